@@ -1,4 +1,4 @@
-"""What the site needs beyond these pages: an API page per part, links that leave this folder, and roles."""
+"""Hooks for building the site: API pages, links to files outside this folder, and roles in docstrings."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ BLOCK = re.compile(r"^( *)\.\. math:: *\n?((?:(?:\1 +\S.*)?\n?)+)", re.MULTILINE
 
 
 def parts() -> list[str]:
-    """The parts of the package: its folders and modules."""
+    """The names of the package's folders and modules, each of which gets an API page."""
     found = {p.stem for p in PACKAGE.iterdir() if p.suffix == ".py" or (p / "__init__.py").is_file()}
     return sorted(found - {"__init__", "__main__"})
 
 
 def modules(part: str) -> list[str]:
-    """Dotted names of a part's modules, the part itself first."""
+    """The dotted names of a part's modules, the part itself first."""
     folder = PACKAGE / part
     files = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
     names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
@@ -31,7 +31,7 @@ def modules(part: str) -> list[str]:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add a page per part, the list of them, and the instances' own page."""
+    """Add an API page per part, and a page that lists them."""
     listed = "\n".join(f"- [`{part}`]({part}.md)" for part in parts())
     pages = {"api/index.md": f"# API\n\nFrom the docstrings; one page per part.\n\n{listed}\n"}
     for part in parts():
@@ -43,10 +43,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links to the package's files lead to the API; what is not on the site is named without a link."""
+    """Turn links to the package's files into links to API pages; remove links to other files outside docs."""
     here = Path(page.file.src_uri).parent
 
-    def turned(found: re.Match[str]) -> str:
+    def site_link(found: re.Match[str]) -> str:
         text, up, target, _ = found.groups()
         path = (ROOT / "docs" / here / up / target).resolve()
         if (ROOT / "docs") in path.parents:
@@ -58,14 +58,14 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             return f"[{text}]({back}api/{name}.md#{module})"
         return text if text.startswith("`") else f"{text} (`{path.relative_to(ROOT)}`)"
 
-    return LINK.sub(turned, markdown)
+    return LINK.sub(site_link, markdown)
 
 
 class Roles(griffe.Extension):
-    """Docstrings' roles and formulas, as Markdown has them."""
+    """Rewrites roles and formulas in docstrings, which are reStructuredText, as Markdown."""
 
     def on_instance(self, *, obj: griffe.Object | griffe.Alias, **_: Any) -> None:
-        """Rewrite one docstring."""
+        """Rewrite the docstring of an object that griffe has read."""
         if obj.docstring is not None and not obj.is_alias:
             text = BLOCK.sub(
                 lambda m: f"\n{m[1]}$$\n{m[1]}{' '.join(m[2].split())}\n{m[1]}$$\n\n", obj.docstring.value

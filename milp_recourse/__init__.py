@@ -32,7 +32,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """:class:`~milp_recourse.recourse.Recourse`, which needs pandas, on first use."""
+    """Import :class:`~milp_recourse.recourse.Recourse` on first use, because it needs pandas."""
     if name == "Recourse":
         from milp_recourse.recourse import Recourse
 

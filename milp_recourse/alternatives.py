@@ -22,18 +22,18 @@ By = Literal["leaf", "features"]
 
 @dataclass(frozen=True)
 class Alternative:
-    """One recourse.
+    """One of several recourses.
 
     Attributes
     ----------
     cost
-        Its exact cost, rounded to a double.
+        The exact cost, rounded to a double.
     action, counterfactual
         As in a result: labels as labels.
     score
         The deployed score; None for networks.
     leaf
-        Position of the leaf in its tree's arrays, for one per leaf.
+        Position of the leaf in its tree's arrays; None unless there is one recourse per leaf.
     """
 
     cost: float
@@ -44,8 +44,13 @@ class Alternative:
 
     def to_dict(self) -> dict[str, Any]:
         """As a JSON value."""
-        said = {"cost": self.cost, "action": dict(self.action), "counterfactual": dict(self.counterfactual)}
-        return said | {"score": self.score, "leaf": self.leaf}
+        return {
+            "cost": self.cost,
+            "action": dict(self.action),
+            "counterfactual": dict(self.counterfactual),
+            "score": self.score,
+            "leaf": self.leaf,
+        }
 
 
 def alternatives(
@@ -58,28 +63,29 @@ def alternatives(
 ) -> list[Alternative]:
     """The ``count`` cheapest distinct recourses, cheapest first; each is judged like a result's action.
 
-    ``leaf``: the cheapest way into each accepting leaf of a decision tree. ``features``: for each set
-    of features, the optimum of acting on no others, where it acts on all of them; proven as ``backend``
-    proves, whatever the classifier (:func:`milp_recourse.choices.choices`).
+    With ``leaf`` there is one recourse per accepting leaf of a decision tree: the cheapest action that leads
+    to the leaf. With ``features`` there is one per set of features: the cheapest action on features of the
+    set, listed if it acts on all of them. It is proven by ``backend``, for any classifier
+    (:func:`milp_recourse.choices.choices`).
 
     Parameters
     ----------
     problem
-        An instance, or the path of its file. The applicant's ranges are hard limits: nothing beyond them
-        is listed.
+        An instance, or the path of its file.
     backend, time_limit
-        For ``features``: as for :func:`milp_recourse.solve`; the limit is for all sets together.
+        For ``features`` as for :func:`milp_recourse.solve`; the limit is for all sets together. Not used for
+        ``leaf``.
     apart
-        A diverse list: each recourse is the cheapest whose set of features differs from those of all
-        before it by at least so many (those that one acts on and the other does not).
+        The least number of features in which any two recourses' sets differ (features of one set that are
+        not in the other).
 
     Raises
     ------
     BadInput
         The file breaks the format, the count is below 1, or ``apart`` below 0.
     Unsupported
-        ``leaf`` of anything but one tree without causes and plausibility; ``features`` where a set stays
-        open.
+        ``leaf`` is asked for although the classifier is no single tree, or features cause others, or
+        plausibility is demanded; ``features`` is asked for and one of the searches stopped without a proof.
     """
     check_options(time_limit)
     if count < 1:

@@ -1,19 +1,20 @@
 r"""A choice of recourses: the cheapest ones that differ, each proven optimal given those before it.
 
-Choice j is :math:`\min\{c(u) : u \text{ feasible and different from } u_1, \dots, u_{j-1}\}`. What differs
-means is said by a condition per earlier choice, so every problem on the way is an ordinary one: whatever back
-end solves conditions solves it, and a certificate can be had.
+Choice j is :math:`\min\{c(u) : u \text{ feasible and different from } u_1, \dots, u_{j-1}\}`. One condition
+per earlier choice expresses that u is different. So every problem on the way is an ordinary one: each back
+end that solves problems with conditions solves it, and its result can be certified. There are three meanings
+of "different from :math:`u_i`":
 
-* ``features``: u leaves alone at least one feature that :math:`u_i` acts on. Acting on more besides is no
-  other way: any optimum can be made to act on one more feature by a tiny amount, at a tiny cost. What is
-  so listed is every set of features whose own optimum acts on all of them, cheapest first.
+* ``features``: u does not act on at least one of the features that :math:`u_i` acts on. To act on these and
+  on further features is not different, because any optimum could act on one more feature by a tiny amount at
+  a tiny cost. The choices are then the sets of features whose optimum acts on all of them, cheapest first.
 * ``distance``: after u some lever's value is at least d scales away from where it is after :math:`u_i`
   (a changed category counts as 1).
-* ``effect``: the same of any feature, also of those that only follow.
+* ``effect``: the same for any feature, including those that only follow from their causes.
 
-One after the other is not the least in total where any two must differ by more than one feature: the cheapest
-may be near everything else. ``together`` asks for the set whose total cost is least instead. All sets of
-features are listed, cheapest first, until what is not listed yet is too dear for any better set.
+Where any two choices must differ by more than one feature, taking one after the other need not give the least
+total cost, since the cheapest one may be close to all others. ``together`` minimises the total cost instead:
+it lists sets of features, cheapest first, until those not listed cost too much to be part of a better choice.
 
 References
 ----------
@@ -56,8 +57,8 @@ class Choice:
     result
         Optimal among what differs from the choices before it, or a limit with both bounds.
     conditions
-        The conditions that make it differ from the earlier choices. It is the answer for the instance with
-        these added.
+        The conditions that make it differ from the earlier choices. The result is the answer for the instance
+        with these conditions added.
     """
 
     result: Result
@@ -71,18 +72,18 @@ class Choices:
     Attributes
     ----------
     choices
-        Cheapest first, as long as each one was proven.
+        Cheapest first; with ``together`` those of the selection of least total cost.
     differ, apart, scale
         How any two differ: by at least ``apart`` features acted on, or in some feature by at least ``apart``
         times its ``scale``.
     exhausted
-        Whether it is proven that no further one differs.
+        Whether it is proven that no further recourse differs from all choices.
     lower_bound
-        Nothing that differs from all of them costs less; None where they are exhausted.
+        No recourse that differs from all choices costs less; None if they are exhausted.
     message
-        Why there are fewer than asked for; None where there are not, or where they are exhausted.
+        Why there are fewer choices than ``count``; None if there are as many, or if they are exhausted.
     total
-        Where the least total was asked for: it, and its lower bound.
+        With ``together``, the least total cost and its lower bound; else None.
     """
 
     instance: Instance = field(repr=False)
@@ -97,14 +98,14 @@ class Choices:
 
     @property
     def proven(self) -> bool:
-        """Whether every choice is optimal given the earlier ones, and none is missing for want of time.
+        """Whether every choice is optimal given the earlier ones, and the search did not stop early.
 
-        Where the least total was asked for: given that it acts on these features.
+        With ``together``, each choice is optimal among the actions on its own set of features.
         """
         return self.message is None and all(one.result.status is Status.OPTIMAL for one in self.choices)
 
     def problem(self, number: int) -> Instance:
-        """The problem whose answer choice ``number`` is, from 0."""
+        """The problem whose answer is choice ``number``, counted from 0."""
         return demanding(self.instance, self.choices[number].conditions)
 
     def to_dict(self) -> dict[str, Any]:
@@ -203,49 +204,54 @@ def choices(
 def _together(
     instance: Instance, count: int, differ: Differ, apart: float, backend: str | None, clock: Clock
 ) -> Choices:
-    """The set of ways of least total cost, any two of them so far apart."""
+    """The selection of ``count`` recourses of least total cost, any two at least ``apart`` features apart.
+
+    A better selection with a recourse that is not listed yet would cost at least the ``count - 1`` least
+    bounds so far plus the bound of all that is not listed; the listing ends when that is no improvement.
+    """
     if differ != "features":
         raise Unsupported(f"the least total of ways that differ in {differ}; allowed: one after the other")
-    ways: list[Choice] = []
-    unseen, message = 0.0, None
+    listed: list[Choice] = []
+    unlisted, message = 0.0, None  # lower bound of what is not listed
     best: list[int] = []
     for found in differing(instance, differ, apart, {}, backend, clock):
         if found.result.status is Status.INFEASIBLE or found.result.action == {}:
-            ways += [found] if found.result.action == {} else []
-            unseen = math.inf
+            listed += [found] if found.result.action == {} else []
+            unlisted = math.inf
             break
-        unseen = max(unseen, found.result.lower_bound or 0.0)
+        unlisted = max(unlisted, found.result.lower_bound or 0.0)
         if found.result.action is None:
             message = found.result.message or found.result.status.sentence
             break
-        ways.append(found)
-        best = _least([one.result for one in ways], [one.result.cost or 0.0 for one in ways], count, apart)
+        listed.append(found)
+        results = [one.result for one in listed]
+        best = _least(results, [one.cost or 0.0 for one in results], count, apart)
         if len(best) == count:
-            with_new = sum(sorted(one.result.lower_bound or 0.0 for one in ways)[: count - 1]) + unseen
-            total = sum(ways[k].result.cost or 0.0 for k in best)
+            with_new = sum(sorted(one.result.lower_bound or 0.0 for one in listed)[: count - 1]) + unlisted
+            total = sum(listed[k].result.cost or 0.0 for k in best)
             if total <= with_new + instance.gap_tolerance(total):
                 break
-    results = [one.result for one in ways]
+    results = [one.result for one in listed]
     costs, bounds = [r.cost or 0.0 for r in results], [r.lower_bound or 0.0 for r in results]
     best = _least(results, costs, count, apart)
     least = sum(bounds[k] for k in _least(results, bounds, count, apart))
-    least = min(least, sum(sorted(bounds)[: count - 1]) + unseen)
-    kept = tuple(ways[k] for k in best)
-    exhausted = unseen == math.inf and len(kept) < count
-    bound = None if exhausted else min(unseen, max(bounds, default=0.0))
-    total_ = sum(costs[k] for k in best)
-    return Choices(instance, kept, differ, apart, {}, exhausted, bound, message, (total_, min(least, total_)))
+    least = min(least, sum(sorted(bounds)[: count - 1]) + unlisted)
+    chosen = tuple(listed[k] for k in best)
+    exhausted = unlisted == math.inf and len(chosen) < count
+    bound = None if exhausted else min(unlisted, max(bounds, default=0.0))
+    cost = sum(costs[k] for k in best)
+    return Choices(instance, chosen, differ, apart, {}, exhausted, bound, message, (cost, min(least, cost)))
 
 
 def _least(results: Sequence[Result], costs: Sequence[float], count: int, apart: float) -> list[int]:
-    """Positions of the set of least total cost, any two so far apart, of as many as there can be.
+    """Positions of as many results as can be chosen, at most ``count``, at the least total cost.
+
+    Any two of those chosen act on sets of features that differ in at least ``apart`` features.
 
     Parameters
     ----------
-    count
-        The most there may be.
     costs
-        What is added up; the search leaves out what cannot be better.
+        What each result adds to the total. Partial choices that cannot become the cheapest are not extended.
     """
     order = sorted(range(len(results)), key=lambda k: costs[k])
     best: list[int] = []
@@ -276,9 +282,10 @@ def differing(
     backend: str | None,
     clock: Clock,
 ) -> Iterator[Choice]:
-    """One recourse after the other, each the cheapest that is excluded by none before it.
+    """One recourse after the other, each the cheapest that differs from all before it.
 
-    The last one has no action: nothing is left (``infeasible``), or it stayed open whether something is.
+    The last one has no action: it is proven that no other recourse differs (``infeasible``), or the search
+    stopped before that was known. With ``features`` the empty action, which is free, is also the last.
     """
     conditions: tuple[Condition, ...] = ()
     while True:
@@ -295,16 +302,16 @@ def differing(
 
 
 def _on_fewer(instance: Instance, result: Result, backend: str | None, clock: Clock) -> Result:
-    """The optimum on as few of its features as it can be had on.
+    """An optimum, within the gap, that acts on as few of the optimum's features as possible.
 
-    An optimum may hold a feature, or move it by next to nothing: then it is the way without that feature, and
-    counting that feature would make two ways out of one.
+    Features are left out one at a time, as long as the cost stays optimal. An optimum may hold a feature, or
+    move it by a negligible amount; to count such a feature would list the same recourse twice.
     """
     for name in list(result.action or {}):
         if name not in (result.action or {}):
-            continue  # it went with another
-        kept = tuple(other for other in instance.preferences.actionable if other != name)
-        own = replace(instance.preferences, actionable=kept)
+            continue  # left out together with an earlier feature
+        others = tuple(other for other in instance.preferences.actionable if other != name)
+        own = replace(instance.preferences, actionable=others)
         found = solve(replace(instance, preferences=own, reference=None), backend, clock.left())
         if found.cost is None or result.lower_bound is None:
             continue
@@ -317,14 +324,15 @@ def _on_fewer(instance: Instance, result: Result, backend: str | None, clock: Cl
 
 
 def other_features(result: Result) -> Condition:
-    """Some feature that this recourse acts on is left alone."""
+    """The condition that at least one feature that the recourse acts on is not acted on."""
     return AnyOf(tuple(Not(Acted(name)) for name in result.action or ()))
 
 
 def far_from(instance: Instance, result: Result, apart: float, scales: Mapping[str, float]) -> Condition:
-    """Some feature with a scale ends at least ``apart`` scales from where this recourse brings it.
+    """The condition that a feature of ``scales`` ends ``apart`` scales or more from its value in ``result``.
 
-    Ends are rounded away from it to doubles. Of a missing value only whether it is acted on can differ.
+    The thresholds are rounded to doubles away from that value. For a feature whose factual value is missing,
+    the condition asks only that it is acted on in one of the two recourses and not in the other.
     """
     ways: list[Condition] = []
     after = result.counterfactual or {}
@@ -333,13 +341,13 @@ def far_from(instance: Instance, result: Result, apart: float, scales: Mapping[s
         if name in instance.missing:
             ways.append(Not(Acted(name)) if name in (result.action or {}) else Acted(name))
             continue
-        here = feature.number(after[name] or 0.0)  # nothing but what was missing is None
+        number = feature.number(after[name] or 0.0)  # only missing values are None
         if feature.kind == "categorical":
             if distance <= 1:
-                others = tuple(k for k in range(len(feature.categories or ())) if k != here)
+                others = tuple(k for k in range(len(feature.categories or ())) if k != number)
                 ways.append(LabelIn(name, "counterfactual", others))
         else:
-            value, term = Fraction(here), ((name, 1.0),)
+            value, term = Fraction(number), ((name, 1.0),)
             ways.append(Sum(term, "counterfactual", at_least=round_up(value + distance)))
             ways.append(Sum(term, "counterfactual", at_most=round_down(value - distance)))
     return AnyOf(tuple(ways))
@@ -362,21 +370,21 @@ def _apart(differ: Differ, apart: float | None) -> float:
 
 
 def _scales(instance: Instance, differ: Differ, scale: Mapping[str, float] | None) -> dict[str, float]:
-    """What counts as 1, of every feature that may differ; those that nothing can move are left out."""
-    said = dict(scale or {})
+    """The scale of every feature in which recourses may differ, without those that no action moves."""
+    given = dict(scale or {})
     names = [f.name for f in instance.features]
-    for name, value in said.items():
+    for name, value in given.items():
         if name not in names:
             raise BadInput(f"scale.{name}", value, "a feature: " + ", ".join(names))
         if not is_number(value) or value <= 0:
             raise BadInput(f"scale.{name}", value, "a number above 0")
     own = instance.cost.scale if instance.cost.uses_scale and not instance.cost.quantiles else {}
-    made = {}
+    scales = {}
     for name, ends in reachable(instance).items():
         width = float(ends.upper - ends.lower)
         moves = width > 0 or name in instance.missing
         if not moves or (differ == "distance" and name not in instance.levers):
             continue
-        whole = instance.feature(name).labelled
-        made[name] = float(said.get(name, own.get(name, 1.0 if whole else width)))
-    return made
+        labelled = instance.feature(name).labelled
+        scales[name] = float(given.get(name, own.get(name, 1.0 if labelled else width)))
+    return scales

@@ -1,9 +1,9 @@
-"""Compiling with numba, kept on disk under a key that covers every source in the functions' folder.
+"""Compiling with numba, with a cache on disk whose key covers every source file in the functions' folder.
 
-numba keeps a cache per function and looks at that function's own file only, while it freezes globals and
-inlines callees from other files. Here the key is a digest of every source in the function's folder and of the
-versions of Python, numpy and numba, so an edit anywhere in that folder compiles anew. Compiled functions
-therefore call only compiled functions of their own folder.
+numba's own cache of a function is keyed by that function's file, although the compiled code contains globals
+and inlined functions of other files. Here the key is a digest of every source in the function's folder, of
+this file, and of the versions of Python, numpy and numba. An edit anywhere in the folder compiles all of it
+anew, so compiled functions may only call compiled functions of their own folder.
 """
 
 from __future__ import annotations
@@ -40,25 +40,26 @@ from numba.extending import (
 )
 
 LOG = logging.getLogger("milp_recourse")
-"""Where no logging is set up, Python prints its warnings on stderr: on terminals, in notebooks, in logs."""
+"""Its warnings are printed on stderr where the caller has set up no logging."""
 
-SAID = "milp_recourse: compiling the search, about a minute (once for this version on this machine)"
+NOTICE = "milp_recourse: compiling the search, about a minute (once for this version on this machine)"
 SECONDS = 3.0
+"""How long compiling lasts before :data:`NOTICE` is logged."""
 
 CONFIG: Any = numba.config
 
 RARELY = 50_000
 """Threshold of Python's garbage collector while something is compiled. Compiling makes many long-lived
-objects, and at the usual threshold a tenth of its time goes into looking through them in vain."""
+objects; at the default threshold the collector takes a tenth of the time and frees next to nothing."""
 
 
 @contextlib.contextmanager
 def announced() -> Iterator[None]:
-    """Log :data:`SAID` as a warning if something is compiled inside for longer than :data:`SECONDS`.
+    """Log :data:`NOTICE` as a warning if something is compiled inside for longer than :data:`SECONDS`.
 
-    Loading what is compiled already says nothing, however busy the machine is.
+    Loading compiled code from the cache never logs it, even where the machine is slow.
     """
-    timer = threading.Timer(SECONDS, LOG.warning, (SAID,))
+    timer = threading.Timer(SECONDS, LOG.warning, (NOTICE,))
     timer.daemon = True
     _Cache.timer = timer
     if _Cache.absent:
@@ -75,16 +76,17 @@ def announced() -> Iterator[None]:
 
 @cache
 def digest(sources: Path) -> str:
-    """The key: sources of a folder, this file and versions, as hexadecimal digits."""
-    said = hashlib.sha256(f"{sys.version} {np.__version__} {numba.__version__}".encode())
+    """The cache key of a folder's functions: 20 hexadecimal digits of a hash of sources and versions."""
+    key = hashlib.sha256(f"{sys.version} {np.__version__} {numba.__version__}".encode())
     for path in (Path(__file__), *sorted(sources.glob("*.py"))):
-        said.update(path.name.encode() + b"\0" + path.read_bytes())
-    return said.hexdigest()[:20]
+        key.update(path.name.encode() + b"\0" + path.read_bytes())
+    return key.hexdigest()[:20]
 
 
 def folders(sources: Path) -> list[Path]:
-    """Where compiled code may be kept, best first: numba's own setting, the user's cache, the
-    temporary folder.
+    """The folders to try for the cache, in this order.
+
+    NUMBA_CACHE_DIR alone if it is set, else the user's cache folder, then the temporary folder.
     """
     own = os.environ.get("NUMBA_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -94,7 +96,7 @@ def folders(sources: Path) -> list[Path]:
 
 
 class _Locator(caching._CacheLocator):
-    """Tells numba where a function is kept."""
+    """Tells numba the folder and the key of a function's cached code."""
 
     def __init__(self, py_func: Callable[..., Any], sources: Path, folder: Path) -> None:
         self._name = f"{py_func.__module__}.{py_func.__qualname__}"
@@ -129,12 +131,12 @@ class _Impl(caching.CompileResultCacheImpl):
 class _Cache(caching.FunctionCache):
     _impl_class = _Impl
     timer: threading.Timer | None = None
-    """Of :func:`announced`; it starts when something turns out to be compiled."""
+    """The timer of :func:`announced`, started when a function is not found in the cache."""
     absent = False
-    """Whether there is no folder to keep what is compiled."""
+    """Whether no folder can be written to, so that nothing is cached."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """numba's; what was not there is compiled next."""
+        """Load from the cache as numba does; if nothing is found, numba compiles next, so start the timer."""
         found = super().load_overload(sig, target_context)
         if found is None and _Cache.timer is not None and _Cache.timer.ident is None:
             _Cache.timer.start()
@@ -142,16 +144,16 @@ class _Cache(caching.FunctionCache):
 
 
 class Reference(types.Type):
-    """A named tuple whose fields nobody replaces, passed as its address.
+    """The numba type of a named tuple that is passed by its address; its fields are never replaced.
 
-    numba takes a tuple apart wherever it is passed on; one of thirty arrays is 250 numbers, and
+    numba itself passes a tuple as the numbers it consists of. A tuple of thirty arrays is 250 numbers, and
     more than half of the intermediate code only moved them.
     """
 
     def __init__(self, record: types.NamedTuple) -> None:
         self.record = record
-        known = hashlib.sha256(record.name.encode()).hexdigest()[:8]
-        super().__init__(name=f"{record.instance_class.__name__}_{known}")
+        suffix = hashlib.sha256(record.name.encode()).hexdigest()[:8]
+        super().__init__(name=f"{record.instance_class.__name__}_{suffix}")
 
 
 @register_model(Reference)
@@ -162,6 +164,8 @@ class _ReferenceModel(models.PrimitiveModel):
 
 @infer_getattr
 class _Fields(AttributeTemplate):
+    """Types of the attributes of a :class:`Reference`: the fields of its tuple."""
+
     key = Reference
 
     def generic_resolve(self, value: Any, attr: str) -> Any:  # type: ignore[override]
@@ -179,9 +183,9 @@ def _field(context: Any, builder: Any, kind: Reference, address: Any, name: str)
 
 @unbox(Reference)
 def _unbox(kind: Reference, given: Any, c: Any) -> Any:
-    made = c.unbox(kind.record, given)
-    address = cgutils.alloca_once_value(c.builder, made.value)
-    return NativeValue(address, is_error=made.is_error, cleanup=made.cleanup)
+    native = c.unbox(kind.record, given)
+    address = cgutils.alloca_once_value(c.builder, native.value)
+    return NativeValue(address, is_error=native.is_error, cleanup=native.cleanup)
 
 
 @intrinsic
@@ -193,13 +197,13 @@ def _refer(typing: Any, record: Any) -> Any:
 
 
 refer: Any = _refer
-"""The address of a named tuple that compiled code made; good until the function that asks returns."""
+"""A :class:`Reference` to a named tuple made in compiled code, valid until the calling function returns."""
 if CONFIG.DISABLE_JIT:
     refer = lambda record: record  # noqa: E731
 
 
 def by_reference(kind: Any) -> Any:
-    """Have a class of named tuples passed as their addresses (:class:`Reference`)."""
+    """Decorator of a class of named tuples: compiled functions take them by address (:class:`Reference`)."""
 
     @typeof_impl.register(kind)
     def _typeof(value: Any, c: Any) -> Reference:
@@ -210,20 +214,20 @@ def by_reference(kind: Any) -> Any:
 
 
 def _unaliased(module: Any) -> None:
-    """Tell LLVM that nothing writes to a tuple that is passed as its address: what it holds may stay in
+    """Tell LLVM that nothing writes to a tuple that is passed by address, so that its fields may stay in
     registers."""
     for function in module.functions:
         for argument in function.args:
-            held = getattr(argument.type, "pointee", None)
-            if argument.name.startswith("arg.") and isinstance(held, ir.LiteralStructType):
+            pointee = getattr(argument.type, "pointee", None)
+            if argument.name.startswith("arg.") and isinstance(pointee, ir.LiteralStructType):
                 argument.add_attribute("noalias")
 
 
 class _Part(codegen.JITCodeLibrary):
     """Intermediate code of a function that only compiled code calls.
 
-    numba optimises such a function, and turns it into machine code, together with all that it calls: once by
-    itself and again in every caller. Here it waits for the entry.
+    numba would optimise such a function, and turn it into machine code, once by itself and again in every
+    caller. Here that is done once, when the entry that calls it is compiled (:class:`_Whole`).
     """
 
     @property
@@ -242,7 +246,7 @@ class _Part(codegen.JITCodeLibrary):
 
 
 class _Inner(_Part):
-    """The same where nobody counts who keeps an array, made only as small as is cheap."""
+    """A :class:`_Part` without reference counts, whose code is simplified by three fast passes only."""
 
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
@@ -257,7 +261,7 @@ class _Inner(_Part):
 
 
 class _Small(_Inner):
-    """The same of a function that is optimised for size."""
+    """An :class:`_Inner` that is optimised for size instead of speed."""
 
     def add_ir_module(self, module: Any) -> None:
         for function in module.functions:
@@ -269,20 +273,20 @@ class _Small(_Inner):
 
 
 LONG = 90
-"""Functions of so many blocks are called, not copied into their callers."""
+"""Functions of more basic blocks than this are not inlined."""
 
 
 class _Nowhere:
-    """Where a :class:`_Part` would be executed."""
+    """Stands for the code generator of a :class:`_Part`, which is never executed by itself."""
 
     def set_env(self, name: str, env: Any) -> None:
-        """An environment is for what Python calls."""
+        """Do nothing: only functions that Python calls need an environment."""
 
 
 class _Whole(codegen.JITCodeLibrary):
-    """An entry and all that it calls, optimised once.
+    """An entry, linked with all functions that it calls and optimised once.
 
-    What it calls is private to it, so that arguments that nobody reads are not passed.
+    The functions called are made private to the entry, so that LLVM can drop arguments that are not read.
     """
 
     def add_ir_module(self, module: Any) -> None:
@@ -313,7 +317,7 @@ class _Whole(codegen.JITCodeLibrary):
 
 
 class _Bare(_Whole):
-    """The same where nobody counts who keeps an array, which is what numba's first pass is for."""
+    """A :class:`_Whole` without reference counts, which numba's first pass would otherwise remove."""
 
     def _optimize_final_module(self) -> None:
         passes, builder = self._codegen._module_pass_manager()
@@ -321,7 +325,7 @@ class _Bare(_Whole):
 
 
 class _PartCompiler(compiler.Compiler):
-    """numba's compiler with one of the libraries above."""
+    """numba's compiler, writing into one of the libraries above."""
 
     _library: Any = _Part
 
@@ -350,22 +354,24 @@ class _BareCompiler(_PartCompiler):
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function that only compiled code calls, and that makes no arrays.
 
-    Nobody counts who keeps an array: those that Python hands in stay, and there are no others. The counts
-    are atomic, one wherever an array is passed on or a row of it is taken, and took a third of the
-    time of a search.
+    Arrays are not reference counted: Python owns all of them and keeps them while compiled code runs. numba's
+    counts are atomic operations wherever an array is passed on or a row of it is taken; they took a third of
+    the time of a search.
     """
     return _compiled(function, _SmallCompiler, counts=False)
 
 
 def inner(function: Callable[..., Any]) -> Any:
-    """As :func:`compiled`, for a function whose loops are where the time goes: they are unrolled, and done
-    several at a time where processors can; all else is optimised for size, which takes a third of the
-    time to compile."""
+    """As :func:`compiled`, for a function in whose loops the search spends its time.
+
+    Its loops are unrolled and vectorised. All other functions are optimised for size, which takes a third of
+    the time to compile.
+    """
     return _compiled(function, _InnerCompiler, counts=False)
 
 
 def counting(function: Callable[..., Any]) -> Any:
-    """As :func:`compiled`, for a function that makes arrays, and all that calls it or is called by it."""
+    """As :func:`compiled`, for a function that makes arrays, for all that call it and all that it calls."""
     return _compiled(function, _PartCompiler, counts=True)
 
 
@@ -392,9 +398,8 @@ def _compiled(function: Callable[..., Any], compiler: type[_PartCompiler], count
 
 
 def _for_any_number(template: Callable[..., Any]) -> Callable[..., Any]:
-    """One version of a function for all numbers; numba would make one more for each that a caller spells
-    out.
-    """
+    """Compile one version for all values of an argument; numba compiles another one per literal that is
+    passed."""
 
     def general(args: Any, kws: Any) -> Any:
         return template(
@@ -408,6 +413,7 @@ def _entry(function: Callable[..., Any], compiler: type[_PartCompiler], counts: 
     bare: Any = {"no_cfunc_wrapper": True, "pipeline_class": compiler, "_nrt": counts}
     made: Any = numba.njit(error_model="numpy", nogil=True, **bare)(function)
     if not inspect.isfunction(made):  # NUMBA_DISABLE_JIT=1 leaves the function as it is
+        made.get_call_template = _for_any_number(made.get_call_template)
         try:
             made._cache = _Cache(function)
         except (RuntimeError, OSError):  # nowhere to write: compiled in every process

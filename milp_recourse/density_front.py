@@ -2,9 +2,9 @@ r"""Cost against plausibility: what each nat of density costs one applicant, and
 
 The point at an offset o is the least cost of feasible actions u with
 :math:`\log p(x_{cf}(u)) \ge \log p(x) + o`, proven as any other answer; the point without an offset asks
-nothing of the density. Costs never fall with the offset. So an optimum whose density is already enough for
-the next offset is the next offset's optimum too, with the same bound, and where nothing is feasible nothing
-is at any higher offset: neither is searched for again.
+nothing of the density. Costs never fall as the offset grows. So an optimum that is dense enough for the next
+offset is optimal there too, with the same bound, and if an offset is infeasible, so are all higher ones.
+Neither is searched for again.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from milp_recourse.result import Result, Status
 from milp_recourse.solve import check_options, solve_together
 
 OFFSETS = (-3.0, 1.75, 20)
-"""First offset, last offset and number of points where nobody says otherwise, in nats."""
+"""Default first offset and last offset, in nats, and number of points."""
 
 
 @dataclass(frozen=True)
 class DensityPoint:
-    """The cheapest action whose density is at least the factual's, offset added.
+    """The cheapest action whose log density is at least the factual's plus an offset.
 
     Attributes
     ----------
     offset
-        In nats; None where nothing is asked of the density.
+        The offset in nats; None if nothing is asked of the density.
     gain
-        log p(x_cf) - log p(x) of the action in float64; None without one.
+        log p(x_cf) - log p(x) of the action, rounded to a double; None without an action.
     """
 
     offset: float | None
@@ -61,7 +61,7 @@ class DensityFront:
 
     @property
     def complete(self) -> bool:
-        """Whether every point is proven: an optimum, or that there is none."""
+        """Whether every point is proven optimal or infeasible."""
         return all(p.result.status in (Status.OPTIMAL, Status.INFEASIBLE) for p in self.points)
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def offsets_between(first: float, last: float, count: int) -> list[float]:
     Raises
     ------
     BadInput
-        They are no finite numbers in order, or fewer than two points.
+        ``first`` or ``last`` is not finite, ``first`` is not below ``last``, or ``count`` is below 2.
     """
     if not (math.isfinite(first) and math.isfinite(last) and first < last and count >= 2):
         raise BadInput(
@@ -104,7 +104,7 @@ def density_fronts(
     Parameters
     ----------
     people
-        Their own offsets do not matter.
+        Their problems; the offsets in them are ignored.
     offsets
         Ascending, in nats; None: :data:`OFFSETS`.
     backend
@@ -122,32 +122,32 @@ def density_fronts(
         As for :func:`milp_recourse.solve.solve`.
     """
     check_options(time_limit)
-    asked = list(offsets_between(*OFFSETS) if offsets is None else offsets)
-    if sorted(set(asked)) != asked or not all(map(math.isfinite, asked)):
-        raise BadInput("offsets", str(asked), "finite numbers, ascending")
+    levels = list(offsets_between(*OFFSETS) if offsets is None else offsets)
+    if sorted(set(levels)) != levels or not all(map(math.isfinite, levels)):
+        raise BadInput("offsets", str(levels), "finite numbers, ascending")
     if people:
         check_density(people[0].scm)
     points: list[list[DensityPoint]] = [[] for _ in people]
     found: list[Result | None]
-    for offset in [None, *asked]:
+    for offset in [None, *levels]:
         own = [_at(one, offset) for one in people]
         found = [_known(one, points[k][-1]) if points[k] else None for k, one in enumerate(own)]
         left = [k for k, result in enumerate(found) if result is None]
         for k, result in zip(left, solve_together([own[k] for k in left], backend, time_limit), strict=True):
             found[k] = _no_worse(result, points[k][-1].result if points[k] else None)
-        for k, settled in enumerate(found):
-            assert settled is not None
-            points[k].append(DensityPoint(offset, _gain(own[k], settled), settled))
+        for k, one in enumerate(found):
+            assert one is not None
+            points[k].append(DensityPoint(offset, _gain(own[k], one), one))
         if advance is not None:
             advance(len(people))
-    return [DensityFront(tuple(listed)) for listed in points]
+    return [DensityFront(tuple(of_one)) for of_one in points]
 
 
 def average(fronts: Sequence[DensityFront]) -> list[dict[str, Any]]:
-    """Per offset: the share of people with an action, and the mean cost of those who have one throughout.
+    """Per offset, the share of people with an action, and a mean cost.
 
-    Costs rise with the offset for everybody, so the means can be compared; of people who fall out on the way
-    only the share tells. Costs of points that stopped at a limit count as they are.
+    The mean is over the people who have an action at every offset, so that means at different offsets are
+    means over the same people. Points that stopped at a limit count with the cost of the action in hand.
     """
     rows = []
     always = [f for f in fronts if f.points and all(p.result.cost is not None for p in f.points)]
@@ -166,13 +166,13 @@ def average(fronts: Sequence[DensityFront]) -> list[dict[str, Any]]:
 
 
 def _at(instance: Instance, offset: float | None) -> Instance:
-    """The problem with this offset, whatever was asked of the density before."""
+    """The problem with this offset instead of its own; None asks nothing of the density."""
     own = replace(instance.preferences, density_offset=offset)
     return replace(instance, plausible=offset is not None, preferences=own, reference=None)
 
 
 def _known(instance: Instance, before: DensityPoint) -> Result | None:
-    """The answer at an offset that the one before it settles, or None."""
+    """The answer if it follows from the point at the offset before, else None."""
     last = before.result
     if last.status is Status.INFEASIBLE:
         return last
@@ -187,7 +187,7 @@ def _known(instance: Instance, before: DensityPoint) -> Result | None:
 
 
 def _no_worse(result: Result, before: Result | None) -> Result:
-    """A bound at a limit is no lower than at the offset before."""
+    """The result, its bound raised to that of the offset before if the search stopped at a limit."""
     known = None if before is None else before.lower_bound
     if result.status is not Status.LIMIT or known is None or result.lower_bound is None:
         return result
@@ -196,7 +196,7 @@ def _no_worse(result: Result, before: Result | None) -> Result:
 
 
 def _gain(instance: Instance, result: Result) -> float | None:
-    """By how much the log density rises, from the exact counterfactual; -inf where it becomes 0."""
+    """By how much the log density rises, from the exact counterfactual; -inf if the density becomes 0."""
     if result.action is None:
         return None
     action = instance.numbers(result.action)

@@ -50,7 +50,7 @@ class BadInput(RecourseError):
 
 
 class MachineFailed(RecourseError):
-    """The machine failed: a full disk, no memory, a worker that died. The same command can go on."""
+    """The machine failed: a full disk, no memory, a worker that died. Repeating the command resumes it."""
 
 
 MACHINE = frozenset(
@@ -58,11 +58,11 @@ MACHINE = frozenset(
     for name in ("ENOSPC", "EDQUOT", "EIO", "EFBIG", "ENOMEM", "EMFILE", "ENFILE")
     if hasattr(errno, name)
 )
-"""Errors of the system that no other argument would have avoided."""
+"""Codes of system errors that are the machine's fault, not that of the caller's arguments."""
 
 
 class Unsupported(RecourseError):
-    """The problem is well formed, but the asked back end cannot solve it; the message says why."""
+    """The problem is well formed, but this back end or command cannot solve it; the message says why."""
 
 
 class BackendUnavailable(RecourseError):
@@ -81,7 +81,7 @@ def shown(value: Any) -> str:
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Whether a value is a finite number, truth values apart."""
+    """Whether a value is a finite number and not a truth value."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -91,7 +91,7 @@ def dotted(*parts: str | int) -> str:
 
 
 def nearest(name: object, others: Iterable[object]) -> str | None:
-    """The name that reads most like this one, as text; None where none does."""
+    """The one of ``others`` that is spelt most like ``name``, as text; None if none is similar."""
     from difflib import get_close_matches
 
     found = get_close_matches(str(name), [str(other) for other in others], 1)

@@ -1,8 +1,8 @@
-"""Any instance as an LP or MPS file, for solvers this package does not speak to.
+"""An instance's program as an LP or MPS file, for solvers that are no back end of this package.
 
-The program is written whole, switches open, quadratics native: columns ``set_F`` (the value that
-an action sets feature F to) and ``act_F`` (1 where F is acted on) spell out the action. Comments at the
-top of the file say so, and what was renamed for the format's sake.
+The file holds the whole program: switches are integer columns, squares stay quadratic. Column ``set_F`` is
+the value that an action sets feature F to, and ``act_F`` is 1 if F is acted on. Comments at the top of the
+file say so, and list the names that had to be changed for the format.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from milp_recourse.instance import Instance
 
 LONGEST_NAME = 80
 TERMS_PER_LINE = 3
-"""Readers allow lines of 510 characters: a row's name, three terms and a right side fit, if no name is longer
-than :data:`LONGEST_NAME`."""
+"""Solvers that read LP files allow lines of 510 characters. A row's name, three terms and a right side fit
+into one if no name is longer than :data:`LONGEST_NAME`."""
 
 
 def export(instance: Instance, path: str | Path, pieces: int = 16, cost_unit: float = 1.0) -> None:
-    """Write an instance's program; the suffix says which format.
+    """Write an instance's program in the format that the path's suffix names.
 
     Parameters
     ----------
@@ -32,16 +32,16 @@ def export(instance: Instance, path: str | Path, pieces: int = 16, cost_unit: fl
         ``.lp`` (CPLEX LP, quadratic parts in brackets) or ``.mps`` (free MPS with QUADOBJ and
         QCMATRIX, as CPLEX, Gurobi and SCIP read them).
     pieces
-        Parts each curve is cut into; a program without curves is exact. With curves its optimum is
-        a lower bound.
+        The number of parts that the interval of each curve is divided into. A program without curves is
+        exact; with curves its optimum is a lower bound.
     cost_unit
-        The objective is the cost divided by it. Solvers' tolerances are absolute: about the size of
-        the costs expected (0.01, say) keeps small costs exact.
+        The objective is the cost divided by it. Solvers' tolerances are absolute, so a unit of about the size
+        of the costs expected (0.01, say) keeps small costs exact.
 
     Raises
     ------
     BadInput
-        Another suffix, or a cost unit that is not above 0.
+        The suffix is another, the cost unit is not above 0, or the file cannot be written.
     Unsupported
         A tree ensemble, or no action can be taken at all.
     """
@@ -63,10 +63,10 @@ def export(instance: Instance, path: str | Path, pieces: int = 16, cost_unit: fl
 
 
 def writable(mip: MixedInteger, cost_unit: float = 1.0) -> MixedInteger:
-    """Rewrite the program, in place, into what both formats can express, and return it.
+    """Rewrite the program, in place, so that both formats can express it, and return it.
 
-    The objective's constant goes to a column fixed at 1 (readers disagree on constants), and a ball
-    without squares becomes a linear row.
+    The objective's constant becomes the coefficient of a column fixed at 1, because solvers disagree on how
+    to read a constant. A ball without squares becomes a linear row.
     """
     mip.linear = {k: c / cost_unit for k, c in mip.linear.items()}
     mip.squares = {k: c / cost_unit for k, c in mip.squares.items()}
@@ -80,7 +80,7 @@ def writable(mip: MixedInteger, cost_unit: float = 1.0) -> MixedInteger:
 
 
 def unique_names(raw: Iterable[str]) -> list[str]:
-    """Names that every reader takes: letters, digits, underscores, not too long, no two alike."""
+    """Names that every solver can read: distinct, of letters, digits and underscores, and short enough."""
     names: list[str] = []
     taken: set[str] = set()
     for k, given in enumerate(raw):
@@ -140,11 +140,11 @@ def _lp(mip: MixedInteger, names: list[str], row_names: list[str]) -> Iterator[s
 
 
 Row = tuple[str, str, float, Mapping[int, float]]
-"""MPS' letter (E, G, L), name, right side, coefficients."""
+"""The letter that MPS has for the sense (E, G or L), name, right side, coefficients by column."""
 
 
 def _one_sided(mip: MixedInteger, row_names: list[str]) -> Iterator[Row]:
-    """Linear rows with one sign each; one with two sides becomes two."""
+    """The linear rows, each with one sense; a row with two different sides becomes two rows."""
     for name, row in zip(row_names, mip.rows, strict=True):
         low, high = np.isfinite(row.lower), np.isfinite(row.upper)
         if row.lower == row.upper:

@@ -1,4 +1,4 @@
-"""Factual values as numbers, read strictly, and whose cannot be read."""
+"""Factual values from files and tables as numbers, read strictly; errors are kept per applicant."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ ID = "id"
 
 
 def build_factual(values: Mapping[str, Any], features: Sequence[Feature], path: str) -> dict[str, float]:
-    """One applicant as numbers: exactly the features, known labels, whole numbers where due.
+    """One applicant's values as numbers.
 
     Raises
     ------
     BadInput
-        By path, e.g. ``factual.income``.
+        A feature is missing or unknown, or :func:`as_number` refuses a value. The error names the path, e.g.
+        ``factual.income``.
     """
     names = {f.name for f in features}
     for name in values:
@@ -52,7 +53,12 @@ def as_number(value: float | str | None, feature: Feature, path: str, imputed: b
     Parameters
     ----------
     imputed
-        Whether an integer may be a fraction, as the mean that an imputer puts in is.
+        Whether the value of an integer feature may be a fraction, as a mean put in by an imputer is.
+
+    Raises
+    ------
+    BadInput
+        An unknown label, text for a number, or a fraction where a whole number is due.
     """
     if value is None:
         return math.nan
@@ -70,14 +76,14 @@ def as_number(value: float | str | None, feature: Feature, path: str, imputed: b
 
 
 def check_missing(instance: Instance, missing: Collection[str], path: str = "factual") -> None:
-    """Values may be missing where the classifier has a rule for it and nothing else looks at them.
+    """Check that the values that are missing may be: trees with a rule for them, and nothing else reads them.
 
     Parameters
     ----------
     instance
         The model side; its own factual does not matter.
     missing
-        Features without a value, of an applicant at ``path``.
+        The features of the applicant at ``path`` that have no value.
 
     Raises
     ------
@@ -107,12 +113,15 @@ def _why_not_missing(instance: Instance, columns: range) -> str | None:
 
 
 def check_abduction(problem: Instance, x: Mapping[str, float], path: str = "factual") -> None:
-    """Check that every value behind a sigmoid link that an action can move lies inside the link's range.
+    """Check that values of features with a sigmoid link lie inside the link's range.
+
+    Only features whose noise is needed are checked: an action can move one of their causes, or the density is
+    asked for.
 
     Raises
     ------
     BadInput
-        It does not: no noise explains it.
+        A value lies outside the range, so that no noise explains it.
     """
     scm = problem.scm
     bounded = {f: m.link for f, m in scm.mechanisms.items() if m.link.kind == "sigmoid"}
@@ -127,8 +136,7 @@ def check_abduction(problem: Instance, x: Mapping[str, float], path: str = "fact
 
 
 def check_person(problem: Instance, x: Mapping[str, float], path: str = "factual") -> None:
-    """The rules about one applicant's numbers that depend on the model: :func:`check_missing` and
-    :func:`check_abduction`.
+    """Check one applicant's numbers against the model: :func:`check_missing` and :func:`check_abduction`.
 
     Parameters
     ----------
@@ -147,7 +155,10 @@ def not_judged(
     unreadable: Mapping[int, BadInput],
     cost: Cost | None = None,
 ) -> dict[int, BadInput]:
-    """By index, why conditions, or a cost of relative changes, cannot be judged for somebody's values."""
+    """The errors of applicants for whose values a condition, or a cost of relative changes, is not defined.
+
+    Applicants in ``unreadable`` are left out. Keys are the applicants' indices.
+    """
     by_name, faults = {f.name: f for f in features}, dict[int, BadInput]()
     relative = cost is not None and bool(cost.relative)
     for k, own in enumerate(preferences):
@@ -165,7 +176,7 @@ def not_judged(
 
 
 class FactualTable(Sequence[Mapping[str, float]]):
-    """Factuals as one matrix: a million applicants take the room of their numbers.
+    """Factuals as one matrix of doubles, so that a million applicants fit into memory.
 
     Parameters
     ----------
@@ -179,7 +190,7 @@ class FactualTable(Sequence[Mapping[str, float]]):
         self.names, self.values = tuple(names), values
 
     def __repr__(self) -> str:
-        """How many applicants and features."""
+        """Number of applicants and of features."""
         return f"FactualTable({len(self.values)} x {len(self.names)})"
 
     def __len__(self) -> int:
@@ -208,7 +219,18 @@ class FactualTable(Sequence[Mapping[str, float]]):
 def as_table(
     people: Iterable[tuple[str, Person]], problem: Instance, file: str | None = None
 ) -> tuple[FactualTable, dict[int, BadInput]]:
-    """One row per person, its place and values given; a row of nan for those who cannot be read."""
+    """One row per person, of nan where the person cannot be read, and these people's errors by index.
+
+    Parameters
+    ----------
+    people
+        For each person the path that error messages name, and the values.
+
+    Raises
+    ------
+    BadInput
+        Nobody can be read; the error is the first person's.
+    """
     names = [f.name for f in problem.features]
     values, unreadable = array("d"), {}
     for k, (path, person) in enumerate(people):
@@ -225,21 +247,23 @@ def as_table(
 
 
 def _read(person: Person, problem: Instance, path: str) -> dict[str, float]:
-    """One applicant's numbers, every rule about values checked."""
     factual = build_factual(person, problem.features, path)
     check_person(problem, factual, path)
     return factual
 
 
-def people_of(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, Person]]:
-    """A frame's rows by their labels: missing values as None, truth values as 1 and 0."""
+def people_in(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, Person]]:
+    """A frame's rows as values by feature, with missing values as None and truth values as 1 and 0.
+
+    Yields for each row the path that error messages name, and the values.
+    """
     columns = [frame[name].tolist() for name in names]
     for label, values in zip(frame.index, zip(*columns, strict=True), strict=True):
         yield f"row {label!r}", {name: _plain(value) for name, value in zip(names, values, strict=True)}
 
 
 def _plain(value: Any) -> Any:
-    """None for what pandas means by missing; True as 1; anything that is no number or text in words."""
+    """None for each of pandas' missing values, 1 and 0 for truth values, text for whatever is no number."""
     if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):  # noqa: PLR0124
         return None
     if isinstance(value, bool | np.bool_):

@@ -1,8 +1,8 @@
-r"""Fewer actions or less cost: the exact Pareto front of one applicant.
+r"""Cost against the number of actions: the exact Pareto front of one applicant.
 
 Point k of the front is :math:`\min \{c(u) : u \text{ feasible}, |u| \le k\}`: at most k features are
-acted on, held ones included (condition ``at_most_actions``). A point is listed where no point with fewer
-actions is as cheap.
+acted on, held ones included (condition ``at_most_actions``). A point is listed only if every point with
+fewer actions costs more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FRONT_FORMAT = "milp-recourse/front-1"
 
 @dataclass(frozen=True)
 class Point:
-    """The cheapest action on at most so many features."""
+    """The cheapest action on at most ``actions`` features."""
 
     actions: int
     result: Result
@@ -37,11 +37,12 @@ class Front:
     Attributes
     ----------
     points
-        By number of actions, ascending; costs fall. Empty where nothing is feasible, or nothing was found.
+        By number of actions, ascending; costs fall. Empty if nothing is feasible, or nothing was found.
     fewest
-        With fewer actions there is no recourse, proven; None where that is open.
+        The least number of actions with which there is a recourse, proven; None if that is open or there is
+        no recourse.
     complete
-        Whether every point is proven optimal, and :attr:`fewest` settled.
+        Whether every search ended with a proof, of an optimum or of infeasibility.
     """
 
     points: tuple[Point, ...]
@@ -110,10 +111,10 @@ def _at_most(instance: Instance, count: int) -> Instance:
 
 
 def average_of_actions(fronts: Sequence[Front]) -> list[dict[str, Any]]:
-    """For each k: the share of people who have an action on at most k features, and a mean cost.
+    """For each k, the share of people who have an action on at most k features, and a mean cost.
 
-    The mean is over the people for whom an action on at most one feature suffices, the same people for every
-    k. Costs of points that stopped at a limit count as they are.
+    The mean is over the people for whom an action on at most one feature suffices, so it is over the same
+    people for every k. Points that stopped at a limit count with the cost of the action in hand.
     """
     costs = [{point.actions: point.result.cost for point in front.points} for front in fronts]
     most = max((k for own in costs for k in own), default=0)

@@ -30,7 +30,10 @@ class Incumbent:
 
     @property
     def target(self) -> float:
-        """Costs above this need no proof: the cost less half the allowed gap; ``inf`` without one."""
+        """The incumbent's cost less half the allowed gap; ``inf`` without an incumbent.
+
+        The search is complete once no node can cost less than this.
+        """
         return self.cost - 0.5 * self.tolerance if self.action is not None else np.inf
 
     @property
@@ -40,11 +43,11 @@ class Incumbent:
 
     @property
     def cutoff(self) -> float | None:
-        """The target where it can bound a search, else None."""
+        """The target, or None if there is no incumbent or the target is not above 0."""
         return self.target if self.action is not None and self.target > 0 else None
 
     def take(self, action: Mapping[str, float]) -> bool:
-        """Judge an action and keep it if it is the cheapest; whether it is feasible."""
+        """Judge an action, keep it if it is feasible and the cheapest, and return whether it is feasible."""
         verdict = judge(self.instance, action)
         if verdict.feasible and float(verdict.cost) < self.cost:
             self.action, self.cost = dict(action), float(verdict.cost)
@@ -52,7 +55,7 @@ class Incumbent:
 
 
 def without_search(instance: Instance) -> Proposal | None:
-    """The answer where nothing has to change, or nothing can be acted on; None: it takes a search."""
+    """The proposal if doing nothing is feasible or there is no lever; None if a search is needed."""
     if judge(instance, {}).feasible:
         return Proposal({}, 0.0, "rigorous")
     return None if instance.levers else Proposal(None, math.inf, "rigorous")

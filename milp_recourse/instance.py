@@ -1,4 +1,4 @@
-"""Instances and populations: one problem, said completely, and never changed."""
+"""Instances and populations: complete, immutable statements of one applicant's problem, or of many's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scenario import Scenario
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput
-from milp_recourse.factuals import ID, as_table, check_missing, not_judged, people_of
+from milp_recourse.factuals import ID, as_table, check_missing, not_judged, people_in
 from milp_recourse.result import gap_tolerance
 
 if TYPE_CHECKING:
@@ -45,7 +45,10 @@ class Acceptance:
 
     @property
     def above(self) -> float:
-        """Trees accept scores above this double: scores are doubles, so >= t is > the double before t."""
+        """The double above which trees accept a score.
+
+        Scores are doubles, so ``score >= t`` holds exactly if the score is above the largest double below t.
+        """
         return self.threshold if self.strict else math.nextafter(self.threshold, -math.inf)
 
 
@@ -63,9 +66,9 @@ class Preferences:
     ranges
         The applicant's own lowest and highest value, in the feature's unit.
     conditions
-        What the applicant demands besides; all must hold.
+        Conditions of this applicant alone; all must hold, besides those of :attr:`Instance.conditions`.
     density_offset
-        This applicant's, instead of everybody's (:attr:`Instance.density_offset`); None: everybody's.
+        The applicant's own density offset in nats; None takes :attr:`Instance.density_offset`.
     """
 
     actionable: tuple[str, ...] = ()
@@ -88,6 +91,10 @@ class Reference:
 class Instance:
     """One applicant's recourse problem.
 
+    Minimise ``cost`` over the actions on levers, such that the classifier accepts the counterfactual
+    (:class:`Acceptance`), every feature with a domain ends inside it, all conditions hold and, if
+    ``plausible``, the counterfactual is dense enough.
+
     Parameters
     ----------
     features, scm, classifier, accept, cost
@@ -99,21 +106,22 @@ class Instance:
     plausible
         Whether log p(x_cf) >= log p(x) + offset is demanded.
     conditions
-        What is demanded of everybody besides; all must hold, and the applicant's own too.
+        Conditions for every applicant; all must hold, and so must the applicant's own.
     density_offset
         By how much the log density must rise (below 0: by how much it may fall), in nats.
     demands
-        Further demands on the counterfactual, which no file has: the alternative that a search is in.
+        Further demands on the counterfactual. No file has them: a search through the alternatives of a
+        condition sets the demands of the alternative it is working on.
     scenarios
-        Ways in which the action may turn out, which no file has: a network must accept in each of them too.
-        Domains, conditions and plausibility are about the action as planned.
+        Other ways in which the action may turn out. No file has them. A network must accept in each of them
+        too; domains, conditions and plausibility are about the action as planned.
 
     Raises
     ------
     BadInput
-        An action on one feature would move another that is a whole number or a label; or a value is missing
-        (nan) and cannot be, see :func:`check_missing`; or a condition cannot be judged for this factual, see
-        :func:`milp_recourse.domain.conditions.meaning`; or a cost is relative to a value that is 0.
+        An action on one feature would move another that is a whole number or a label; a value is missing
+        (nan) that must be known, see :func:`check_missing`; a condition cannot be judged for this factual,
+        see :func:`milp_recourse.domain.conditions.meaning`; or the cost is relative to a value that is 0.
     """
 
     features: tuple[Feature, ...]
@@ -147,11 +155,13 @@ class Instance:
     @cached_property
     def demand(self) -> Demand:
         """What the conditions demand of this applicant's counterfactual: they all hold."""
-        own = self.all_conditions
-        if not own and not self.demands:
+        conditions = self.all_conditions
+        if not conditions and not self.demands:
             return TRUE
-        here = [meaning(one, self._by_name, self.factual, f"condition {k}") for k, one in enumerate(own)]
-        return all_of([*here, *self.demands])
+        demands = [
+            meaning(one, self._by_name, self.factual, f"condition {k}") for k, one in enumerate(conditions)
+        ]
+        return all_of([*demands, *self.demands])
 
     @cached_property
     def missing(self) -> frozenset[str]:
@@ -159,7 +169,7 @@ class Instance:
         return frozenset(name for name, value in self.factual.items() if math.isnan(value))
 
     def __repr__(self) -> str:
-        """Name, levers, classifier and cost; not everybody's numbers."""
+        """Name, number of features, levers, classifier, cost and number of conditions."""
         named = "" if self.name is None else f"{self.name!r}, "
         return (
             f"Instance({named}{len(self.features)} features, levers: {', '.join(self.levers) or 'none'}, "
@@ -172,7 +182,7 @@ class Instance:
         return self._by_name[name]
 
     def numbers(self, action: Mapping[str, float | int | str]) -> dict[str, float]:
-        """A result's action with labels by their index."""
+        """An action as results show it, each label replaced by its index."""
         return {name: self.feature(name).number(value) for name, value in action.items()}
 
     def weight(self, name: str) -> float:
@@ -185,7 +195,10 @@ class Instance:
         return {name: self.weight(name) for name in self.preferences.actionable}
 
     def squared(self) -> Instance:
-        """The problem with l2-squared instead of l2, which searches and proofs are made for; else itself."""
+        """The problem with cost l2-squared where the cost is l2, else the instance itself.
+
+        Both costs have the same optimal actions; searches and proofs know only l2-squared.
+        """
         return replace(self, cost=self.cost.squared()) if self.cost.is_root else self
 
     @property
@@ -197,7 +210,7 @@ class Instance:
         return self.density_offset if own is None else own
 
     def allowed(self, name: str) -> tuple[float, float] | None:
-        """Lowest and highest value an action on the feature may set; None: there is none.
+        """Lowest and highest value that an action on the feature may set; None if it may set none.
 
         The intersection of bounds, the applicant's range, domain and monotonicity (of a value that is
         not missing); whole numbers where the kind asks for them.
@@ -234,7 +247,7 @@ class Instance:
     def gap_allowance(self) -> float:
         """The cost of moving every lever by 1e-12 of its interval; see :meth:`Cost.gap_allowance`.
 
-        A missing lever counts no distance: whatever it is set to costs the same.
+        A lever whose value is missing adds nothing: whatever it is set to costs the same.
         """
         cost = self.cost
         moving = {
@@ -250,7 +263,10 @@ class Instance:
         return _gap_allowance(parts, tuple(numbers))
 
     def _width(self, name: str, low: float, high: float) -> Fraction:
-        """An interval's length on the axis that changes are measured on, in scales of increases."""
+        """The length of an interval on the axis on which the cost measures changes (values or percentiles).
+
+        Where decreases have a scale of their own, they are converted to the scale of increases.
+        """
         cost = self.cost
         if name not in cost.decrease:
             return cost.position(name, high) - cost.position(name, low)
@@ -274,9 +290,10 @@ class Instance:
         return input_columns(self.features)
 
     def model_rows(self, x: NDArray) -> NDArray[np.float64]:
-        """Feature rows (..., d) as classifier input (..., columns): labels by their numbers.
+        """Feature rows (..., d) as classifier input (..., columns).
 
-        A missing value is nan in every column of its feature.
+        A label becomes the numbers that :attr:`Feature.lookup` has for it, if the classifier reads it by
+        label. A missing value is nan in every column of its feature.
         """
         x = np.asarray(x, dtype=np.float64)
         if not any(f.by_label for f in self.features):
@@ -297,7 +314,7 @@ class Instance:
 
 
 def demanding(instance: Instance, conditions: Sequence[Condition]) -> Instance:
-    """The problem with further conditions of this applicant's."""
+    """The problem with further conditions added to the applicant's own; its reference is dropped."""
     if not conditions:
         return instance
     own = replace(instance.preferences, conditions=(*instance.preferences.conditions, *conditions))
@@ -305,7 +322,7 @@ def demanding(instance: Instance, conditions: Sequence[Condition]) -> Instance:
 
 
 def check_density(scm: StructuralCausalModel) -> None:
-    """Plausibility can be asked of a causal model that has a density.
+    """Check that the causal model has a density, without which plausibility cannot be demanded.
 
     Raises
     ------
@@ -319,15 +336,17 @@ def check_density(scm: StructuralCausalModel) -> None:
 
 
 def check_whole(features: Sequence[Feature], scm: StructuralCausalModel) -> None:
-    """Whole numbers are moved by actions on themselves only; labels without order stand outside the graph.
+    """Check which features with labels or whole numbers the causal model reads and moves.
 
-    The number of a label without order says nothing, so no equation may read it. A label with an order may be
-    a cause, by its index, but not an effect.
+    The index of a label without an order means nothing, so no equation may read it. A label with an order may
+    be a cause, by its index. No label is an effect, and no action on one feature moves another that is a
+    whole number.
 
     Raises
     ------
     BadInput
-        An equation reads such a label, or moves one, or a whole number when somebody acts on another feature.
+        An equation reads a label without an order, or computes a label, or would change a whole number when
+        somebody acts on another feature.
     """
     by_name = {f.name: f for f in features}
     for source, effect in scm.edges:
@@ -350,9 +369,9 @@ def check_whole(features: Sequence[Feature], scm: StructuralCausalModel) -> None
 
 @dataclass(frozen=True)
 class Population:
-    """Many applicants, one model: ``template`` with each factual and preference put in.
+    """Many applicants of one model: applicant k is ``template`` with the k-th factual and preferences.
 
-    An index gives an :class:`Instance`, a slice a population.
+    ``population[k]`` is an :class:`Instance`, and a slice is a population.
 
     Parameters
     ----------
@@ -361,8 +380,8 @@ class Population:
     factuals, preferences
         One per applicant.
     unreadable
-        By index, why an applicant could not be read; asking for one of them raises it, and what stands
-        in ``factuals`` at their place means nothing.
+        The errors of the applicants who could not be read, by index. ``population[k]`` raises theirs, and
+        their entries in ``factuals`` are meaningless.
     ids
         The applicants' own identifiers, if the factuals came with any.
     """
@@ -407,7 +426,7 @@ class Population:
         preferences: Preferences | Sequence[Preferences] | None = None,
         id: str | None = None,
     ) -> Population:
-        """One applicant per row of a pandas DataFrame, for a model that is there as an instance.
+        """One applicant per row of a pandas DataFrame, for the model of an instance or of a population.
 
         Parameters
         ----------
@@ -416,19 +435,21 @@ class Population:
         model
             Features, causal model, classifier, acceptance and cost.
         preferences
-            One for everybody or one per row; None: the model's own.
+            One for everybody or one per row; None takes those of ``model``.
         id
-            Column with the applicants' identifiers; None: ``id`` where there is one that is no feature.
+            Column with the applicants' identifiers; None takes the column ``id``, unless there is none or a
+            feature is called so.
 
         Returns
         -------
         Population
-            Rows that cannot be read are in :attr:`unreadable`, with their label.
+            Rows that cannot be read are in :attr:`unreadable`, with an error that names the row's label.
 
         Raises
         ------
         BadInput
-            A column is missing or there twice, no row can be read, or preferences do not fit in number.
+            A column is missing or there twice, ``id`` is no column, no row can be read, or the number of
+            preferences is neither 1 nor the number of rows.
         """
         template = model.template if isinstance(model, Population) else model
         names = [f.name for f in template.features]
@@ -448,7 +469,7 @@ class Population:
             own = own * len(frame)
         if len(own) != len(frame):
             raise BadInput("preferences", f"{len(own)}", f"one for all, or one per row ({len(frame)})")
-        table, unreadable = as_table(people_of(frame, names), template)
+        table, unreadable = as_table(people_in(frame, names), template)
         unreadable |= not_judged(
             template.features, template.conditions, table, own, unreadable, template.cost
         )
@@ -458,7 +479,7 @@ class Population:
         return Population.of(template, table, own, unreadable, ids)
 
     def __repr__(self) -> str:
-        """How many applicants, and the model."""
+        """Number of applicants, of those who could not be read, and the classifier."""
         unread = f", {len(self.unreadable)} unreadable" if self.unreadable else ""
         return f"Population({len(self)} applicants{unread}, {self.template.classifier!r})"
 
@@ -499,16 +520,16 @@ class Population:
 
 
 def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
-    """Positions of the instances that differ in name, factual, weights and allowed values only.
+    """Group the positions of instances that differ in name, factual, weights and allowed values only.
 
-    Models are compared by identity: a population's applicants share their objects. Whoever has conditions or
-    scenarios is alone: what they demand has the factual's numbers in it.
+    Models are compared by identity: a population's applicants share their objects. An instance with
+    conditions or scenarios is a group of its own, because its demands contain numbers of its factual.
     """
     groups: dict[object, list[int]] = {}
     for k, one in enumerate(instances):
         shared = (one.features, one.scm, one.classifier, one.cost)
-        alone = None if one.demand == TRUE and not one.scenarios else k
-        key = (*map(id, shared), one.accept, one.plausible, tuple(one.levers), alone)
+        own_group = None if one.demand == TRUE and not one.scenarios else k
+        key = (*map(id, shared), one.accept, one.plausible, tuple(one.levers), own_group)
         groups.setdefault(key, []).append(k)
     return list(groups.values())
 
@@ -517,8 +538,15 @@ def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
 def _gap_allowance(
     parts: tuple[float, float, float, str], levers: tuple[tuple[float, float, float, float], ...]
 ) -> float:
-    """:meth:`Cost.gap_allowance` from the coefficients of l2-squared, l1 and linf, the cost's kind, and
-    every lever's weight, scale and interval: the same for most applicants."""
+    """:meth:`Cost.gap_allowance`, kept because most applicants of a population have the same.
+
+    Parameters
+    ----------
+    parts
+        The coefficients of l2-squared, l1 and linf, and the cost's kind.
+    levers
+        Every lever's weight, scale, lowest and highest value.
+    """
     squared, absolute, largest, kind = parts
     names = [str(k) for k in range(len(levers))]
     scale = {name: lever[1] for name, lever in zip(names, levers, strict=True)}

@@ -27,24 +27,25 @@ def instances_path() -> Path:
 
 
 LOAN_POPULATIONS = {"loan-smooth": "loan_smooth", "loan-sharp": "loan"}
-"""The shipped Loan populations and their folders: refused by a classifier trained as the released code does
-it, and by one trained as the paper's text says, whose logit is twenty times as steep."""
+"""The shipped Loan populations and their folders. Their classifiers are trained as the released code of the
+iCARMA paper does it (``loan-smooth``) and as the paper's text says (``loan-sharp``, whose logit is twenty
+times as steep)."""
 
 
 def population_file(name: str) -> Path:
-    """The file of a shipped Loan population by its name; any other text is a path."""
+    """The file of the shipped Loan population of this name; any other text is taken as a path."""
     if name in LOAN_POPULATIONS:
         return instances_path() / LOAN_POPULATIONS[name] / "population.json"
     return Path(name)
 
 
 def instance_files(group: str, limit: int | None = None) -> list[Path]:
-    """The first instances of ``instances/<group>/`` by name."""
+    """The first ``limit`` instance files at or below ``instances/<group>/``, by path."""
     return instance_files_in(instances_path() / group, limit)
 
 
 def instance_files_in(folder: Path, limit: int | None = None) -> list[Path]:
-    """The first instances at or below a folder, sorted by path; populations and classifiers are not."""
+    """The first ``limit`` instance files at or below a folder, by path; other files are left out."""
     files = (file for file in sorted(folder.rglob("*.json")) if is_instance(read_json(file)))
     return list(islice(files, limit))
 

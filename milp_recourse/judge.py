@@ -1,7 +1,8 @@
-"""Judgement in one place: the numbers as returned, in exact arithmetic and as deployed.
+"""Judging an action: the doubles that are returned, in exact arithmetic and by the deployed model.
 
 A back end proposes an action and a bound. :func:`conclude` is the only function that makes a
-:class:`~milp_recourse.result.Result`; it trusts neither.
+:class:`~milp_recourse.result.Result`. It evaluates the action anew, and withdraws a bound that is above the
+cost of a feasible action.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ class Judgement:
     counterfactual
         The doubles nearest to the exact counterfactual; nan where a value is missing and stays so.
     logit
-        Enclosed, exactly where doubles leave open whether it is enough; of the worst of the instance's
-        scenarios, if it has any. None for trees.
+        An enclosure of the logit, from doubles and their error where that decides acceptance, else from exact
+        arithmetic; with scenarios, the least over the counterfactual and theirs. None for trees.
     score
         Deployed score of trees; None for networks.
     accepted_exact, accepted_deployed
-        The classifier's two answers.
+        Whether the classifier accepts in exact arithmetic, and as deployed.
     """
 
     faults: tuple[str, ...]
@@ -70,7 +71,7 @@ _LATEST = threading.local()
 def judge(instance: Instance, action: Action) -> Judgement:
     """Evaluate an action exactly: mask, bounds, domains, SCM, classifier, plausibility, conditions, cost.
 
-    The latest judgement is remembered: a search asks about its last action, and :func:`conclude` asks again.
+    Each thread keeps its latest judgement, because :func:`conclude` judges what a search has just judged.
 
     Parameters
     ----------
@@ -113,24 +114,19 @@ def _judge(instance: Instance, action: Action) -> Judgement:
         asked = f" and {instance.offset:+g} in log density" if instance.offset else ""
         faults.append(f"the counterfactual is less plausible than the factual{asked}")
     faults += _condition_faults(instance, action, exact, nearest)
-    return Judgement(
-        tuple(faults),
-        instance.cost.exact(deltas(instance, action), instance.weights)
-        if not _foreign(instance, action)
-        else Fraction(0),
-        nearest,
-        logit,
-        score,
-        accepted_exact,
-        accepted_deployed,
-    )
+    cost = Fraction(0)
+    if action.keys() <= set(instance.preferences.actionable):
+        cost = instance.cost.exact(deltas(instance, action), instance.weights)
+    return Judgement(tuple(faults), cost, nearest, logit, score, accepted_exact, accepted_deployed)
 
 
 def _network_accepts(
     instance: Instance, action: Action, exact: Mapping[str, Enclosure], row: NDArray[np.float64]
 ) -> tuple[Enclosure, bool, bool]:
-    """The logit, whether it is enough, and whether as deployed; exact arithmetic where doubles leave it
-    open."""
+    """The logit, whether it is at least threshold plus margin, and whether the deployed network accepts.
+
+    Exact arithmetic is used only where doubles and their error leave the answer open.
+    """
     network, accept = instance.classifier, instance.accept
     assert isinstance(network, ReluNetwork)
     single = not instance.scenarios and all(e.exact for e in exact.values())
@@ -139,9 +135,8 @@ def _network_accepts(
     if near is not None:
         value, error, deployed = near[0].value, near[0].error, near[1]
         need = accept.threshold + accept.margin
-        slack = ROUNDOFF * (
-            abs(accept.threshold) + accept.margin + abs(value)
-        )  # of this sum and the differences
+        # the rounding of ``need`` and of the two differences below
+        slack = ROUNDOFF * (abs(accept.threshold) + accept.margin + abs(value))
         if abs(value - need) > error + slack:
             logit, accepted = near[0], value > need
         if logit is not None and value - accept.threshold > deployed + slack:
@@ -153,13 +148,13 @@ def _network_accepts(
 
 
 ROUNDOFF = 2.0**-50
-"""Eight times that of a double: for a few roundings."""
+"""Relative error of a few roundings: eight times 2^-53, the largest of one rounding to a double."""
 
 
 def deltas(instance: Instance, action: Action) -> dict[str, Fraction]:
     """delta_i of the acted features: a - x (or Q(a) - Q(x)), or 1 for a changed category.
 
-    Where x is missing it is the scale, so that every part of the cost takes delta / scale for 1.
+    Where x is missing, delta is the feature's scale, so that delta / scale is 1 in every part of the cost.
     """
     result = {}
     for name, value in action.items():
@@ -184,16 +179,16 @@ def known_factual(instance: Instance) -> Mapping[str, float]:
 def without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
     """The action without idle holds: features set to the factual value that they would have anyway.
 
-    They stay where something else depends on who is acted on, and they are needed for it: conditions that
-    count such features, scenarios in which a target is missed or a noise is another.
+    The action stays as it is if it would become infeasible without them. That can be so only with scenarios,
+    and with conditions on which features, or how many, are acted on.
     """
-    kept = _without_idle_holds(instance, action)
-    if len(kept) == len(action):
-        return kept
+    shorter = _without_idle_holds(instance, action)
+    if len(shorter) == len(action):
+        return shorter
     depends = instance.scenarios or any(
         isinstance(one, Switched | Counted) for one in leaves(instance.demand)
     )
-    return dict(action) if depends and not judge(instance, kept).feasible else kept
+    return dict(action) if depends and not judge(instance, shorter).feasible else shorter
 
 
 def _without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
@@ -217,11 +212,12 @@ def conclude(
     Parameters
     ----------
     proposal
-        What the back end says; neither its action nor its status is taken on trust.
+        An action and a bound. The action is judged here; the bound is believed as far as ``proof`` goes.
     repair
-        Moves an action that fails by a solver's tolerance inward, or returns None.
+        A function that moves an action that fails by a solver's tolerance inward, or returns None.
     as_given
-        Leave the action as it is, to the last digit: it is somebody else's.
+        Whether to return the action unchanged, to the last digit. Otherwise idle holds are left out of it,
+        and changes are undone or made smaller where that costs nothing.
 
     Returns
     -------
@@ -257,7 +253,10 @@ def conclude(
 def _admitted(
     instance: Instance, proposal: Proposal, repair: Repair | None, as_given: bool
 ) -> tuple[Action | None, Judgement | None, str | None]:
-    """The proposed action if it passes, repaired if need be, with its judgement; else the reason."""
+    """The proposed action, repaired if need be, its judgement, and the proposal's message.
+
+    If the action fails, the first two are None and the message says why.
+    """
     action, message = proposal.action, proposal.message
     if action is None:
         return None, None, message
@@ -281,7 +280,7 @@ def _admitted(
 
 
 def _shown(instance: Instance, action: Action | None, judgement: Judgement | None) -> dict[str, Any]:
-    """The fields of a result that an action brings with it."""
+    """The fields of a result that it has only with an action."""
     if action is None or judgement is None:
         return {}
     return {
@@ -295,14 +294,15 @@ def _shown(instance: Instance, action: Action | None, judgement: Judgement | Non
 
 
 NEGLIGIBLE = 2e-3
-"""Changes this small, in cost scales, cost less than the gap where costs are squared."""
+"""How far from the factual :func:`held_exactly` looks, in cost scales: squared costs hide changes up to about
+the root of the gap."""
 
 
 def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tuple[Action, Judgement]:
-    """The action with values within rounding of the factual set exactly to it, where it stays feasible.
+    """The action with values near the factual set exactly to it, where it stays feasible and costs no more.
 
-    Searches move every action a little; "hold duration" reads better than a change of 1e-5, and
-    costs no more. Squared costs hide changes up to the root of the gap, so that is how far it looks.
+    A search with squared costs may leave a change that is too small to matter for the cost; "hold duration"
+    is easier to read than a change of 1e-5.
     """
     for name, value in action.items():
         x = instance.factual[name]
@@ -317,23 +317,30 @@ def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tu
 
 
 def already_good(instance: Instance) -> bool:
-    """Whether the factual is accepted, inside its domains, and so needs no action."""
+    """Whether doing nothing is feasible: the factual is accepted and meets domains and conditions."""
     return already_good_among([instance])[0]
 
 
 def already_good_among(instances: Sequence[Instance]) -> list[bool]:
-    """:func:`already_good` of many, most of whom float64 decides together."""
+    """:func:`already_good` of many instances.
+
+    One pass in float64 refuses most factuals of networks; only the others are judged exactly.
+    """
     groups: dict[tuple[int, int], list[int]] = {}
     for k, one in enumerate(instances):
         groups.setdefault((id(one.classifier), id(one.features)), []).append(k)
     refused = np.zeros(len(instances), dtype=bool)
     for group in groups.values():
         refused[group] = _surely_refused([instances[k] for k in group])
-    return [not no and judge(one, {}).feasible for one, no in zip(instances, refused.tolist(), strict=True)]
+    pairs = zip(instances, refused.tolist(), strict=True)
+    return [not sure and judge(one, {}).feasible for one, sure in pairs]
 
 
 def _surely_refused(instances: Sequence[Instance]) -> NDArray[np.bool_]:
-    """Whose factual float64 shows, rounding included, to be refused by their network."""
+    """Per instance, whether the factual's float64 logit plus its rounding error is below the threshold.
+
+    All instances have one classifier. False throughout for trees.
+    """
     first = instances[0]
     network = first.classifier
     if not isinstance(network, ReluNetwork):
@@ -354,7 +361,7 @@ def _surely_refused(instances: Sequence[Instance]) -> NDArray[np.bool_]:
 def _weigh(
     cost: float | None, bound: float, proof: Proof | None, message: str | None, allowance: float
 ) -> tuple[Status, float, str | None]:
-    """The status, optimal or limit, and the lower bound, which is never above the cost."""
+    """The status (optimal or limit), the lower bound, which is never above the cost, and the message."""
     bound = max(0.0, bound)
     if cost is None:
         if bound == math.inf:  # an action was proposed and refused, or nothing backs the claim
@@ -408,10 +415,6 @@ def _round_up(value: Fraction) -> float:
     return nearest if n * value.denominator >= value.numerator * d else math.nextafter(nearest, math.inf)
 
 
-def _foreign(instance: Instance, action: Action) -> bool:
-    return any(name not in instance.preferences.actionable for name in action)
-
-
 def _permission_faults(instance: Instance, action: Action) -> list[str]:
     faults = []
     for name, value in action.items():
@@ -439,7 +442,7 @@ def _domain_faults(instance: Instance, values: Mapping[str, Enclosure]) -> list[
 def _condition_faults(
     instance: Instance, action: Action, exact: Mapping[str, Enclosure], nearest: Mapping[str, float]
 ) -> list[str]:
-    """What conditions the exact counterfactual breaks, or the doubles that are returned for it."""
+    """A sentence per condition that the exact counterfactual, or the doubles returned for it, break."""
     if instance.demand == TRUE:
         return []
     returned = {name: Enclosure.of(value) for name, value in nearest.items() if not math.isnan(value)}

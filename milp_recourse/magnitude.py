@@ -1,4 +1,4 @@
-"""Numbers too large, or costs too small, for a search in doubles: refused, as bounds would say nothing."""
+"""Refuses problems whose numbers are too large, or whose costs are too small, for a search in doubles."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from milp_recourse.program.lower import reachable
 
 LARGEST_COST = 1e300
 SMALLEST_COST = 1e-270
-"""Bounds of costs below it are lost among numbers without all their digits, and a search would not end."""
+"""Numbers made of smaller costs can be subnormal doubles, which have fewer digits; with bounds of such costs
+a search would not end."""
 
 LARGEST_NUMBER = 1e150
 """Squares, differences and long sums of numbers up to this size do not overflow a double."""
 
 
 def too_large(*instances: Instance) -> str | None:
-    """Why numbers would overflow a double during search, where "too dear" could pass for "impossible".
+    """The reason why a search in doubles could overflow, or None if it cannot.
 
-    For several applicants of one model with the same levers: returns None if all of them pass; otherwise the
-    reason why they must be tested one at a time.
+    A number that overflows becomes infinite, and an action that merely costs a lot would look infeasible.
+    Several applicants must be of one model with the same levers
+    (:func:`milp_recourse.instance.of_one_model`); their values are taken together. None then holds for each
+    of them. A reason may hold for none of them, so the caller must then ask for one at a time.
     """
     reach = reachable(*instances)
     return _values(reach) or _costs(instances) or _network(instances[0], reach)

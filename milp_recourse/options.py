@@ -22,11 +22,11 @@ class Options:
         Whether results are to carry certificates. The search for a certificate is a second one, to which
         ``time_limit`` applies anew.
     starts
-        Rows (n, features), in feature order and raw units, that the model is believed to accept: where to
-        look for a good action first. None: there are none at hand.
+        Rows (n, features), in feature order and raw units, that the model is believed to accept. A first
+        action is looked for near them. None if no such rows are known.
     watch
         Called with the cost of the best action in hand (inf without one) and the lower bound, whenever one
-        of them has improved; ``bab`` on networks also where none has. Other back ends need not call it.
+        of them has improved; ``bab`` on networks calls it in between, too. Other back ends need not call it.
     """
 
     time_limit: float | None = None
@@ -49,7 +49,7 @@ class Clock:
 
     @staticmethod
     def start(limit: float | None) -> Clock:
-        """A clock that stops so many seconds from now; None for never."""
+        """A clock that ends ``limit`` seconds from now, or never if ``limit`` is None."""
         return Clock(None if limit is None else time.perf_counter() + limit)
 
     @property
@@ -58,5 +58,5 @@ class Clock:
         return self.end is not None and time.perf_counter() > self.end
 
     def left(self, least: float = 1e-3) -> float | None:
-        """Seconds until the end, or ``least`` where there are fewer, as a limit for what is asked next."""
+        """Seconds until the end, at least ``least``, as a time limit of the next search; None for no end."""
         return None if self.end is None else max(self.end - time.perf_counter(), least)

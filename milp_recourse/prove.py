@@ -1,4 +1,4 @@
-"""Proving anybody's answer: how far a given action is from the optimum, certified."""
+"""How far a given action, from any source, is from the optimum, with a certificate."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from milp_recourse.solve import check_options, solve
 
 @dataclass(frozen=True)
 class Proof:
-    """What can be said about a given action.
+    """What is proven about a given action.
 
     Attributes
     ----------
     faults
         One sentence per broken demand; empty when the action is feasible.
     result
-        The action with its exact cost and a certified lower bound of all costs; None with faults.
+        The action with its exact cost and a lower bound of every feasible action's cost; None with faults.
+    stopped
+        Whether the search for the optimum reached its limit, so that the bound may be far below it.
     """
 
     faults: tuple[str, ...]
     result: Result | None
     stopped: bool = False
-    """Whether the search for the optimum was cut short, so that the bound may be far below it."""
 
 
 def prove(
@@ -50,7 +51,7 @@ def prove(
     time_limit
         Seconds for each of the two searches; None for no limit.
     index
-        The applicant's, where the instance is one of a population: what the certificate says.
+        The applicant's index, where the instance was taken out of a population; the certificate names it.
 
     Raises
     ------

@@ -23,7 +23,7 @@ from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput, is_number
 from milp_recourse.factuals import FactualTable, check_person, not_judged
 from milp_recourse.formats.feature_json import features_to_list
-from milp_recourse.frames.answers import Answers, Interrupted, asked
+from milp_recourse.frames.answers import Answers, Interrupted, compared_with_model
 from milp_recourse.frames.arguments import (
     by_column,
     cost_in_words,
@@ -35,7 +35,7 @@ from milp_recourse.frames.arguments import (
 from milp_recourse.frames.columns import TableColumn, is_missing, printable
 from milp_recourse.frames.conditions_argument import conditions_of
 from milp_recourse.frames.features_of_columns import (
-    Said,
+    ColumnArguments,
     causal_model,
     cause_columns,
     classifier_over,
@@ -57,14 +57,14 @@ from milp_recourse.solve import check_options, choose_backend, solve_as_finished
 from milp_recourse.workers import Workers
 
 SHOWN_LABELS = 6
-"""As many labels of a column are shown for review."""
+"""The most labels of a column that :attr:`Recourse.features` shows."""
 
 
 class Recourse:
     """The least that refused people must change for a fitted model to accept them, with proof.
 
-    What is minimised, subject to what, is said in :class:`~milp_recourse.instance.Instance`; this class
-    makes it from a table.
+    The problem is defined in :class:`~milp_recourse.instance.Instance`; this class makes one for each row of
+    a table.
 
     Parameters
     ----------
@@ -79,14 +79,16 @@ class Recourse:
     increase, decrease
         Columns that an action may only raise, or only lower.
     kinds
-        Column -> ``continuous``, ``integer``, ``binary``, ``categorical`` or ``ordinal``. Inferred: labels
-        are categorical, numbers that are all 0 or 1 in X binary, all whole integer, else continuous.
+        Column -> ``continuous``, ``integer``, ``binary``, ``categorical`` or ``ordinal``. Of columns that are
+        not named, those of labels are categorical, those of numbers binary if all in X are 0 or 1, integer if
+        all are whole, else continuous.
     categories
         Column -> its labels in order; makes it ordinal.
     bounds
         Column -> (lowest, highest) value an action may set. Default: the least and the largest in X.
     ranges
-        The same, as a wish of everybody's; a person's own go into ``preferences``.
+        Column -> (lowest, highest) value that everybody is willing to have; one person's own ranges go into
+        the ``preferences`` of :meth:`certify`.
     domain
         Column -> (lowest, highest) value after the action, acted on or not.
     cost
@@ -103,25 +105,26 @@ class Recourse:
         How changes flow: a :class:`~milp_recourse.domain.scm.StructuralCausalModel` over columns of X, or its
         JSON form; None: no column causes another.
     plausibility
-        None; ``"scm-density"``: the counterfactual is at least as dense as the factual, or so many nats more
-        or less, or at least a level, or a quantile of X's densities:
-        ``{"kind": "scm-density", "at_least": "factual" | number | {"quantile": q}, "offset": o}``;
-        ``"domain"``: every number stays in its range in X; or ``{"kind": "near-data", "within": r,
-        "rows": DataFrame, "prototypes": n, "features": [...]}``: within r ranges of some accepted row
-        (default: of X).
+        None, or one of three demands on the counterfactual.
+        ``{"kind": "scm-density", "at_least": "factual" | number | {"quantile": q}, "offset": o}``: its log
+        density is at least the factual's, or the number, or the quantile of X's log densities, plus o nats;
+        ``"scm-density"`` alone means at least the factual's. ``"domain"``: every number stays in its range in
+        X. ``{"kind": "near-data", "within": r, "rows": DataFrame, "prototypes": n, "features": [...]}``: it
+        is within r ranges of some accepted row (default: of X).
     conditions
-        What is demanded besides; all must hold: lines such as ``"at most 2 actions"`` or
-        ``"loan <= 5 * income"`` (:mod:`milp_recourse.domain.conditions.text`), or objects as in files.
+        Further conditions; all must hold. Lines such as ``"at most 2 actions"`` or ``"loan <= 5 * income"``
+        (:mod:`milp_recourse.domain.conditions.text`), or objects as in files.
     margin
-        How far the logit must pass the threshold. None: what this model's own arithmetic needs on the people
-        asked about (:func:`milp_recourse.readers.rounding_margin`).
+        How far the logit must pass the threshold. None: as far as the rounding of this model's own arithmetic
+        can reach on the people asked about (:func:`milp_recourse.readers.rounding_margin`).
     predict
         A function from a DataFrame like X to predicted labels; default: the model's own ``predict``.
 
     Raises
     ------
     BadInput
-        One line: the argument, what it got, what is allowed.
+        An argument is not what is allowed, or the model cannot be read. The message is one line: the
+        argument, what it got, what is allowed.
     """
 
     def __init__(
@@ -152,7 +155,7 @@ class Recourse:
             raise BadInput("margin", margin, "None, or a finite number, 0 or more")
         if predict is not None and not callable(predict):
             raise BadInput("predict", type(predict).__name__, "None, or a function of a DataFrame")
-        said = Said(
+        arguments = ColumnArguments(
             immutable=some_columns("immutable", immutable, X.columns),
             increase=some_columns("increase", increase, X.columns),
             decrease=some_columns("decrease", decrease, X.columns),
@@ -166,7 +169,7 @@ class Recourse:
         self._wants = desires(desired, self.reading.classes)
         word = own_predict(model, X, self.reading.classes) if predict is None else predict
         self._predict = None if word is None else in_types_of(X, word)
-        self.columns = table_columns(self.reading, X, said, cause_columns(scm, X))
+        self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
         self._plausibility = Plausibility.of(plausibility)
         ends = self._plausibility.domains(self.columns, X)
         self.columns = tuple(
@@ -222,10 +225,15 @@ class Recourse:
 
         Raises
         ------
-        BadInput, Unsupported, BackendUnavailable
-            One line. A single person who cannot be read raises nothing: that row says ``bad-input``.
+        BadInput
+            An argument is not what is allowed. A person who cannot be read raises nothing; the row in the
+            answers has the status ``bad-input``.
+        Unsupported
+            The back end cannot solve the problem.
+        BackendUnavailable
+            The back end is unknown, or its solver is not installed.
         Interrupted
-            Ctrl-C: a KeyboardInterrupt whose ``answers`` hold the people who were finished.
+            Ctrl-C was pressed. It is a KeyboardInterrupt whose ``answers`` hold the people who were finished.
         """
         if isinstance(people, pd.Series):
             people = people.to_frame().T.infer_objects()
@@ -234,7 +242,7 @@ class Recourse:
         rows = self._read(people)
         own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
         rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
-        rows = self._judged(rows, own)
+        rows = self._with_condition_faults(rows, own)
         starts = None if self._known_rows is None else self._known_rows.starts
         options = check_options(time_limit, jobs, certificates, starts)
         results: list[Result | None] = [None] * len(rows)
@@ -267,7 +275,8 @@ class Recourse:
 
     @property
     def features(self) -> pd.DataFrame:
-        """What was inferred, for review: kind, lever or not, direction, values, scale, and what a gap is."""
+        """What was inferred, one row per column of X: kind, whether it is a lever, the direction in which an
+        action may move it, allowed values, scale of the cost, and how a missing value is treated."""
         problem, cost = self._problem, self._problem.cost
         rows = {
             c.key: {
@@ -276,23 +285,23 @@ class Recourse:
                 "direction": c.feature.monotone or "",
                 "values": _values(c.feature),
                 "scale": cost.scale.get(c.name, np.nan) if cost.uses_scale else np.nan,
-                "if missing": _gap(c),
+                "if missing": _if_missing(c),
             }
             for c in self.columns
         }
         return pd.DataFrame.from_dict(rows, orient="index")
 
     def to_json(self) -> str:
-        """The same as JSON: the features as an instance file has them, mask, cost scales and acceptance."""
+        """What was inferred, as JSON: features as in an instance file, mask, cost, desired class, margin."""
         problem = self._problem
-        said = {
+        document = {
             "features": features_to_list(problem.features),
             "actionable": list(problem.preferences.actionable),
             "cost": {"kind": problem.cost.kind, "scale": dict(problem.cost.scale)},
             "desired": self.reading.desired,
             "margin": self.margin,
         }
-        return json.dumps(said, indent=1)
+        return json.dumps(document, indent=1)
 
     def __repr__(self) -> str:
         levers = len(self._problem.preferences.actionable)
@@ -307,7 +316,7 @@ class Recourse:
         return self.features.to_html()
 
     def _common(self, weights: Any, ranges: Any) -> Preferences:
-        """What everybody can act on, and would rather."""
+        """The mask, weights and ranges of whoever states none of their own."""
         actionable = tuple(c.name for c in self.columns if c.feature.actionable)
         names = {c.key: c.name for c in self.columns if c.feature.actionable}
         return Preferences(
@@ -317,7 +326,7 @@ class Recourse:
         )
 
     def _read(self, people: pd.DataFrame) -> Rows:
-        """People as numbers; a value that the causal model cannot do with is that person's fault too."""
+        """People as numbers. A value outside what the causal model allows is added to the rows' faults."""
         rows = read_rows(people, self.columns, self.X.columns)
         if not (self._problem.scm.edges or self._problem.plausible):
             return rows
@@ -331,8 +340,8 @@ class Recourse:
                 faults[i] = error
         return replace(rows, faults=faults)
 
-    def _judged(self, rows: Rows, own: Sequence[Preferences]) -> Rows:
-        """The rows, those whose values conditions cannot be judged for set aside with the reason."""
+    def _with_condition_faults(self, rows: Rows, own: Sequence[Preferences]) -> Rows:
+        """The rows, with a fault for each person for whom a condition or the cost is not defined."""
         features = self._problem.features
         factuals = FactualTable([f.name for f in features], rows.values)
         faults = not_judged(
@@ -340,8 +349,8 @@ class Recourse:
         )
         return replace(rows, faults={**rows.faults, **faults}) if faults else rows
 
-    def _unlimited(self, rows: Rows, own: Sequence[Preferences]) -> list[Instance]:
-        """The readable people's problems, without a margin."""
+    def _without_margin(self, rows: Rows, own: Sequence[Preferences]) -> list[Instance]:
+        """The problems of the people who could be read, with margin 0."""
         names = [f.name for f in self._problem.features]
         return [
             replace(self._problem, factual=dict(zip(names, values.tolist(), strict=True)), preferences=one)
@@ -350,9 +359,10 @@ class Recourse:
         ]
 
     def _margin(self, rows: Rows, own: Sequence[Preferences]) -> float:
-        """What was given, or what rounding needs on the hull of everything these people can reach."""
+        """The margin that was given, or else the one that rounding needs on the box around all values that
+        these people can reach; 0 for trees."""
         known = self.margin is not None or not isinstance(self.reading.classifier, ReluNetwork)
-        people = [] if known else self._unlimited(rows, own)
+        people = [] if known else self._without_margin(rows, own)
         if not people:
             return self.margin or 0.0
         ranges = self._reach(people)
@@ -381,7 +391,7 @@ class Recourse:
 
     @cached_property
     def _known_rows(self) -> KnownRows | None:
-        """What the model itself says about rows of X; None where it cannot be asked."""
+        """The model's own predictions for rows of X; None if the model has no ``predict``."""
         if self._predict is None:
             return None
         return ask_model(self._predict, self._wants, self.X, self.columns)
@@ -394,7 +404,9 @@ class Recourse:
         how: Mapping[str, Any],
     ) -> Answers:
         doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
-        judged, confirmed = asked(rows, self.columns, results, self._predict, self._wants, doubt)
+        compared, confirmed = compared_with_model(
+            rows, self.columns, results, self._predict, self._wants, doubt
+        )
         facts = {"desired": self.reading.desired, "cost": self._cost}
         if population is not None and population.template.accept.margin:
             accept = population.template.accept
@@ -407,33 +419,32 @@ class Recourse:
         ties = _ties(self._problem)
         if ties is not None:
             facts["ties"] = ties
-        return Answers(rows, self.columns, population, judged, confirmed, facts, how)
+        return Answers(rows, self.columns, population, compared, confirmed, facts, how)
 
 
 def _ties(problem: Instance) -> str | None:
-    """What is given away where rounding decides between classes; None where nothing is."""
+    """A sentence on how scores that are equal up to rounding are counted; None where that does not arise."""
     forest, threshold = problem.classifier, problem.accept.threshold
     if not isinstance(forest, TreeEnsemble):
         return None
     if forest.parts and threshold:
         return f"a class whose score is within {threshold:.2g} of the wanted one's counts as predicted"
-    if (
-        forest.aggregate == "mean" and 0.5 < threshold < 0.5 + 2.0**-30
-    ):  # a threshold of a wrapper gives nothing away
+    # any other threshold is one that a wrapper around the model states
+    if forest.aggregate == "mean" and 0.5 < threshold < 0.5 + 2.0**-30:
         return "a tie between the classes, up to rounding, counts as refused"
     return None
 
 
 def _values(feature: Feature) -> str:
-    """What an action may set, or the labels: of many the first, :meth:`Recourse.to_json` has all."""
+    """The interval that an action may set, or the first :data:`SHOWN_LABELS` labels."""
     if feature.categories is None:
         return f"{feature.bounds[0]:g} to {feature.bounds[1]:g}" if feature.bounds else ""
     first, more = feature.categories[:SHOWN_LABELS], len(feature.categories) - SHOWN_LABELS
     return ", ".join(first) + (f" and {more} more" if more > 0 else "")
 
 
-def _gap(column: TableColumn) -> str:
-    """What a missing value in a column comes to, for people to read."""
+def _if_missing(column: TableColumn) -> str:
+    """How a missing value of the column is treated, in words."""
     if column.labels is not None and any(map(is_missing, column.labels)):
         return "a label of its own"
     if column.imputed is not None:

@@ -1,4 +1,4 @@
-"""What comes back: a status that never says more than is proven."""
+"""What a back end proposes and what a solve returns; a status never claims more than is proven."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 Proof = Literal["rigorous", "solver"]
 
 RELATIVE_GAP = 1e-6
-_DOWN = 1 - 2.0**-50
+_DOWN = 1 - 2.0**-50  # rounds a product and a sum downward
 
 
 def gap_tolerance(cost: float, allowance: float = 0.0) -> float:
@@ -20,10 +20,10 @@ def gap_tolerance(cost: float, allowance: float = 0.0) -> float:
     Parameters
     ----------
     cost
-        Of the action, at least 0.
+        Cost of the action, at least 0.
     allowance
-        What the instance adds: :attr:`milp_recourse.instance.Instance.gap_allowance`, the cost of
-        moving every lever by 1e-12 of its interval. 0 where only costs are known, which is stricter.
+        The instance's part, :attr:`milp_recourse.instance.Instance.gap_allowance`: the cost of moving
+        every lever by 1e-12 of its interval. With the default 0 the tolerance is stricter.
     """
     return _DOWN * (RELATIVE_GAP * cost + allowance)
 
@@ -31,18 +31,18 @@ def gap_tolerance(cost: float, allowance: float = 0.0) -> float:
 def is_closed(cost: float, lower_bound: float, allowance: float = 0.0) -> bool:
     """Whether cost - lower_bound <= :func:`gap_tolerance`, the difference taken exactly."""
     gap, most = cost - lower_bound, gap_tolerance(cost, allowance)
-    if abs(gap - most) > 2.0**-50 * abs(gap):  # rounding did not decide it
+    if abs(gap - most) > 2.0**-50 * abs(gap):  # the difference is larger than its rounding error
         return gap < most
     return Fraction(cost) - Fraction(lower_bound) <= most
 
 
 class Status(str, Enum):
-    """How a solve ended; each member carries its sentence."""
+    """How a solve ended; :attr:`sentence` says in words what each status means."""
 
     sentence: str
 
     def __new__(cls, value: str, sentence: str) -> Status:
-        """A member equal to its string, carrying its sentence."""
+        """A member that equals the string ``value`` and has the attribute ``sentence``."""
         member = str.__new__(cls, value)
         member._value_ = value
         member.sentence = sentence
@@ -63,24 +63,24 @@ class Status(str, Enum):
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a back end says about an instance whose factual is not already good.
+    """What a back end returns for an instance: an action, a lower bound, or both.
 
     Parameters
     ----------
     action
-        Feature name -> number; None when the back end has none.
+        Feature name -> number (labels by index); None if the back end found no action.
     lower_bound
-        No feasible action costs less, as far as ``proof`` goes; ``inf`` says that none exists;
-        None claims nothing (grid).
+        No feasible action costs less; ``inf`` claims that none exists; None claims nothing (grid).
     proof
         What the bound rests on; None with ``lower_bound`` None.
     nodes
-        Boxes put on the queue, and the nodes of every solver run where the solver says (Pyomo does
-        not); None where nothing is counted.
+        The number of boxes searched, plus the nodes of solver runs where the solver counts them (Pyomo does
+        not); None if nothing is counted.
     message
         Why the back end stopped early, if it did.
     seconds
-        This applicant's share, where many were solved at once; None: what the clock says.
+        This applicant's share of the time, where many were solved at once; None where the caller takes the
+        time.
     """
 
     action: Mapping[str, float] | None
@@ -109,23 +109,26 @@ class Result:
         Value per feature acted on (labels as labels); None without one, {} when the factual
         is accepted as it is.
     counterfactual
-        Value of every feature after the action; the doubles the deployed model was asked; None where a
-        value is missing and stays so.
+        Value of every feature after the action, the doubles on which the deployed model was evaluated; None
+        where a value is missing and stays missing.
     logit, score
-        The exact logit of a network rounded to a double; the deployed score of trees.
+        The network's logit, computed with a proven error and rounded to a double; the deployed score of
+        trees.
     accepted_exact, accepted_deployed
-        Both true whenever there is an action.
+        Whether the classifier accepts exactly and as deployed; both true whenever there is an action.
     backend
         Name of the back end that proposed it.
     seconds
         Wall time.
     nodes
-        What the back end counted; comparable within one back end only, see docs/formats.md.
+        The number of nodes that the back end counted; comparable within one back end only, see
+        docs/formats.md.
+    certificate
+        Path of the file that ``evidence`` was written to.
     message
-        Why it is a limit, or what to relax.
+        Why the search stopped, or which restrictions to relax.
     evidence
-        The certificate itself, gzipped JSON, where one was asked for and can be had; ``certificate``
-        is the path it was written to.
+        The certificate itself, gzipped JSON; None unless one was asked for and could be made.
     gap_allowance
         The instance's part of the tolerance for ``optimal``, see :func:`gap_tolerance`.
     """

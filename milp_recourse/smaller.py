@@ -1,10 +1,10 @@
-"""Smaller changes at no higher cost: what l0 and linf leave open.
+"""Smaller changes at no higher cost, for costs under which optimal actions may change more than needed.
 
 Under a sum of all changes an optimal action changes nothing more than it must. Under l0, linf and mixtures
-of the two the levers that do not decide the cost may take any value that is accepted. Here every such change
-is undone where that is feasible and costs no more, else made smaller: halved towards the factual as often
-as that is so, then brought near the smallest value that still is. A courtesy to whoever reads the action: it
-changes neither the bound nor, upward, the cost.
+of the two, the levers that do not decide the cost may take any value that is accepted. Here every such change
+is undone if the action then stays feasible and costs no more. Otherwise the change is halved as often as that
+holds, and a bisection then looks for a still smaller one. The action becomes easier to read; its cost does
+not rise, and the lower bound is not touched.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Action = Mapping[str, float]
 
 
 class Verdict(Protocol):
-    """What must be known about an action."""
+    """What ``judge`` must return about an action."""
 
     @property
     def feasible(self) -> bool:
@@ -28,15 +28,15 @@ class Verdict(Protocol):
 
     @property
     def cost(self) -> Fraction:
-        """Exact."""
+        """The exact cost."""
 
 
 V = TypeVar("V", bound=Verdict)
 
 MOST = 400
-"""Most exact judgements per action; they limit the time that one action takes."""
+"""The largest number of exact judgements per action, which limits the time."""
 
-_STEPS = 6  # of the bisection after the last half: what is left of a change is then right to 1/64
+_STEPS = 6  # of the bisection: it finds the smallest change to 1/64 of the interval that halving has left
 
 
 def leaves_open(instance: Instance) -> bool:
@@ -60,9 +60,9 @@ def smaller_changes(
     Returns
     -------
     tuple
-        The action, at most as dear, and its judgement; less changed than it might be where
-        :data:`MOST` judgements do not suffice. Whole numbers are halved towards the factual; labels
-        without an order are only undone.
+        The action, which costs no more than before, and its judgement. After :data:`MOST` judgements the
+        search stops, and changes may be left larger than need be. Halves of integer features are rounded
+        towards the factual; changes of labels without an order are only undone.
     """
     if not leaves_open(instance):
         return action, verdict
@@ -85,7 +85,7 @@ class _Search(Generic[V]):
         self.left = MOST
 
     def take(self, candidate: Action) -> bool:
-        """Take a candidate if it is feasible and no dearer; whether it is."""
+        """Take a candidate if it is feasible and costs no more; return whether it was taken."""
         if self.left <= 0:
             return False
         self.left -= 1
@@ -103,7 +103,10 @@ class _Search(Generic[V]):
         return self.action[name] != x and low <= x <= high and self.take({**self.action, name: x})
 
     def halved(self, name: str) -> bool:
-        """Try half the change, half of that, and so on; then between the last two."""
+        """Try half the change, half of that, and so on, then bisect between the last two.
+
+        Returns whether the change became smaller.
+        """
         feature, x, start = self.instance.feature(name), self.instance.factual[name], self.action[name]
         if feature.kind == "categorical" or not math.isfinite(x):
             return False

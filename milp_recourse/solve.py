@@ -30,13 +30,13 @@ from milp_recourse.workers import Workers
 T = TypeVar("T")
 
 DEFAULTS = ("bab", "highs")
-"""What is tried, in this order, where no back end is named."""
-
+"""The back ends tried, in this order, where none is named."""
 
 CERTIFIED_TOGETHER = 128
-"""Most results whose certificates are searched in one batch."""
+"""The largest number of results whose certificates are searched for in one batch."""
 
-_FEW_LEVERS, _TOGETHER = 4, 256  # more at once is no faster, and keeps more people waiting
+_FEW_LEVERS = 4
+_TOGETHER = 256  # larger batches are no faster, and their first results come later
 _TREES_TOGETHER = 16
 
 
@@ -61,8 +61,8 @@ def solve(
     certificates
         Whether the result is to carry a certificate (in :attr:`Result.evidence`).
     index
-        The applicant's number, where ``problem`` is one of a population's (``population[17]``). The
-        certificate names it, so that it can be verified against the population.
+        The applicant's index (17) where ``problem`` was taken out of a population (``population[17]``). The
+        certificate names the index, so that it can be verified against the population's file.
     starts
         Feature rows, (n, features), labels by index, that the model is known or believed to accept:
         good actions are looked for from there too.
@@ -102,7 +102,7 @@ def solve_population(
     last: int | None = None,
     starts: NDArray[np.float64] | None = None,
 ) -> Iterator[Result]:
-    """One result per applicant, in order, each handed out as soon as it and all before it are there.
+    """One result per applicant, in order, each yielded as soon as it and all before it are finished.
 
     Parameters
     ----------
@@ -120,8 +120,9 @@ def solve_population(
     Raises
     ------
     BadInput, Unsupported, BackendUnavailable
-        As for :func:`solve`; the file and the back end are checked before the first applicant. Also
-        BadInput when an applicant's turn comes who could not be read (:attr:`Population.unreadable`).
+        As for :func:`solve`; the file and the back end are checked before the first applicant. In place of
+        the result of an applicant who could not be read, the iterator raises the BadInput of
+        :attr:`Population.unreadable`.
     """
     options = check_options(time_limit, jobs, certificates, starts)
     people = as_population(population)
@@ -137,43 +138,46 @@ def solve_as_finished(
     """(index, result) of the wanted applicants who could be read, each as soon as it is finished.
 
     Applicants are solved in chunks that start at multiples of a size that depends on the population and
-    the back end only. So an applicant always has the same company, whoever solves the chunk and whatever
-    was wanted of it, and going on after an interruption gives the results of an uninterrupted run.
+    the back end only. So an applicant is always solved in the same chunk, whichever process solves it and
+    whichever of its applicants are wanted. A run that is resumed after an interruption therefore gives the
+    results of an uninterrupted one.
 
     Parameters
     ----------
     name
-        Of a back end.
+        Name of a back end.
     wanted
-        Indices; the others of their chunks are solved again where the back end solves chunks together.
+        Indices of applicants. Where the back end solves a chunk together, it also solves the applicants of
+        the chunk that are not wanted; their results are dropped.
     """
-    asked = {k for k in wanted if k not in population.unreadable}
+    readable = {k for k in wanted if k not in population.unreadable}
     back_end = find_backend(name)
     size = batch_size(population, back_end)
-    starts = sorted({k - k % size for k in asked})
+    starts = sorted({k - k % size for k in readable})
     chunks = [
         [k for k in range(start, min(start + size, len(population))) if k not in population.unreadable]
         for start in starts
     ]
     if size > 1 and not isinstance(population.template.classifier, ReluNetwork):  # solved one by one
-        chunks = [[k for k in chunk if k in asked] for chunk in chunks]
+        chunks = [[k for k in chunk if k in readable] for chunk in chunks]
     tasks = ((chunk, [population[k] for k in chunk]) for chunk in chunks)
     if workers.alone or (workers.scheduler is None and len(chunks) <= 1):
         for chunk, people in tasks:
             for position, result in _run_many(people, back_end, options, chunk):
-                if chunk[position] in asked:
+                if chunk[position] in readable:
                     yield chunk[position], result
         return
     work = partial(_run_by_name, name=name, options=options)
     for found in workers.map(work, tasks):
-        yield from ((k, result) for k, result in found if k in asked)
+        yield from ((k, result) for k, result in found if k in readable)
 
 
 def batch_size(population: Population, back_end: Backend) -> int:
-    """How many applicants are solved together: fewer where each has many configurations.
+    """The number of applicants in a chunk.
 
-    Beyond :data:`_FEW_LEVERS` every lever doubles the work of an applicant and halves the back end's own
-    ``batch``; :data:`_TOGETHER` are the most. Trees are solved one by one anyway.
+    For networks it is the back end's ``batch``, halved for every lever beyond :data:`_FEW_LEVERS`, because
+    each lever doubles an applicant's configurations; it is at most :data:`_TOGETHER`. Trees are solved one by
+    one within their chunk.
     """
     if not isinstance(back_end, BatchBackend):
         return 1
@@ -184,18 +188,24 @@ def batch_size(population: Population, back_end: Backend) -> int:
 
 
 def as_instance(problem: Instance | Mapping[str, Any] | str | Path) -> Instance:
-    """An instance, whatever it is given as: itself, its JSON value or its file's path.
+    """The instance that is given as itself, as its JSON value or as its file's path.
 
     Raises
     ------
     BadInput
-        It breaks the format, or is something else altogether.
+        It breaks the format, or is given as something else.
     """
     return _given_as(problem, Instance, instance_from_dict, read_instance, "problem", "an Instance")
 
 
 def as_population(population: Population | Mapping[str, Any] | str | Path) -> Population:
-    """A population, whatever it is given as; errors as of :func:`as_instance`."""
+    """The population that is given as itself, as its JSON value or as its file's path.
+
+    Raises
+    ------
+    BadInput
+        As for :func:`as_instance`.
+    """
     return _given_as(
         population, Population, population_from_dict, read_population, "population", "a Population"
     )
@@ -243,7 +253,11 @@ def solve_together(
 
 
 def sharing(instances: Sequence[Instance]) -> list[Instance]:
-    """The instances with equal parts of their models made one object, which tells who is lowered together."""
+    """The instances, equal parts of their models replaced by one shared object.
+
+    :func:`milp_recourse.instance.of_one_model` compares models by identity, so instances can only be lowered
+    together after this.
+    """
     networks: dict[bytes, Classifier] = {}
     models: list[StructuralCausalModel] = []
     parts: list[object] = []
@@ -286,10 +300,10 @@ def choose_backend(problem: Instance, name: str | None = None) -> Backend:
         return find_backend(name)
     reasons = []
     for default in DEFAULTS:
-        made = find_backend(default)
-        reason = made.why_not(problem)
+        back_end = find_backend(default)
+        reason = back_end.why_not(problem)
         if reason is None:
-            return made
+            return back_end
         reasons.append(f"{default}: {reason}")
     raise Unsupported("no default back end for this problem: " + "; ".join(reasons))
 
@@ -300,12 +314,12 @@ def check_options(
     certificates: bool = False,
     starts: NDArray[np.float64] | None = None,
 ) -> Options:
-    """The options, if they make sense.
+    """Check a time limit and a number of jobs, and return the options for a back end.
 
     Raises
     ------
     BadInput
-        The time limit is no positive number of seconds, or there are fewer than one job.
+        The time limit is neither None nor a finite number above 0, or ``jobs`` is below 1.
     """
     number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
     if time_limit is not None and not (number and time_limit > 0 and math.isfinite(time_limit)):
@@ -318,7 +332,13 @@ def check_options(
 def _in_order(
     found: Iterator[tuple[int, Result]], wanted: range, unreadable: Mapping[int, BadInput] | None = None
 ) -> Iterator[Result]:
-    """The results in the order of their indices; an applicant who could not be read raises the reason."""
+    """The results in the order of their indices.
+
+    Raises
+    ------
+    BadInput
+        It is the turn of an applicant who could not be read.
+    """
     waiting: dict[int, Result] = {}
     for index in wanted:
         if unreadable and index in unreadable:
@@ -343,10 +363,10 @@ def _run_many(
     options: Options,
     indices: Sequence[int] | None = None,
 ) -> Iterator[tuple[int, Result]]:
-    """Solve, and certify where it is asked for: (position, result), as they are finished.
+    """Solve, and certify where ``options`` ask for it: (position, result), as they are finished.
 
-    Certificates of networks are searched for together, half of those who are left at a time, so that a
-    single hard applicant keeps nobody else waiting.
+    Certificates of networks are searched for in batches. A batch takes half of the applicants that are left,
+    at most :data:`CERTIFIED_TOGETHER`, so that not all results wait for one hard applicant.
 
     Parameters
     ----------
@@ -406,7 +426,7 @@ def _solve_many(
     left = [instances[k] for k in hard]
     start = time.perf_counter()
     _check([one.squared() for one in left], backend)
-    # what was spent on all before the search
+    # an applicant's share of the time that was spent on all of them before the search
     each = (start - begun) / max(1, len(instances)) + (time.perf_counter() - start) / max(1, len(left))
     for position, proposal, seconds in _searched(left, backend, options):
         k = hard[position]
@@ -416,12 +436,15 @@ def _solve_many(
 def _searched(
     instances: list[Instance], backend: Backend, options: Options
 ) -> Iterator[tuple[int, Proposal, float]]:
-    """What the back end proposes, bounds in the instances' own costs."""
+    """(position, proposal, seconds) for each instance.
+
+    The back end solves l2 as l2-squared; its bounds are turned into bounds of the instance's own cost.
+    """
     roots = [instance.cost.is_root for instance in instances]
     watch = options.watch
     if any(roots) and watch is not None:
-        given = watch
-        options = replace(options, watch=lambda cost, bound: given(math.sqrt(cost), root_below(bound)))
+        watch_root = watch
+        options = replace(options, watch=lambda cost, bound: watch_root(math.sqrt(cost), root_below(bound)))
     for position, proposal, seconds in _proposed([i.squared() for i in instances], backend, options):
         bound = proposal.lower_bound
         root = roots[position] and bound is not None
@@ -454,7 +477,7 @@ def _near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] |
 
 
 def _without_search(instance: Instance, good: bool, backend: Backend) -> Proposal | None:
-    """The proposal where no search is needed, because the factual is good or there is no lever; else None."""
+    """The proposal if the factual is already good or there is no lever, so that no search is needed."""
     if good:
         return Proposal({}, 0.0, "rigorous") if backend.proves else Proposal({}, None)
     if not instance.levers:
@@ -472,7 +495,7 @@ def check_backend(problem: Instance, backend: Backend) -> None:
 
 
 def _check(instances: Sequence[Instance], backend: Backend) -> None:
-    """Make sure that the back end can solve the problems.
+    """Check that the back end can solve the problems, and that no number of theirs is too large.
 
     Raises
     ------
@@ -480,9 +503,9 @@ def _check(instances: Sequence[Instance], backend: Backend) -> None:
         It cannot solve one of them; the message says why.
     """
     for group in of_one_model(instances):
-        together = too_large(*(instances[k] for k in group))
+        any_too_large = too_large(*(instances[k] for k in group)) is not None
         for k in group:
             instance = instances[k]
-            reason = (too_large(instance) if together else None) or backend.why_not(instance)
+            reason = (too_large(instance) if any_too_large else None) or backend.why_not(instance)
             if reason is not None:
                 raise Unsupported(f"{instance.name or 'instance'}: backend {backend.name}: {reason}")

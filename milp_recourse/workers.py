@@ -1,6 +1,6 @@
-"""Who solves the parts of a long run: this process, others on this machine, or a Dask cluster.
+"""Where the parts of a long run are solved: in this process, in others on this machine, or on a Dask cluster.
 
-All of it is joblib; what a part is, and that parts come back as they are finished, is said here.
+joblib does the work; :class:`Workers` yields the answers as they are finished.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Workers:
-    """How many processes, or which cluster.
+    """The number of processes, or the cluster, that solves.
 
     Parameters
     ----------
     jobs
-        Processes on this machine; a cluster uses all its workers instead.
+        Processes on this machine; ignored with a cluster, of which all workers are used.
     scheduler
         Address of a Dask scheduler, as ``tcp://host:8786``; None for processes here.
     """
@@ -38,9 +38,9 @@ class Workers:
         return self.jobs == 1 and self.scheduler is None
 
     def map(self, work: Callable[[Part], Answer], parts: Iterable[Part]) -> Iterator[Answer]:
-        """Run ``work`` on every part; yields each outcome as soon as it is there, in any order.
+        """Run ``work`` on every part; yield each answer as soon as it is finished, in any order.
 
-        Parts are taken from the iterable only as they are needed: at most a few more than there are workers.
+        Parts are taken from the iterable only as they are needed, at most two per worker at a time.
 
         Raises
         ------

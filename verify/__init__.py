@@ -8,7 +8,7 @@ import sys
 
 
 def shadowed() -> str | None:
-    """A file that would be imported in place of one of Python's own modules; None where there is none."""
+    """Return a file that would be imported in place of one of Python's own modules, or None."""
     for folder in sys.path:
         if os.path.realpath(folder) == os.path.realpath(os.path.dirname(os.__file__)):
             break

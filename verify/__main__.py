@@ -1,7 +1,7 @@
 """``python -m verify CERT INSTANCE`` and ``python -m verify DIR POPULATION_OR_INSTANCES``.
 
-Exit codes: 0 verified; 4 rejected (for a folder: at least one, or nothing to check); 2 wrong usage, also
-a path that does not exist.
+Exit codes: 0 if everything was verified; 4 if a certificate was rejected, or if a folder holds none; 2 for
+wrong usage, such as a path that does not exist.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def count(text: str) -> int:
 
 
 def main(arguments: list[str] | None = None, mapped: Mapped | None = None) -> int:
-    """The command line.
+    """Run the command line and return its exit code.
 
     Parameters
     ----------
     mapped
-        What runs the parts of a folder's check; processes on this machine where it is None.
+        Runs the parts of a folder's check (on a cluster, say); None: processes on this machine.
     """
     parser = argparse.ArgumentParser(prog="python -m verify", description=__doc__.splitlines()[0])
     parser.add_argument("certificate", type=Path, help="a certificate, or a folder of them")
@@ -48,17 +48,19 @@ def main(arguments: list[str] | None = None, mapped: Mapped | None = None) -> in
     parser.add_argument("instance", type=Path, nargs="?", help=help_)
     parser.add_argument("--seconds", type=duration, default=3600.0, help="most time for one certificate")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, for a folder")
-    parser.add_argument("--sample", type=count, help="of a folder check only so many, drawn at random")
-    parser.add_argument("--resume", type=Path, metavar="FILE", help="go on where this journal stopped")
-    parser.add_argument("--slow", action="store_true", help="by the kernel alone (verify/kernel)")
+    parser.add_argument("--sample", type=count, help="check so many of a folder, drawn at random")
+    help_ = "a journal of what was verified: certificates in it are skipped, others are added"
+    parser.add_argument("--resume", type=Path, metavar="FILE", help=help_)
+    help_ = "use verify/kernel alone, without the faster bounds of verify/fast"
+    parser.add_argument("--slow", action="store_true", help=help_)
     given = parser.parse_args(arguments)
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     if given.instance is None:
         given.instance = given.certificate / "population.json"
         if given.certificate.exists() and not given.instance.exists():
-            said = f"no instance is named, and there is no {plain(str(given.instance))}"
-            asked = "name the file that was certified: verify CERT_OR_DIR INSTANCE_OR_POPULATION"
-            sys.stderr.write(f"verify: {said}: {asked}\n")
+            problem = f"no instance is named, and there is no {plain(str(given.instance))}"
+            hint = "name the file that was certified: verify CERT_OR_DIR INSTANCE_OR_POPULATION"
+            sys.stderr.write(f"verify: {problem}: {hint}\n")
             return 2
     for path in (given.certificate, given.instance):
         if not path.exists():

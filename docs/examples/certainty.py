@@ -1,4 +1,4 @@
-"""One refused person: ways that differ, and the cheapest one that holds although its targets are missed."""
+"""One refused person: actions that differ, and the cheapest that works even if its targets are missed."""
 
 import sys
 
@@ -24,15 +24,15 @@ missed = {"income": 4.0, "loan": 3.0}
 certain = answers.robust(0, missed=missed)
 
 
-def said(action):
-    """An action in two decimals."""
-    return ", ".join(f"{name} {value:.2f}" for name, value in action.items())
+def text(values):
+    """Values by feature as text, with two decimals."""
+    return ", ".join(f"{name} {value:.2f}" for name, value in values.items())
 
 
 for number, way in ways.iterrows():
-    print(f"way {number}: {way['status']} at cost {way['cost']:.5f}: {said(way['action'])}")
-print(f"certain: {certain['status']} at cost {certain['cost']:.5f}: {said(certain['action'])}")
-print(f"lowest logit found: {certain['worst']['output']:.5f} where {said(certain['worst']['missed'])}")
+    print(f"way {number}: {way['status']} at cost {way['cost']:.5f}: {text(way['action'])}")
+print(f"certain: {certain['status']} at cost {certain['cost']:.5f}: {text(certain['action'])}")
+print(f"lowest logit found: {certain['worst']['output']:.5f} where {text(certain['worst']['missed'])}")
 
 if len(sys.argv) > 1:
     matplotlib.use("Agg")

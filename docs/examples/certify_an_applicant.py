@@ -22,7 +22,7 @@ model = make_pipeline(StandardScaler(), MLPClassifier((8, 8), max_iter=300, rand
 applicant = rows[model.predict(rows) == 0][0]
 spread = dict(zip(NAMES, rows.std(axis=0).tolist(), strict=True))
 
-# 2. The problem, said completely. The scaler is folded into the network's first layer.
+# 2. The whole problem. The scaler is folded into the network's first layer.
 problem = {
     "format": "milp-recourse/instance-1",
     "name": "my applicant",
@@ -64,6 +64,6 @@ print(f"cost {result.cost:.4f}, lower bound {result.lower_bound:.4f}")
 for name, value in result.action.items():
     print(f"{name} from {problem['factual'][name]:.1f} to {value:.1f}")
 
-# 4. Ask your own model, not ours.
+# 4. Ask your own model, not the one that was read from it.
 after = np.array([[result.counterfactual[name] for name in NAMES]])
 print(f"the model says {model.predict([applicant])[0]} before and {model.predict(after)[0]} after")

@@ -1,4 +1,4 @@
-"""One Loan applicant under eight lists of conditions, one after the other: the cheapest action of each."""
+"""The cheapest action of one Loan applicant under each of eight lists of conditions."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ for lines in (
 ):
     conditions = tuple(condition_from_text(line, features) for line in lines)
     result = milp_recourse.solve(replace(applicant, conditions=conditions))
-    said = "; ".join(condition_text(one, features) for one in conditions) or "no conditions"
+    title = "; ".join(condition_text(one, features) for one in conditions) or "no conditions"
     changes = ", ".join(f"{name} {value:.2f}" for name, value in (result.action or {}).items())
-    print(f"{said}\n    {result.status.value}: {changes or 'nothing helps'}", end="")
+    print(f"{title}\n    {result.status.value}: {changes or 'nothing helps'}", end="")
     print("" if result.cost is None else f" at cost {result.cost:.4f}")

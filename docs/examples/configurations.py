@@ -1,4 +1,4 @@
-"""Which features must be told acted on from not acted on, in one Loan problem."""
+"""Print the configurations of a Loan problem: the sets of acted features that are solved one by one."""
 
 from milp_recourse import read_instance
 from milp_recourse.instances_path import instances_path

@@ -1,4 +1,4 @@
-"""One Loan applicant, one cost at a time, then one demand on the density at a time."""
+"""The cheapest action of one Loan applicant under each cost, then under each demand on the density."""
 
 from dataclasses import replace
 
@@ -11,12 +11,12 @@ scale = dict(applicant.cost.scale)
 plain = replace(applicant, reference=None)
 
 
-def answer(said: str, problem: milp_recourse.Instance) -> None:
-    """Print the proven answer to a problem."""
+def answer(title: str, problem: milp_recourse.Instance) -> None:
+    """Print a title and the proven answer to a problem."""
     result = milp_recourse.solve(problem)
     changes = ", ".join(f"{name} {value:.2f}" for name, value in (result.action or {}).items())
     cost = "" if result.cost is None else f" at cost {result.cost:.4f}"
-    print(f"{said}\n    {result.status.value}: {changes or 'nothing helps'}{cost}")
+    print(f"{title}\n    {result.status.value}: {changes or 'nothing helps'}{cost}")
 
 
 print("costs")

@@ -1,4 +1,4 @@
-"""The proven error of replacing a sigmoid by bands: it falls with the square of the number of pieces."""
+"""Print the proven error of bands around a sigmoid: it falls with the square of the number of pieces."""
 
 import numpy as np
 

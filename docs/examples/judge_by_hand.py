@@ -1,7 +1,8 @@
-"""Check a Loan result with nothing but Python's own rationals: judge_by_hand.py INSTANCE RESULT.
+"""Check a Loan result with Python's rational numbers: judge_by_hand.py INSTANCE RESULT.
 
-Imports nothing of ours. Every number in the two files is a double, and a double is a rational.
-Exit code 0: every line says yes; 1: some line says NO; 2: not covered, one line on stderr says what.
+The script imports nothing of milp_recourse. Every number in the two files is a double, hence rational.
+Exit code 0: every line says yes; 1: some line says NO; 2: the script does not cover the problem, and a line
+on stderr says why.
 """
 
 import json
@@ -17,7 +18,7 @@ LEVERS = ("amount", "duration", "income", "savings")
 
 
 def stop(what):
-    """One clear line, exit code 2."""
+    """Print what is not covered, and exit with code 2."""
     print(f"not covered: {what}", file=sys.stderr)
     sys.exit(2)
 
@@ -45,7 +46,7 @@ def relu(value):
 
 
 def energy(gender, age, education, amount, duration, income, savings):
-    """Sum of squared noise over its variance: what plausibility compares."""
+    """The sum over features of noise squared over its variance, which plausibility compares."""
     u_amount = amount - (1 + F(0.01) * (age - 5) * (5 - age) + (1 - gender))
     u_duration = duration - (-1 + F(0.1) * age + 2 * (1 - gender) + amount)
     u_income = income - (-4 + F(0.1) * (age + 35) + 2 * gender + gender * education)
@@ -53,7 +54,7 @@ def energy(gender, age, education, amount, duration, income, savings):
     return (u_amount / 2) ** 2 + (u_duration / 3) ** 2 + (u_income / 2) ** 2 + (u_savings / 5) ** 2
 
 
-# The counterfactual: what is acted on is set, the rest follows, gender, age and education stay.
+# The counterfactual: features acted on are set, the other levers follow; gender, age and education stay.
 y = dict(x)
 y["amount"] = a.get("amount", x["amount"])
 y["duration"] = a.get("duration", x["duration"] + y["amount"] - x["amount"])
@@ -62,7 +63,7 @@ y["savings"] = a.get("savings", x["savings"] + F(1.5) * (relu(y["income"]) - rel
 
 
 def exactly(value):
-    """No rounding."""
+    """The value itself, not rounded."""
     return F(value)
 
 
@@ -76,7 +77,7 @@ def as_deployed(value):
 
 
 def logit(inputs, rounded):
-    """The network, layer by layer, every product and sum (left to right) rounded as told."""
+    """The network's output; ``rounded`` is applied to every product and sum, from left to right."""
     z = [rounded(v) for v in inputs]
     for number, layer in enumerate(model["layers"]):
         into, z = z if number == 0 else [relu(v) for v in z], []

@@ -1,4 +1,4 @@
-"""A complete back end: one lever and a linear classifier, solved by a division, proven by rationals."""
+"""A complete back end for one lever and a linear classifier: a division in rational numbers, hence proven."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from milp_recourse.instance import Instance
 
 
 class DivisionBackend:
-    """Smallest change of the one lever that makes weight * value + rest reach the threshold."""
+    """Finds the smallest change of the one lever for which weight * value + rest reaches the threshold."""
 
     name = "division"
     proves = True
 
     def unavailable(self) -> str | None:
-        """None: Python is all it needs."""
+        """None: it needs nothing besides Python."""
         return None
 
     def why_not(self, instance: Instance) -> str | None:
-        """Anything but one continuous lever, one layer, no causes, no plausibility and no domains."""
+        """The reason why a problem is refused: it has not one layer and one lever, or has more demands."""
         network, features = instance.classifier, instance.features
         plain = all(f.kind == "continuous" and f.domain is None for f in features)
         if not (isinstance(network, ReluNetwork) and network.hidden == 0 and plain):
@@ -37,7 +37,7 @@ class DivisionBackend:
         w = dict(zip(instance.columns, map(Fraction, weights), strict=True))
         rest = sum((w[f] * Fraction(instance.factual[f]) for f in w if f != name), Fraction(bias))
         need = Fraction(instance.accept.threshold) + Fraction(instance.accept.margin) - rest
-        if w[name] * Fraction(high if w[name] > 0 else low) < need:  # w * value >= need cannot be had
+        if w[name] * Fraction(high if w[name] > 0 else low) < need:  # no value gives w * value >= need
             return Proposal(None, math.inf, "rigorous")
         nearest = Fraction(min(max(instance.factual[name], low), high))
         if w[name] * nearest < need:
@@ -50,7 +50,7 @@ class DivisionBackend:
 
 
 def main() -> None:
-    """Register it and solve every shipped smoke instance that it can."""
+    """Register the back end and solve every shipped smoke instance that it takes."""
     from milp_recourse import read_instance, solve
     from milp_recourse.backends import register
     from milp_recourse.instances_path import instance_files

@@ -1,4 +1,4 @@
-"""Branch and bound over the action box: ours, and rigorous."""
+"""This package's own branch and bound, whose bounds are rigorous."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from milp_recourse.backends.cases import has_conditions, solve_cases
-from milp_recourse.backends.cost_units import cost_units, in_own_units
+from milp_recourse.backends.cost_units import cost_units, in_own_units, options_for_units
 from milp_recourse.backends.directions import solve_by_direction
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.backends.trees import solve_trees, why_not_trees
@@ -17,11 +17,11 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
 
 TOGETHER = 64
-"""Searches after which actions are judged, unless one takes longer."""
+"""Actions are judged after so many searches, or after one that has not closed with its first nodes."""
 
 
 class BabBackend:
-    """The compiled engine, one applicant at a time; for trees theirs."""
+    """Networks by the compiled engine, trees by the searches of :mod:`milp_recourse.forests`."""
 
     name = "bab"
     proves = True
@@ -29,11 +29,11 @@ class BabBackend:
     """Most applicants lowered together; :func:`milp_recourse.solve.batch_size` takes fewer."""
 
     def unavailable(self) -> str | None:
-        """Never."""
+        """None: it needs nothing but the package's dependencies."""
         return None
 
     def why_not(self, instance: Instance) -> str | None:
-        """What the searches of trees and of networks ask for."""
+        """Why the search of trees, or that of networks, cannot solve this instance, or None."""
         if isinstance(instance.classifier, TreeEnsemble):
             return why_not_trees(instance)
         from milp_recourse.compiled.problem import why_not
@@ -47,25 +47,25 @@ class BabBackend:
     def solve_many(self, instances: Sequence[Instance], options: Options) -> Iterator[tuple[int, Proposal]]:
         """(position, proposal), in the order they are finished.
 
-        Who has conditions is solved case by case.
+        Instances with conditions are solved case by case, networks under two scales direction by direction.
         """
         of_networks = [isinstance(i.classifier, ReluNetwork) for i in instances]
-        bent = [k for k, i in enumerate(instances) if i.cost.decrease and of_networks[k]]
-        for k in bent:
+        two_scales = [k for k, i in enumerate(instances) if i.cost.decrease and of_networks[k]]
+        for k in two_scales:
             yield k, solve_by_direction(instances[k], options, self.solve)
-        cased = [k for k, i in enumerate(instances) if has_conditions(i) and k not in bent]
+        cased = [k for k, i in enumerate(instances) if has_conditions(i) and k not in two_scales]
         if cased:
             from milp_recourse.compiled.nearby import near
 
             own = [instances[k] for k in cased]
             for position, proposal in solve_cases(own, options, self._solve_plain, near):
                 yield cased[position], proposal
-        plain = sorted(set(range(len(instances))) - {*cased, *bent})
+        plain = sorted(set(range(len(instances))) - {*cased, *two_scales})
         for position, proposal in self._solve_plain([instances[k] for k in plain], options):
             yield plain[position], proposal
 
     def _solve_plain(self, instances: Sequence[Instance], options: Options) -> Iterator[tuple[int, Proposal]]:
-        """The same for instances whose conditions a program says by itself."""
+        """The same for instances without conditions, or with conditions that are rows of the program."""
         trees = [k for k, i in enumerate(instances) if isinstance(i.classifier, TreeEnsemble)]
         for k in trees:
             yield k, solve_trees(instances[k], options)
@@ -76,7 +76,8 @@ class BabBackend:
     def _solve_networks(
         self, instances: Sequence[Instance], options: Options
     ) -> Iterator[tuple[int, Proposal]]:
-        """Networks, lowered together and searched one by one; actions are judged after several searches."""
+        """The same for networks, lowered together and searched one by one; actions are judged after several
+        searches."""
         from milp_recourse.compiled.engine import Closed, judged, searched
         from milp_recourse.compiled.problem import impossible, lowered
         from milp_recourse.compiled.propose import ready
@@ -105,7 +106,8 @@ class BabBackend:
                     continue
                 problem = group.problems(k)
                 seconds = share + time.perf_counter() - begun
-                waiting.append((person, seconds, searched(instance, options, problem)))
+                scaled_options = options_for_units(options, scaled[person][1])
+                waiting.append((person, seconds, searched(instance, scaled_options, problem)))
                 if len(waiting) >= TOGETHER or not isinstance(waiting[-1][2], Closed):
                     yield from proposals()
             yield from proposals()

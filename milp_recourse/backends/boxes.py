@@ -57,7 +57,8 @@ class Node:
 
 
 class BoxSearch(ABC):
-    """Search every configuration; :meth:`run` is the one entry, :meth:`decide` the one thing to supply.
+    """The search over the boxes of all configurations. A back end supplies :meth:`decide`; its caller calls
+    :meth:`run`.
 
     Parameters
     ----------
@@ -120,11 +121,12 @@ class BoxSearch(ABC):
             self.push(node.tape, half, node.lower_bound, node.known)
 
     def give_up(self, bound: float) -> None:
-        """A box stays open; its bound still counts."""
+        """Leave a box undecided, with this bound, which limits the bound of the whole search."""
         self._stuck = min(self._stuck, bound)
 
     def improve(self, tape: Tape, a: Array) -> bool:
-        """Look next to a solver's point; whether that improved the incumbent by a tenth of its tolerance."""
+        """Look for a feasible action next to a solver's point; returns whether that made the incumbent
+        cheaper by more than a tenth of its tolerance."""
         from milp_recourse.compiled.nearby import near
 
         before = self.incumbent.cost
@@ -136,7 +138,7 @@ class BoxSearch(ABC):
     # -- inside --------------------------------------------------------------------------
 
     def _judge_point(self, tape: Tape, a: Array, bound: float) -> None:
-        """A box that is one point needs no bounds: the exact judgement decides it."""
+        """Decide a box that is one point by judging it exactly."""
         verdict = judge(self.instance, tape.program.decode(a))
         if verdict.feasible:
             self.incumbent.take(tape.program.decode(a))
@@ -145,6 +147,7 @@ class BoxSearch(ABC):
             self.give_up(bound)
 
     def _process(self, node: Node) -> None:
+        """Shave a box, then close it by its bounds, split it, or hand it to :meth:`decide`."""
         tape, target = node.tape, self.incumbent.target
         low, high = shave(tape, node.low, node.high, target)
         if (low > high).any():
@@ -177,8 +180,8 @@ class BoxSearch(ABC):
 def refuse_cancelling(tape: Tape) -> None:
     """Refuse domains and balls whose terms are :data:`CANCELLING` times what they are compared with.
 
-    A MILP row holds such terms side by side in floats; the solver's relative tolerance on them is larger
-    than the row itself. (The engine's bounds pay for cancellation and need no such rule.)
+    In a MILP such terms are in one row of floats, and the solver's relative tolerance on them is larger than
+    the room that the row leaves. (The engine adds a slack for cancellation and needs no such rule.)
 
     Raises
     ------

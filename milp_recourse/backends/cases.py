@@ -102,7 +102,7 @@ class CaseSearch:
         self.nodes, self.seconds = 0, 0.0
         self.message: str | None = None
         self._heap: list[_Case] = []
-        self._seen: set[tuple[frozenset[Literal], tuple[Undecided, ...]]] = set()
+        self._pushed: set[tuple[frozenset[Literal], tuple[Undecided, ...]]] = set()
         self._count = 0
         self._asked: list[tuple[_Case, Folded]] = []
         demand = unlabelled(instance.demand)
@@ -110,7 +110,7 @@ class CaseSearch:
             self._push(0.0, frozenset(), (), demand)
 
     def ask(self) -> list[Instance]:
-        """The problems to be solved next; none: finished."""
+        """The problems to be solved next; none if the search is finished."""
         self._asked = []
         while self._heap and self._heap[0].bound < self.best.target and not self._asked:
             if self.time_limit is not None and self.seconds > self.time_limit:
@@ -130,7 +130,7 @@ class CaseSearch:
         return case.patience if case.open else math.inf
 
     def tell(self, proposals: Sequence[Proposal]) -> None:
-        """What was found for the problems asked for, in their order."""
+        """Take the proposals for the problems of the last :meth:`ask`, in their order."""
         for (case, folded), found in zip(self._asked, proposals, strict=True):
             self.nodes += found.nodes or 1
             if found.proof != "rigorous":
@@ -142,7 +142,7 @@ class CaseSearch:
         self._asked = []
 
     def proposal(self) -> Proposal:
-        """What the search says."""
+        """The best action, and the bound that all cases prove together."""
         bound = min([self.closed, *(case.bound for case in self._heap)])
         if self.best.action is not None:
             bound = min(bound, self.best.cost)
@@ -164,8 +164,8 @@ class CaseSearch:
         Parameters
         ----------
         message
-            Why the relaxation stopped early: then what was found decides nothing, and the case is split if
-            it can be.
+            Why the relaxation was not solved to its optimum, or None. If it was not, the case is tried once
+            more with more time, or split if it can be.
         """
         action = None if found is None else folded.action(self._tidied(folded.instance, found))
         broken = None if action is None else self._broken(case.open, action)
@@ -174,8 +174,10 @@ class CaseSearch:
             if repaired is not None:
                 self.best.take(folded.action(dict(repaired)))
         if message is not None and case.open and bound < self.best.target:
-            blind = broken is None or not (isinstance(broken, AnyOf) or _few_masks(folded.instance, broken))
-            if blind and case.patience < MOST_PATIENCE:
+            few_parts = broken is not None and (
+                isinstance(broken, AnyOf) or _few_masks(folded.instance, broken)
+            )
+            if not few_parts and case.patience < MOST_PATIENCE:
                 longer = replace(case, bound=bound, patience=8 * case.patience)
                 heapq.heappush(self._heap, longer)
                 return
@@ -188,7 +190,8 @@ class CaseSearch:
             self.message = message or "the optimum of a case fails the exact check"
 
     def _tidied(self, instance: Instance, action: dict[str, float]) -> dict[str, float]:
-        """The action without what rounding alone put in: values next to the factual, and idle holds."""
+        """The action without what rounding alone has put in: changes that are tiny, and holding features that
+        nothing moves."""
         kept = without_idle_holds(instance, action)
         verdict = judge(instance, kept)
         if verdict.feasible:
@@ -205,7 +208,7 @@ class CaseSearch:
             for part in broken.parts:
                 self._push(bound, case.literals, rest, part)
         elif broken.at_most is not None and not (len(action) < broken.at_least):
-            if len(levers) <= broken.at_most:  # who can act on no more cannot break it
+            if len(levers) <= broken.at_most:  # no action can act on more
                 self._push(bound, case.literals, rest, Counted(broken.at_least))
                 return
             if _few_masks(folded.instance, broken):
@@ -234,8 +237,8 @@ class CaseSearch:
         new = frozenset(part for part in parts if isinstance(part, Row | Switched))
         others = tuple(part for part in parts if isinstance(part, AnyOf | Counted))
         key = literals | new, open_ + others
-        if key not in self._seen:
-            self._seen.add(key)
+        if key not in self._pushed:
+            self._pushed.add(key)
             self._count += 1
             heapq.heappush(self._heap, _Case(bound, self._count, *key))
 
@@ -251,15 +254,15 @@ class CaseSearch:
         return None
 
     def _dearest(self, action: Mapping[str, float]) -> list[str]:
-        """The features acted on, the ones that cost most first: without them bounds rise soonest."""
+        """The features acted on, those whose change costs most first: without these, bounds rise soonest."""
         cost, weights = self.instance.cost, self.instance.weights
         changes = deltas(self.instance, action)
-        alone = {name: cost.exact({name: delta}, weights) for name, delta in changes.items()}
-        return sorted(action, key=lambda name: -alone[name])
+        costs = {name: cost.exact({name: delta}, weights) for name, delta in changes.items()}
+        return sorted(action, key=lambda name: -costs[name])
 
 
 def _few_masks(instance: Instance, count: Counted) -> bool:
-    """Whether there are few sets of as many features as may be acted on."""
+    """Whether at most :data:`MOST_MASKS` sets have as many features as may be acted on."""
     return count.at_most is not None and math.comb(len(instance.levers), count.at_most) <= MOST_MASKS
 
 
@@ -277,7 +280,7 @@ def solve_cases(
         An exact back end's, for instances without conditions, whose demands are rows and features that must
         be acted on.
     """
-    options = replace(options, watch=None)  # what a case costs at least, others may not
+    options = replace(options, watch=None)  # a case's bound is none of the whole problem
     searches = [CaseSearch(instance, options.time_limit, repair) for instance in instances]
     waiting = list(range(len(searches)))
     while waiting:
@@ -291,9 +294,9 @@ def solve_cases(
                 waiting.remove(k)
                 yield k, replace(searches[k].proposal(), seconds=searches[k].seconds)
             asked += [(k, j, one) for j, one in enumerate(found) if problems[k][j] is None]
-        for some, patience in _by_patience(asked, searches, options):
-            for position, proposal in solve_many([one for *_, one in some], patience):
-                k, j, _ = some[position]
+        for group, patience in _by_patience(asked, searches, options):
+            for position, proposal in solve_many([one for *_, one in group], patience):
+                k, j, _ = group[position]
                 problems[k][j] = proposal
         took = (time.perf_counter() - begun) / max(1, len(waiting))
         for k in waiting:
@@ -311,11 +314,11 @@ def _by_patience(
     waiting = list(asked)
     while waiting:
         limit = searches[waiting[0][0]].patience(waiting[0][1])
-        some = [one for one in waiting if searches[one[0]].patience(one[1]) == limit]
+        group = [one for one in waiting if searches[one[0]].patience(one[1]) == limit]
         waiting = [one for one in waiting if searches[one[0]].patience(one[1]) != limit]
         if options.time_limit is not None:
-            limit = min(limit, max(options.time_limit - max(searches[k].seconds for k, *_ in some), 1e-3))
-        yield some, replace(options, time_limit=None if limit == math.inf else limit)
+            limit = min(limit, max(options.time_limit - max(searches[k].seconds for k, *_ in group), 1e-3))
+        yield group, replace(options, time_limit=None if limit == math.inf else limit)
 
 
 def solve_case_by_case(

@@ -33,7 +33,7 @@ class CellModel(Protocol):
     ) -> None: ...
 
     def solve(self, seconds: float | None, watch: Watch | None = None) -> tuple[str, float, Cells | None]:
-        """``optimal``, ``infeasible`` or ``stopped``; the lower bound of exact costs; the point.
+        """``optimal``, ``infeasible`` or ``stopped``; a lower bound of exact costs; the point found, or None.
 
         ``watch`` is called with the cost of each better point and with each better bound.
         """

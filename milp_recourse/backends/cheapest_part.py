@@ -16,9 +16,10 @@ from milp_recourse.options import Clock
 def cheapest_part(
     instance: Instance, options: Options, solve: Callable[[Instance, Options], Proposal]
 ) -> Proposal:
-    """Solve every part. Who is accepted is accepted by one of them, so the least of their bounds holds.
+    """Solve one problem per sum. What is accepted is accepted by at least one of the sums, so the least bound
+    of these problems is a bound of the whole.
 
-    The time limit is for all parts together; each may take an equal share of what is left of it.
+    The time limit is for all of them together; each may take an equal share of what is left of it.
     """
     parts = each_part(instance)
     if len(parts) == 1:

@@ -1,10 +1,10 @@
-"""Costs and their scales in units of their own size, for searches with absolute tolerances.
+"""Instances with costs of usual size, for searches with absolute tolerances.
 
 Where the longest lever is far from one cost scale (a scale of 1e6 under bounds of 10, say), all scales
 are multiplied by 2^j and the coefficients by 2^j, that of the squares by 4^j: the same cost. Then all
 coefficients are multiplied by 2^k: the same problem with costs times 2^k. Powers of two round nothing.
-Usual costs stay as they are. Setting a missing value costs the same in any scale: where one can be set, the
-scales stay.
+Costs that are of usual size (:data:`USUAL_COST`) stay as they are. Setting a missing value costs the same in
+any scale, so the scales stay where one can be set.
 """
 
 from __future__ import annotations
@@ -14,21 +14,26 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from milp_recourse.backends.protocol import Proposal
+from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
 
 USUAL_COST, USUAL_LENGTH = (-7, 14), (-4, 10)
-"""Largest cost, and longest lever in its cost scale, between these powers of two are left as they are."""
+"""Exponents of two: if the largest cost, or the longest lever in its cost scale, lies between these powers,
+it is left as it is."""
 
 _COST, _LENGTH = 5, 3
+"""Exponents of two that they are brought to otherwise."""
+
 _FURTHEST = 400
+"""Costs and scales whose exponents are larger in absolute value are left as they are."""
+
 _SMALLEST = 2.0**-960
 """Below this, multiplying by a power of two may round up; such a bound counts as 0."""
 
 
 def cost_units(instance: Instance) -> tuple[Instance, float]:
-    """The instance with costs multiplied to a usual size, and the factor, a power of two."""
+    """The instance with costs of usual size, and the factor, a power of two, that costs are multiplied by."""
     longer, larger = _exponents(instance)
     if not (longer or larger):
         return instance, 1.0
@@ -61,31 +66,30 @@ def in_cost_units(solve: Callable[[Instance], Proposal], instance: Instance) -> 
     return in_own_units(solve(scaled), factor)
 
 
-def factor_between(instance: Instance, own: Instance) -> float:
-    """The factor between the costs of an instance and of the one that :func:`in_cost_units` solves."""
-    name = next(iter(instance.cost.scale), None)
-    longer = own.cost.scale[name] / instance.cost.scale[name] if name is not None else 1.0
-    for part, power in (("l1", 1), ("l2_squared", 2), ("linf", 1), ("l0", 0)):
-        if getattr(instance.cost, part):
-            return float(getattr(own.cost, part) / getattr(instance.cost, part) / longer**power)
-    return 1.0
+def options_for_units(options: Options, factor: float) -> Options:
+    """Options to solve the instance of :func:`cost_units` with: ``watch`` gets costs divided by the
+    factor."""
+    watch = options.watch
+    if watch is None:
+        return options
+    return replace(options, watch=lambda cost, bound: watch(cost / factor, bound / factor))
 
 
 def _exponents(instance: Instance) -> tuple[int, int]:
-    """j and k; zeros where nothing is to be changed or the numbers are no doubles."""
+    """j and k of the module's docstring; 0 for what stays as it is."""
     ratio, dearest = _sizes(instance)
     scaled = not instance.cost.quantiles and not instance.missing & instance.levers.keys()
     length = math.frexp(ratio)[1] if scaled else 0
     cost = math.frexp(dearest)[1]
     if math.isinf(ratio) or max(abs(length), abs(cost)) > _FURTHEST:
         return 0, 0
-    usual = USUAL_LENGTH[0] <= length <= USUAL_LENGTH[1], USUAL_COST[0] <= cost <= USUAL_COST[1]
-    return 0 if usual[0] or not scaled else length - _LENGTH, 0 if usual[1] else _COST - cost
+    fits = USUAL_LENGTH[0] <= length <= USUAL_LENGTH[1], USUAL_COST[0] <= cost <= USUAL_COST[1]
+    return 0 if fits[0] or not scaled else length - _LENGTH, 0 if fits[1] else _COST - cost
 
 
 def _sizes(instance: Instance) -> tuple[float, float]:
-    """The longest lever in its cost scale, and about what the dearest values of all levers cost together, 0
-    where that is no double."""
+    """The longest lever in its cost scale, and about what the dearest values of all levers cost together (0
+    if that is too large for a double)."""
     cost, ratio, total, largest = instance.cost, 0.0, 0.0, 0.0
     uses_scale = cost.uses_scale
     for name, (low, high) in instance.levers.items():

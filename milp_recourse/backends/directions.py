@@ -1,11 +1,11 @@
 r"""Costs whose scale depends on a change's direction: an exact search around a back end of one scale.
 
-For every lever with two scales a case says whether it rises or falls: an interval on one side of the factual,
-and one scale. A lever that is left open has the larger scale, the lower price, whichever way it goes: a
-relaxation. Where the optimum moves every open lever in its cheap direction, nothing in the case is cheaper;
-else the case is split on the lever whose real price differs most. Not acting is possible in both parts. The
-parts cover the case, so the least bound of those that are closed or open is a lower bound. Cheapest first.
-"""
+A case decides for some of the levers with two scales whether they rise or fall. Such a lever has an interval
+on one side of the factual, and one scale. A lever that is not decided has the larger of its scales, so that
+changes cost less, in either direction: a relaxation. If the optimum moves every undecided lever in the
+direction of its larger scale, nothing in the case is cheaper; else the case is split on the lever whose
+change really costs most more than that. Not acting is possible in both parts. The parts cover the case, so
+the least bound of all closed and open cases is a lower bound. The case with the least bound comes first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Rises = Mapping[str, bool]
 
 @dataclass(order=True)
 class _Case:
-    """Directions that are decided; ordered by the lower bound of what it is a part of."""
+    """The directions that are decided; ordered by the lower bound of the case that this one is a part of."""
 
     bound: float
     order: int
@@ -49,15 +49,14 @@ def solve_by_direction(
     best, closed, nodes, count = Incumbent(instance), math.inf, 0, 0
     proof: Proof = "rigorous"
     message: str | None = None
-    heap = [_Case(0.0, 0, _one_sided(instance))]
+    heap = [_Case(0.0, 0, {})]
     while heap and heap[0].bound < best.target:
         if clock.over:
             message = "the time limit was reached"
             break
         case = heapq.heappop(heap)
-        own = _with_one_scale(instance, case.rises)
-        asked = replace(options, time_limit=clock.left(), watch=None)
-        found = without_search(own) or solve(own, asked)
+        own = with_one_scale(instance, case.rises)
+        found = without_search(own) or solve(own, replace(options, time_limit=clock.left(), watch=None))
         nodes += found.nodes or 1
         if found.proof != "rigorous":
             proof = "solver"
@@ -66,14 +65,14 @@ def solve_by_direction(
             continue
         if found.action is not None:
             best.take(found.action)
-        dear = _dearest(instance, own, found.action or {}, case.rises)
-        if found.message is not None or dear is None:
+        dearest = _dearest(instance, own, found.action or {}, case.rises)
+        if found.message is not None or dearest is None:
             closed = min(closed, bound)
             message = found.message or message
             continue
         for rises in (True, False):
             count += 1
-            heapq.heappush(heap, _Case(bound, count, {**case.rises, dear: rises}))
+            heapq.heappush(heap, _Case(bound, count, {**case.rises, dearest: rises}))
     bound = min([closed, *(case.bound for case in heap)])
     if best.action is not None:
         bound = min(bound, best.cost)
@@ -81,41 +80,36 @@ def solve_by_direction(
     return Proposal(best.action, max(bound, 0.0), proof, nodes, stopped, seconds=time.perf_counter() - start)
 
 
-def _one_sided(instance: Instance) -> dict[str, bool]:
-    """The directions of those levers with two scales that can go one way only."""
-    found = {}
-    for name in instance.cost.decrease:
-        low, high = instance.levers.get(name, (-math.inf, math.inf))
-        x = instance.factual[name]
-        if low >= x or high <= x:
-            found[name] = low >= x
-    return found
+def with_one_scale(instance: Instance, rises: Rises) -> Instance:
+    """The instance with one scale per lever.
 
-
-def _with_one_scale(instance: Instance, rises: Rises) -> Instance:
-    """The instance with one scale per lever: of its direction, or the larger one where that is open."""
+    A lever in ``rises`` sets values above its factual one if it rises, else values up to that. A lever that
+    can go either way and is not in ``rises`` has the larger of its scales.
+    """
     cost, ranges = instance.cost, dict(instance.preferences.ranges)
     scale = dict(cost.scale)
     for name, down in cost.decrease.items():
-        if name not in rises:
-            scale[name] = max(scale[name], down)
+        if name not in instance.levers:
             continue
-        scale[name] = scale[name] if rises[name] else down
-        side = (instance.factual[name], math.inf) if rises[name] else (-math.inf, instance.factual[name])
-        if name in instance.levers:
-            low, high = instance.levers[name]
-            low, high = max(low, side[0]), min(high, side[1])
-            # an end beyond the interval: nothing to do with the feature
-            ranges[name] = (low, high) if low <= high else (side[0], side[0])
+        (low, high), x = instance.levers[name], instance.factual[name]
+        if name in rises:
+            above = math.floor(x) + 1.0 if instance.feature(name).integral else x
+            low, high = ranges[name] = (above, high) if rises[name] else (low, x)
+        if high <= x:
+            scale[name] = down
+        elif low < x:
+            scale[name] = max(scale[name], down)
     return replace(
         instance,
         cost=replace(cost, scale=scale, decrease={}, relative=frozenset()),
         preferences=replace(instance.preferences, ranges=ranges),
+        reference=None,
     )
 
 
 def _dearest(instance: Instance, own: Instance, action: Mapping[str, float], rises: Rises) -> str | None:
-    """The open lever whose change costs most more than its relaxation says; None: none costs more."""
+    """The undecided lever whose change costs most more in the instance than in its relaxation ``own``; None
+    if none costs more."""
     most, dearest = Fraction(0), None
     changes = deltas(instance, {name: action[name] for name in instance.cost.decrease if name in action})
     for name, delta in changes.items():

@@ -29,7 +29,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas, judge
 from milp_recourse.options import Clock
 
-BINS = 25
+BINS = 25  # values per feature in the paper
 BLOCK = 2**19  # candidates whose cost is held at a time (26^4 fits)
 FIRST_CHUNK, LARGEST_CHUNK = 2**10, 2**15  # candidates evaluated at a time
 TOLERANCE = 1e-9  # the float check is this lenient; the exact one decides
@@ -127,6 +127,7 @@ class _Start:
     widest: float
 
     def total(self, linf: float) -> float:
+        """The cost."""
         return self.added + linf * self.widest
 
 
@@ -140,6 +141,7 @@ class _Block:
 
     @staticmethod
     def product(axes: list[_Axis]) -> _Block:
+        """The block of all combinations of choices on some axes."""
         added, widest = np.zeros(1), np.zeros(1)
         for axis in axes:
             added = np.add.outer(added, axis.added).ravel()
@@ -147,11 +149,13 @@ class _Block:
         return _Block(tuple(len(axis.values) for axis in axes), added, widest)
 
     def totals(self, start: _Start, linf: float) -> NDArray[np.float64]:
+        """The costs of the block's entries together with the choices of ``start``."""
         totals = self.added + start.added
         return totals + linf * np.maximum(self.widest, start.widest) if linf else totals
 
 
 def _axis(instance: Instance, name: str, bins: int) -> _Axis:
+    """The grid values of a lever with their parts of the cost, cheapest first."""
     values = grid_values(instance, name, bins)
     cost, weight = instance.cost, instance.weight(name)
     changes = [deltas(instance, {name: value})[name] for value in values.tolist()]

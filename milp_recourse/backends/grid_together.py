@@ -1,7 +1,7 @@
 """One applicant's grid evaluated once, for many masks and weights.
 
-Which grid points are feasible depends neither on the weights nor, but for which axes stand still, on the
-mask. So the grid over all of an applicant's features is evaluated once, and every mask is a slice of it.
+Which grid points are feasible does not depend on the weights, and a mask only says on which axes nothing is
+acted on. So the grid over all of an applicant's features is evaluated once, and every mask is a slice of it.
 Plausibility is cheap and leaves about one point in a hundred for the network. Answers are those of
 :class:`~milp_recourse.backends.grid.GridBackend`, one cost at a time.
 """
@@ -66,7 +66,8 @@ class SharedGrid:
             if name in instance.levers:
                 costs += instance.weight(name) * self._squares[axis][points[axis]]
         result = None
-        for k in np.argsort(costs, kind="stable"):  # the first, unless it is feasible within a tolerance only
+        # the first is the answer, unless it is feasible within the float check's tolerance only
+        for k in np.argsort(costs, kind="stable"):
             action = {
                 name: float(self._values[axis][points[axis][k]])
                 for axis, name in enumerate(self.names)
@@ -81,17 +82,18 @@ class SharedGrid:
     def _feasible(self, instance: Instance) -> Sequence[NDArray[np.intp]]:
         """Feasible points as one array of choices per axis; choice 0 is "no action"."""
         free = [name in instance.levers for name in self.names]
-        if not instance.plausible:  # most points would have to be asked of the network
+        if not instance.plausible:  # the network would have to evaluate nearly all of the grid
             return self._evaluated(free, plausible=False)
         if self._plausible is None:
             self._plausible = self._evaluated([True] * len(free), plausible=True)
-        mine = np.ones(len(self._plausible[0]), dtype=bool)
+        allowed = np.ones(len(self._plausible[0]), dtype=bool)
         for choice, may in zip(self._plausible, free, strict=True):
             if not may:
-                mine &= choice == 0
-        return [choice[mine] for choice in self._plausible]
+                allowed &= choice == 0
+        return [choice[allowed] for choice in self._plausible]
 
     def _evaluated(self, free: Sequence[bool], plausible: bool) -> tuple[NDArray[np.intp], ...]:
+        """The points of the grid over the ``free`` axes that look feasible, one array of choices per axis."""
         one = self.widest
         shape = tuple(len(v) if may else 1 for v, may in zip(self._values, free, strict=True))
         actions = np.full((*shape, len(one.features)), np.nan)

@@ -8,9 +8,9 @@ leaves ends at,
 .. math:: \textstyle\sum_{\text{leaves ending at } k \text{ or below}} z_\ell \le y_k, \qquad
           \sum_{\text{leaves starting above } k} z_\ell \le 1 - y_k,
 
-each an at-most-one. The leaves' values add up to at least the threshold, lowered by a bound on the rounding
-of the deployed sum: no accepted point is lost. A point that gets in by this alone is refused by the deployed
-score, and its combination of leaves is forbidden.
+each an at-most-one. The leaves' values must add up to at least the threshold, lowered by a bound on the
+rounding of the deployed sum, so that no accepted point is lost. The deployed score refuses points that only
+this lets in, and their combination of leaves is then forbidden.
 
 References
 ----------
@@ -64,7 +64,7 @@ class LeafModel(ABC):
             terms = [(float(values[t, leaf]), z) for t in trees for leaf, z in self.leaf[t].items()]
             self.score(terms, goal, reach)
 
-    # -- what a solver says --------------------------------------------------------------
+    # -- what each solver's model supplies -----------------------------------------------
 
     @abstractmethod
     def column(self) -> Column:
@@ -122,6 +122,7 @@ class LeafModel(ABC):
         self.not_all([*chosen, *true], false)
 
     def _axis(self, count: int) -> list[Column]:
+        """The columns "the cell is k or below" of an axis with so many cells."""
         row = [self.column() for _ in range(count - 1)]
         for below, above in pairwise(row):
             self.at_most_one([below], [above])
@@ -144,6 +145,7 @@ class LeafModel(ABC):
     def _tie_interval(
         self, i: int, z: Mapping[int, Column], allowed: Mapping[int, NDArray[np.bool_]]
     ) -> None:
+        """Tie leaves that are reached from consecutive cells of axis i (apart from a missing value's)."""
         y = self.at[i]
         if may_be_missing(self.axes[i]):
             allowed, gaps = bridged(allowed)

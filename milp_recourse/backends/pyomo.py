@@ -150,10 +150,11 @@ class PyomoSearch(BoxSearch):
         self.halve(node)
 
     def _failed(self, node: Node, problem: str | None) -> None:
-        """A solver's error: halve the box, then try without quadratics, then leave boxes open.
+        """After a solver's error halve the box; after several in a row go on without quadratics; after more,
+        leave boxes open.
 
-        SCIP's LP solver fails on a box now and then; an interface that cannot say a quadratic, or a
-        licence that is too small, fails on every one.
+        SCIP's LP solver fails on a box now and then. An interface that takes no quadratics, or a licence that
+        is too small, fails on every box.
         """
         self.failures += 1
         self.reason = f"{self.solver} failed: {problem}"
@@ -166,6 +167,7 @@ class PyomoSearch(BoxSearch):
             self.give_up(node.lower_bound)
 
     def _model(self, mip: MixedInteger, cutoff: float | None, scale: float) -> Any:
+        """The box's model, with what costs the cutoff or more excluded."""
         import pyomo.environ as pyo
 
         model = build_model(mip, scale, quadratic=self.native)
@@ -179,6 +181,7 @@ class PyomoSearch(BoxSearch):
 
 
 def _family(solver: str) -> str:
+    """The solver's name up to its first underscore."""
     return solver.partition("_")[0]
 
 
@@ -190,7 +193,8 @@ def _interface(solver: str) -> Any:
 
 @functools.cache
 def _maker(solver: str) -> Callable[[], Any] | None:
-    """What builds an interface; asked once, because a licence check takes its time."""
+    """A function that makes a solver's interface, None where it is not usable; found once, because a licence
+    check takes its time."""
     import pyomo.contrib.solver.plugins
     import pyomo.environ as pyo
     from pyomo.contrib.solver.common.base import Availability
@@ -215,7 +219,7 @@ def _maker(solver: str) -> Callable[[], Any] | None:
 
 
 def solve_model(solver: str, model: Any, columns: list[Any], seconds: float | None) -> Answer:
-    """One solve through whichever interface Pyomo has; never raises."""
+    """Solve a model once, through whichever interface Pyomo has; errors become an :class:`Answer`."""
     try:
         made = _interface(solver)
         if hasattr(made, "config") and hasattr(made.config, "raise_exception_on_nonoptimal_result"):
@@ -228,12 +232,13 @@ def solve_model(solver: str, model: Any, columns: list[Any], seconds: float | No
 
 
 def _solve_new(solver: str, made: Any, model: Any, columns: list[Any], seconds: float | None) -> Answer:
+    """Solve through one of Pyomo's new interfaces."""
     from pyomo.contrib.solver.common.results import SolutionStatus, TerminationCondition
 
     # With both off a run that hits its limit still returns its bound (Pyomo's defaults raise first).
     made.config.raise_exception_on_nonoptimal_result = False
     made.config.load_solutions = False
-    made.config.threads = None if _family(solver) == "scip" else 1  # SCIP has one anyway, and no such option
+    made.config.threads = None if _family(solver) == "scip" else 1  # SCIP uses one and has no such option
     made.config.time_limit = seconds
     made.config.solver_options = dict(SETTINGS.get(_family(solver), {}))
     results = made.solve(model)
@@ -247,6 +252,7 @@ def _solve_new(solver: str, made: Any, model: Any, columns: list[Any], seconds: 
 
 
 def _solve_classic(made: Any, model: Any, columns: list[Any], seconds: float | None) -> Answer:
+    """Solve through one of Pyomo's classic interfaces."""
     from pyomo.opt import TerminationCondition
 
     options = {"timelimit": seconds} if seconds is not None else {}

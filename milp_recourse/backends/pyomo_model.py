@@ -104,7 +104,7 @@ def build_model(mip: MixedInteger, scale: float = 1.0, quadratic: bool = True) -
 def add_tangents(
     model: Any, mip: MixedInteger, values: np.ndarray, scale: float, kinds: Collection[str] = ("cost", "ball")
 ) -> None:
-    """The quadratics' tangents at column values; never cuts off a feasible point."""
+    """Add the quadratics' tangents at column values, which cut off no feasible point."""
     columns = [model.component(name) for name in mip.names]
     if "cost" in kinds:
         model.tangents.add(model.theta >= _expression(cost_tangent(mip, values), columns) / scale)
@@ -119,7 +119,8 @@ def _expression(form: Form, columns: list[Any]) -> Any:
 
 
 def _never(model: Any, name: str) -> None:
-    """A constraint nothing satisfies, for a constant row that is false (Pyomo takes no constant rows)."""
+    """Add a constraint that nothing satisfies, in place of a constant row that is false: Pyomo takes no
+    constant rows."""
     import pyomo.environ as pyo
 
     zero = pyo.Var(bounds=(0.0, 0.0))
@@ -128,6 +129,7 @@ def _never(model: Any, name: str) -> None:
 
 
 def _add_row(model: Any, row: LinearRow, columns: list[Any]) -> None:
+    """Add a linear row."""
     import pyomo.environ as pyo
 
     if not row.coefficients:

@@ -1,4 +1,4 @@
-"""Tree ensembles through our own exact search: what back end ``bab`` does with them."""
+"""Tree ensembles in back end ``bab``: which of the package's own exact searches solves them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from milp_recourse.backends.cheapest_part import cheapest_part
-from milp_recourse.backends.cost_units import factor_between, in_cost_units
+from milp_recourse.backends.cost_units import cost_units, in_own_units, options_for_units
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import separable
@@ -30,44 +30,37 @@ def why_not_trees(instance: Instance) -> str | None:
 
 
 def solve_trees(instance: Instance, options: Options) -> Proposal:
-    """The optimum, rigorously: leaf by leaf for one tree, branch and bound over cells for more.
-
-    With more trees, bounds are by prices.
-    """
+    """The optimum, rigorously: leaf by leaf for one tree, else by branch and bound over cells."""
     return cheapest_part(instance, options, _solve)
 
 
 def _solve(instance: Instance, options: Options) -> Proposal:
+    """The same where the score is one sum, or the smallest of several."""
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     if not separable(instance):
-        return _timed(instance, options, lambda own, deadline: CausalSearch(own, deadline).run())
+        return _timed(instance, options, lambda own, _, deadline: CausalSearch(own, deadline).run())
     if len(forest.trees) == 1:
         start = time.perf_counter()
-        ways = leaf_recourses(instance)
-        action, bound = (ways[0].action, ways[0].lower_bound) if ways else (None, math.inf)
-        return Proposal(action, bound, "rigorous", len(ways), seconds=time.perf_counter() - start)
+        leaves = leaf_recourses(instance)
+        action, bound = (leaves[0].action, leaves[0].lower_bound) if leaves else (None, math.inf)
+        return Proposal(action, bound, "rigorous", len(leaves), seconds=time.perf_counter() - start)
     from milp_recourse.forests.priced import PricedSearch, ready  # loads numba
 
-    def search(own: Instance, deadline: float | None) -> Proposal:
-        watch = None
-        if options.watch is not None:
-            outer, factor = options.watch, factor_between(instance, own)
-
-            def watch(cost: float, bound: float) -> object:
-                return outer(cost / factor, bound / factor)
-
-        return PricedSearch(own, deadline, options.starts, watch).run()
+    def search(own: Instance, scaled: Options, deadline: float | None) -> Proposal:
+        return PricedSearch(own, deadline, scaled.starts, scaled.watch).run()
 
     ready()
     return _timed(instance, options, search)
 
 
 def _timed(
-    instance: Instance, options: Options, search: Callable[[Instance, float | None], Proposal]
+    instance: Instance, options: Options, search: Callable[[Instance, Options, float | None], Proposal]
 ) -> Proposal:
-    """What a search finds, with costs of usual size, until the deadline."""
+    """What a search finds until the deadline for the instance with costs of usual size, and options for
+    it."""
     start = time.perf_counter()
     deadline = None if options.time_limit is None else start + options.time_limit
-    found = in_cost_units(lambda own: search(own, deadline), instance)
+    own, factor = cost_units(instance)
+    found = in_own_units(search(own, options_for_units(options, factor), deadline), factor)
     return replace(found, seconds=time.perf_counter() - start)

@@ -1,10 +1,9 @@
-r"""Shrinking boxes by what a solution must obey, before any network is looked at.
+r"""Shrinking boxes by cost and plausibility, before any network is looked at.
 
-With the cost separable, :math:`\sum_i c_i(\delta_i) \le C`, and a box on which the other terms
-cost at least :math:`m_j`, feature i has only :math:`C - \sum_{j \ne i} m_j` left to spend. The
-plausibility ball leaves each residual only :math:`R - \sum_{j \ne i} w_j \min r_j^2`, and a
-residual's interval carries over to the actions in it.
-"""
+Where the cost must be at most C, :math:`\sum_i c_i(\delta_i) \le C`, and the terms of the other features are
+at least :math:`m_j` on the box, feature i may cost at most :math:`C - \sum_{j \ne i} m_j`. Likewise the
+plausibility ball leaves :math:`w_i r_i^2` of a residual at most :math:`R - \sum_{j \ne i} w_j \min r_j^2`,
+and an interval of a residual implies one of each action in it."""
 
 from __future__ import annotations
 
@@ -50,8 +49,8 @@ def least_cost(tape: Tape, low: Array, high: Array) -> Array:
     return (total + tape.fixed_cost) * (1 - _SLACK)
 
 
-def _term_range(tape: Tape, low: Array, high: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """delta intervals (B, terms) and which terms are plain differences a - x."""
+def _term_range(tape: Tape, low: Array, high: Array) -> tuple[Array, Array]:
+    """Intervals of the cost terms' deltas, (B, terms) each."""
     plain = tape.plain_terms
     dl, dh = np.zeros((len(low), len(plain))), np.zeros((len(low), len(plain)))
     x = tape.term_factuals
@@ -63,15 +62,15 @@ def _term_range(tape: Tape, low: Array, high: Array) -> tuple[Array, Array, NDAr
     possible = (low[:, other] <= x[other]) & (high[:, other] >= x[other])
     dl[:, other] = dh[:, other] = (~possible).astype(np.float64)
     for j, quantiles in tape.quantiles:  # a distribution function never falls
-        here = quantiles.evaluate(x[j])
-        dl[:, j] = quantiles.evaluate(low[:, j]) - here - ROUNDING
-        dh[:, j] = quantiles.evaluate(high[:, j]) - here + ROUNDING
-    return dl, dh, plain
+        factual = quantiles.evaluate(x[j])
+        dl[:, j] = quantiles.evaluate(low[:, j]) - factual - ROUNDING
+        dh[:, j] = quantiles.evaluate(high[:, j]) - factual + ROUNDING
+    return dl, dh
 
 
 def _least_terms(tape: Tape, low: Array, high: Array) -> tuple[Array, Array]:
-    """Least l2-squared + l1 cost of every term, and least weighted |delta|/s, on each box."""
-    dl, dh, _ = _term_range(tape, low, high)
+    """Least l2-squared + l1 cost of every term, and least weighted |delta|/s, on each box; (B, terms)."""
+    dl, dh = _term_range(tape, low, high)
     nearest = np.where((dl <= 0) & (dh >= 0), 0.0, np.minimum(np.abs(dl), np.abs(dh)))
     step = nearest / tape.cost_scales
     c = tape.program.cost
@@ -80,6 +79,7 @@ def _least_terms(tape: Tape, low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def _by_cost(tape: Tape, low: Array, high: Array, cutoff: float) -> None:
+    """Cut off, in place, what costs more than ``cutoff`` with the least of all other terms."""
     c = tape.program.cost
     terms, _ = _least_terms(tape, low, high)
     total = terms.sum(axis=1, keepdims=True)
@@ -102,8 +102,8 @@ def _by_cost(tape: Tape, low: Array, high: Array, cutoff: float) -> None:
     low[:, plain] = np.fmax(low, x - reach - slack)[:, plain]
     high[:, plain] = np.fmin(high, x + reach + slack)[:, plain]
     for j, quantiles in tape.quantiles:
-        here, room_left = quantiles.evaluate(x[j]), reach[:, j] + ROUNDING
-        least, most = quantiles.least_value(here - room_left), quantiles.largest_value(here + room_left)
+        factual, room_left = quantiles.evaluate(x[j]), reach[:, j] + ROUNDING
+        least, most = quantiles.least_value(factual - room_left), quantiles.largest_value(factual + room_left)
         span = _SLACK * (1 + max(abs(v) for v in quantiles.values))
         low[:, j], high[:, j] = np.fmax(low[:, j], least - span), np.fmin(high[:, j], most + span)
     empty = spent.any(axis=1)
@@ -111,6 +111,7 @@ def _by_cost(tape: Tape, low: Array, high: Array, cutoff: float) -> None:
 
 
 def _by_ball(tape: Tape, low: Array, high: Array) -> None:
+    """Cut off, in place, what is outside the ball whatever the other residuals are on the box."""
     al, ah = atom_ranges(tape, low, high)
     matrix, weights = tape.residuals, tape.ball_weights
     positive, negative = np.maximum(matrix, 0.0), np.minimum(matrix, 0.0)

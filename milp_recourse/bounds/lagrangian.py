@@ -70,9 +70,10 @@ def least_cost_where(tape: Tape, low: Array, high: Array, slope: Array, limit: A
 
 
 def separable_cost(tape: Tape, slope: Array) -> tuple[Array, Array, Array]:
-    """kappa delta^2 + beta |delta| per action, and the factual x; the maximum is split over features.
+    """(kappa, beta, x): without l0 the cost is at least the sum of kappa d^2 + beta |d| with d = a - x.
 
-    ``linf`` is at least any convex combination of its members; shares follow the slope, (B, d).
+    The maximum (linf) is at least any convex combination of its members. The combination is one per box, with
+    shares proportional to the slope over the member's rate, so that beta may have shape (B, d).
     """
     c = tape.program.cost
     d = len(tape.actions)

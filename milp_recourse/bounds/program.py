@@ -84,7 +84,7 @@ def hull(
         switch = program.atoms[place]
         assert isinstance(switch, Switch)
         for branch, form in zip(sides, (switch.acted, switch.natural), strict=True):
-            if branch[0, 0] > branch[0, 1]:  # taken by no configuration; its constants must fit all the same
+            if branch[0, 0] > branch[0, 1]:  # no configuration takes it, but its rows need constants
                 _widen(branch, 0, *_range_over(form, atoms))
     return ProgramBounds(
         atoms,
@@ -116,10 +116,12 @@ def program_bounds(tape: Tape, bounds: Bounds) -> ProgramBounds:
 
 
 def _form_range(form: Affine, bounds: Bounds) -> tuple[float, float]:
+    """The range of a form over atoms, with bounds of one box."""
     return _range_over(form, np.stack([bounds.atoms_low[0], bounds.atoms_high[0]], axis=1))
 
 
 def _range_over(form: Affine, atoms: Array) -> tuple[float, float]:
+    """The range of a form over atoms whose intervals are the rows of ``atoms``, widened by a slack."""
     low = high = float(form.constant)
     for k, c in form.terms.items():
         ends = float(c) * atoms[k, 0], float(c) * atoms[k, 1]
@@ -129,14 +131,17 @@ def _range_over(form: Affine, atoms: Array) -> tuple[float, float]:
 
 
 def _empty(n: int) -> Array:
+    """n empty intervals, (n, 2)."""
     return np.tile([np.inf, -np.inf], (n, 1))
 
 
 def _widen(array: Array, k: int, low: float, high: float) -> None:
+    """Widen interval k to contain another."""
     array[k] = min(array[k, 0], low), max(array[k, 1], high)
 
 
 def _union(a: Array, b: Array) -> Array:
+    """The least intervals that contain those of both arrays."""
     return np.stack([np.minimum(a[:, 0], b[:, 0]), np.maximum(a[:, 1], b[:, 1])], axis=1)
 
 

@@ -1,4 +1,4 @@
-r"""What float64 may take from bounds: exact composition, and slack for sums that cancel.
+r"""Rounding of bounds in float64: sums of products made exactly, and slacks for sums that cancel.
 
 A sum of n products computed in any order is off by at most
 :math:`\gamma_n \sum_i |p_i|,\; \gamma_n = n u / (1 - n u),\; u = 2^{-53}`

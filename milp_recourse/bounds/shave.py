@@ -1,4 +1,4 @@
-"""Cutting slabs off a box: contraction and back-substituted bounds, one batch at a time."""
+"""Cutting slabs off a box, by contraction and back-substituted bounds of all slabs at once."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SLABS = 6
 def shave(tape: Tape, low: Array, high: Array, cutoff: float) -> tuple[Array, Array]:
     """Cut slabs off the sides of a box where back-substituted bounds prove that nothing is accepted.
 
-    All slabs of all sides are bounded in one batch; each is first contracted by cost and ball,
-    which near the box's sides leaves little of it.
+    All slabs of all sides are bounded in one batch. Each is first contracted by cost and ball, which leave
+    little of slabs near the sides. An empty box has low > high.
     """
     d = len(low)
     for _ in range(4):

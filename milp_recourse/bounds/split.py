@@ -12,9 +12,9 @@ Box = tuple[Array, Array]
 
 
 def at_kink(tape: Tape, low: Array, high: Array) -> tuple[Box, Box] | None:
-    """Two boxes on which a structural ReLU of one action is stable; None if there is none left open.
+    """Two parts of a box, cut where a structural ReLU of a single action turns; None if no such ReLU is open.
 
-    Those of the cost alone stay: a distribution function has too many kinks to tell all of them apart.
+    ReLUs that only the cost uses are not cut at: a distribution function has too many.
     """
     for place, unit, row, offset in tape.units:
         active = np.flatnonzero(row[0])
@@ -46,6 +46,7 @@ def widest(tape: Tape, low: Array, high: Array) -> tuple[Box, Box] | None:
 
 
 def _halves(low: Array, high: Array, k: int, left_end: float, right_start: float) -> tuple[Box, Box]:
+    """The box with side k up to one value, and from another on."""
     left, right = high.copy(), low.copy()
     left[k], right[k] = left_end, right_start
     return (low, left), (right, high)

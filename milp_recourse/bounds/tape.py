@@ -95,7 +95,7 @@ class Tape:
         self.first, self.first_offset = compose(
             self.weights[0], self.biases[0], program.columns, len(program.atoms)
         )
-        # Products behind one number of bounds(): a path crosses every unit and layer, 8 roundings each
+        # most products behind a number of bounds(): a path crosses every unit and layer, 8 roundings each
         steps = len(self.units) + len(self.weights) + 1
         self.rounding = slack(self.atoms * (1 + len(self.units)) + sum(map(len, self.biases)) + 8 * steps)
         self.threshold = float(program.accept.threshold) + float(program.accept.margin)
@@ -121,7 +121,7 @@ class Tape:
         )
         self.quantiles = [(j, t.quantiles) for j, t in enumerate(program.cost_terms) if t.quantiles]
         self.cost_lengths = self.cost_scales.copy()
-        for j, quantiles in self.quantiles:  # a change that costs about the weight
+        for j, quantiles in self.quantiles:  # for percentiles, the length of the whole distribution
             self.cost_lengths[j] = quantiles.values[-1] - quantiles.values[0]
         if tuple(t.feature for t in program.cost_terms) != tuple(a.feature for a in program.actions):
             raise TypeError("a tape needs one cost term per action, in the actions' order")
@@ -171,7 +171,8 @@ class Tape:
         size = np.zeros(shape)  # sums of absolute values behind each number: what rounding is proportional to
         size[:, self.actions] = np.maximum(np.abs(low), np.abs(high))
         for k, unit, row, offset in self.units:
-            l, h = self._concretise(np.broadcast_to(row, (batch, 1, self.atoms)), offset, lines)
+            rows, constant = np.broadcast_to(row, (batch, 1, self.atoms)), np.broadcast_to(offset, (batch, 1))
+            l, h = (lines.concretise(*lines.reduce(rows, constant, sign), sign) for sign in (-1.0, 1.0))
             argument = size @ np.abs(row[0]) + abs(offset[0])
             error = self.rounding * argument
             l, h = l[:, 0] - error, h[:, 0] + error
@@ -254,10 +255,6 @@ class Tape:
             high = np.minimum(high, ph @ positive.T + pl @ negative.T + b)
         return low, high, line
 
-    def _concretise(self, rows: Array, offset: Array, lines: _Lines) -> tuple[Array, Array]:
-        constant = np.broadcast_to(offset, rows.shape[:2])
-        return lines.extreme(rows, constant, -1.0), lines.extreme(rows, constant, 1.0)
-
 
 class _Lines:
     """Linear lower and upper functions of the units found so far, for back-substitution."""
@@ -267,7 +264,7 @@ class _Lines:
         self.entries: list[tuple[int, Array, float, Array, Array, Array, Array]] = []
 
     def add(self, k: int, unit: Elementary, row: Array, offset: float, l: Array, h: Array) -> None:
-        """Record unit k = f(row v + offset) with argument in [l, h]."""
+        """Add the lines of unit k = f(row v + offset), whose argument is in [l, h]."""
         if unit.function == "relu":
             alpha, slope, intercept = (x[:, 0] for x in relu_lines(l[:, None], h[:, None]))
             self.entries.append((k, row, offset, alpha, np.zeros_like(l), slope, intercept))
@@ -283,12 +280,11 @@ class _Lines:
         *_, sl, il, sh, ih = self.entries[-1]
         return np.maximum(np.abs(sl), np.abs(sh)) * argument + np.maximum(np.abs(il), np.abs(ih))
 
-    def extreme(self, coefficients: Array, constant: Array, sign: float) -> Array:
-        """Smallest (sign -1) or largest (+1) value of forms over atoms, shape (B, rows)."""
-        return self.concretise(*self.reduce(coefficients, constant, sign), sign)
-
     def reduce(self, coefficients: Array, constant: Array, sign: float) -> tuple[Array, Array]:
-        """Forms over atoms bounded by forms over actions alone (coefficients of units are zero)."""
+        """Forms over actions alone that bound forms over atoms from below (sign -1) or above (+1).
+
+        The results have zeros as the coefficients of units; shapes (B, rows, atoms) and (B, rows).
+        """
         c = np.array(coefficients, dtype=np.float64)
         total = np.array(constant, dtype=np.float64)
         for k, row, offset, sl, il, sh, ih in reversed(self.entries):
@@ -303,7 +299,7 @@ class _Lines:
         return c, total
 
     def concretise(self, c: Array, total: Array, sign: float) -> Array:
-        """Smallest or largest value of forms over actions on the box."""
+        """Smallest (sign -1) or largest (+1) value of forms over actions on the boxes, shape (B, rows)."""
         middle, radius = (self.low + self.high) / 2, (self.high - self.low) / 2
         return total + (c @ middle[:, :, None])[:, :, 0] + sign * (np.abs(c) @ radius[:, :, None])[:, :, 0]
 
@@ -322,7 +318,9 @@ def relu_lines(low: Array, high: Array) -> tuple[Array, Array, Array]:
 def _through_relu(
     coefficients: Array, constant: Array, relaxed: tuple[Array, Array, Array], sign: float
 ) -> tuple[Array, Array]:
+    """Replace a layer's ReLUs in forms by their lines: by the upper one where coefficient times sign is not
+    negative, else by the lower one."""
     alpha, slope, intercept = relaxed
-    helping = coefficients * sign >= 0
-    constant = constant + np.where(helping, coefficients * intercept[:, None, :], 0.0).sum(axis=2)
-    return coefficients * np.where(helping, slope[:, None, :], alpha[:, None, :]), constant
+    upper = coefficients * sign >= 0
+    constant = constant + np.where(upper, coefficients * intercept[:, None, :], 0.0).sum(axis=2)
+    return coefficients * np.where(upper, slope[:, None, :], alpha[:, None, :]), constant

@@ -1,32 +1,33 @@
-"""Proof trees under two scales: one for every way that the levers' changes may go.
+"""Proof trees under two scales: one for every combination of directions of the levers.
 
-A lever with two scales costs by its direction. A certificate's tree is first split where nothing changes,
-lever by lever; on each part a lever has one scale, and the part is a problem of its own, whose tree follows.
-Its terms are those of the whole problem there, so what the leaves prove holds for it.
+With two scales, what a change of a lever costs depends on its direction. A certificate's tree is first split
+at the factual value, lever by lever. On each part a lever has one scale, and the part is a problem of its
+own, whose tree follows. An action costs the same in the part as in the whole, and so the leaves prove both.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from milp_recourse.backends.directions import with_one_scale
 from milp_recourse.instance import Instance
 
 MOST_LEVERS = 6
-"""Levers that can go either way at different prices: two parts for each."""
+"""Most levers with two scales that can both rise and fall: the problem falls into two parts for each."""
 
 Claim = tuple[Instance, float | None, float]
-"""An instance, what is claimed of it (None: that there is no action), and what leaves are to prove."""
+"""An instance, the lower bound that is claimed (None: that there is no action), and the one, no lower, that
+leaves have to prove."""
 
 Configurations = list[dict[str, Any]]
 
 
-def both_ways(instance: Instance) -> list[str]:
-    """The levers with two scales that can go up and down."""
+def with_two_directions(instance: Instance) -> list[str]:
+    """The levers with two scales that can both rise and fall."""
     names = []
     for name in instance.levers:
         low, high = instance.levers[name]
@@ -36,8 +37,8 @@ def both_ways(instance: Instance) -> list[str]:
 
 
 def why_not_directions(instance: Instance) -> str | None:
-    """Why parts of one scale each are not proven one by one, or None."""
-    count = len(both_ways(instance))
+    """Why the parts of one scale each are too many to be proven one by one, or None."""
+    count = len(with_two_directions(instance))
     if count > MOST_LEVERS:
         return f"{count} levers have two scales and go both ways, and a certificate has at most {MOST_LEVERS}"
     return None
@@ -45,7 +46,7 @@ def why_not_directions(instance: Instance) -> str | None:
 
 def by_direction(
     claim: Claim,
-    acted: Sequence[Sequence[str]],
+    acted: Iterable[Sequence[str]],
     prove: Callable[[Sequence[Claim]], Sequence[Configurations | None]],
 ) -> Configurations | None:
     """The configurations of an instance with two scales; None where a part's proof failed.
@@ -55,54 +56,27 @@ def by_direction(
     acted
         The sets of levers that need a tree.
     prove
-        Proves claims about instances of one scale per lever.
+        Gives the configurations of claims about instances of one scale per lever, None without a proof.
     """
     instance, bound, target = claim
-    names = both_ways(instance)
-    if bound is None:  # a leaf of the whole has to reach more than any action in the whole costs
+    names = with_two_directions(instance)
+    if bound is None:  # every leaf has to reach more than any action in the whole problem costs
         bound = 1.0 + _most(instance) * (1 + 1e-9)
         target = bound * (1 + 1e-6)
-    ways = list(product((False, True), repeat=len(names)))
-    parts = [one_way(instance, dict(zip(names, way, strict=True))) for way in ways]
+    directions = list(product((False, True), repeat=len(names)))
+    parts = [with_one_scale(instance, dict(zip(names, rises, strict=True))) for rises in directions]
     found = prove([(part, bound, target) for part in parts])
     trees: dict[tuple[bool, ...], dict[tuple[str, ...], list[Any]]] = {}
-    for way, configurations in zip(ways, found, strict=True):
+    for rises, configurations in zip(directions, found, strict=True):
         if configurations is None or any(set(one) != {"acted", "tree"} for one in configurations):
             return None
-        trees[way] = {tuple(one["acted"]): one["tree"] for one in configurations}
-    made = []
-    for some in acted:
-        if any(tuple(some) not in known for known in trees.values()):
+        trees[rises] = {tuple(one["acted"]): one["tree"] for one in configurations}
+    joined = []
+    for levers in acted:
+        if any(tuple(levers) not in known for known in trees.values()):
             return None
-        made.append({"acted": list(some), "tree": list(_nodes(instance, names, list(some), trees, ()))})
-    return made
-
-
-def one_way(instance: Instance, rises: Mapping[str, bool]) -> Instance:
-    """The part in which these levers rise, or fall, each with the one scale that it has there."""
-    cost, ranges = instance.cost, dict(instance.preferences.ranges)
-    scale = dict(cost.scale)
-    for name, down in cost.decrease.items():
-        if name not in instance.levers:
-            continue
-        (low, high), x = instance.levers[name], instance.factual[name]
-        if name in rises:
-            low, high = (_above(instance, name), high) if rises[name] else (low, x)
-            ranges[name] = low, high
-        if high <= x:
-            scale[name] = down
-    return replace(
-        instance,
-        cost=replace(cost, scale=scale, decrease={}, relative=frozenset()),
-        preferences=replace(instance.preferences, ranges=ranges),
-        reference=None,
-    )
-
-
-def _above(instance: Instance, name: str) -> float:
-    """Where rising begins: the second part of a split at the factual value."""
-    x = instance.factual[name]
-    return math.floor(x) + 1.0 if instance.feature(name).integral else x
+        joined.append({"acted": list(levers), "tree": list(_nodes(instance, names, list(levers), trees, ()))})
+    return joined
 
 
 def _nodes(
@@ -110,23 +84,24 @@ def _nodes(
     names: Sequence[str],
     acted: list[str],
     trees: Mapping[tuple[bool, ...], Mapping[tuple[str, ...], list[Any]]],
-    way: tuple[bool, ...],
+    decided: tuple[bool, ...],
 ) -> Iterator[Any]:
-    """A configuration's tree: splits of its levers that go both ways, then the parts' trees."""
-    if len(way) == len(names):
-        yield from trees[way][tuple(acted)]
+    """A configuration's tree: splits of the levers in ``names`` whose direction is not decided, then the
+    parts' trees."""
+    if len(decided) == len(names):
+        yield from trees[decided][tuple(acted)]
         return
-    name = names[len(way)]
-    if name not in acted:  # it stays as it is, whichever part it is looked at in
-        yield from _nodes(instance, names, acted, trees, (*way, True))
+    name = names[len(decided)]
+    if name not in acted:  # it keeps its factual value, in either part
+        yield from _nodes(instance, names, acted, trees, (*decided, True))
         return
     yield ["a", acted.index(name), instance.factual[name]]
     for rises in (False, True):
-        yield from _nodes(instance, names, acted, trees, (*way, rises))
+        yield from _nodes(instance, names, acted, trees, (*decided, rises))
 
 
 def _most(instance: Instance) -> float:
-    """No action costs more: every lever moved to its farther end, each part of the cost added up."""
+    """An upper bound of what any action costs: the costs of moving each lever to either end, added up."""
     total = Fraction(0)
     for end in (0, 1):
         for name, ends in instance.levers.items():

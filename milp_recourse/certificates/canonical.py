@@ -18,7 +18,7 @@ _texts: dict[int, tuple[Classifier, str]] = {}
 
 
 def instance_digest(instance: Instance) -> str:
-    """SHA-256 of the canonical text; equal for instances that say the same."""
+    """SHA-256 of the canonical text; equal for instances whose canonical content is equal."""
     content = canonical_content(instance)
     del content["classifier"]
     texts = {key: _text(value) for key, value in content.items()}
@@ -28,7 +28,7 @@ def instance_digest(instance: Instance) -> str:
 
 
 def canonical_content(instance: Instance) -> dict[str, Any]:
-    """What an instance says, every default filled in, as plain JSON values."""
+    """The content of an instance as plain JSON values, every default filled in."""
     names = [f.name for f in instance.features if f.name in instance.preferences.actionable]
     cost = instance.cost
     conditions = [canonical_condition(one) for one in instance.all_conditions]
@@ -70,7 +70,7 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
 
 
 def _quantiles(cost: Cost, names: list[str]) -> dict[str, Any]:
-    """The knots of what is measured in percentiles, where the cost is."""
+    """The knots of the distribution functions, if the cost is in percentiles; else nothing."""
     if cost.kind not in PERCENTILES:
         return {}
     known = {name: cost.quantiles[name] for name in names if name in cost.quantiles}
@@ -101,7 +101,7 @@ def _scm(instance: Instance) -> dict[str, Any]:
 
 
 def _classifier_text(classifier: Classifier) -> str:
-    """The classifier's canonical text; kept for the last one asked for, which a population shares."""
+    """The classifier's canonical text. The last classifier's is kept, because a population shares it."""
     known = _texts.get(id(classifier))
     if known is None or known[0] is not classifier:
         _texts.clear()
@@ -114,7 +114,7 @@ def _text(content: Any) -> str:
 
 
 def _spelled(value: Any) -> Any:
-    """Numbers as the hex digits of their doubles."""
+    """The same with numbers as the hexadecimal digits of their doubles."""
     if isinstance(value, bool | str) or value is None:
         return value
     if isinstance(value, Mapping):

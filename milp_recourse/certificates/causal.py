@@ -1,8 +1,9 @@
 r"""Certificates for trees inside a causal model: a tree over cells, and proofs without trees under it.
 
-Values are split cell by cell until the largest score rejects a part, or no feasible action of it, whatever
-the trees say, costs less than the target. Such a part is a problem with domains in place of trees
-(:mod:`milp_recourse.forests.regions`), and the engine's second search proves it for each configuration.
+The space of values is split, cell by cell, into parts. A part is done when its largest score is rejected, or
+when no action in it costs less than the target even if the trees accept everything there. In the second case
+the part is a problem with domains in place of trees (:mod:`milp_recourse.forests.regions`), and the engine's
+second search proves it for each configuration.
 
 In the document the first splits are ``["s", i, t]`` where the configuration acts on the feature and
 ``["c", feature, t]`` where it does not (docs/certificate_spec_v2.md, section 6).
@@ -32,16 +33,17 @@ from milp_recourse.instance import Instance
 from milp_recourse.program import lower
 
 EVERY = 3
-"""Levels between tests of whole parts: a test costs as much as splitting a few levels further."""
+"""Every so many levels of splits, all open parts are tested for actions that cost less than the target. A
+test takes as long as splitting a few levels further."""
 
 NODE_LIMIT = 2_000
-"""Nodes of such a test; a part that needs more is split."""
+"""Most nodes of such a test; a part that needs more is split."""
 
 MOST_LABELS = 256
-"""Combinations of labels that are proven one by one."""
+"""Most combinations of labels that are proven one by one."""
 
 MOST_PARTS = 20_000
-"""Parts of the tree over cells; a checker need not read more."""
+"""Most parts of the space of values; a checker need not read more."""
 
 Cells = NDArray[np.int64]
 Box = list[tuple[float, float]]
@@ -52,7 +54,8 @@ Ends = dict[str, tuple[bool, bool]]
 
 @dataclass
 class _Split:
-    """Values of a feature up to ``at`` (first) and above (second)."""
+    """A part that is split: ``first`` and ``second`` are the numbers of the parts in which a feature's value
+    is at most ``at``, and above it."""
 
     feature: str
     at: float
@@ -61,7 +64,7 @@ class _Split:
 
 
 Part = _Split | int | None
-"""A split; the number of a region; or nothing, where the trees reject."""
+"""A split; the number of a region to be proven; or None where the trees reject everything."""
 
 
 def why_not_causal(instance: Instance) -> str | None:
@@ -97,7 +100,7 @@ def causal_configurations(
     Parameters
     ----------
     target
-        What every feasible action is to be shown to cost; inf: that there is none.
+        The lower bound of the cost that is to be proven; inf: that there is no feasible action.
     deadline
         ``time.perf_counter()`` value to stop at, or None.
     """
@@ -123,12 +126,13 @@ def _acted_sets(instance: Instance) -> list[list[str]]:
 
 
 def _proof(instance: Instance, labels: dict[str, int], target: float, deadline: float | None) -> Proof | None:
-    """What is proven where the labels are these."""
+    """The proof for one combination of labels; None without one."""
     cells = _CellTree(instance, labels, target, deadline)
     if not cells.grow():
         return None
     trees: list[dict[tuple[str, ...], list[Any]]] = []
-    claims = [(one, target if math.isfinite(target) else None, target) for one in cells.regions]
+    bound = target if math.isfinite(target) else None
+    claims = [(problem, bound, target) for problem in cells.regions]
     for proof in proofs(claims, _acted_sets, cells.share(len(claims))):
         if proof is None:
             return None
@@ -193,7 +197,7 @@ class _CellTree:
         return None if left is None else max(left / max(1, count), 1e-4)
 
     def grow(self) -> bool:
-        """Split level by level until every part is rejected or a region; whether it came to that."""
+        """Split level by level until every part is rejected or a region; False if time or parts run out."""
         number = np.zeros(1, dtype=np.int64)
         first = np.zeros((1, len(self.axes)), dtype=np.int64)
         last = np.array([[len(axis) - 1 for axis in self.axes]], dtype=np.int64).reshape(first.shape)
@@ -210,8 +214,8 @@ class _CellTree:
             if not len(number):
                 return True
             decided = self.table.decided(masks) | (first == last).all(axis=1)
-            asked = np.flatnonzero(decided if level % EVERY else np.ones_like(decided))
-            problems = {int(k): self._region(first[k], last[k]) for k in asked}
+            tested = np.flatnonzero(decided if level % EVERY else np.ones_like(decided))
+            problems = {int(k): self._region(first[k], last[k]) for k in tested}
             left = ~decided
             left[self._proven({k: p for k, p in problems.items() if left[k]})] = False
             for k, problem in problems.items():
@@ -238,6 +242,7 @@ class _CellTree:
         return start + np.arange(2 * len(number)), low, high
 
     def _region(self, first: Cells, last: Cells) -> Instance | None:
+        """The problem of a box of cells without trees; None where a domain is empty."""
         low, high = self.cells.copy(), self.cells.copy()
         for i, axis in enumerate(self.axes):
             [(column, _)] = axis.columns
@@ -245,9 +250,10 @@ class _CellTree:
         return region(self.instance, low, high, self.labels, outward=True)
 
     def _proven(self, problems: dict[int, Instance | None]) -> list[int]:
-        """Which of the problems hold nothing that costs less than the target, or nothing at all."""
+        """Which of the problems hold nothing that costs less than the target; None stands for an empty
+        one."""
         given = {k: problem for k, problem in problems.items() if problem is not None}
-        # the engine proves to half the gap
+        # the engine proves a bound that is lower than the cost it is given, by half the gap or less
         beyond = (
             self.target + self.instance.gap_tolerance(self.target) if math.isfinite(self.target) else math.inf
         )
@@ -302,26 +308,27 @@ class _Writer:
                 todo.append((children[0], box, {**ends, part.feature: (low, True)}))
 
     def _fitted(self, nodes: list[list[Any]], box: Box, ends: Ends) -> Iterator[list[Any]]:
-        """A region's proof in a box that may be smaller by a double: splits outside of it are left out."""
+        """A region's proof, without splits outside of ``box``, which may be smaller than the region by a
+        double."""
         todo: list[Box | None] = [box]
         for node in nodes:
-            here = todo.pop()
+            part = todo.pop()
             if node[0] == "a":
                 _, i, at = node
                 halves: tuple[Box | None, Box | None] = (None, None)
-                if here is not None:
-                    halves = _halves(here, i, at, at, self.whole[i])
+                if part is not None:
+                    halves = _halves(part, i, at, at, self.whole[i])
                     if None not in halves:
                         yield node
                 todo += reversed(halves)
-            elif here is not None:
+            elif part is not None:
                 yield node if node[0] == "e" else self._leaf(node, ends)
 
     def _leaf(self, leaf: list[Any], ends: Ends) -> list[Any]:
-        """A leaf's terms without rows that always hold: its bound is none the worse.
+        """A leaf without the multipliers of rows that always hold; without them its bound is no lower.
 
-        These are the logit of what accepts everything, the ends of values that are acted on or stay, and
-        of those that have none.
+        Such rows are the logit of the classifier that accepts everything, domains of features that are acted
+        on or stay, and ends that a domain does not have.
         """
         kind, slopes, terms, *shares = leaf
         kept = []
@@ -337,10 +344,12 @@ class _Writer:
 
 
 _NOTHING = -1
+"""The number of a part that holds nothing."""
 
 
 def _halves(box: Box, i: int, at: float, after: float, whole: bool) -> tuple[Box | None, Box | None]:
-    """Action i up to ``at`` and from ``after`` on; None where that leaves nothing, or a single end."""
+    """The box with action i up to ``at``, and from ``after`` on; None for a half that is empty, or that is a
+    single value which both halves would have."""
     low, high = box[i]
     if whole:
         at, after = math.floor(at), math.floor(at) + 1

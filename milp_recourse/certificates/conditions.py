@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
-from milp_recourse.certificates.trees import acted_sets
+from milp_recourse.certificates.acted_sets import acted_sets
 from milp_recourse.domain.conditions import (
     FALSE,
     TRUE,
@@ -33,7 +33,7 @@ from milp_recourse.program.demands import for_acted, told_apart
 from milp_recourse.program.model import Program
 
 MOST_CASES = 3000
-"""Sets of features acted on, times alternatives of conditions, that are proven one by one."""
+"""Most cases that are proven one by one: sets of features acted on, times alternatives of conditions."""
 
 
 def canonical_condition(condition: Condition) -> dict[str, AnyValue]:
@@ -60,24 +60,26 @@ def canonical_condition(condition: Condition) -> dict[str, AnyValue]:
 
 @dataclass(frozen=True)
 class Case:
-    """The rows that hold, and the alternatives that are open, in the order of the document."""
+    """A case of the conditions: the rows that hold in it, and the "any of" that are still open, in the order
+    of the document."""
 
     rows: tuple[Row, ...] = ()
     open: tuple[AnyOf, ...] = ()
 
     def joined(self, demand: Demand) -> Case:
-        """The case in which a demand holds too; which features are acted on must be decided."""
+        """The case in which a demand holds too. The demand may not depend on which features are acted on
+        (:func:`~milp_recourse.program.demands.for_acted`)."""
         parts = demand.parts if isinstance(demand, AllOf) else (demand,)
         rows = tuple(part for part in parts if isinstance(part, Row))
         return Case(self.rows + rows, self.open + tuple(part for part in parts if isinstance(part, AnyOf)))
 
     def alternatives(self) -> list[Case]:
-        """The cases that the first open alternative leaves."""
+        """The cases that the first open "any of" falls into."""
         rest = Case(self.rows, self.open[1:])
         return [rest.joined(part) for part in self.open[0].parts]
 
     def count(self) -> int:
-        """How many cases without open alternatives it falls into, at most."""
+        """How many cases without open alternatives this one falls into."""
         if not self.open:
             return 1
         return sum(one.count() for one in self.alternatives())
@@ -97,8 +99,8 @@ def cases_of(instance: Instance) -> list[tuple[frozenset[str], Case]]:
 
 def why_not_cases(instance: Instance, most_levers: int) -> str | None:
     """Why the cases of an instance's conditions are not proven one by one, or None."""
-    asked = told_apart(instance.demand, list(instance.levers))
-    if len(asked & instance.levers.keys()) > most_levers:
+    conditional = told_apart(instance.demand, list(instance.levers))
+    if len(conditional & instance.levers.keys()) > most_levers:
         return f"conditions ask of more than {most_levers} levers whether they are acted on"
     if isinstance(instance.classifier, TreeEnsemble):
         rows = (one for one in leaves(unlabelled(instance.demand)) if isinstance(one, Row))
@@ -111,6 +113,7 @@ def why_not_cases(instance: Instance, most_levers: int) -> str | None:
 
 
 def _many(cases: list[tuple[frozenset[str], Case]]) -> bool:
+    """Whether the cases fall into more than :data:`MOST_CASES` without open alternatives."""
     total = 0
     for _, case in cases:
         size = 1
@@ -125,8 +128,8 @@ def _many(cases: list[tuple[frozenset[str], Case]]) -> bool:
 def case_programs(instance: Instance) -> Iterator[tuple[frozenset[str], Iterator[Program | None]]]:
     """Every configuration with its cases in the order of the document's nodes.
 
-    A case without open alternatives is its program, whose rows come last; None stands for the node that takes
-    the first alternative of a case apart.
+    A case without open alternatives is given by its program, in which the case's rows come last. None stands
+    for a node that takes the first open "any of" of a case apart.
     """
     program = _without_demand(instance)
     for acted, root in cases_of(instance):
@@ -134,6 +137,7 @@ def case_programs(instance: Instance) -> Iterator[tuple[frozenset[str], Iterator
 
 
 def _programs(fixed: Program, root: Case) -> Iterator[Program | None]:
+    """The cases below ``root`` in preorder, as :func:`case_programs` gives them."""
     waiting = [root]
     while waiting:
         case = waiting.pop(0)
@@ -146,7 +150,8 @@ def _programs(fixed: Program, root: Case) -> Iterator[Program | None]:
 
 
 def _without_demand(instance: Instance) -> Program:
-    """The program with domain rows only, and what the conditions' rows are sums of."""
+    """The program without what conditions demand; it keeps the forms that the conditions' rows are sums
+    of."""
     program = lower(instance)
     rows = tuple(row for row in program.rows if row.name.startswith("domain_"))
     return replace(program, rows=rows, demand=TRUE)

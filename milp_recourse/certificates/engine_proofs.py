@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -37,12 +37,14 @@ SHARE, STEPS = 2000, 40
 """Nodes between looks at the clock; most steps of the interior point."""
 
 RECORDS, LEAVES, OPEN = 4096, 128, 256
+"""Nodes and leaves that a record holds, and open nodes that there is room for at first."""
 
 _SHAPES = threading.local()
+"""Memory of earlier proofs by shape."""
 
 
-Sets = Callable[[Instance], Sequence[Sequence[str]]]
-"""The sets of levers whose configurations stand for all."""
+Sets = Callable[[Instance], Iterable[Sequence[str]]]
+"""Gives the sets of levers whose configurations need a tree (section 5 of the document)."""
 
 
 def proofs(
@@ -53,7 +55,7 @@ def proofs(
     Parameters
     ----------
     acted
-        For instances without conditions.
+        The sets of levers that need a tree, for instances without conditions.
     time_limit
         Seconds per applicant.
     """
@@ -70,6 +72,7 @@ def proofs(
 
 
 def _deadline(time_limit: float | None) -> float:
+    """When a time limit from now ends; inf without one."""
     return math.inf if time_limit is None else time.perf_counter() + time_limit
 
 
@@ -102,15 +105,15 @@ def _under_conditions(claim: Claim, late: float) -> list[dict[str, Any]] | None:
     names, configurations, effort = [f.name for f in own.features], [], Effort()
     for chosen, cases in case_programs(own):
         acted = sorted(chosen, key=names.index)
-        alone = replace(own, preferences=replace(own.preferences, actionable=tuple(acted)))
+        restricted = replace(own, preferences=replace(own.preferences, actionable=tuple(acted)))
         nodes: Nodes = []
         for program in cases:
             if program is None:
                 nodes.append(["o"])
                 continue
             units = [row.unit for row in program.rows if row.name.startswith("condition_")]
-            group = Lowered([alone], effects_of([alone], program))
-            trees = _Trees(alone, group, 0, factor, units, effort)
+            group = Lowered([restricted], effects_of([restricted], program))
+            trees = _Trees(restricted, group, 0, factor, units, effort)
             found = trees.configuration(acted, target * factor, claimed, late)
             if found is None:
                 return None
@@ -120,7 +123,7 @@ def _under_conditions(claim: Claim, late: float) -> list[dict[str, Any]] | None:
 
 
 def _records(p: Problem) -> tuple[proof_search.Open, proof_search.Record]:
-    """Memory of earlier proofs by shape."""
+    """Memory for the proofs of a problem; problems of the same shape share it."""
     shape = p.lever.shape[1], p.allowed.shape[-1], p.weights.shape, p.row.shape[-2], len(p.noise)
     known = _SHAPES.__dict__.setdefault("known", {})
     if shape not in known:
@@ -147,12 +150,14 @@ class _Trees:
 
     Parameters
     ----------
-    instance, problem
-        With costs of usual size (:func:`~milp_recourse.backends.cost_units.cost_units`), and its arrays.
+    instance
+        With costs of usual size (:func:`~milp_recourse.backends.cost_units.cost_units`).
+    group, k
+        Its arrays: those of applicant k of a group that was lowered together.
     factor
-        What these costs are the applicant's own times.
+        These costs divided by the applicant's own.
     units
-        By what the rows of conditions, the last ones, are divided.
+        What the rows of conditions, which come last, were divided by.
     effort
         What went into this applicant's trees so far.
     """
@@ -190,7 +195,7 @@ class _Trees:
         self.widths = [int(k) for k in problem.widths[1:]]
 
     def configurations(
-        self, sets: Sequence[Sequence[str]], target: float, claimed: float, late: float
+        self, sets: Iterable[Sequence[str]], target: float, claimed: float, late: float
     ) -> list[dict[str, Any]] | None:
         """All configurations; None where one has no proof."""
         found = []
@@ -226,7 +231,7 @@ class _Trees:
         nodes: Nodes = []
         while time.perf_counter() <= late:
             why = proof_search.prove(p, self.relaxed, self.work, o, t, c, target, claimed, SHARE, STEPS)
-            written = self._written(place, claimed < math.inf)
+            written = self._written(place)
             nodes += written
             effort = self.effort
             effort.nodes += int(o.state[3])
@@ -248,11 +253,12 @@ class _Trees:
         return None
 
     def _case(self, chosen: NDArray[np.bool_]) -> int:
-        """The engine's configuration: of levers that others move it says which are acted on."""
+        """The engine's number of the configuration in which the levers ``chosen`` are acted on."""
         acts = self.problem.acts.astype(bool)[:, self.moved]
         return int(np.flatnonzero((acts == chosen[self.moved]).all(axis=1))[0])
 
     def _root(self, chosen: NDArray[np.bool_]) -> None:
+        """Make the whole box the one open node; levers that are not ``chosen`` keep their factual values."""
         o = self.open
         o.state[:] = 0
         for i, name in enumerate(self.levers):
@@ -268,7 +274,8 @@ class _Trees:
         w.scalar[:] = 0.0
 
     def _single(self, chosen: NDArray[np.bool_], target: float) -> list[Any] | None:
-        """A leaf for a single action, by the exact logit, whatever little it misses; None where none."""
+        """A leaf for an open node that is a single action: its exact logit is too low, by however little.
+        None if the node is no single action, or the action is accepted."""
         ends = self.open.ends[int(self.open.state[0])]
         if not (ends[0] == ends[1]).all():
             return None
@@ -280,13 +287,14 @@ class _Trees:
         missed = Fraction(accept.threshold) + Fraction(accept.margin) - logit.upper
         if missed <= 0:
             return None
-        price = 2.0 * (target + 1.0) / self.factor / float(missed)
-        return ["d", "0" * sum(self.widths), [{"g": price}]] if math.isfinite(price) else None
+        multiplier = 2.0 * (target + 1.0) / self.factor / float(missed)
+        return ["d", "0" * sum(self.widths), [{"g": multiplier}]] if math.isfinite(multiplier) else None
 
     # -- as written --------------------------------------------------------------------------
 
-    def _written(self, place: Sequence[int], budgeted: bool) -> Nodes:
-        """The records so far as nodes; the record is empty then."""
+    def _written(self, place: Sequence[int]) -> Nodes:
+        """The recorded nodes as the document has them; empties the record. ``place``: for each lever its
+        number among those acted on, -1 for the others."""
         o, t = self.open, self.record
         count = int(o.state[1])
         kinds, where, at = t.kind[:count].tolist(), t.where[:count].tolist(), t.at[:count].tolist()
@@ -304,6 +312,7 @@ class _Trees:
         return nodes
 
     def _leaf(self, k: int, place: Sequence[int]) -> list[Any]:
+        """Leaf number k of the record as the document has it."""
         t = self.record
         slopes = [self._string(k, line) for line in range(max(1, int(t.lines[k])))]
         terms: list[dict[str, Any]] = []
@@ -333,14 +342,14 @@ class _Trees:
         if any(signs):
             found["n"] = signs
         rows: dict[str, list[float]] = {}
-        prices = t.rows[k].tolist()
-        rest = zip(prices[len(self.domains) :], self.units, strict=True)
-        conditions = [price / (unit * factor) for price, unit in rest]
+        multipliers = t.rows[k].tolist()
+        rest = zip(multipliers[len(self.domains) :], self.units, strict=True)
+        conditions = [multiplier / (unit * factor) for multiplier, unit in rest]
         if any(conditions):
             found["q"] = conditions
-        for (name, side), price in zip(self.domains, prices, strict=False):
-            if price:
-                rows.setdefault(name, [0.0, 0.0])[0 if side > 0 else 1] = price / factor
+        for (name, side), multiplier in zip(self.domains, multipliers, strict=False):
+            if multiplier:
+                rows.setdefault(name, [0.0, 0.0])[0 if side > 0 else 1] = multiplier / factor
         if rows:
             found["r"] = rows
         if t.ball[k, 0]:
@@ -348,6 +357,7 @@ class _Trees:
         return found
 
     def _string(self, k: int, line: int) -> str:
+        """The lower slopes of a leaf's line as a string of 0 and 1, neuron by neuron."""
         slopes = self.record.slopes[k, line]
         bits = [slopes[h + 1, :n] for h, n in enumerate(self.widths)]
         return (np.concatenate(bits).astype(np.uint8) + ord("0")).tobytes().decode() if bits else ""
@@ -360,17 +370,19 @@ def _without_zeros(numbers: Sequence[float]) -> list[float]:
 
 
 def _inside(feature: Feature, value: float) -> bool:
+    """Whether a value is in a feature's domain."""
     return feature.domain is None or feature.domain[0] <= value <= feature.domain[1]
 
 
 def _larger(o: proof_search.Open) -> proof_search.Open:
+    """The same open nodes with room for twice as many."""
     ends, order, closed = (np.concatenate([a, np.zeros_like(a)]) for a in o[:3])
     return proof_search.Open(ends, order, closed, o.state)
 
 
 @cache
 def ready() -> None:
-    """Compile what this process has not compiled yet, or load it from disk; the former is announced."""
+    """Compile the proof search, or load it from disk, once per process. Compiling is announced."""
     instance = smallest()
     with announced():
         group = next(group for _, group in lowered([instance]))

@@ -1,4 +1,4 @@
-"""What a checker may refuse by its size alone (section 9 of the document), told before anything is proven."""
+"""What a checker may refuse by its size alone (section 9 of the document), told before a proof begins."""
 
 from __future__ import annotations
 
@@ -27,26 +27,37 @@ from milp_recourse.instance import Instance
 from milp_recourse.program.lower import EDGE
 
 DEEPEST, MOST_LAYERS, LONGEST = 50, 100, 2**17
+"""How deep an equation may be nested, layers of a network, and binary digits of an exact value."""
+
 MOST_FEATURES, MOST_CELLS, MOST_WEIGHTS = 10_000, 4_000_000, 500_000
+"""Features, numbers in the tables of labels, and weights of a network."""
+
 LARGEST_FILE, MOST_ROOM = 32 * 2**20, 2_200_000
+"""Bytes of a certificate, and how many numbers, lists and objects it may have (lists count twice, objects
+four times)."""
+
 MOST_NODES = 300_000
 """An applicant whose proof needs more is given up: a checker need not read such a file."""
 
 MOST_SECONDS = 60.0
-"""What a check may take by :func:`check_seconds`, on a quiet core."""
+"""Most seconds that a check may take by :func:`check_seconds`, on a quiet core."""
 
-_DOUBLE = 128  # digits of ordinary doubles on either side of the point; extreme ones are looked at
-_LINE = 40  # digits that replacing a unit by a line adds: slopes are multiples of 2^-32
+_DOUBLE = 128
+"""Binary digits of ordinary doubles on either side of the point; for constants the true number counts."""
+
+_LINE = 40
+"""Binary digits that replacing an elementary function by a line adds: slopes are multiples of 2^-32."""
 
 Digits = tuple[int, int]
 """Binary digits before and behind the point."""
 
 
 _last: tuple[tuple[object, ...], str | None] = ((), None)
+"""The model that :func:`too_large` was last called for, and its answer."""
 
 
 def too_large(instance: Instance) -> str | None:
-    """Which limit of the document an instance exceeds, or None; asked once for applicants of one model."""
+    """Which limit of the document an instance exceeds, or None. Applicants of one model share the answer."""
     global _last  # noqa: PLW0603
     shared = (instance.scm, instance.classifier, instance.features)
     known, answer = _last
@@ -57,6 +68,7 @@ def too_large(instance: Instance) -> str | None:
 
 
 def _too_large(instance: Instance) -> str | None:
+    """The same, worked out."""
     equations = [m.equation for m in instance.scm.mechanisms.values()]
     if max(map(_depth, equations), default=0) > DEEPEST:
         return f"an equation is nested more than {DEEPEST} deep, which the certificate excludes"
@@ -99,7 +111,7 @@ def _too_many(instance: Instance) -> str | None:
 
 
 def beyond_a_support(instance: Instance) -> str | None:
-    """A lever that can reach the end of a density where nothing bounds its energy from below; or None.
+    """Why a lever can reach values at which nothing bounds its energy from below, or None.
 
     Near the end of a sigmoid link the Jacobian's logarithm falls without bound, and only the noise's square,
     a term of its own, outweighs it; a gamma density of shape below 1 is infinite at 0.
@@ -118,7 +130,8 @@ def beyond_a_support(instance: Instance) -> str | None:
 
 
 def fits(instance: Instance, certificate: dict[str, Any]) -> bool:
-    """Whether a checker reads a certificate of this size (section 9), and in the time that one may take."""
+    """Whether a checker has to accept a certificate of this size (section 9), and can check it within
+    :data:`MOST_SECONDS`."""
     configurations = certificate["configurations"]
     parts = [(len(one["acted"]), part) for one in configurations for part in one.get("cases", [one])]
     seconds = (check_seconds(instance, n, part["tree"], part.get("prices", ())) for n, part in parts)
@@ -135,7 +148,7 @@ def fits(instance: Instance, certificate: dict[str, Any]) -> bool:
 def check_seconds(
     instance: Instance, n: int, nodes: Iterable[Sequence[Any]], tables: Sequence[dict[str, Any]] = ()
 ) -> float:
-    """What checking nodes takes where n features are acted on, roughly and mostly too long.
+    """About how many seconds checking nodes takes where n features are acted on; mostly an overestimate.
 
     A leaf takes 0.7 ms for the lines of each curve, and 0.25 ms; closed by duality 0.7 ms, 0.11 ms per lever
     and 30 ns for each of the multiplications that bound all neurons' arguments instead.
@@ -179,11 +192,12 @@ def _curves(scm: StructuralCausalModel, plausible: bool) -> int:
 
 
 def _depth(expression: Expression) -> int:
+    """How many expressions are nested inside an expression."""
     return max((1 + _depth(child) for child in expression.children()), default=0)
 
 
 def _digits(expression: Expression, known: dict[str, Digits]) -> Digits:
-    """The most that an equation's exact value may take, roughly and from above."""
+    """About the most binary digits that an equation's exact value takes; ``known`` has its variables'."""
     if isinstance(expression, Constant):
         value = Fraction(expression.value)
         return value.numerator.bit_length(), value.denominator.bit_length()

@@ -1,11 +1,12 @@
-r"""A proof by prices that a checker can follow.
+r"""A proof by prices in steps that the checker can follow (sections 7.3 and 7.5 of the document).
 
-A search of its own, whose target is known, over what the search for the optimum works on as well: cells and
-leaves that are left. Tables of prices take out cells and leaves, and close what is left, or it is split.
-Every table is rounded to whole units before it is judged, and judged as the checker does.
+This is a second search, whose target is known. Like the first one it works on the cells and leaves that are
+left of a box. Tables of prices take out cells and leaves; what is left is closed by a table or split. Every
+table is rounded to whole numbers of a unit before it is judged, and it is judged as the checker does.
 
-Where the cost is a maximum and nothing else, cells as dear as the target are cut off at the root, all others
-cost nothing, and any bound above zero will do: prices and multiplier are scaled until it is the target.
+Where the cost is a maximum alone, cells that cost the target or more are cut off at the root, and all others
+are treated as free. A bound by prices above zero is then enough, because prices and multiplier can be scaled
+until it reaches the target.
 """
 
 from __future__ import annotations
@@ -30,50 +31,55 @@ Cells = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 FINE, COARSE = 26, (12, 18)
-"""Prices are whole numbers of units, a unit being about the target times 2 to the minus this. Coarse units
-make short files and are tried first.
-"""
+"""Binary digits of prices: they are whole numbers of a unit, which is about the target times 2 to the minus
+this. Coarse units make short files and are tried first."""
 
 STEPS, ROUNDS, ROOT_ROUNDS = 12, 8, 30
+"""Steps of the prices in one round; most rounds of a box and of the root."""
 
 GAIN = 0.2
-"""The share of what is missing that a round gains that takes nothing out, or the box is split."""
+"""Share of what the bound misses that a round has to gain if it takes nothing out; else the box is split."""
 
 FLAT, EVEN = 1e-3, 0.05
-"""Of a split: what a half counts whose bound does not rise, and a half without cells."""
+"""Splits are compared by a product: of how much each half's bound rises, plus FLAT, and of the smaller half's
+share of the cells, plus EVEN."""
 
 LENGTH = 0.5
-"""What Polyak's step is multiplied by at first; every box begins with it."""
+"""What Polyak's step is multiplied by in a box's first round."""
 
 WEIGHT = 10.0
 """How much larger a relative step of the multiplier is than one of a price."""
 
 FEW = 0.01
-"""The share of what is left that is not worth a node to take out."""
+"""A table that takes out no more than this share of what is left is not worth a node."""
 
 ENOUGH = 0.2
-"""The share of what all of a node's prices take out that the last ones may leave."""
+"""Tables of the last prices are enough if they leave at most this share of what all of a node's prices take
+out."""
 
 REPEATS = 2
-"""How often a table is applied, as long as it takes something out."""
+"""How often one table is applied, as long as it takes something out; ten times as often where the prices
+close the node."""
 
 AIM, CLEAR = 0.1, 1e-7
-"""Where the cost is a maximum alone: the share of the target aimed at, and what share of it will do."""
+"""Where the cost is a maximum alone: the share of the target that the steps' length aims at, and the share of
+that with which a bound counts as above zero."""
 
 SPLIT, COST, PRICES, SCORE, TAKE, MERGE = "split", "cost", "prices", "score", "take", "merge"
+"""Kinds of steps."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A node in preorder: cut axis after a cell; apply a table; let cheaper cells stand for others; or a leaf
-    closed by cost, a table, or score.
+    """A node of the proof, in preorder: split an axis after a cell; take out what a table does; let the
+    cheapest of equal cells stand for the others; or a leaf, closed by cost, by a table, or by score.
 
     Attributes
     ----------
     axis, cell
-        Of a split.
+        The axis that is split, and the last cell of its lower half.
     table
-        Number of the table.
+        Number of the table that is applied or closes the leaf.
     low, high
         First and last cells of a box closed by score.
     """
@@ -88,7 +94,8 @@ class Step:
 
 @dataclass(frozen=True)
 class PriceTable:
-    """Prices in units, per class of the factor graph; multiplier, weights of sums, shares of the maximum."""
+    """A table as it is written: prices in units, per class of the factor graph (None: all are 0), with the
+    multiplier, the weights of the sums and the shares of the maximum."""
 
     unit: float
     mu: float
@@ -107,15 +114,18 @@ class _State:
     leaves: Flags
 
     def copy(self) -> _State:
+        """The same, in arrays of its own."""
         return _State(self.low.copy(), self.high.copy(), self.alive.copy(), self.leaves.copy())
 
     def size(self) -> int:
+        """How many cells and leaves are left."""
         return int(self.alive.sum() + self.leaves.sum())
 
 
 @dataclass(frozen=True)
 class _Prices:
-    """Numbers in the search's own units, the best so far."""
+    """Prices as they are improved, not rounded yet, with multiplier, weights and shares as in
+    :class:`PriceTable`."""
 
     price: Array
     mu: float
@@ -125,6 +135,8 @@ class _Prices:
 
 @dataclass
 class _Open:
+    """A node to be visited: what is left there, the prices to begin with, and most rounds to improve them."""
+
     state: _State
     start: _Prices
     rounds: int = ROUNDS
@@ -141,15 +153,15 @@ class PriceProof:
     cost, wide
         Lower bounds of what cells cost, and of what enters the maximum, all axes' one after the other.
     above
-        Scores are accepted above it; of several sums, the smallest is the score.
+        Scores above this are accepted; of several sums, the smallest is the score.
     target
-        What is to be proven.
+        The lower bound of the cost that is to be proven.
     deadline
         ``time.perf_counter()`` value to stop at, or None.
     most_nodes
         Nodes after which the proof is given up.
     merging
-        Whether a cell may stand for others: not where conditions hold besides.
+        Whether a cell may stand for others. Under conditions it may not.
 
     Attributes
     ----------
@@ -177,12 +189,12 @@ class PriceProof:
         tree = np.repeat(np.arange(len(f.leaf_from) - 1), np.diff(f.leaf_from))
         self.word_of = tree * self.table.words + rank // BITS
         self.flag_of = np.left_shift(np.uint32(1), (rank % BITS).astype(np.uint32))
-        self.alone = self.cost + self.wide
+        self.cell_cost = self.cost + self.wide
         self.room, self.x = lists(f), np.zeros(len(self.axes), dtype=np.int32)
         self.energy = np.zeros(len(f.value))
         self.loss = np.zeros((3, len(self.cost)))
         self.sums = WeightedSums(f, self.table, self.above)
-        self.floors = len(self.table.forest.trees) + len(self.axes) + 4
+        self.terms = len(self.table.forest.trees) + len(self.axes) + 4
         self.shared = bool(self.wide.any())
         self.only_maximum = self.shared and not self.cost.any()
         self.of_cell = np.repeat(np.arange(len(self.axes)), np.diff(f.axis_from))
@@ -193,13 +205,14 @@ class PriceProof:
         return 2.0 ** (math.ceil(math.log2(max(self.target, 1e-290))) - bits)
 
     def goal(self, bits: int) -> float:
-        """What the bound of a table must reach: the checker may round every term down."""
-        rounded = self.floors * self.unit(bits) * 2.0**-24
+        """What the bound of a table must reach: the target, and as the checker may round every term down, as
+        much more."""
+        rounded = self.terms * self.unit(bits) * 2.0**-24
         own = CLEAR * AIM * self.target if self.only_maximum else self.target * (1 + 2.0**-50)
         return own + rounded
 
     def run(self) -> bool:
-        """Search; False where time or room ran out, or something accepted costs less."""
+        """Search for the proof; False if time or nodes run out, or an accepted point costs less."""
         f = self.factors
         first = f.axis_from[:-1].astype(np.int64)
         last = f.axis_from[1:].astype(np.int64) - 1
@@ -223,14 +236,16 @@ class PriceProof:
         return True
 
     def _multiplier(self) -> float:
+        """The first multiplier: the target per score that the cheapest point misses."""
         p = np.array([[axis.start for axis in self.axes]])
         forest = self.table.forest
-        here = float(self.table.bound(self.table.met(p, p))[0])
-        missing = (self.above - here) * (len(forest.trees) if forest.aggregate == "mean" else 1)
+        score = float(self.table.bound(self.table.met(p, p))[0])
+        missing = (self.above - score) * (len(forest.trees) if forest.aggregate == "mean" else 1)
         return (10.0 if self.only_maximum else 1.0) * max(self.target, 1e-12) / max(missing, 1e-9)
 
     def _visit(self, node: _Open) -> list[_Open | Step] | None:
-        """What a node becomes: steps and nodes in preorder; None where it holds a counterexample."""
+        """The steps and open nodes, in preorder, that a node is replaced by; None where it holds an accepted
+        point below the target."""
         state, before, after = node.state, list[_Open | Step](), list[_Open | Step]()
         if not self.steps:
             if self._dear(state):
@@ -246,7 +261,7 @@ class PriceProof:
             return [*before, closed, *reversed(after)]
         bound, _ = self._judged(state, prices, FINE)
         if bound >= self.goal(FINE):
-            return [*before, self._closing(self._made(prices, FINE)), *reversed(after)]
+            return [*before, self._closing(self._rounded(prices, FINE)), *reversed(after)]
         i, c = self._choice(self.goal(FINE) - bound)
         if i < 0:  # one point, whose score is nearly accepted
             self._cut_to_living(state, before, after)
@@ -264,8 +279,8 @@ class PriceProof:
     def _choice(self, missing: float) -> tuple[int, int]:
         """The axis, and the last cell of the lower half, of the split that raises both halves' bounds most.
 
-        Where only one of them rises it should not be a single cell: the other half would be no smaller.
-        The axis is -1 where there is nothing to split.
+        The smaller half should not be a single cell where only its own bound rises: the other half would be
+        hardly smaller than the whole. The axis is -1 where there is nothing to split.
         """
         live, best, found = self.room, 0.0, (-1, -1)
         for i, (a, b) in enumerate(pairwise(live.cell_to)):
@@ -282,9 +297,12 @@ class PriceProof:
         return found
 
     def _improved(self, state: _State, node: _Open) -> tuple[list[Step], Step | None, _Prices]:
-        """Improve prices and take out of the state what they do.
+        """Improve prices, and take out of the state what tables of them do.
 
-        Returns the steps to that, the leaf if they close the state, and the prices.
+        Returns
+        -------
+        (steps, leaf, prices)
+            The steps that take it out; the leaf, if a table closes the state; the last prices.
         """
         live, now, start, goal = self.room, state.copy(), node.start, self.goal(FINE)
         price, shares = start.price.copy(), start.shares.copy()
@@ -295,7 +313,7 @@ class PriceProof:
             if round_:
                 weights = self.sums.reweighted(weights, live, self.energy)
             f, needed = self._under(weights)
-            if not shrink(f, self.alone, now.alive, now.leaves, live, self.merging, True):
+            if not shrink(f, self.cell_cost, now.alive, now.leaves, live, self.merging, True):
                 closed = True
                 break
             aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (goal, WEIGHT)
@@ -320,7 +338,12 @@ class PriceProof:
     def _followed(
         self, state: _State, now: _State, rounds: list[_Prices], closed: bool
     ) -> tuple[list[Step], Step | None]:
-        """Do to the state what the prices did: the checker gets the last ones alone, or more where needed."""
+        """Take out of the state what tables of the last rounds' prices do, and list these tables as steps.
+
+        ``now`` is what all rounds have left. One round's table is tried first, then those of two, four and so
+        on, until they leave nearly as little, or close the state as the rounds did (``closed``). Returns the
+        steps, and the leaf if a table closes the state.
+        """
         counts = [1 << k for k in range(len(rounds).bit_length()) if 1 << k < len(rounds)] + [len(rounds)]
         plans = [(COARSE[0], 1)] * closed + [(COARSE[1], n) for n in counts] + [(FINE, len(rounds))] * closed
         enough = now.size() + ENOUGH * (state.size() - now.size())
@@ -337,17 +360,18 @@ class PriceProof:
         return self._steps(used), None
 
     def _steps(self, used: list[PriceTable | None]) -> list[Step]:
-        """Tables that were applied; None is a merging."""
+        """The steps that apply tables in turn; None stands for a merging."""
         return [Step(MERGE) if one is None else Step(TAKE, table=self._listed(one)) for one in used]
 
     def _applied(
         self, state: _State, prices: _Prices, bits: int, used: list[PriceTable | None], closed: bool
     ) -> PriceTable | None:
-        """Take out of the state what prices do until nothing more goes; the table that closes it, if so."""
+        """Apply the table of some prices to the state as long as it takes out enough, and append it to
+        ``used`` each time; returns the table if it closes the state."""
         table = None
         for _ in range(10 * REPEATS if closed else REPEATS):
             bound, slack = self._judged(state, prices, bits)
-            table = table or self._made(prices, bits)
+            table = table or self._rounded(prices, bits)
             if bound >= self.goal(bits):
                 return table
             before = state.copy()
@@ -359,7 +383,8 @@ class PriceProof:
         return None
 
     def _merge(self, state: _State, used: list[PriceTable | None]) -> None:
-        """Of cells from which the same leaves can be reached, let the cheapest stand for all."""
+        """Of cells from which the same leaves can be reached, keep the cheapest; ``used`` gets None if that
+        takes out enough."""
         f = self.factors
         if not self.merging or not shrink(f, self.cost, state.alive, state.leaves, self.room, False, False):
             return
@@ -367,7 +392,7 @@ class PriceProof:
         leaves = np.flatnonzero(state.leaves)
         np.bitwise_or.at(living, self.word_of[leaves], self.flag_of[leaves])
         used_words = np.flatnonzero(living)
-        gone = []
+        merged = []
         for a, b in pairwise(f.axis_from):
             cells = a + np.flatnonzero(state.alive[a:b])
             order = cells[np.lexsort((cells, self.wide[cells], self.cost[cells]))]
@@ -375,9 +400,9 @@ class PriceProof:
             rows = np.ascontiguousarray(reached).view(f"V{reached.shape[1] * reached.itemsize}").ravel()
             kept = np.zeros(len(order), dtype=np.bool_)
             kept[np.unique(rows, return_index=True)[1]] = True
-            gone += order[~kept].tolist()
-        if len(gone) > FEW * state.alive.sum():
-            state.alive[gone] = False
+            merged += order[~kept].tolist()
+        if len(merged) > FEW * state.alive.sum():
+            state.alive[merged] = False
             used.append(None)
 
     def _under(self, weights: Array) -> tuple[Factors, float]:
@@ -386,9 +411,10 @@ class PriceProof:
         return factors, goal - 2.0**-50 * float(self.sums.reach @ weights)
 
     def _judged(self, state: _State, prices: _Prices, bits: int) -> tuple[float, float]:
-        """The bound of prices in whole units on a state as it is, and by how much it may be rounded.
+        """The bound that prices, rounded to whole units, prove of a state, and by how much it was lowered for
+        rounding.
 
-        Infinite where the state is empty. Leaves that its cells do not lead to are taken out of it.
+        The bound is inf where the state is empty. Leaves that its cells do not lead to are taken out of it.
         """
         f, _ = self._under(prices.weights)
         if not shrink(f, self.cost, state.alive, state.leaves, self.room, False, False):
@@ -396,7 +422,7 @@ class PriceProof:
         return self._assessed(prices, bits)
 
     def _assessed(self, prices: _Prices, bits: int) -> tuple[float, float]:
-        """The same for what :attr:`room` lists."""
+        """The same for the cells and leaves that :attr:`room` lists."""
         (f, goal), unit, cost = self._under(prices.weights), self.unit(bits), self.cost
         if len(prices.shares):
             cost = cost + self._shares(prices)[self.of_cell] * self.wide
@@ -406,6 +432,7 @@ class PriceProof:
         return float(bound), float(slack)
 
     def _take_out(self, state: _State, bound: float, slack: float, bits: int) -> None:
+        """Take out of the state what the last assessment rules out."""
         goal = self.goal(bits)
         take_out(self.room, bound, slack, self.energy, self.loss, goal, state.alive, state.leaves)
 
@@ -414,7 +441,8 @@ class PriceProof:
         return prices.shares / (prices.shares.sum() * (1.0 + 2.0**-44))
 
     def _calm_idle(self, price: Array) -> None:
-        """One price for all classes of a slot that tells nothing apart: the search has left it out."""
+        """Give all classes of each slot that is not listed the lowest of their prices. Such a slot tells no
+        leaves apart, and the steps have left its prices as they were."""
         f, live = self.factors, self.room
         idle = np.ones(len(f.slot_axis), dtype=np.bool_)
         idle[live.slot[: live.slot_to[-1]]] = False
@@ -424,15 +452,17 @@ class PriceProof:
         price[chosen] = lowest[self.slot_of[chosen]]
 
     def _least(self, state: _State, of: Array) -> Array:
-        """What every axis costs at least in the box."""
+        """The least of ``of``, a cost per cell, on every axis of the box."""
         return np.array([of[a : b + 1].min() for a, b in zip(state.low, state.high, strict=True)])
 
     def _dear(self, state: _State) -> bool:
+        """Whether every point of the box costs the target or more."""
         least = self._least(state, self.cost).sum() + self._least(state, self.wide).max()
         return bool(least * (1 - 2.0**-44) >= self.target)
 
     def _cut_by_cost(self, state: _State, before: list[_Open | Step], after: list[_Open | Step]) -> None:
-        """Close the ends of intervals that alone cost too much beside the least of all others."""
+        """Split off, as leaves, the ends of intervals whose cells cost the target or more with the least of
+        all other axes. ``before`` and ``after`` get the nodes before and after the rest in preorder."""
         low, high = state.low, state.high
         paid, most = self._least(state, self.cost), self._least(state, self.wide)
         for i in range(len(low)):
@@ -454,7 +484,7 @@ class PriceProof:
                 high[i] = fine[-1]
 
     def _cut_to_living(self, state: _State, before: list[_Open | Step], after: list[_Open | Step]) -> None:
-        """Close the ends of intervals whose cells are all gone."""
+        """Split off, as leaves, the ends of intervals that have no cell left; likewise."""
         nothing = self._closing(self._nothing())
         for i, (a, b) in enumerate(pairwise(self.factors.axis_from)):
             cells = a + np.flatnonzero(state.alive[a:b])
@@ -466,11 +496,12 @@ class PriceProof:
             state.low[i], state.high[i] = cells[0], cells[-1]
 
     def _nothing(self) -> PriceTable:
-        """No prices: it closes what is empty."""
+        """A table without prices, which closes an empty state."""
         return PriceTable(self.unit(FINE), 0.0, None, self.sums.even, np.empty(0))
 
     def _plainly(self, state: _State) -> Step | None:
-        """A leaf, where the least costs alone suffice, or not even the trees' largest values are accepted."""
+        """A leaf without prices, if nothing is left, if least costs alone reach the target, or if not even
+        the trees' largest values are accepted; else None."""
         f, _ = self._under(self.sums.even)
         nothing = self._nothing()
         if not shrink(f, self.cost, state.alive.copy(), state.leaves.copy(), self.room, False, False):
@@ -495,10 +526,10 @@ class PriceProof:
             return None
         return Step(SCORE, low=low, high=high)
 
-    def _made(self, prices: _Prices, bits: int) -> PriceTable:
-        """Prices in whole units: per slot from 0 up, and 0 for classes that :attr:`room` has no cells of.
+    def _rounded(self, prices: _Prices, bits: int) -> PriceTable:
+        """The table of some prices in whole units, 0 for classes without living cells.
 
-        The same for all classes of a slot changes no bound.
+        In every slot the lowest price becomes 0: adding a number to all prices of a slot changes no bound.
         """
         unit, kept = self.unit(bits), self.room.kept
         price = np.round(prices.price / unit).astype(np.int64)

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.certificates.acted_sets import acted_sets
 from milp_recourse.certificates.conditions import Case
 from milp_recourse.certificates.limits import MOST_NODES
-from milp_recourse.certificates.trees import Box, acted_sets, refined, single_tree_configurations
+from milp_recourse.certificates.trees import Box, refined, single_tree_configurations
 from milp_recourse.domain.conditions import FALSE, TRUE, Row, unlabelled
 from milp_recourse.domain.forest import TreeEnsemble, last_left
 from milp_recourse.forests.axes import Axis, axes_of, factual_cells
@@ -31,7 +32,7 @@ Array = NDArray[np.float64]
 Node = list[Any]
 
 MOST_PRICES = 2_500_000
-"""More numbers would make a file that a checker may refuse by its size."""
+"""Most prices of a proof: more numbers would make a file that a checker may refuse by its size."""
 
 
 def ensemble_configurations(
@@ -39,8 +40,8 @@ def ensemble_configurations(
 ) -> list[dict[str, Any]] | None:
     """Configurations that prove that no action costs less than ``bound`` (None: none exists).
 
-    By prices, but for a single tree whose own leaves are not too many. None where the search was stopped, or
-    finds the claim false.
+    The proof is by prices; a single tree whose leaves are not too many is proven leaf by leaf. None if a
+    limit was reached, or the claim is false.
 
     Parameters
     ----------
@@ -57,30 +58,33 @@ def ensemble_configurations(
             return found
     configurations, left = [], MOST_NODES
     for acted in acted_sets(instance):
-        settled = for_acted(demand, acted)
-        if settled == FALSE:
+        remaining = for_acted(demand, acted)
+        if remaining == FALSE:
             continue
         if _outside_domain(instance, acted):
             configurations.append({"acted": list(acted), "tree": [["e"]]})
             continue
         cases = []
         for part in each_part(plain):
-            made = _Proofs(part, acted, bound, deadline).of(Case().joined(settled), left)
-            if made is None or len(made["tree"]) > left:
+            proof = _Proofs(part, acted, bound, deadline).of(Case().joined(remaining), left)
+            if proof is None or len(proof["tree"]) > left:
                 return None
-            left -= len(made["tree"])
-            cases.append(made)
-        proof = cases[0] if len(cases) == 1 else {"cases": cases}
-        configurations.append({"acted": list(acted), **proof})
+            left -= len(proof["tree"])
+            cases.append(proof)
+        proofs = cases[0] if len(cases) == 1 else {"cases": cases}
+        configurations.append({"acted": list(acted), **proofs})
     return configurations
 
 
 def _outside_domain(instance: Instance, acted: tuple[str, ...]) -> bool:
-    """Whether a feature that is not acted on keeps a value outside its domain: nothing there is feasible."""
-    kept = (
-        f for f in instance.features if f.domain is not None and f.name not in {*acted, *instance.missing}
+    """Whether a feature that is not acted on has a factual value outside its domain, so that no action on
+    ``acted`` is feasible."""
+    return any(
+        f.domain is not None
+        and f.name not in {*acted, *instance.missing}
+        and not f.domain[0] <= instance.factual[f.name] <= f.domain[1]
+        for f in instance.features
     )
-    return any(not f.domain[0] <= instance.factual[f.name] <= f.domain[1] for f in kept if f.domain)
 
 
 @dataclass
@@ -90,9 +94,13 @@ class _Proofs:
     Parameters
     ----------
     instance
-        Without conditions, and of one sum where one of several suffices.
+        Without conditions. If its score is the largest of several sums, an instance of one of them
+        (:func:`~milp_recourse.forests.parts.each_part`).
+    acted
+        The levers that are acted on.
     bound, deadline
-        The lower bound to prove (None: that there is no action), and until when.
+        The lower bound to prove (None: that there is no action), and the ``time.perf_counter()`` value to
+        stop at, or None.
     """
 
     instance: Instance
@@ -101,7 +109,7 @@ class _Proofs:
     deadline: float | None
 
     def of(self, root: Case, most_nodes: int) -> dict[str, Any] | None:
-        """The tree, and its prices; None where something is not proven."""
+        """The configuration's tree and tables of prices; None if a case is not proven."""
         self.nodes, self.tables = list[Node](), list[dict[str, Any]]()
         waiting: list[Case | Node] = [root]
         while waiting:
@@ -116,30 +124,36 @@ class _Proofs:
                 if ranges is not None and not self._prove(ranges, bool(case.rows), most_nodes):
                     return None
                 waiting += reversed(after)
-        priced = any(node[0] in ("p", "t", "m") for node in self.nodes)  # merging needs no table
+        # a merging makes it a proof by prices even if there is no table
+        priced = any(node[0] in ("p", "t", "m") for node in self.nodes)
         return {"tree": self.nodes, **({"prices": self.tables} if priced else {})}
 
     def _cut(self, rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]] | None, list[Case | Node]]:
-        """The intervals that rows of one action leave (None: a row cannot be met); appends the cuts as nodes.
+        """Cut the levers' intervals to what rows about one action leave, and append these cuts as nodes.
 
-        Also returned are the nodes that follow in preorder after the rest is proven. Rows of several actions
-        are not used here: without them less is known, but nothing false.
+        Rows about several actions are left out, which makes the rest harder to prove but nothing false.
+
+        Returns
+        -------
+        (ranges, after)
+            The intervals, None if a row cannot be met; the nodes that follow in preorder once the rest is
+            proven.
         """
         ranges, after = {name: self.instance.levers[name] for name in self.acted}, list[Case | Node]()
         for row in rows:
             moved = [(name, c) for name, c in row.terms if name in ranges]
-            held = sum(
+            constant = sum(
                 (c * Fraction(self.instance.factual[name]) for name, c in row.terms if name not in ranges),
                 Fraction(0),
             )
-            if not moved and held < row.at_least:
+            if not moved and constant < row.at_least:
                 self.nodes.append(["e"])
                 return None, after
             if len(moved) != 1:
                 continue
             [(name, c)], integral = moved, self.instance.feature(moved[0][0]).integral
             low, high = ranges[name]
-            end = (row.at_least - held) / c
+            end = (row.at_least - constant) / c
             if (end > high) if c > 0 else (end < low):
                 self.nodes.append(["e"])
                 return None, after
@@ -156,7 +170,10 @@ class _Proofs:
         return ranges, after
 
     def _prove(self, ranges: dict[str, tuple[float, float]], demanded: bool, most_nodes: int) -> bool:
-        """Nodes for where actions are in ranges; whether there is a proof."""
+        """Append the nodes that prove the box of these ranges; returns whether there is a proof.
+
+        ``demanded``: whether rows of conditions hold besides, so that no cell may stand for another.
+        """
         from milp_recourse.certificates.price_proof import PriceProof  # loads numba
 
         instance, acted = self.instance, self.acted
@@ -194,7 +211,7 @@ class _Proofs:
 
 
 def _inward(end: Fraction, up: bool, integral: bool) -> float:
-    """The value nearest to an end that an action may take and that is not before it."""
+    """The value that an action may take nearest to ``end``: at least it if ``up``, else at most it."""
     if integral:
         return float(math.ceil(end) if up else math.floor(end))
     nearest = float(end)
@@ -204,12 +221,12 @@ def _inward(end: Fraction, up: bool, integral: bool) -> float:
 
 
 def _fixed(instance: Instance, acted: tuple[str, ...]) -> Fraction:
-    """The l0 part of acting on these."""
+    """What acting on these levers costs under l0, whatever their values."""
     return Fraction(instance.cost.l0) * sum((Fraction(instance.weight(f)) for f in acted), Fraction(0))
 
 
 def _dearest(instance: Instance, acted: tuple[str, ...]) -> Fraction:
-    """The most that the levers can cost at their ends, l0 left out."""
+    """The most that acting on these levers can cost, without the l0 part: each at its dearer end."""
     ends = [
         max(
             instance.cost.exact(deltas(instance, {name: end}), instance.weights)
@@ -221,9 +238,9 @@ def _dearest(instance: Instance, acted: tuple[str, ...]) -> Fraction:
 
 
 def _merged(axis: Axis) -> Axis:
-    """Neighbours that no tree tells apart as one cell, as the document has them; its cost is the least.
+    """The axis with neighbouring cells that no tree tells apart made one cell, whose cost is the least.
 
-    Ordinal labels that enter by their index are cells of their own in an axis.
+    So the document counts cells. In an axis, ordinal labels that enter by their index are a cell each.
     """
     [(column, cells)] = axis.columns
     begins = np.concatenate([[True], cells[1:] != cells[:-1]])
@@ -238,17 +255,36 @@ def _merged(axis: Axis) -> Axis:
 
 
 def _paid(instance: Instance, axis: Axis) -> tuple[Array, Array]:
-    """Lower bounds of what acting in each cell costs, l0 left out, and of what it is in the maximum."""
-    apart = instance.cost.l0 * instance.weight(axis.feature)
+    """Lower bounds of what acting in each cell costs without the l0 part, and of its entry in the maximum;
+    rounded down."""
+    fixed = instance.cost.l0 * instance.weight(axis.feature)
     held = np.isnan(axis.values)
-    paid = axis.added - apart - 2.0**-49 * (axis.added + apart)
+    paid = axis.added - fixed - 2.0**-49 * (axis.added + fixed)
     most = instance.cost.linf * axis.widest * (1 - 2.0**-49)
     paid, most = (np.where(held, 0.0, np.maximum(each - 2.0**-1000, 0.0)) for each in (paid, most))
     return paid, most
 
 
 class _Writer:
-    """Turns a proof over cells into the document's nodes and tables."""
+    """Turns a proof over cells into the document's nodes and tables.
+
+    Parameters
+    ----------
+    axes, whole
+        The levers' cells in the box that is proven, and in the whole lever intervals.
+    factors
+        The proof's factor graph, over ``axes``.
+    tables
+        How many tables the configuration has already.
+
+    Attributes
+    ----------
+    listed
+        For each tree and each axis that it tests, the number of every class among the factor graph's classes
+        (-1: it has no cell in the box); None for an axis that tells no leaves apart.
+    numbers
+        How many prices have been written.
+    """
 
     def __init__(
         self,
@@ -287,9 +323,10 @@ class _Writer:
     def _representatives(
         self, axis: Axis, whole: Axis, tree: Any, inner: NDArray[np.bool_]
     ) -> NDArray[np.int64]:
-        """One cell per class, as the document counts classes: labels with numbers, or sides of thresholds.
+        """A cell of each class, -1 for a class that has none in the box.
 
-        Classes are counted over the whole lever interval; -1 where none of their cells is on the axis.
+        Classes are as in the document: labels with numbers of their own are one each, other cells are in one
+        class if no threshold of the tree separates them, over the whole lever interval.
         """
         if self.instance.feature(axis.feature).by_label:
             sides = [own.low.astype(np.int64) for own in (whole, axis)]
@@ -337,7 +374,7 @@ class _Writer:
 
 
 def shortened(lists: list[list[Any]]) -> list[Any]:
-    """Lists, a number standing for so many empty ones; nothing where all are."""
+    """Lists with a number n in place of every n empty ones in a row; no list if all are empty."""
     found: list[Any] = []
     for empty, some in groupby(lists, key=lambda own: not own):
         run = list(some)

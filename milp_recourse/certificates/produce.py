@@ -7,11 +7,11 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
+from milp_recourse.certificates.acted_sets import acted_sets, not_idle
 from milp_recourse.certificates.by_direction import Claim, Configurations, by_direction, why_not_directions
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
@@ -25,7 +25,6 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.forests.axes import separable
 from milp_recourse.instance import Instance
-from milp_recourse.program.demands import told_apart
 from milp_recourse.program.fold import without_conditions
 from milp_recourse.result import Result, Status, is_closed
 
@@ -37,28 +36,29 @@ A certificate has one tree for each set of such levers, so 16 of them already me
 
 CERTIFICATE_FORMAT = "milp-recourse/certificate-1"
 
-_SPARE = 0.05  # of the allowed gap: every leaf reaches so much more than is claimed
+_SPARE = 0.05
+"""Share of the allowed gap by which every leaf must reach more than is claimed."""
 
 
 def why_not(instance: Instance) -> str | None:
     """Why no certificate can be had for an instance whose answer needs a search, or None."""
     of_trees = isinstance(instance.classifier, TreeEnsemble)
-    alone = of_trees and separable(without_conditions(instance))
+    by_prices = of_trees and separable(without_conditions(instance))
     if instance.demand != TRUE:
-        if of_trees and not alone:
+        if of_trees and not by_prices:
             return "no certificates are written for trees inside a causal model under conditions yet"
         reason = why_not_cases(instance, MOST_LEVERS)
         if reason is not None:
             return reason
-    elif of_trees and not alone:
+    elif of_trees and not by_prices:
         reason = why_not_causal(instance)
         if reason is not None:
             return reason
     if instance.scenarios:
         return "the certificate format does not cover the scenarios of a robust answer"
-    if instance.cost.quantiles and not alone:
+    if instance.cost.quantiles and not by_prices:
         return "a cost in percentiles has certificates only for trees whose levers move nothing else"
-    if instance.cost.decrease and not alone:
+    if instance.cost.decrease and not by_prices:
         reason = why_not_directions(instance)
         if reason is not None:
             return reason
@@ -72,7 +72,7 @@ def _beyond_limits(instance: Instance) -> str | None:
     reason = too_large(instance)
     if reason is not None:
         return reason
-    count = len(_not_idle(instance)) if len(instance.levers) > MOST_LEVERS else 0
+    count = len(not_idle(instance)) if len(instance.levers) > MOST_LEVERS else 0
     if count > MOST_LEVERS:
         return (
             f"{count} levers can be acted on or not, at different cost or effect, and a certificate has a "
@@ -106,35 +106,19 @@ def without_certificate(instance: Instance, result: Result, reason: str | None =
         reason = _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
     if reason is None:
         return result
-    said = f"No certificate: {reason}."
-    message = said if result.message is None else f"{result.message} {said}"
+    note = f"No certificate: {reason}."
+    message = note if result.message is None else f"{result.message} {note}"
     return replace(result, proof="solver", message=message)
 
 
 def _needs_no_tree(instance: Instance, result: Result) -> bool:
-    """Whether nothing is claimed of any action: there are none, or the bound is 0."""
+    """Whether the claim holds without a search: there is no lever, or the bound is 0."""
     return not instance.levers or _bound(result) == 0.0
 
 
-def _acted_sets(instance: Instance) -> list[list[str]]:
-    """The sets of levers whose configurations stand for all (section 5), in the order of the features."""
-    levers, others = [f.name for f in instance.features if f.name in instance.levers], _not_idle(instance)
-    subsets = (set(some) for size in range(len(others) + 1) for some in combinations(others, size))
-    acted = ([f for f in levers if f not in others or f in chosen] for chosen in subsets)
-    return [names for names in acted if names]
-
-
 def _trivial(instance: Instance) -> list[dict[str, Any]]:
-    """Configurations whose boxes cost at least 0; none where there is no lever."""
-    return [{"acted": names, "tree": [["e"]]} for names in _acted_sets(instance)]
-
-
-def _not_idle(instance: Instance) -> list[str]:
-    """Levers for which not acting differs from holding them at their factual value at no cost."""
-    levers = list(instance.levers)
-    driven = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
-    apart = driven | told_apart(instance.demand, levers)
-    return [f for f in levers if instance.cost.l0 or f in apart or not instance.may_hold(f)]
+    """Configurations of one leaf each, which prove a bound of 0; none if there is no lever."""
+    return [{"acted": list(names), "tree": [["e"]]} for names in acted_sets(instance)]
 
 
 def certificates_for(
@@ -143,7 +127,7 @@ def certificates_for(
     time_limit: float | None = None,
     indices: Sequence[int] | None = None,
 ) -> list[dict[str, Any] | None]:
-    """One certificate per result, as JSON values; None where nothing can be proven or it was not managed.
+    """One certificate per result, as JSON values; None where nothing can be proven, or no proof was found.
 
     Parameters
     ----------
@@ -199,14 +183,16 @@ def encode(certificate: dict[str, Any]) -> bytes:
 
 
 Prove = Callable[[Sequence[Claim], float | None], list[Configurations | None]]
-"""The configurations for claims, each None without a proof, in so many seconds per applicant."""
+"""From claims, and seconds for each, to each claim's configurations, None without a proof."""
 
 
 def _of_networks(claims: Sequence[Claim], time_limit: float | None) -> list[Configurations | None]:
-    return proofs(claims, _acted_sets, time_limit)
+    """A :data:`Prove` for networks."""
+    return proofs(claims, acted_sets, time_limit)
 
 
 def _of_causal_trees(claims: Sequence[Claim], time_limit: float | None) -> list[Configurations | None]:
+    """A :data:`Prove` for trees inside a causal model."""
     found = []
     for instance, _, target in claims:
         deadline = None if time_limit is None else time.perf_counter() + time_limit
@@ -221,10 +207,10 @@ def _in_two_tries(
     chosen: Sequence[int],
     time_limit: float | None,
 ) -> dict[int, Configurations | None]:
-    """The configurations; those who failed are tried again, with less spared and in the time that is left.
+    """The configurations of the chosen instances, by position.
 
-    An action may lie nearly half the gap too high. And under conditions the cheapest actions of many cases
-    can lie within the gap: sparing 5% of it can put the target so near them that boxes become too many.
+    Claims that fail are tried once more, with a lower target and in the time that is left: the first target
+    may lie so near to the optimum, or to the cheapest actions of many cases, that boxes become too many.
     """
     started = time.perf_counter()
     trees: dict[int, Configurations | None] = {}
@@ -244,7 +230,7 @@ def _in_two_tries(
 
 
 def _by_scale(prove: Prove, claims: Sequence[Claim], time_limit: float | None) -> list[Configurations | None]:
-    """The same as ``prove``, where two scales make a claim of each way that the changes may go."""
+    """What ``prove`` gives; a claim with two scales is taken apart by direction before."""
     if not any(instance.cost.decrease for instance, _, _ in claims):
         return prove(claims, time_limit)
 
@@ -259,30 +245,32 @@ def _by_scale(prove: Prove, claims: Sequence[Claim], time_limit: float | None) -
     ]
 
 
-def _sets_with_a_tree(instance: Instance) -> list[list[str]]:
-    """The sets of levers whose configurations stand for all that conditions allow."""
+def _sets_with_a_tree(instance: Instance) -> Iterable[Sequence[str]]:
+    """The sets of levers that need a tree, among those that conditions allow."""
     if instance.demand == TRUE:
-        return _acted_sets(instance)
+        return acted_sets(instance)
     names = [f.name for f in instance.features]
     return [sorted(acted, key=names.index) for acted, _ in cases_of(instance)]
 
 
 def _provable(result: Result) -> bool:
+    """Whether a result claims something that a certificate can state."""
     return result.status is Status.INFEASIBLE or (
         result.status in (Status.OPTIMAL, Status.LIMIT) and result.cost is not None
     )
 
 
 def _bound(result: Result) -> float | None:
-    """What to certify: the result's bound, less where a solver's leaves no room; None: infeasible."""
+    """The lower bound to certify: the result's, or 45% of the allowed gap below the cost if that is lower, so
+    that leaves have room to prove it; None for infeasible."""
     if result.cost is None or result.lower_bound is None:
         return None
-    room = 0.45 * (result.tolerance or 0.0)  # bab's bounds leave more
+    room = 0.45 * (result.tolerance or 0.0)  # the bounds of bab leave more
     return max(0.0, min(result.lower_bound, result.cost - room))
 
 
 def _target(bound: float | None, result: Result, spare: float) -> float:
-    """What every leaf must reach: inf where nothing is to be left."""
+    """The bound that every leaf must reach; inf to prove that there is no action."""
     if bound is None:
         return math.inf
     return bound + spare * (result.tolerance or 0.0) if bound > 0 else 0.0
@@ -295,6 +283,7 @@ def _certificate(
     configurations: list[dict[str, Any]],
     index: int | None,
 ) -> dict[str, Any]:
+    """The certificate as JSON values; what it claims follows from cost and bound."""
     claim = "bounds"
     if bound is None or result.cost is None:
         claim = "infeasible"

@@ -6,27 +6,27 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.certificates.acted_sets import acted_sets
 from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.forests.axes import Axis
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
-from milp_recourse.program.demands import told_apart
 
 
 def single_tree_configurations(
     instance: Instance, bound: float | None, deadline: float | None
 ) -> list[dict[str, Any]] | None:
-    """A single tree's proof that no action costs less than ``bound``; None: that there is none.
+    """A single tree's configurations, which prove that no action costs less than ``bound`` (None: that there
+    is no action).
 
-    None where the claim is false, or they are too many or too late.
+    None if the claim is false, if nodes are too many, or if time runs out.
 
     Parameters
     ----------
@@ -47,30 +47,14 @@ def single_tree_configurations(
     return configurations
 
 
-def acted_sets(instance: Instance) -> Iterator[tuple[str, ...]]:
-    """Sets of levers that together stand for every other: an idle one is always acted on.
-
-    Idle are those that may be set to their factual value at no cost, and of which no condition asks whether
-    they are acted on; nothing moves them otherwise.
-    """
-    levers = [f.name for f in instance.features if f.name in instance.levers]
-    asked = told_apart(instance.demand, levers)
-    idle = {f for f in levers if not instance.cost.l0 and instance.may_hold(f) and f not in asked}
-    others = [f for f in levers if f not in idle]
-    for size in range(len(others), -1, -1):
-        for chosen in combinations(others, size):
-            acted = tuple(f for f in levers if f in idle or f in chosen)
-            if acted:
-                yield acted
-
-
 Box = dict[str, tuple[float, float]]
 
 
 def _walked(instance: Instance, acted: tuple[str, ...], bound: float | None) -> Iterator[list[Any] | None]:
-    """One configuration of a single tree, cut where the tree itself is; None where the claim is false.
+    """The nodes of one configuration, cut at the tree's own thresholds; None where the claim is false.
 
-    A leaf that rejects is closed by its score, one that accepts by the cost of its cheapest point.
+    A leaf of the tree that rejects is closed by its score, one that accepts by the cost of its cheapest
+    point.
     """
     forest = _forest(instance)
     stack: list[Box] = [{name: instance.levers[name] for name in acted}]
@@ -107,7 +91,8 @@ def _nearest(instance: Instance, name: str, low: float, high: float) -> float:
 
 
 def _descend(instance: Instance, box: Box) -> tuple[str, float] | float:
-    """Where to cut the box at the first node that it lies on both sides of; else its leaf's value."""
+    """Where to cut the box: feature and value of the first node of the tree that the box is on both sides of.
+    If there is none, the value of the leaf that the box is in."""
     [tree] = _forest(instance).trees
     owners = [(f, k) for f in instance.features for k in range(len(f.columns))]
     low, high = _columns(instance, box)
@@ -127,7 +112,8 @@ def _descend(instance: Instance, box: Box) -> tuple[str, float] | float:
 def _label_cut(
     instance: Instance, feature: Feature, column: int, labels: tuple[float, float], threshold: float
 ) -> float:
-    """The first label after which the labels' numbers change sides of a threshold."""
+    """The first label in an interval of labels whose number lies on one side of a threshold and the next
+    label's on the other."""
     first, last = map(int, labels)
     assert feature.lookup is not None
     left = _rounded(instance, feature.lookup[first : last + 1, column]) <= threshold
@@ -137,24 +123,26 @@ def _label_cut(
 def refined(
     instance: Instance, axes: Sequence[Axis], acted: tuple[str, ...], box: Box
 ) -> Iterator[list[Any]]:
-    """A leaf closed by score, split until the document's rule closes every part.
+    """The nodes of a box that the search closed by score, split until the document's rule closes every part.
 
-    The search knows which leaves a *set* of values reaches, the document's rule only follows each split
-    by itself: between thresholds 0.2 and 0.3 it sees room for a whole number. Where one cell is left per
-    lever, the two agree.
+    The search knows which leaves a *set* of values reaches. The document's rule follows each split of a tree
+    by itself: to it a whole number may lie between thresholds 0.2 and 0.3. Where one cell is left per lever,
+    the two agree.
 
     Parameters
     ----------
     axes
         The cells of all levers.
+    acted
+        The levers that are acted on, whose numbers the nodes have.
     """
     cuts = _cuts(axes, box) if _may_be_accepted(instance, box) else []
     if not cuts:
         yield ["e"]
         return
     name, cut = max(cuts, key=lambda c: sum(other == c[0] for other, _ in cuts))
-    mine = [c for other, c in cuts if other == name]
-    cut = mine[len(mine) // 2]
+    own = [c for other, c in cuts if other == name]
+    cut = own[len(own) // 2]
     yield ["s", acted.index(name), cut]
     for half in _halves(instance, box, name, cut):
         yield from refined(instance, axes, acted, half)
@@ -216,6 +204,7 @@ def _rounded(instance: Instance, values: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def _largest(tree: Tree, low: list[float], high: list[float]) -> float:
+    """The largest value of a leaf that columns from low to high can reach, each split taken by itself."""
     best, open_nodes = -math.inf, [0]
     while open_nodes:
         node = open_nodes.pop()
@@ -228,7 +217,7 @@ def _largest(tree: Tree, low: list[float], high: list[float]) -> float:
 
 
 def _children(tree: Tree, node: int, low: float, high: float) -> list[int]:
-    """Where values from low to high go at a split; nan is a missing value."""
+    """The children that values from low to high go to at a split; nan is a missing value."""
     threshold = float(tree.threshold[node])
     left, right = low <= threshold, high > threshold
     if math.isnan(low):

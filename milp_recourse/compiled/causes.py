@@ -35,7 +35,7 @@ from milp_recourse.program.rationals import Rationals, everyone
 Array = NDArray[np.float64]
 
 MOST_CONFIGURATIONS = 4096
-"""Sets of acted features told apart; each has arrays of its own."""
+"""Most configurations of one applicant; each has arrays of its own."""
 
 
 class NotCovered(Exception):
@@ -80,10 +80,10 @@ class Stated:
 
 @dataclass(frozen=True)
 class Effects:
-    """What the levers of some applicants of one model do.
+    """What the levers of some applicants of one model cause, in each of C configurations.
 
-    In C configurations; what is there at the factual is the same in all of them (and C then 1 in its shape),
-    except in scenarios, where a target may be missed that is the factual value.
+    Values at the factual are the same in all configurations, and 1 stands for C in their shapes. Scenarios
+    are an exception: an action whose target is the factual value may miss it there.
 
     Attributes
     ----------
@@ -198,8 +198,9 @@ def effects_of(instances: list[Instance], program: Program) -> Effects:
     Parameters
     ----------
     instances
-        One, or those that the program was lowered for together; of a fixed program, with the levers that it
-        acts on.
+        One applicant, or those whom the program was lowered for together. If the program is fixed, these
+        instances have no other levers than those that it acts on.
+
     Raises
     ------
     NotCovered
@@ -227,14 +228,14 @@ class _Composer:
             name
             for name, own in switches.items()
             if any(moving[k] for a in own for k in a.natural.terms)
-            or (instance.scenarios and len(own) > 1)  # to act is to miss, whatever the target
+            or (instance.scenarios and len(own) > 1)  # whoever acts may miss, whatever the target
         ]
         if 2 ** len(self.moved) > MOST_CONFIGURATIONS:
             raise NotCovered(f"more than {MOST_CONFIGURATIONS} sets of acted features")
-        self.asked = _asked(program.demand) if program.demand != FALSE else frozenset()
-        if not self.asked <= set(self.levers):
+        self.must_act = _must_act(program.demand) if program.demand != FALSE else frozenset()
+        if not self.must_act <= set(self.levers):
             raise NotCovered("conditions ask to act on what is no lever")
-        choices = list(product(*((True,) if f in self.asked else (True, False) for f in self.moved)))
+        choices = list(product(*((True,) if f in self.must_act else (True, False) for f in self.moved)))
         self.acted = np.array(choices, dtype=bool).reshape(len(choices), len(self.moved))
         self.columns = int(self.start[-1])
         units = sum(1 + (a.function == "logit") for a in atoms if isinstance(a, Elementary))
@@ -255,18 +256,18 @@ class _Composer:
                 self._switch(atom)
             elif k in needed:
                 self._unit(atom)
-            else:  # a cost's, which levers have
+            else:  # only the cost uses it, and costs are among the levers' numbers
                 self._add(np.zeros((2, *self.shape)), [Fraction(0)])
 
     def effects(self) -> Effects:
-        """All rows; causal units that nothing moves are none."""
+        """The composed rows and values; causal units that no lever moves are left out."""
         program, people = self.program, len(self.instances)
         used = self.columns + len(self.arguments)
         moved, cases = [self.levers.index(name) for name in self.moved], len(self.acted)
         acts = np.zeros((cases, len(self.levers)), dtype=np.uint8)
         follows = acts.copy()
         acts[:, moved], follows[:, moved] = self.acted, ~self.acted
-        acts[:, [self.levers.index(name) for name in self.asked - set(self.moved)]] = 1
+        acts[:, [self.levers.index(name) for name in self.must_act - set(self.moved)]] = 1
         residuals = self._residuals()
         owners = np.array([owner for owner, _, _, _ in residuals], dtype=np.int64)
         weights = np.array([weight for _, weight, _, _ in residuals])
@@ -314,14 +315,14 @@ class _Composer:
         return bound
 
     def _settle(self, bound: list[tuple[Affine, Stated]], rows: Forms) -> tuple[NDArray[np.int64], Array]:
-        """Which rows hold or fail in a configuration anyhow, and what one that is about a value that is set
-        leaves of it; these are rows no more."""
+        """The ``holds`` and ``ends`` of :class:`Effects`: rows that hold or fail whatever the levers do, and
+        intervals that rows about a single set value leave. ``rows`` gets zeros for all of these."""
         cases = len(self.acted)
         holds = np.zeros((cases, len(bound)), dtype=np.int64)
         ends = np.tile([-np.inf, np.inf], (cases, len(self.levers), 1))
         for k, (form, one) in enumerate(bound):
             for c in range(cases):
-                if one.feature is not None:  # a value that is set is inside by its interval
+                if one.feature is not None:  # a domain; the interval of a value that is set keeps it
                     name = one.feature.name
                     if name in self.moved and self.acted[c, self.moved.index(name)]:
                         holds[c, k] = 1
@@ -334,8 +335,8 @@ class _Composer:
         return holds, ends
 
     def _narrows(self, form: Affine, c: int, ends: Array) -> bool:
-        """Whether form >= 0 is about one value that is set; if so its interval is cut, rounded inward: a
-        value that is set is a double."""
+        """Whether form >= 0 is about one value that configuration ``c`` sets; if so the value's interval in
+        ``ends`` is cut, rounded inward (what is set is a double)."""
         if len(form.terms) != 1:
             return False
         [(k, slope)] = form.terms.items()
@@ -344,27 +345,29 @@ class _Composer:
             return False
         if not self.acted[c, self.moved.index(atom.feature)]:
             return False
-        here = ends[c, self.levers.index(atom.feature)]
+        interval = ends[c, self.levers.index(atom.feature)]
         end = -form.constant / slope
         if slope > 0:
-            here[0] = max(here[0], round_up(end))
+            interval[0] = max(interval[0], round_up(end))
         else:
-            here[1] = min(here[1], round_down(end))
+            interval[1] = min(interval[1], round_down(end))
         return True
 
     # -- atoms ---------------------------------------------------------------------------
 
     def _action(self, atom: Action) -> None:
+        """Add an action: the value of its lever, or the number of its label."""
         i = self.levers.index(atom.feature)
         value = np.zeros(self.shape)
-        here = slice(self.start[i], self.start[i + 1])
+        columns = slice(self.start[i], self.start[i + 1])
         labels = is_label(self.instance.feature(atom.feature))
-        value[:, here] = np.arange(self.start[i + 1] - self.start[i]) if labels else 1.0
+        value[:, columns] = np.arange(self.start[i + 1] - self.start[i]) if labels else 1.0
         x = self.program.factual[atom.feature]
         at = Rationals.of(x) if isinstance(x, np.ndarray) else Fraction(x)
         self._add(np.stack([value, np.abs(value)]), [at])
 
     def _switch(self, atom: Switch) -> None:
+        """Add a switch: in each configuration the form that it stands for there."""
         form = self._form(atom.acted)
         if atom.feature in self.moved:
             acted = self.acted[:, [self.moved.index(atom.feature)]]
@@ -376,6 +379,7 @@ class _Composer:
         self._add(form, at)
 
     def _unit(self, atom: Elementary) -> None:
+        """Add an elementary function, as a causal unit if a lever moves its argument."""
         form = atom.argument
         if atom.function == "indicator":
             at = self._values(form)
@@ -390,7 +394,7 @@ class _Composer:
         self._add(np.stack([value, np.abs(value)]), [_unit_at(atom.function, v) for v in self._values(form)])
 
     def _cause(self, function: str, form: Affine) -> int:
-        """The column of a causal unit; same arguments, same unit."""
+        """The column of a causal unit; it is new unless there is one with this function and argument."""
         key, at = (function, tuple(sorted(form.terms.items()))), self._values(form)
         if key in self.known and self.forms_at[self.known[key]] == form.constant:
             return self.known[key]
@@ -403,24 +407,29 @@ class _Composer:
         return column
 
     def _indicator(self, atom: Elementary) -> Array:
-        """Whether a lever has a label; a feature nobody acts on is constant and no atom."""
+        """The row of an indicator: 1 for the lever's label. (Of a feature that is no lever the indicator is
+        constant, so that there is no atom.)"""
         form = np.zeros((2, *self.shape))
         [(k, c)] = atom.argument.terms.items()
         source = self.program.atoms[k]
         assert isinstance(source, Switch | Action)
         assert c == 1
         i = self.levers.index(source.feature)
-        if is_label(self.instance.feature(source.feature)):  # else a cost's: whole numbers have the lever's
+        if is_label(
+            self.instance.feature(source.feature)
+        ):  # else only the cost, which the lever has, uses it
             form[:, :, self.start[i] + atom.level] = 1.0
         return form
 
     def _add(self, form: Array, at: list[Any]) -> None:
+        """Append an atom's row and values at the factual."""
         self.forms.append(form)
         self.at.append(at)
 
     # -- forms ---------------------------------------------------------------------------
 
     def _form(self, form: Affine) -> Array:
+        """A form's coefficients over columns and causal units and the absolute terms, (2, C, P + M)."""
         total = np.zeros((2, *self.shape))
         for k, c in form.terms.items():
             total += np.array([float(c), abs(float(c))])[:, None, None] * self.forms[k]
@@ -442,7 +451,8 @@ class _Composer:
         return [self._value(form, c) for c in range(cases)]
 
     def _value(self, form: Affine, c: int) -> Any:
-        """The same for one: a Fraction, the applicants' Rationals, or through curves an Enclosure."""
+        """A form at the factual in one configuration: a Fraction, the applicants' Rationals, or, of a form
+        through curves, an Enclosure."""
         at = {k: _of(self.at[k], c) for k in form.terms}
         total: Any
         if any(isinstance(v, Enclosure) for v in at.values()):
@@ -456,8 +466,8 @@ class _Composer:
         return total
 
     def _residuals(self) -> list[tuple[int, float, Affine, list[Any]]]:
-        """Of what is in the ball the lever that it is the noise of, causes first, its weight, form and value
-        at the factual; last the ball's linear part, weightless, if there is one."""
+        """The ball's residuals, causes before effects: the lever that each is the noise of, its weight, its
+        form and its values at the factual. The ball's linear part, if any, comes last, with weight 0."""
         ball, mechanisms = self.program.ball, self.instance.scm.mechanisms
         if ball is None:
             return []
@@ -474,12 +484,18 @@ class _Composer:
 
 
 def _of(values: list[Any], c: int) -> Any:
-    """What is said of a configuration."""
+    """Configuration ``c``'s entry of a list that has one for each configuration or one for all."""
     return values[c] if len(values) > 1 else values[0]
 
 
-def _asked(demand: Demand) -> frozenset[str]:
-    """The levers that a demand, besides its rows, asks to be acted on."""
+def _must_act(demand: Demand) -> frozenset[str]:
+    """The levers that a demand, besides its rows, asks to be acted on.
+
+    Raises
+    ------
+    NotCovered
+        The demand has alternatives.
+    """
     parts = demand.parts if isinstance(demand, AllOf) else (demand,)
     names = {one.feature for one in parts if isinstance(one, Switched) and one.acted}
     if len(names) != len(parts):
@@ -488,6 +504,7 @@ def _asked(demand: Demand) -> frozenset[str]:
 
 
 def _terms(atom: Any) -> Any:
+    """The atoms that an atom is computed from."""
     if isinstance(atom, Switch):
         return [*atom.acted.terms, *atom.natural.terms]
     return atom.argument.terms if isinstance(atom, Elementary) else ()
@@ -505,7 +522,7 @@ def _moving(atoms: Sequence[Any]) -> list[bool]:
 
 
 def _needed(program: Program) -> set[int]:
-    """The atoms behind everything but the cost."""
+    """The positions of the atoms that columns, rows or the ball need, directly or through other atoms."""
     forms = [*program.columns, *(row.form for row in program.rows)]
     if program.ball is not None:
         forms += [program.ball.linear, *(form for _, form in program.ball.squares)]
@@ -517,7 +534,13 @@ def _needed(program: Program) -> set[int]:
 
 
 def _unit_at(function: str, value: Any) -> Any:
-    """A unit at the factual: exactly, or enclosed to 50 digits."""
+    """An elementary function of a value at the factual: exact, or enclosed to 50 digits.
+
+    Raises
+    ------
+    Mixed
+        The values are several applicants' and the function is no ReLU: each applicant is taken alone.
+    """
     if isinstance(value, Rationals):
         if function != "relu":
             raise everyone(len(value.numerator))

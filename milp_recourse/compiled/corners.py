@@ -20,7 +20,8 @@ DIGITS = (52, 36, 20)
 
 
 def onto_rows(program: Program, action: Mapping[str, float]) -> Iterator[dict[str, float]]:
-    """Actions near one whose values meet the rows that are nearly active exactly, if doubles can.
+    """Actions near a given one that meet, as exactly as doubles can, the rows that the given one nearly meets
+    with equality.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from milp_recourse.compiled.elementary import RELU
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.levers import contract, cost_at, cost_of, respond, to_whole
 from milp_recourse.compiled.network import at_point, logit_at, logit_size
-from milp_recourse.compiled.numerics import CLOSE, COARSE, ROUNDOFF, SEEN
+from milp_recourse.compiled.numerics import CLOSE, COARSE, ROUNDOFF, SAME
 from milp_recourse.compiled.rows import ball_slack, in_ball, is_linear, linearise, residual_lines, stated_rows
 from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import compiled
@@ -43,7 +43,8 @@ def random(w):
 
 @compiled
 def snap(p, u):
-    """Put a point on actions that doubles can say, inside the bounds."""
+    """Round a point to one that stands for an action: doubles, whole numbers where asked, inside the bounds;
+    or, where the bounds would move it by more than its change, the factual."""
     for i in range(len(u)):
         if p.lever[at.LABEL, i] > 0.0 or u[i] == 0.0:
             continue
@@ -61,8 +62,9 @@ def snap(p, u):
 
 @compiled
 def inside(p, w, slack):
-    """Whether the point of :func:`logit_slack` meets rows and ball by a share of the absolute terms behind
-    them: the slack of lines for beyond doubt, a negative one for nearly."""
+    """Whether the point of :func:`logit_slack` meets the rows and the ball by at least ``slack`` times the
+    absolute terms behind them. ``p.line`` asks for beyond doubt; with a negative slack a point may miss them
+    by as much."""
     for r in range(p.row.shape[1]):
         value, size = p.row_const[0, r], p.row_const[1, r]
         value, size = at_point(p, w, p.row[:, r], p.row_caused[:, r], value, size)
@@ -88,15 +90,15 @@ def constrained(p):
 
 @compiled
 def logit_slack(p, w):
-    """What rounding can do to the logit of the last point that it was computed at."""
+    """The largest rounding error of the logit at the last point of
+    :func:`~milp_recourse.compiled.network.logit_at`."""
     return 3.0 * p.line * logit_size(p, w) + p.tiny
 
 
 @compiled
 def try_point(p, w, u):
-    """Whether a point is accepted beyond doubt; takes it as the best if it is the cheapest. ``u`` is
-    snapped.
-    """
+    """Whether a point, which :func:`snap` rounds first, is feasible beyond rounding. If it is also cheaper
+    than the best, it becomes the best."""
     snap(p, u)
     logit = logit_at(p, w, u)
     if not (logit >= p.need_high and logit >= p.need_high + logit_slack(p, w)):
@@ -169,7 +171,7 @@ def cheapest(p, w, g, need, out, other):
             count = -1
     if count < 0:
         return False
-    # what is not clearly cheaper than the action in hand is no news
+    # only what is clearly cheaper than the action in hand is of use
     dear = min(w.scalar[at.BEST_COST] * (1.0 - COARSE), w.scalar[at.CEILING]) - p.base[0]
     least = solve_node(p, w, count, ball, dear, out, other, STEPS, True)
     return least < dear and w.scalar[at.LEFT] < COARSE
@@ -200,8 +202,8 @@ def _last_accepted(p, w, start, goal, u, halvings):
 
 @compiled
 def hops(p, w, u, most):
-    """Linearise the logit, take the cheapest point of w.box that reaches it, go on from there. ``u`` moves
-    along."""
+    """Linearise the logit at ``u``, move to the cheapest point of w.box that the line accepts, and repeat, at
+    most ``most`` times. ``u`` gets the last point that was accepted, or without one the last point."""
     anchor, trial = w.at[at.ANCHOR], w.at[at.TRIAL]
     have, before, curved = False, INF, False
     for m in range(p.widths[0]):
@@ -210,8 +212,8 @@ def hops(p, w, u, most):
         logit_at(p, w, u)
         need = p.need_high + 2.0 * logit_slack(p, w) - linearise(p, w)
         if not cheapest(p, w, w.col[at.GRAD], need, trial, w.at[at.OTHER]):
-            # as far as it goes; with rows or a ball that is where the convex problem has come to, which is
-            # hardly ever any good: dives at every node do not go on from there
+            # go where the line is largest; with rows or a ball, to the point at which the convex problem has
+            # ended. That is hardly ever any good, so the last hops, all that a dive in the tree has, do not
             if not constrained(p):
                 for i in range(len(u)):
                     respond(p, w.box, w.allowed, i, w.col[at.GRAD], 0.0, 0.0, trial)
@@ -219,7 +221,7 @@ def hops(p, w, u, most):
                 break
             if have or hop >= most // 2:
                 break
-        if hop >= (8 if curved else 4) and not have:  # it swings: half the way
+        if hop >= (8 if curved else 4) and not have:  # hops go back and forth: take half the way
             _mixed(p, u, trial, 0.5, trial)
         direct = try_point(p, w, trial)
         if direct:
@@ -228,13 +230,13 @@ def hops(p, w, u, most):
         if direct or (have and _last_accepted(p, w, anchor, trial, u, 16)):
             copied(u, anchor)
             have, cost = True, cost_at(p, u)
-            if not cost < before * (1.0 - (SEEN if direct or curved else COARSE)):
+            if not cost < before * (1.0 - (SAME if direct or curved else COARSE)):
                 break
             before = cost
             continue
         same = not have
         for i in range(len(u)):
-            same = same and abs(u[i] - trial[i]) <= SEEN
+            same = same and abs(u[i] - trial[i]) <= SAME
         copied(trial, u)
         have, before = False, INF
         if same:
@@ -285,8 +287,8 @@ def pull_back(p, w, u):
 
 
 @compiled
-def settle(p, w, u):
-    """An accepted point made as cheap as its neighbourhood allows."""
+def improve(p, w, u):
+    """Make an accepted point cheaper: move levers back, make hops from there, move levers back again."""
     pull_back(p, w, u)
     hops(p, w, u, 8)
     if try_point(p, w, u):
@@ -310,7 +312,7 @@ def _random_point(p, w, u, share):
 @compiled
 def descend(p, w, starts):
     """Search for good actions from the factual, from given points (coordinates, (n, d)) and from random ones;
-    ``w.at[BEST]`` is what was found."""
+    ``w.at[BEST]`` gets the cheapest."""
     u = w.at[at.POINT]
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
@@ -318,7 +320,7 @@ def descend(p, w, starts):
         u[i] = resting(p, w, i)
     hops(p, w, u, 12)
     if try_point(p, w, u):
-        settle(p, w, u)
+        improve(p, w, u)
     for k in range(len(starts) + SAMPLES):
         if k < len(starts):
             for i in range(len(u)):
@@ -327,13 +329,13 @@ def descend(p, w, starts):
             _random_point(p, w, u, 0.2 + 0.8 * random(w))
         before = w.scalar[at.BEST_COST]
         if try_point(p, w, u) and w.scalar[at.BEST_COST] < before:
-            settle(p, w, u)
+            improve(p, w, u)
     for _ in range(CLIMBS):
         if w.scalar[at.BEST_COST] < INF:
             break
         _random_point(p, w, u, 1.0)
         if climb(p, w, u):
-            settle(p, w, u)
+            improve(p, w, u)
     if w.scalar[at.BEST_COST] < INF:
         drops(p, w)
     for _ in range(3):
@@ -353,8 +355,8 @@ levers of the best action are held back."""
 
 @compiled
 def drops(p, w):
-    """Let one or two levers of the best point rest, or forbid them more, and repair: what comes out cheaper
-    stays."""
+    """Let one or two levers of the best point rest, or limit how far they move, and make hops from there.
+    Cheaper points become the best."""
     u, box = w.at[at.POINT], w.box
     for _ in range(DROPS):
         copied(w.at[at.BEST], u)
@@ -385,7 +387,7 @@ def drops(p, w):
 
 @compiled
 def _allows(p, i, value):
-    """Whether a label is allowed; numbers are snapped."""
+    """Whether a lever may have a label; True for any number, which :func:`snap` moves inside the bounds."""
     if not p.lever[at.LABEL, i] > 0.0:
         return True
     return 0.0 <= value < p.start[i + 1] - p.start[i] and p.allowed[p.start[i] + int(value)] != 0

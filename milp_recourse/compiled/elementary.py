@@ -86,7 +86,8 @@ def steepness(kind, z, edge):
 
 @compiled
 def size_at(kind, z, size, edge, line):
-    """What the rounding of f(z) is proportional to, where that of z is to ``size``; inf for unknown."""
+    """The rounding error of f(z) is at most the relative slack ``line`` times this, if that of z is at most
+    ``line`` times ``size``; inf where z may be below a logarithm's edge or nearly 0."""
     if kind == RELU:
         return size
     if kind == SIGMOID:
@@ -106,7 +107,7 @@ def _bend(kind):
 
 @compiled
 def _beyond(kind, m, z, edge):
-    """f(z) - m z, and how far rounding may have taken it."""
+    """f(z) - m z, and a bound of its rounding error."""
     v = value(kind, z, edge)
     return v - m * z, CURVE * (abs(v) + abs(m * z)) + TINY
 
@@ -127,8 +128,8 @@ def lowest(kind, m, l, h, t, edge):
 
 @compiled
 def _most(kind, sign, m, convex, concave, t, edge):
-    """A number that sign (f(z) - m z) is nowhere above: at the ends of the part where that is convex, below
-    the tangent at t where it is concave. Either part may be empty."""
+    """A number that sign (f(z) - m z) is nowhere above: where that is convex its largest value is at an end,
+    and where it is concave it lies below its tangent at t. Either part may be empty."""
     best = -INF
     if convex[0] <= convex[1]:
         for z in convex:
@@ -183,7 +184,7 @@ def draw_lines(unit, m, kind, edge, t):
         above, below = l + h, 2.0 * under
     elif kind == LOG:
         above, below = steepness(LOG, over, edge), chord(LOG, l, h, edge)
-    else:  # a sigmoid turned by half a circle is itself
+    else:  # a sigmoid is symmetric about (0, 1/2): its lower line is the upper one of the mirrored interval
         above, over = _over_sigmoid(l, h, over)
         below, under = _over_sigmoid(-h, -l, -under)
         under = -under

@@ -2,15 +2,17 @@ r"""The convex problem of a node: a primal-dual interior-point method whose mult
 
 .. math:: \min \sum_j q_j y_j^2 + c_j y_j \quad s.t. \quad A y + b \ge 0,\; 0 \le y \le 1
 
-with the change of a lever split at zero where its cost bends there, a label's share in a convex combination,
-and the cost's maximum as variables y, and, where plausibility is asked for, subject to the ball
+The variables y are the changes of numeric levers (two variables where the cost bends at zero), the shares of
+labels in a convex combination, and the cost's maximum. Where plausibility is asked for, y is also subject to
+the ball
 
 .. math:: \sum_f w_f \big(p_f(y)^2 - n_f^2\big) \le 0,
 
-p_f the residual's line that is nearer to zero, or, with other than normal noise, the same plus a line
-below the energy's linear part on the left (:func:`~milp_recourse.compiled.rows.ball_row` has its row in the
-proof). Whatever comes out is only a guess at the multipliers: the bound is computed from them by
-:func:`dual_value` in closed form (Mehrotra 1992, https://doi.org/10.1137/0802028, for the steps).
+where two lines enclose the noise :math:`n_f + \rho_f` and p_f is what is nearest to zero between them. With
+noise that is not normal, a line below the linear part of the energy is added on the left. (The ball's row in
+the proof is that of :func:`~milp_recourse.compiled.rows.ball_row`.) The method only guesses multipliers: the
+bound is computed from them by :func:`dual_value` in closed form. Its steps are those of Mehrotra (1992,
+https://doi.org/10.1137/0802028).
 """
 
 from __future__ import annotations
@@ -27,32 +29,34 @@ from milp_recourse.compiling import compiled, inner
 INF = math.inf
 
 NEAR = 2.0**-6
-"""A bound that misses its optimum by so much of what both miss the target by is as good."""
+"""The method stops early if the bound can rise, and has just risen, by less than this share of what it still
+misses the target by, and of itself."""
 
 
 @inner
-def dual_value(p, box, allowed, rows, consts, count, prices, shares, gain, size, choice):
+def dual_value(p, box, allowed, rows, consts, count, multipliers, shares, gain, size, choice):
     r"""The Lagrangian bound of the node's cost, rounding included.
 
     .. math:: D = \sum_i \min_{u_i \in X_i} \Big(c_i(u_i) + \mu_i top_i |u_i| - \sum_r \lambda_r G_{ri}
     u_i\Big)
               - \sum_r \lambda_r g_r
 
-    for rows :math:`G_r u + g_r \ge 0`, any prices lambda >= 0 and shares mu >= 0 with sum at most one.
+    for rows :math:`G_r u + g_r \ge 0`, any multipliers lambda >= 0 and shares mu >= 0 with sum at most one.
 
     Parameters
     ----------
     gain, size
         Work, (P,).
     choice
-        Gets the minimiser.
+        Gets the minimiser, (d,).
 
     Returns
     -------
     float
-        inf where nothing is left of a lever, -inf where prices are so large that products could overflow.
+        inf where nothing is left of a lever, -inf where multipliers are so large that products could
+        overflow.
     """
-    total, slack = summed(rows, consts, prices, count, gain, size)
+    total, slack = summed(rows, consts, multipliers, count, gain, size)
     for c in range(len(size)):  # a product that overflows is no number, and would read as "nothing is left"
         if not size[c] < HUGE:
             return -INF
@@ -84,8 +88,10 @@ def _dot(x, y, first, after):
 
 @inner
 def _factor(m, k):
-    """Cholesky's factor in place, lower, its diagonal inverted; pivots that vanish are made large, which
-    leaves their row out."""
+    """Replace the lower triangle of a (k, k) matrix by its Cholesky factor, whose diagonal is inverted.
+
+    A pivot that vanishes is made so large that its unknown becomes about zero.
+    """
     for j in range(k):
         row = m[j]
         v = row[j] - _dot(row, row, 0, j)
@@ -99,6 +105,7 @@ def _factor(m, k):
 
 @inner
 def _solve(m, k, x):
+    """Solve the system that :func:`_factor` factored; ``x`` holds the right side and gets the solution."""
     for i in range(k):
         x[i] = (x[i] - _dot(m[i], x, 0, i)) * m[i, i]
     for i in range(k - 1, -1, -1):
@@ -110,15 +117,17 @@ def _solve(m, k, x):
 
 @inner
 def _variables(p, w, point):
-    """The variables y of a box: columns, steps and costs; the point where all are zero into ``point``.
+    """Write the variables y of the box in w: their columns, steps and costs. ``point`` gets the point at
+    which all are zero.
 
     A step is what a coordinate changes by as y goes from 0 to 1; a label's is 1. The last variable is the
-    maximum, if it costs anything: its column is -2, its step never reached.
+    maximum, if it costs anything: its column is -2, and its step is more than it can be.
 
     Returns
     -------
     (number, scale, quadratic)
-        Of variables; the largest cost of one, which costs are divided by; whether one's cost is quadratic.
+        How many variables there are; the largest cost of one, by which all costs are divided; whether any
+        cost is quadratic.
     """
     m, own, far, quadratic = 0, 0.0, 0.0, False
     for i in range(p.lever.shape[1]):
@@ -146,7 +155,8 @@ def _variables(p, w, point):
 
 @compiled
 def _labels(p, w, i, point, m):
-    """A variable for each allowed label but the cheapest, from number m on; how many there are then."""
+    """Write a variable for each allowed label but the cheapest, from number m on; returns how many variables
+    there are then. ``point`` gets the cheapest label."""
     cost, start = p.column[at.COST], p.start[i]
     cheapest, least = -1, INF
     for j in range(start, p.start[i + 1]):
@@ -163,8 +173,9 @@ def _labels(p, w, i, point, m):
 
 @inner
 def _intervals(p, w, i, point, m):
-    """A variable for a numeric lever's way from where it starts to each end, likewise; it starts at zero
-    where its cost bends there, else at an end."""
+    """Write a variable for a numeric lever's way from its start to each end of its interval, from number m
+    on; returns how many variables there are then. ``point`` gets the start: zero where the cost bends there,
+    else an end."""
     point[i] = 0.0
     if w.box[at.MODE, i] == 2:
         return m
@@ -189,7 +200,7 @@ def _intervals(p, w, i, point, m):
 
 @inner
 def _along(p, w, line, point, j):
-    """What a line changes by along a variable."""
+    """By how much a line changes as variable j goes from 0 to 1."""
     c, i = w.ints[at.COLUMN, j], w.ints[at.LEVER, j]
     if c < 0:
         return 0.0
@@ -200,8 +211,8 @@ def _along(p, w, line, point, j):
 
 @inner
 def _rows(p, w, count, ball, m, point):
-    """The convex problem's rows from those of the node, its labels and the cost's maximum; returns their
-    number."""
+    """Write the convex problem's rows to w.a: the node's (without the ball's), one for each lever with
+    several labels, and one for each lever that the cost's maximum covers; returns their number."""
     a, column, lever, tops, d = w.a, w.ints[at.COLUMN], w.ints[at.LEVER], w.vec[at.TOPS], p.lever.shape[1]
     k = 0
     for r in range(count):
@@ -241,7 +252,9 @@ def _rows(p, w, count, ball, m, point):
 
 @inner
 def _taken(w, k, m, what, const, unit):
-    """Take w.a[k] with its constant, over a unit, as a row; the number of rows then."""
+    """Make w.a[k] with its constant a row of the convex problem, both divided by ``unit``; returns how many
+    rows there are then. ``what``: which row of the node it is, -1 for labels' shares, -2 - i for lever i's
+    entry in the maximum."""
     for j in range(m):
         w.a[k, j] /= unit
     w.kvec[at.B, k], w.kvec[at.ROW_SCALE, k], w.ints[at.ROW_OF, k] = const / unit, unit, what
@@ -253,8 +266,8 @@ def _taken(w, k, m, what, const, unit):
 
 @inner
 def _ball_lines(p, w, m, point):
-    """The residuals' lines in the variables y; returns what the ball is divided by, 0 where it cannot
-    move."""
+    """Write the residuals' lines over the variables y; returns what the ball's row is divided by, 0 where no
+    variable moves the ball."""
     far = 0.0
     for f in range(len(p.noise)):
         if not in_ball(p, f):
@@ -273,13 +286,13 @@ def _ball_lines(p, w, m, point):
 
 @inner
 def _ball_at(p, w, m, k, scale, inside):
-    """The ball as row k at the iterate: minus its gradient over ``scale``, and a constant such that the row's
-    value is minus the ball's; residuals into w.ball[PHAT]."""
+    """Write the ball at the iterate as row k: minus its gradient over ``scale``, and a constant such that the
+    row's value is minus the ball's. ``inside`` is added to the ball; w.ball[PHAT] gets the residuals."""
     y, row, total = w.pair[at.SLACK], w.a[k], inside
     for j in range(m):
         row[j] = 0.0
     for f in range(len(p.noise)):
-        n, here = p.noise[f], 0.0
+        n, phat = p.noise[f], 0.0
         if in_ball(p, f):
             above, below = w.ball[at.BALL_AT, f], w.ball[at.BALL_AT + 1, f]
             for j in range(m):
@@ -288,30 +301,30 @@ def _ball_at(p, w, m, k, scale, inside):
             if is_linear(p, f):
                 total -= below
             else:
-                here = n - below if n - below > 0.0 else min(n + above, 0.0)
-                total += p.precision[f] * (here - n) * (here + n)
-            side, rate = touching(p, f, here)
+                phat = n - below if n - below > 0.0 else min(n + above, 0.0)
+                total += p.precision[f] * (phat - n) * (phat + n)
+            side, rate = touching(p, f, phat)
             rate /= scale
             for j in range(m):
                 row[j] += rate * w.pull[side, f, j]
-        w.ball[at.PHAT, f] = here
+        w.ball[at.PHAT, f] = phat
     w.kvec[at.B, k] = -total / scale
     for j in range(m):
         w.kvec[at.B, k] -= row[j] * y[j]
 
 
 @inner
-def _ball_curvature(p, w, m, k, price):
-    """The ball's second derivatives as rows k, k + 1, ... of w.a, the inverse of what each counts for into
+def _ball_curvature(p, w, m, k, multiplier):
+    """Write the ball's second derivatives as rows k, k + 1, ... of w.a, and the inverses of their weights to
     w.kvec[DIAGONAL]; returns the number of all rows.
 
-    ``price`` is the ball's multiplier over its scale."""
+    ``multiplier`` is the ball's, divided by the ball's scale."""
     every = k
     for f in range(len(p.noise)):
-        here, bend = w.ball[at.PHAT, f], 2.0 * p.precision[f] * price
-        if here != 0.0 and bend > 0.0:
+        phat, bend = w.ball[at.PHAT, f], 2.0 * p.precision[f] * multiplier
+        if phat != 0.0 and bend > 0.0:
             for j in range(m):
-                w.a[every, j] = w.pull[1 if here > 0.0 else 0, f, j]
+                w.a[every, j] = w.pull[1 if phat > 0.0 else 0, f, j]
             w.kvec[at.DIAGONAL, every] = 1.0 / bend
             every += 1
     return every
@@ -337,7 +350,7 @@ def _by_variables(vec, pair, kvec, a, matrix, m, k, every):
     for r in range(every):
         row = a[r]
         if r < k:
-            weight = pair[at.PRICE, 2 * m + r] / pair[at.SLACK, 2 * m + r]
+            weight = pair[at.LAMBDA, 2 * m + r] / pair[at.SLACK, 2 * m + r]
         else:
             weight = 1.0 / kvec[at.DIAGONAL, r]
         for j in range(m):
@@ -359,10 +372,10 @@ def _by_rows(vec, pair, kvec, a, matrix, m, k, every):
             if row[j] != 0.0:
                 first, after = min(first, j), j + 1
         scaled[last] = row[last] * theta[last]
-        for t in range(r + 1):  # the maximum is in many rows that have little else
+        for t in range(r + 1):  # the last variable apart: the maximum is in many rows that have little else
             matrix[r, t] = _dot(scaled, a[t], first, max(first, after)) + scaled[last] * a[t, last]
         if r < k:
-            matrix[r, r] += pair[at.SLACK, 2 * m + r] / pair[at.PRICE, 2 * m + r]
+            matrix[r, r] += pair[at.SLACK, 2 * m + r] / pair[at.LAMBDA, 2 * m + r]
         else:
             matrix[r, r] += kvec[at.DIAGONAL, r]
     _factor(matrix, every)
@@ -370,8 +383,9 @@ def _by_rows(vec, pair, kvec, a, matrix, m, k, every):
 
 @inner
 def _factored(vec, pair, kvec, a, matrix, m, k, every):
-    """The matrix of a Newton step, of whichever of the two systems is smaller."""
-    s, lam, q, theta = pair[at.SLACK], pair[at.PRICE], vec[at.Q], vec[at.THETA]
+    """The factored matrix of a Newton step: in the variables or in the rows, whichever are fewer. ``every``
+    counts the rows with those of the ball's curvature."""
+    s, lam, q, theta = pair[at.SLACK], pair[at.LAMBDA], vec[at.Q], vec[at.THETA]
     for j in range(m):
         theta[j] = 1.0 / (2.0 * q[j] + lam[j] / s[j] + lam[m + j] / s[m + j])
     if m < every:
@@ -382,8 +396,9 @@ def _factored(vec, pair, kvec, a, matrix, m, k, every):
 
 @inner
 def _direction(vec, pair, kvec, a, matrix, m, k, every, target, corrected):
-    """A Newton step towards complementarity ``target``; with Mehrotra's correction from the step before."""
-    s, lam, ds, dl, rest = pair[at.SLACK], pair[at.PRICE], pair[at.DS], pair[at.DL], pair[at.REST]
+    """A Newton step towards complementarity ``target``, into pair[DS] and pair[DL]; if ``corrected``, with
+    Mehrotra's correction from the step that is there."""
+    s, lam, ds, dl, rest = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL], pair[at.REST]
     for i in range(2 * m + k):
         rest[i] = -s[i] * lam[i]
         if corrected:
@@ -407,13 +422,13 @@ def _step_by_variables(vec, pair, kvec, a, matrix, m, k):
     for j in range(m):
         dy[j] = vec[at.H, j]
     for r in range(k):
-        s, lam = pair[at.SLACK, first + r], pair[at.PRICE, first + r]
+        s, lam = pair[at.SLACK, first + r], pair[at.LAMBDA, first + r]
         v = (pair[at.REST, first + r] - lam * kvec[at.RP, r]) / s
         for j in range(m):
             dy[j] += a[r, j] * v
     _solve(matrix, m, dy)
     for r in range(k):
-        s, lam, moved = pair[at.SLACK, first + r], pair[at.PRICE, first + r], kvec[at.RP, r]
+        s, lam, moved = pair[at.SLACK, first + r], pair[at.LAMBDA, first + r], kvec[at.RP, r]
         for j in range(m):
             moved += a[r, j] * dy[j]
         pair[at.DS, first + r] = moved
@@ -422,14 +437,14 @@ def _step_by_variables(vec, pair, kvec, a, matrix, m, k):
 
 @inner
 def _step_by_rows(vec, pair, kvec, a, matrix, m, k, every):
-    """The same from :func:`_by_rows`' matrix."""
+    """The same steps from :func:`_by_rows`' matrix."""
     theta, h, scaled, x, first = vec[at.THETA], vec[at.H], vec[at.SCALED], kvec[at.X], 2 * m
     for j in range(m):
         scaled[j] = theta[j] * h[j]
     for r in range(every):
         x[r] = -_dot(a[r], scaled, 0, m)
         if r < k:
-            x[r] += pair[at.REST, first + r] / pair[at.PRICE, first + r] - kvec[at.RP, r]
+            x[r] += pair[at.REST, first + r] / pair[at.LAMBDA, first + r] - kvec[at.RP, r]
     _solve(matrix, every, x)
     for r in range(every):
         for j in range(m):
@@ -437,14 +452,14 @@ def _step_by_rows(vec, pair, kvec, a, matrix, m, k, every):
     for j in range(m):
         pair[at.DS, j] = h[j] * theta[j]
     for r in range(k):
-        s, lam, rest = pair[at.SLACK, first + r], pair[at.PRICE, first + r], pair[at.REST, first + r]
+        s, lam, rest = pair[at.SLACK, first + r], pair[at.LAMBDA, first + r], pair[at.REST, first + r]
         pair[at.DL, first + r], pair[at.DS, first + r] = x[r], (rest - s * x[r]) / lam
 
 
 @inner
 def _lengths(pair, n):
-    """How far slacks and multipliers can go, at most 1."""
-    s, lam, ds, dl = pair[at.SLACK], pair[at.PRICE], pair[at.DS], pair[at.DL]
+    """The largest step lengths, at most 1, with which no slack and no multiplier becomes negative."""
+    s, lam, ds, dl = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
     primal, dual = 1.0, 1.0
     for i in range(n):
         if ds[i] < 0.0:
@@ -457,7 +472,7 @@ def _lengths(pair, n):
 @inner
 def _centring(pair, n, mu, primal, dual):
     """Mehrotra's choice of how much to centre, from where the uncorrected step leads."""
-    s, lam, ds, dl = pair[at.SLACK], pair[at.PRICE], pair[at.DS], pair[at.DL]
+    s, lam, ds, dl = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
     after = 0.0
     for i in range(n):
         after += (s[i] + primal * ds[i]) * (lam[i] + dual * dl[i])
@@ -468,7 +483,7 @@ def _centring(pair, n, mu, primal, dual):
 @inner
 def _move(pair, n, primal, dual):
     """Take the step; False where rounding has left the interior."""
-    s, lam, ds, dl = pair[at.SLACK], pair[at.PRICE], pair[at.DS], pair[at.DL]
+    s, lam, ds, dl = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
     good = True
     for i in range(n):
         s[i] += primal * ds[i]
@@ -480,15 +495,15 @@ def _move(pair, n, primal, dual):
 @inner
 def _residuals(vec, pair, kvec, a, m, k):
     """Residuals of the optimality conditions; the mean complementarity."""
-    s, lam, rd, rp = pair[at.SLACK], pair[at.PRICE], vec[at.RD], kvec[at.RP]
+    s, lam, rd, rp = pair[at.SLACK], pair[at.LAMBDA], vec[at.RD], kvec[at.RP]
     mu = 0.0
     for j in range(m):
         rd[j] = 2.0 * vec[at.Q, j] * s[j] + vec[at.C, j] - lam[j] + lam[m + j]
     for r in range(k):
-        row, price = a[r], lam[2 * m + r]
+        row, multiplier = a[r], lam[2 * m + r]
         rp[r] = kvec[at.B, r] - s[2 * m + r] + _dot(row, s, 0, m)
         for j in range(m):
-            rd[j] -= row[j] * price
+            rd[j] -= row[j] * multiplier
     for i in range(2 * m + k):
         mu += s[i] * lam[i]
     return mu / (2 * m + k)
@@ -497,7 +512,7 @@ def _residuals(vec, pair, kvec, a, m, k):
 @inner
 def _begin(p, w, m, k, ball_scale):
     """The first iterate: in the middle of the box, with multipliers and slacks of rows of at least 1."""
-    s, lam = w.pair[at.SLACK], w.pair[at.PRICE]
+    s, lam = w.pair[at.SLACK], w.pair[at.LAMBDA]
     for i in range(2 * m + k):
         s[i], lam[i] = 0.5 if i < 2 * m else 0.0, 1.0
     if ball_scale > 0.0:
@@ -508,18 +523,19 @@ def _begin(p, w, m, k, ball_scale):
 
 
 @inner
-def _prices(p, w, m, k, scale):
-    """The multipliers in hand as prices of the node's rows and shares of the maximum, for the proof."""
-    prices, shares, lam = w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES], w.pair[at.PRICE]
-    cleared(prices)
+def _on_trial(p, w, m, k, scale):
+    """Turn the iterate's multipliers into those of the node's rows, w.row[TRY_MULTIPLIERS], and into shares
+    of the maximum, w.at[TRY_SHARES], for the proof."""
+    multipliers, shares, lam = w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES], w.pair[at.LAMBDA]
+    cleared(multipliers)
     whole = 0.0
     for r in range(k):
-        row, price = w.ints[at.ROW_OF, r], lam[2 * m + r] * scale / w.kvec[at.ROW_SCALE, r]
+        row, multiplier = w.ints[at.ROW_OF, r], lam[2 * m + r] * scale / w.kvec[at.ROW_SCALE, r]
         if row >= 0:
-            prices[row] = price
+            multipliers[row] = multiplier
         elif row <= -2:
-            shares[-2 - row] = price
-            whole += price
+            shares[-2 - row] = multiplier
+            whole += multiplier
     if whole > 1.0:
         for i in range(len(shares)):
             shares[i] /= whole * p.up
@@ -527,8 +543,8 @@ def _prices(p, w, m, k, scale):
 
 @compiled
 def _relaxed_optimum(p, w, m, point):
-    """The point that the variables stand for: coordinates, labels with the largest share; shares into
-    w.col[SHARE]."""
+    """Turn the variables into a point: a coordinate for a numeric lever, else the label with the largest
+    share. w.col[SHARE] gets the shares."""
     y, share, start = w.pair[at.SLACK], w.col[at.SHARE], p.start
     cleared(share)
     for j in range(m):
@@ -551,8 +567,8 @@ def _relaxed_optimum(p, w, m, point):
 
 
 DIVERGED = 2.0**40
-"""Complementarity with which a convex problem is given up: nothing meets its rows by as much as is asked,
-and its point only gets worse."""
+"""A convex problem whose mean complementarity is larger is given up: no point is as far inside its rows as is
+asked, and the iterates only get worse."""
 
 
 @inner
@@ -578,13 +594,14 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
     -------
     float
         The proven bound; inf where the box is empty. ``w.row[MULTIPLIERS]`` and ``w.at[SHARES]`` get its
-        multipliers, ``w.scalar[LEFT]`` the complementarity that is left: much where there is no optimum.
+        multipliers, ``w.scalar[LEFT]`` the mean complementarity of the last iterate, which is large where
+        the convex problem has no optimum.
     """
     vec, pair, kvec, a, matrix = w.vec, w.pair, w.kvec, w.a, w.m
-    prices, shares = w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES]
-    cleared(prices)
+    multipliers, shares = w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES]
+    cleared(multipliers)
     cleared(shares)
-    copied(prices, w.row[at.MULTIPLIERS])
+    copied(multipliers, w.row[at.MULTIPLIERS])
     copied(shares, w.at[at.SHARES])
     w.scalar[at.LEFT] = 0.0
     best = _proven(p, w, count, choice)
@@ -610,24 +627,24 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
         if mu > DIVERGED:
             break
         if step >= 3:  # the bound that these multipliers prove
-            _prices(p, w, m, k, scale)
+            _on_trial(p, w, m, k, scale)
             if curved:
                 ball_row(p, w, ball, w.ball[at.PHAT])
             value, before = _proven(p, w, count, choice), best
             stalled = 0 if value > best + CLOSE * abs(value) else stalled + 1
             if value > best:
                 best = value
-                copied(prices, w.row[at.MULTIPLIERS])
+                copied(multipliers, w.row[at.MULTIPLIERS])
                 copied(shares, w.at[at.SHARES])
                 copied(w.ball[at.PHAT], w.ball[at.BEST_PHAT])
             if best >= target or (stalled >= 3 and mu < CLOSE and not exactly) or mu < FINE:
                 break
-            # no bound is above best + gap, nearly: where that is clear of the target the last digits are idle
+            # about the largest bound is best + gap; far below the target its last digits change nothing
             gap, near = n * mu * scale, NEAR * min(target - best, best)
             if gap < near and best - before < near and not exactly:
                 break
         if curved:
-            every = _ball_curvature(p, w, m, k, pair[at.PRICE, n - 1] / ball_scale)
+            every = _ball_curvature(p, w, m, k, pair[at.LAMBDA, n - 1] / ball_scale)
         _factored(vec, pair, kvec, a, matrix, m, k, every)
         _direction(vec, pair, kvec, a, matrix, m, k, every, 0.0, False)
         primal, dual = _lengths(pair, n)
@@ -650,7 +667,7 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
 
 @inner
 def _proven(p, w, count, choice):
-    """The bound that the multipliers on trial prove."""
+    """The bound that w.row[TRY_MULTIPLIERS] and w.at[TRY_SHARES] prove."""
     return dual_value(
         p, w.box, w.allowed, w.rows, w.row[at.CONSTS], count, w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES],
         w.col[at.GAIN], w.col[at.SIZE], choice,

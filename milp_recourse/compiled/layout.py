@@ -1,9 +1,12 @@
-"""Where numbers lie in the few arrays that compiled code passes around: many small arrays would cost more
-to pass than to use.
+"""Names of the rows of the few arrays that compiled code passes around: many small arrays would cost more to
+pass than to use.
+
+What the rows hold is written at :class:`~milp_recourse.compiled.problem.Problem` (``lever``, ``box``,
+``column``) and :class:`~milp_recourse.compiled.work.Work` (the others).
 """
 
-# lever; of those whose change is measured in percentiles the node's FIXED, LINEAR and LARGEST bound the cost
-# from below, and OWN_FIXED to KNOTS are what it is made of
+# lever; where the change is measured in percentiles, the cost itself is made of OWN_FIXED, RATE, TOP_RATE and
+# KNOTS, and FIXED, LINEAR and LARGEST are a lower bound of it in the node at hand
 LABEL, GRID, FIXED, LINEAR, SQUARE, LARGEST, FACTUAL, UNIT, OWN_FIXED, RATE, TOP_RATE, KNOTS, SHIFT = range(
     13
 )
@@ -19,16 +22,17 @@ BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE,
 GRAD, LINE, GAIN, SIZE, SHARE, CUT, NOTHING, PLACE = range(8)
 # row
 CONSTS, MULTIPLIERS, TRY_MULTIPLIERS, INSIDE = range(4)
-# vec
+# vec, of the convex problem's variables: step, costs, entry in the maximum, then work of a Newton step
 STEP, Q, C, TOPS, RD, H, THETA, SCALED = range(8)
-# pair
-SLACK, PRICE, DS, DL, REST = range(5)
-# kvec
+# pair: slacks and multipliers of the convex problem's inequalities, their steps, and the right side
+SLACK, LAMBDA, DS, DL, REST = range(5)
+# kvec, of the convex problem's rows: constant, scale, residual, work, and the inverse weight of a curvature
 B, ROW_SCALE, RP, X, DIAGONAL = range(5)
 # ball: 0 and 1 are the constants of the lines above a residual and above its negative; the last is of its
 # linear part alone, the most that its negative can be in the node
 BALL_SIZE, BALL_AT, _, PHAT, BEST_PHAT, BALL_ROOM = range(2, 8)
-# ints
+# ints: of variables their column and lever, of the convex problem's rows what they are, a random order of
+# levers, of the node's rows what they are
 COLUMN, LEVER, ROW_OF, ORDER, KINDS = range(5)
 # scalar: the best action's cost and configuration, the configuration at hand, a bound that waits for a
 # judgement, the cut's constant, the tolerance's part that is no share of the cost, more than any action

@@ -20,7 +20,8 @@ from milp_recourse.instance import Instance
 Array = NDArray[np.float64]
 
 EITHER, ACTED, IDLE = 0, 1, 2
-"""A numeric lever's mode: it may be acted on or not; it is acted on, within its interval; it is not."""
+"""A numeric lever's mode: it may be acted on or not; it is acted on, within its interval; it is not acted
+on."""
 
 
 class Levers:
@@ -106,7 +107,8 @@ class Levers:
     def _labels(
         self, i: int, feature: Feature, weights: list[float], scale: float, free: NDArray[np.bool_]
     ) -> None:
-        """What labels may be taken and cost; the same for applicants who are alike."""
+        """Which labels a lever may take and what they cost; worked out once for applicants who have the same
+        label, interval and weight."""
         self.numbers[:, at.LABEL, i] = self.numbers[:, at.UNIT, i] = 1.0
         self.box[:, at.MODE, i] = ACTED
         here = slice(self.start[i], self.start[i + 1])
@@ -140,9 +142,9 @@ def _costs(instance: Instance, feature: Feature, fixed: Fraction, weight: float,
 
 
 def knots_of(quantiles: Quantiles, x: float, low: float, high: float, unit: float) -> Array:
-    """Where a lever's percentiles from the factual bend, as coordinates rounded outward, and how many they
-    are there, rounded down: linear between them it is nowhere above what it is, because it never falls with
-    the distance.
+    """The knots of a lever's distance from the factual in percentiles: their coordinates, rounded outward,
+    and the distance there, rounded down, (2, knots). The piecewise linear function through them is nowhere
+    above the distance, because that never falls as the coordinate moves away from the factual.
     """
     own, factual = quantiles.exact(Fraction(x)), Fraction(x)
     places = sorted({*map(Fraction, quantiles.values), factual})

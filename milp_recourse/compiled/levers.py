@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.numerics import SEEN
+from milp_recourse.compiled.numerics import SAME
 from milp_recourse.compiling import compiled, inner
 
 INF = math.inf
@@ -101,7 +101,7 @@ def times(p, line, u):
 
 @inner
 def term(linear, square, gain, u):
-    """What a numeric lever that moves adds to a Lagrangian."""
+    """What a numeric lever that is acted on adds to a Lagrangian, without its fixed cost."""
     return linear * abs(u) + square * u * u - gain * u
 
 
@@ -147,10 +147,11 @@ def _place(p, box, i, k):
 def relevel(p, box):
     r"""Bound the cost of levers measured in percentiles from below: their FIXED, LINEAR and LARGEST.
 
-    With g the percentiles from the factual: through the origin, :math:`\min g(t) / |t|` over knots and ends
-    of the interval; and on one side of it the chord, lowered until no knot is below it. The higher one in the
-    middle stays, for the maximum the first. Linear between knots, g is above both if it is so there and at
-    the ends.
+    Let g(t) be how many percentiles coordinate t is from the factual. One line below g goes through the
+    origin with slope :math:`\min g(t) / |t|` over the knots and the ends of the interval. Where the interval
+    lies on one side of the origin there is another: the chord, lowered until no knot is below it. The cost
+    gets whichever is higher in the middle of the interval, the entry in the maximum the first. Both are below
+    g everywhere because g is linear between knots.
     """
     for i in range(p.lever.shape[1]):
         n = int(p.lever[at.KNOTS, i])
@@ -183,7 +184,8 @@ def relevel(p, box):
 
 @compiled
 def percentiles_pay_for(p, i, money, rate, side):
-    """No coordinate beyond this, on that side, costs at most ``money`` at a rate each; rounded up."""
+    """How far on one side (1: up, -1: down) a change in percentiles, at ``rate`` each, can go for at most
+    ``money``: the distance in coordinates, rounded up; inf where the money is enough for any."""
     n, reached, before = int(p.lever[at.KNOTS, i]), 0.0, 0.0
     if not rate > 0.0:
         return INF
@@ -241,8 +243,8 @@ def least_cost(p, w, box, allowed, i):
 
 @compiled
 def affordable(p, i, money, budget, side):
-    """No coordinate farther on that side costs a numeric lever that moves at most ``money``, with a share in
-    the maximum of at most ``budget``; rounded up."""
+    """How far on one side a numeric lever that is acted on can go for a cost of at most ``money`` and an
+    entry in the maximum of at most ``budget``: the distance in coordinates, rounded up."""
     if p.lever[at.KNOTS, i] > 0.0:
         far = percentiles_pay_for(p, i, (money - p.lever[at.OWN_FIXED, i]) * p.up, p.lever[at.RATE, i], side)
         return min(far, percentiles_pay_for(p, i, budget, p.lever[at.TOP_RATE, i], side))
@@ -260,13 +262,14 @@ def affordable(p, i, money, budget, side):
 def to_whole(p, box, i):
     """Cut a lever's interval to its whole values; what is within rounding of one counts as it."""
     grid, shift = p.lever[at.GRID, i], p.lever[at.SHIFT, i]
-    box[at.LO, i] = np.ceil((box[at.LO, i] - shift) / grid - SEEN) * grid + shift
-    box[at.HI, i] = np.floor((box[at.HI, i] - shift) / grid + SEEN) * grid + shift
+    box[at.LO, i] = np.ceil((box[at.LO, i] - shift) / grid - SAME) * grid + shift
+    box[at.HI, i] = np.floor((box[at.HI, i] - shift) / grid + SAME) * grid + shift
 
 
 @compiled
 def remains(box, i):
-    """Whether anything is left of a numeric lever; where its interval is empty it must not act."""
+    """Whether anything is left of a numeric lever. If its interval is empty but it may be left alone, its
+    mode becomes 2 (not acted on)."""
     if box[at.MODE, i] != 2 and not box[at.LO, i] <= box[at.HI, i]:
         if box[at.MODE, i] == 1:
             return False

@@ -47,10 +47,12 @@ def first_action(instance: Instance) -> dict[str, float] | None:
 
 
 def near(instance: Instance, action: Mapping[str, float], late: float = math.inf) -> dict[str, float] | None:
-    """The cheapest feasible action next to one, on the same features; None without one, and of trees.
+    """The cheapest feasible action next to a given one, on the same features; None if none is found, or if
+    the classifier is no network.
 
-    What solvers with tolerances return fails by its rounding; where conditions leave alternatives, the one
-    that it meets best is kept. Where only the deployed model refuses, the exact logit is asked for more.
+    What solvers with tolerances return often misses feasibility by rounding. Where conditions have
+    alternatives, the one that the given action meets best is kept. If only the deployed model refuses what is
+    found, the exact logit has to be higher (:func:`_inward`).
 
     Parameters
     ----------
@@ -65,14 +67,14 @@ def near(instance: Instance, action: Mapping[str, float], late: float = math.inf
     if program.demand != TRUE:
         program = program.at_point([float(value.midpoint) for value in program.enclose(action)])
     names = tuple(name for name in instance.preferences.actionable if name in action)
-    alone = replace(instance, preferences=replace(instance.preferences, actionable=names))
+    restricted = replace(instance, preferences=replace(instance.preferences, actionable=names))
     ready()
     try:
-        problem = Lowered([alone], effects_of([alone], program)).problems(0)
+        problem = Lowered([restricted], effects_of([restricted], program)).problems(0)
     except (NotCovered, Unsupported):
         return None
     for reach in REACHES:
-        state = Run(alone, _around(alone, problem, action, reach))
+        state = Run(restricted, _around(restricted, problem, action, reach))
         state.few = True
         found = _found(state, late)
         if found is not None:
@@ -105,9 +107,11 @@ def inside_the_edge(state: Run, late: float) -> list[dict[str, float]]:
 
 
 def _inward(state: Run, parts: Sequence[float], late: float) -> dict[str, float] | None:
-    """An action in a search's box whose exact logit is further above what is needed than that of the one that
-    only the deployed model refused: by parts of what rounding can do to the deployed logit there, the
-    smallest first, as long as :data:`SECONDS` last.
+    """A feasible action in a search's box with a higher exact logit than the last one that only the deployed
+    model refused; None if none is found within :data:`SECONDS`.
+
+    The logit that is asked for is raised by ``parts`` of the rounding error that the deployed logit can have
+    there, the smallest part first.
     """
     instance, problem = state.instance, state.problem
     assert isinstance(instance.classifier, ReluNetwork)
@@ -149,7 +153,7 @@ def none_below(instance: Instance, cost: float, time_limit: float | None, nodes:
 
 
 def _around(instance: Instance, problem: Problems, action: Mapping[str, float], reach: float) -> Problems:
-    """The problem on a small box around an action; what is whole stays."""
+    """The problem on a small box around an action; whole numbers and labels keep their values."""
     row = [action.get(f.name, instance.factual[f.name]) for f in instance.features]
     [u] = coordinates(instance, problem, np.array([row]))
     box, allowed = problem.box.copy(), problem.allowed.copy()
@@ -175,8 +179,8 @@ def _found(state: Run, late: float) -> dict[str, float] | None:
 
 
 def _proven(state: Run, nodes: int, late: float, first: bool = False) -> bool:
-    """Search for so long, or until there is an action if the ``first`` is enough; whether that proves that
-    nothing is cheaper than what is in hand."""
+    """Search for so many nodes at most and until ``late``, or, with ``first``, until there is an action.
+    Returns whether that proves that nothing is cheaper than the action in hand."""
 
     def ended() -> str | None:
         enough = int(state.tree.state[2]) >= nodes or time.perf_counter() > late

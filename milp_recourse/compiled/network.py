@@ -19,6 +19,7 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import RELU, draw_lines, size_at
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.levers import absolute, least_at, respond, term, times
+from milp_recourse.compiled.numerics import TINY
 from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import compiled, inner
 
@@ -133,7 +134,8 @@ def relax(unit, k, first, count, up):
             slope, alpha = 1.0, 1.0
         else:
             slope, alpha = np.floor(h / (h - l) * CHORD) / CHORD, 1.0 if h > -l else 0.0
-            rise = max(-slope * l, (1.0 - slope) * h) * up + (h - l) / CHORD  # the checker's may be the next
+            # the checker may round to the next slope
+            rise = max(-slope * l, (1.0 - slope) * h) * up + (h - l) / CHORD
         unit[at.SLOPE, k, j], unit[at.ALPHA, k, j], unit[at.RISE, k, j] = slope, alpha, rise
 
 
@@ -234,21 +236,16 @@ def back(n, unit, relaxed, k, coef, const, out, causes):
     float
         The line's constant. ``unit[SCORE]`` gets the coefficient that each unit had.
     """
-    seen, columns, units = unit[at.SCORE], len(out), n.widths[0]
+    score, columns, units = unit[at.SCORE], len(out), n.widths[0]
     for layer in range(k, 1, -1):
-        slope, rise, alpha, had = (
-            unit[at.SLOPE, layer],
-            unit[at.RISE, layer],
-            unit[at.ALPHA, layer],
-            seen[layer],
-        )
+        slope, rise, alpha = unit[at.SLOPE, layer], unit[at.RISE, layer], unit[at.ALPHA, layer]
         w, m = n.weights[layer - 1], n.widths[layer - 1]
-        new = seen[layer - 1]
+        new = score[layer - 1]
         for i in range(m):
             new[i] = 0.0
         for j in range(n.widths[layer]):
             a = coef[j]
-            had[j] = a
+            score[layer, j] = a
             if a > 0.0:
                 const += a * rise[j]
                 a *= slope[j]
@@ -260,10 +257,9 @@ def back(n, unit, relaxed, k, coef, const, out, causes):
                     new[i] += a * w[j, i]
         for i in range(m):
             coef[i] = new[i]
-    had = seen[1]
     for j in range(n.widths[1]):
         a = coef[j]
-        had[j] = a
+        score[1, j] = a
         if a != 0.0:
             side = 0 if a > 0.0 else 1
             for c in range(columns):
@@ -325,9 +321,9 @@ def short(value, digits):
 
 @compiled
 def least_paid(p, w):
-    """What :func:`within` asks of every line alike: the least r of the box, at the point that w.at[IDLE]
-    gets; the sum of absolute terms behind the largest; and whether costs are squares alone, whose inverses
-    w.at[INVERSE] gets, 0 for a lever that rests."""
+    """What :func:`within` needs whatever the line is: the least r of the box (w.at[IDLE] gets its point), the
+    sum of absolute terms behind the largest r, and whether costs are squares alone. w.at[INVERSE] gets their
+    coefficients' inverses, 0 for a lever that is not acted on."""
     least, size, squares = 0.0, 0.0, not p.has_largest
     for i in range(p.lever.shape[1]):
         share, cut, square = w.at[at.CUT_SHARES, i], w.col[at.CUT], p.lever[at.SQUARE, i]
@@ -370,7 +366,7 @@ def _at_theta(p, w, theta):
 
 
 SPENT = 0.1
-"""A theta is good enough where what its point costs differs from the budget by so much of it."""
+"""A theta is good enough if its point's cost differs from the budget by at most this share of the budget."""
 
 
 @inner
@@ -403,10 +399,10 @@ def within(p, w, const, top, budget, paid, digits):
     .. math:: r(u) = \sum_i c_i(u_i) + \mu_i top_i |u_i| - cut \cdot u \le C + constant = C',
 
     and for any theta >= 0 the line is at most
-    :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`. This is convex in theta; its minimum
-    is enclosed by tangents; of squares it is known but for the box. The line is w.col[LINE], the cut
-    w.col[CUT] with w.scalar[CUT_CONST] and
-    w.at[CUT_SHARES]: zeros for the budget alone.
+    :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`. This is convex in theta. Tangents on
+    both sides give the next theta to try; where costs are squares alone, the first is the best one for a box
+    without ends. The line is w.col[LINE], the cut w.col[CUT] with w.scalar[CUT_CONST] and w.at[CUT_SHARES];
+    zeros there leave the budget alone.
 
     Parameters
     ----------
@@ -423,22 +419,21 @@ def within(p, w, const, top, budget, paid, digits):
         The upper bound, and the theta that it came from (0: the box alone).
     """
     line, limit, (least, size, squares) = w.col[at.LINE], budget + w.scalar[at.CUT_CONST], paid
-    if limit <= least:
+    if squares:
+        _, spent, _ = _at_theta_of_squares(p, w, TINY)
+    else:
+        _, spent = _at_theta(p, w, 0.0)
+    if limit <= least or spent <= limit:  # nothing can be paid with it, or all of the box
         return top, 0.0
     best, chosen, pull = top, 0.0, 0.0
     for i in range(p.lever.shape[1] if squares else 0):  # the best theta where the box is large
         pull += line[p.start[i]] ** 2 * w.at[at.INVERSE, i]
     theta = 0.5 * math.sqrt(pull / (limit - least))
-    left_t, left_v, left_s = 0.0, top, INF
+    left_t, left_v, left_s = 0.0, top, limit - spent
     right_t, right_v, right_s = 0.0, 0.0, INF
     for turn in range(2):
         known = turn == 0 and theta > 0.0
         if not known:
-            if left_s == INF:
-                _, spent = _at_theta(p, w, 0.0)
-                left_s = limit - spent
-                if left_s >= 0.0:
-                    break
             if right_s == INF:
                 right_v, right_s = const + times(p, line, w.at[at.IDLE]), limit - least
             theta = ((left_v - left_s * left_t) - (right_v - right_s * right_t)) / (right_s - left_s)

@@ -26,11 +26,11 @@ from milp_recourse.compiled.network import (
 from milp_recourse.compiled.numerics import TINY
 from milp_recourse.compiled.rows import (
     argument_line,
-    ball_seen,
     ball_slack,
     cut_by_row,
     keep_row,
     never_negative,
+    note_ball_coefficients,
     open_units,
     reached,
     relaxed_arguments,
@@ -47,7 +47,7 @@ from milp_recourse.compiling import compiled, inner
 INF = math.inf
 
 EMPTY = INF, INF, 0, 0, -1
-"""What :func:`examine` says of a node that nothing is left of."""
+"""What :func:`examine` returns for a node that holds nothing cheaper than the target."""
 
 
 @inner
@@ -60,13 +60,14 @@ def _within_ball(p, w, const, top, size):
         \qquad \max_{ball} v \rho = \sqrt{R \textstyle\sum_f v_f^2 / w_f} - v n, \quad R = \sum_f w_f n_f^2,
 
     L_f the residual's line from below where v_f > 0, from above where v_f < 0. From effects to causes, each
-    v_f is what leaves nothing of its own lever, so that the box hardly counts.
+    v_f is chosen so that the lever whose noise the residual is drops out of the line; what is left of the
+    line over the box is then small.
 
     Parameters
     ----------
     top
-        The line's largest value over the box, constant included: what is returned where the ball says no
-        more.
+        The line's largest value over the box, constant included; it is returned where the ball gives no
+        smaller one.
     size
         The sum of absolute terms behind the line.
     """
@@ -141,7 +142,7 @@ def _bound_layers(p, w, budget):
         if ball < 0:
             return -1, paid
         paid = least_paid(p, w)
-    # a parent's cut, which has a constant, holds the ball's multiplier already
+    # a parent's cut (there is one if its constant is not 0) contains the ball's row already
     used = 0 if w.scalar[at.CUT_CONST] != 0.0 and w.scalar[at.BEST_COST] < INF else ball
     for k in range(1, len(p.widths)):
         if not bound_layer(p, w, budget, paid, k, used, 0):
@@ -197,7 +198,7 @@ def _bound_unit(p, w, budget, paid, k, j, ball, curved, digits):
             zl[j] = max(zl[j], -top)
         if zh[j] <= 0.0 and not curved:
             break
-    if curved and p.kind[j] == LOG:  # less is no density, or so little that it is not plausible
+    if curved and p.kind[j] == LOG:  # below the edge the density is 0, or too small to be plausible
         if zh[j] <= 0.0:
             return False
         zl[j] = max(zl[j], p.edge[j] if zh[j] > 2.0 * p.edge[j] else TINY)
@@ -261,7 +262,7 @@ def examine(p, w, target, lines, steps):
         if not cut_off:
             break
     if ball >= 0:
-        ball_seen(p, w, ball)
+        note_ball_coefficients(p, w, ball)
     return max(bound, 0.0), value, solved, unsure, ball
 
 
@@ -273,9 +274,12 @@ def first_rows(p, w, slack, cuts, lines, bends):
     Parameters
     ----------
     slack
-        Of the logit.
+        The rounding slack of the logit's line.
+    cuts
+        Whether the ball cuts the box: 1, else 0.
     lines
-        How many there may be above the logit, and with curves, of the problem's own rows.
+        Most lines above the logit. With curves (``bends``), also how often each of the problem's own rows may
+        come.
 
     Returns
     -------
@@ -314,11 +318,11 @@ def _split_rows(p, w, room):
             for side in (1.0, -1.0):
                 const = slack
                 if k == 0 and p.kind[j] != RELU:  # inside the ends of the argument's interval
-                    asked = split & (1 if side > 0.0 else 2) != 0
+                    wanted = split & (1 if side > 0.0 else 2) != 0
                     const -= unit[at.ZL, k, j] if side > 0.0 else -unit[at.ZH, k, j]
                 else:
-                    asked = split == side
-                if not asked or count >= room:
+                    wanted = split == side
+                if not wanted or count >= room:
                     continue
                 const += unit_line(p, w, k, j, side)
                 if not never_negative(p, w, const):
@@ -384,8 +388,8 @@ def _rows_again(p, w, slack, count, ball, bends, turn):
 @compiled
 def take_cut(p, w, count):
     """The rows summed with the last multipliers, a valid cut for children: cut u + constant >= 0."""
-    prices, cut = w.row[at.MULTIPLIERS], w.col[at.CUT]
-    total, slack = summed(w.rows, w.row[at.CONSTS], prices, count, cut, w.col[at.SIZE])
+    multipliers, cut = w.row[at.MULTIPLIERS], w.col[at.CUT]
+    total, slack = summed(w.rows, w.row[at.CONSTS], multipliers, count, cut, w.col[at.SIZE])
     slack += sizes_over_box(p, w, w.col[at.SIZE])
     w.scalar[at.CUT_CONST] = total + p.dual * slack + p.tiny
     copied(w.at[at.SHARES], w.at[at.CUT_SHARES])
@@ -393,10 +397,11 @@ def take_cut(p, w, count):
 
 @compiled
 def tighten(p, w, bound, target):
-    """Cut off of each lever what the Lagrangian at the last prices (:func:`take_cut`) rules out below the
-    target.
+    """Cut off of each lever what the Lagrangian with the last multipliers (:func:`take_cut`) shows to cost at
+    least the target.
 
-    What a lever's own term exceeds its minimum by is added to the bound where it is taken.
+    At any value of a lever, the cost is at least the bound plus what the lever's term of the Lagrangian there
+    exceeds the term's minimum by.
     """
     spare = (target - bound) + p.dual * (abs(target) + abs(bound))
     if not (target < INF and spare >= 0.0):

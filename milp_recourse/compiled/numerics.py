@@ -27,13 +27,14 @@ TINY = 2.0**-900
 BELOW = 1.0 - 8 * ROUNDOFF
 """A factor just below one."""
 
-PIVOT, FINE, CLOSE, SEEN, COARSE = 2.0**-46, 2.0**-48, 2.0**-36, 2.0**-30, 2.0**-20
-"""When guesses are good enough: a vanishing pivot, a converged method, a change that is none. No proof rests
-on them."""
+PIVOT, FINE, CLOSE, SAME, COARSE = 2.0**-46, 2.0**-48, 2.0**-36, 2.0**-30, 2.0**-20
+"""When guesses are good enough: a pivot that vanishes, a complementarity that has converged, a change of a
+bound that is none, coordinates and costs that are the same, a change that is too small to matter. No proof
+rests on them."""
 
 HUGE = 2.0**200
-"""Where a search gives up, and sums over multipliers prove nothing any more. Coordinates are at most about 1,
-so no product of such a sum with one overflows below it; a smaller number would only lose proofs."""
+"""Sums over multipliers that reach this prove nothing. Coordinates are at most about 1, so no product of a
+smaller sum with one of them overflows; a smaller limit would only lose proofs."""
 
 
 LN2, LN2_REST = 6.93147180369123816490e-01, 1.90821492927058770002e-10
@@ -131,16 +132,14 @@ def slacks(
     Notes
     -----
     *line*. A term of a back-substituted line passes, in each layer of width n, one product with a weight,
-    one with a slope, and at
-    most n additions; its constant n additions of three products more. The first layer's weights and its
-    offset
-    carry the roundings of their own making: at most inputs + 4 (differences of labels' columns, the logit at
-    the factual, an argument at the factual) and those of composing causes. A path through the causal units
-    crosses each once, with a product with a coefficient, one with a slope and at most units + 1 additions.
-    Reading the line at
-    a point, or at the corner of a box, is a product and columns + 1 additions. A tangent to the plausibility
-    ball sums over the residuals, at most as many as columns, with five products each.
-    A curve's value at a point has the error :data:`CURVE`, and so has a path through it.
+    one with a slope, and at most n additions; its constant n additions of three products more. The first
+    layer's weights and its offset carry the roundings of their own making: at most inputs + 4 (differences
+    of labels' columns, the logit at the factual, an argument at the factual) and those of composing causes.
+    A path through the causal units crosses each once, with a product with a coefficient, one with a slope
+    and at most units + 1 additions. Reading the line at a point, or at the corner of a box, is a product and
+    columns + 1 additions. A tangent to the plausibility ball sums over the residuals, at most as many as
+    columns, with five products each. A curve's value at a point has the error :data:`CURVE`, and so has a
+    path through it.
 
     *budget*. theta * C + sum over levers of g u - theta c(u): a cost has three parts, each of three products;
     columns + 4 additions.

@@ -93,8 +93,8 @@ class Problem(NamedTuple):
     resting
         The causal units at the factual, (M,): r is a unit's value less this.
     kind, edge
-        What each causal unit is (:mod:`milp_recourse.compiled.elementary`), and what its argument is at least
-        where anything is plausible (of a logarithm), (M,).
+        What each causal unit is (:mod:`milp_recourse.compiled.elementary`); of a logarithm, the argument
+        below which nothing is plausible, of others -inf, (M,).
     widths
         Units of each layer, (K + 1,).
     weights, biases
@@ -105,7 +105,7 @@ class Problem(NamedTuple):
     row, row_caused, row_const
         Rows that must not be negative at a feasible point, row[0] u + row_caused[0] r + row_const[0] >= 0,
         and the sums of absolute terms behind them, (2, R, P), (2, R, M) and (2, R): domains of features that
-        others move, and whatever rows a caller adds.
+        others move, and conditions.
     residual, residual_caused, noise, precision
         The plausibility ball, :math:`\sum_f w_f ((n_f + \rho_f)^2 - n_f^2) \le 0` with
         :math:`\rho = residual_0 u + residual\_caused_0 r`, (2, F, P), (2, F, M), (F,) and (F,); ``owner`` is
@@ -181,7 +181,7 @@ case = compiled(eval(f"lambda p, c: Problem({_OF_CASE})"))
 
 
 def impossible(instance: Instance, moved: Sequence[str] = ()) -> bool:
-    """Whether nothing can be acted on, or what neither levers nor ``moved`` name leaves its domain."""
+    """Whether there is no lever, or a feature that is neither a lever nor ``moved`` is outside its domain."""
     return not instance.levers or any(
         f.domain is not None
         and f.name not in instance.levers
@@ -205,7 +205,8 @@ def why_not(instance: Instance) -> str | None:
 
 
 def lowered(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Lowered]]:
-    """Positions of instances that are lowered together, and their arrays; those not covered are left out."""
+    """Groups of instances: the positions of those that are lowered together, and their arrays. Instances that
+    the compiled engine does not cover are left out."""
     covered = [k for k, instance in enumerate(instances) if why_not(instance) is None]
     chosen = [instances[k] for k in covered]
     for group in of_one_model(chosen):
@@ -225,7 +226,7 @@ def lower(instance: Instance) -> Problems:
     Raises
     ------
     NotCovered
-        The engine has none.
+        The compiled engine does not cover the instance.
     """
     for _, made in lowered([instance]):
         return made.problems(0)
@@ -233,11 +234,13 @@ def lower(instance: Instance) -> Problems:
 
 
 def _without_effects(instance: Instance) -> bool:
+    """Whether levers cause nothing else, and nothing but acceptance is asked of the counterfactual."""
     levers, free = instance.preferences.actionable, not instance.plausible and instance.demand == TRUE
     return free and not instance.scenarios and all(instance.scm.descendants({f}) == {f} for f in levers)
 
 
 def _with_effects(instances: list[Instance], program: Program) -> Lowered | None:
+    """The arrays of applicants who have a program in common; None if the engine does not cover them."""
     try:
         return Lowered(instances, effects_of(instances, program))
     except NotCovered:
@@ -245,14 +248,14 @@ def _with_effects(instances: list[Instance], program: Program) -> Lowered | None
 
 
 class Lowered:
-    """Applicants of one model whose levers do the same: what they share, and each one's arrays.
+    """Applicants of one model whose levers cause the same: what they share, and each one's arrays.
 
     Parameters
     ----------
     instances
-        With the same levers.
+        Applicants with the same levers.
     effects
-        Theirs.
+        What these levers cause.
     """
 
     def __init__(self, instances: Sequence[Instance], effects: Effects) -> None:
@@ -331,7 +334,7 @@ class Lowered:
         self.box = box
         self.offsets = self._offsets()
         self._measured: dict[bytes, list[Array]] = {}
-        self.bent_to = np.argwhere(np.isfinite(effects.ends).any(axis=2)).tolist()
+        self.cut_levers = np.argwhere(np.isfinite(effects.ends).any(axis=2)).tolist()
 
     def problems(self, k: int) -> Problems:
         """The arrays of one of the applicants."""
@@ -378,6 +381,7 @@ class Lowered:
         return offset
 
     def _knots(self, k: int) -> Array:
+        """An applicant's ``knot``; levers with fewer knots than others get zeros behind theirs."""
         own = {i: knots[k] for i, knots in self.levers.knots.items()}
         made = np.zeros((2, self.levers.x.shape[1], max([1, *(knots.shape[1] for knots in own.values())])))
         for i, knots in own.items():
@@ -408,10 +412,10 @@ class Lowered:
         return row_const
 
     def _cut_ends(self, k: int, box: Array, ends: Array, row_const: Array) -> None:
-        """Cut what levers may be set to, and boxes, to conditions on single values; where nothing is left
-        a row says so."""
+        """Cut what levers may be set to, and the box, to what conditions on single values leave. In a
+        configuration where nothing is left, the rows' constants become -1: rows without terms then fail."""
         levers, given = self.levers, self.effects.ends
-        for c, i in self.bent_to:
+        for c, i in self.cut_levers:
             low, high = max(ends[c, 0, i], given[c, i, 0]), min(ends[c, 1, i], given[c, i, 1])
             if low > high:
                 row_const[c, 0, :] = -1.0
@@ -422,7 +426,7 @@ class Lowered:
     def _on_coordinates(self, k: int) -> list[Array]:
         """Layers, rows and residuals on an applicant's coordinates: changes in units, labels less their own.
 
-        Units are powers of two, and few.
+        Units are powers of two, so that many applicants have the same; the forms of the last few are kept.
         """
         key = self.unit[k].tobytes() + self.own[k].tobytes()
         if key not in self._measured:
@@ -432,6 +436,7 @@ class Lowered:
         return self._measured[key]
 
     def _measured_in(self, form: Array, k: int) -> Array:
+        """A form over actions' values and labels as one over the applicant's coordinates."""
         result, label = form * self.unit[k], self.label
         if self.has_labels:
             own = self.own[k][label]

@@ -1,12 +1,12 @@
-r"""Proof trees: the search with its target frozen, where every leaf keeps the evidence that a checker needs.
+r"""Proof trees: a second search, with a frozen target, whose leaves keep the numbers that the checker needs.
 
-The search proper shrinks boxes by whatever it has just learnt and changes its target as it goes, so its
-nodes prove nothing to a reader who does not have its history. Here a shrunk end is a split whose other
-side intervals alone close, the bounds of a node come from its own box, signs, slopes and the target, and a
-leaf is closed by numbers as they will be written, rounded to a few decimal digits first, under the rules
-of docs/certificate_spec_v2.md: whole numbers are treated as continuous there, and the lines of causal
-units are the rule's, parallel ones for a curve. What passes here, with its rounding added outward, passes
-in rational arithmetic.
+The first search (:mod:`milp_recourse.compiled.search`) shrinks boxes by whatever it has just learnt and
+changes its target as it goes, so its nodes prove nothing to a reader who does not have its history. Here an
+end of an interval moves only by a recorded cut whose other side the checker can close from intervals alone.
+The bounds of a node come from its own box, signs, slopes and the target. A leaf is closed by the numbers that
+will be written, which are rounded to a few decimal digits first, under the rules of
+docs/certificate_spec_v2.md: whole numbers are treated as continuous, and a curve lies between two parallel
+lines. Rounding is added outward here, so what passes here also passes in rational arithmetic.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ INF = math.inf
 Array = NDArray[np.float64]
 
 PROVEN, MORE, FULL, SINGLE, FALSE = range(5)
-"""Why :func:`prove` returns: all is closed; it has examined its share of nodes; the record is full; a node
-stays open by rounding alone (it is a single action) or cannot be split; a feasible action costs less than is
-claimed."""
+"""Why :func:`prove` returns: all nodes are closed; it has examined its share of nodes; the record or the list
+of open nodes is full; a node that is still open cannot be split (often it holds a single action, and rounding
+alone keeps it open); a feasible action costs less than is claimed."""
 
 LEAF, EMPTY, CUT, SIGN = range(4)
 """Kinds of recorded nodes: a leaf with multipliers, a leaf that intervals close, a cut of a lever's interval,
@@ -77,18 +77,18 @@ LINES = 3
 """Most lines above the logit in a leaf."""
 
 SHARE = 2.0**40
-"""Shares of the maximum as written are multiples of its inverse."""
+"""Levers' shares of the maximum are written as multiples of 1 / SHARE."""
 
 DIGITS, FEW_DIGITS = 9, 3
 """Decimal digits of multipliers, and of the thetas that neurons are bounded with."""
 
 WORTH = 0.02
-"""A shrunk end is a split of its own if it takes off this share of the interval."""
+"""A shrunk end is recorded as a split if it takes off more than this share of the interval."""
 
 
 @by_reference
 class Open(NamedTuple):
-    """Nodes to look at, last in, first out. ``state`` holds: their number, records, leaves, nodes examined.
+    """The open nodes of a proof: the one that came last is examined first.
 
     Attributes
     ----------
@@ -98,7 +98,9 @@ class Open(NamedTuple):
         For each unit, which split on the path from the root was on it, counted from 1, times the sign taken;
         0 where it was not split on, (size, K + 1, n).
     closed
-        Whether intervals alone close it.
+        1 for the part that a shrunk end has cut off, which intervals alone close; else 0, (size,).
+    state
+        How many nodes are open, are recorded, are leaves with multipliers, and have been examined, (4,).
     """
 
     ends: Array
@@ -114,17 +116,20 @@ class Record(NamedTuple):
     Attributes
     ----------
     kind, where, at
-        Of every node; ``where`` is the lever, or layer and neuron, or the number of the leaf, (size, 2).
+        Of every node: its kind (:data:`LEAF` and the others), (size,); the lever that is cut, or the layer
+        and the neuron of a sign, or the number of the leaf, (size, 2); the value at which a lever is cut,
+        (size,).
     slopes
         Lower slopes of the units for each line, (leaves, LINES, K + 1, n).
     lines
         How many lines a leaf has, (leaves,); 0 where an empty interval of a neuron closes it.
     logit, signs, order, rows, ball, shares
-        Multipliers of the logit's lines, of the arguments of units split on (signed as ``order`` says), of
-        the stated rows, of the ball (first; then the residuals that it is touched at), and shares of the
-        maximum.
+        Multipliers: of the logit's lines, of the units split on (``order`` has their signs, as in
+        :class:`Open`), of the stated rows, and of the ball, followed by the residuals at which its tangent
+        touches it. Then every lever's share of the maximum.
     theta
-        What neurons are bounded with from above and from below, (leaves, 2, K + 1, n).
+        The thetas (:func:`~milp_recourse.compiled.network.within`) of every neuron's upper and lower bound,
+        (leaves, 2, K + 1, n).
     """
 
     kind: NDArray[np.int64]
@@ -142,7 +147,7 @@ class Record(NamedTuple):
 
 
 def open_nodes(p: Problems, size: int) -> Open:
-    """Room for so many open nodes."""
+    """Arrays for ``size`` open nodes; none is open yet."""
     layers, n = len(p.widths), p.weights.shape[1]
     return Open(
         np.zeros((size, 2, p.lever.shape[1])),
@@ -153,7 +158,7 @@ def open_nodes(p: Problems, size: int) -> Open:
 
 
 def record(p: Problems, size: int, leaves: int) -> Record:
-    """Room for so many records and leaves."""
+    """Arrays for a record of ``size`` nodes, ``leaves`` of them with multipliers."""
     layers, n, d = len(p.widths), p.weights.shape[1], p.lever.shape[1]
     return Record(
         np.zeros(size, dtype=np.int64),
@@ -176,7 +181,11 @@ def record(p: Problems, size: int, leaves: int) -> Record:
 
 @compiled
 def decimal(place, width, digits, side):
-    """A short decimal near ``at`` (side 0), not below (1) or not above it (-1); ``at`` itself without one."""
+    """A short decimal near ``place`` (side 0), not below it (1) or not above it (-1).
+
+    It is a multiple of a power of ten, about ``width`` / 10^digits. If rounding puts it on the wrong side,
+    ``place`` itself is returned.
+    """
     scale = 10.0 ** min(max(np.ceil(-math.log10(max(width, 1e-300))) + digits, 0.0), 22.0)
     scaled = place * scale
     if side > 0:
@@ -190,7 +199,8 @@ def decimal(place, width, digits, side):
 
 @compiled
 def _difference(a, b, side):
-    """a - b rounded up (side 1) or down (-1); its rounding error is itself a double (Knuth)."""
+    """a - b rounded up (side 1) or down (-1); the error of the rounded difference is a double itself (Knuth's
+    two-sum), so it is known exactly."""
     nearest = a - b
     part = nearest - a
     rest = (a - (nearest - part)) - (b + part)
@@ -204,6 +214,7 @@ def _difference(a, b, side):
 
 @compiled
 def _push(o, ends, order, closed):
+    """Put a node on top of the open ones."""
     k = o.state[0]
     copied(ends, o.ends[k])
     copied(order, o.order[k])
@@ -213,7 +224,7 @@ def _push(o, ends, order, closed):
 
 @compiled
 def _load(p, o, slot, w):
-    """The node as box and signs in w."""
+    """Write the open node in ``slot`` to w, as a box and signs."""
     for i in range(p.lever.shape[1]):
         _set_ends(p, w, i, o.ends[slot, 0, i], o.ends[slot, 1, i])
     for k in range(len(p.widths)):
@@ -224,7 +235,8 @@ def _load(p, o, slot, w):
 
 @compiled
 def _set_ends(p, w, i, low, high):
-    """A lever's interval in w, in its coordinate."""
+    """Write an interval of a lever's values to w's box, in the lever's coordinate; of labels, which ones are
+    allowed."""
     if p.lever[at.LABEL, i] > 0.0:
         for c in range(p.start[i], p.start[i + 1]):
             w.allowed[c] = 1 if low <= c - p.start[i] <= high else 0
@@ -237,7 +249,7 @@ def _set_ends(p, w, i, low, high):
 
 @compiled
 def _dear(p, w, target):
-    """Whether the box's cheapest corner costs the target (rule 7.1, the first)."""
+    """Whether the cheapest point of the box in w costs the target or more (the first rule of section 7.1)."""
     total, top = 0.0, 0.0
     for i in range(p.lever.shape[1]):
         total += least_cost(p, w, w.box, w.allowed, i)
@@ -256,12 +268,12 @@ def _dear(p, w, target):
 
 @compiled
 def _nothing(p, w, target):
-    """Whether intervals alone close the box in w (rule 7.1), causal units being bounded first.
+    """Whether intervals alone close the box in w (section 7.1); the causal units get bounds for that.
 
     Returns
     -------
     int
-        -1 where they do; 1 where the ball cuts the box, else 0.
+        -1 where they close it; 1 where a part of the box is outside the ball, else 0.
     """
     if _dear(p, w, target):
         return -1
@@ -274,7 +286,8 @@ def _nothing(p, w, target):
 
 @compiled
 def _bound_causes(p, w):
-    """Bounds and lines of the causal units in turn; False: a logarithm's argument is nowhere positive."""
+    """Bounds and lines of the causal units, one after the other; False if a logarithm's argument is nowhere
+    positive."""
     unit, size, line = w.unit, w.layer[0], w.col[at.LINE]
     for j in range(p.widths[0]):
         sizes_direct(p, w, 0, j, j + 1)
@@ -298,10 +311,10 @@ def _bound_causes(p, w):
 
 @compiled
 def _parallels(p, unit, m):
-    """The lines of a curve, their slope being the chord's, rounded down to a multiple of 1 / CHORD.
+    """The two parallel lines of a curve; their slope is the chord's, rounded down to a multiple of 1 / CHORD.
 
-    A logarithm's argument is taken from its edge on. If it reaches further the rule has no line below, and
-    what is drawn here is too low for any proof.
+    The chord of a logarithm starts at the edge. Where the argument's interval reaches below the edge, the
+    checker has no lower line, and the one that is set here is too low to prove anything.
     """
     kind, edge, l, h = p.kind[m], p.edge[m], unit[at.ZL, 0, m], unit[at.ZH, 0, m]
     width, beyond = h - l, kind == LOG and l < edge
@@ -317,7 +330,7 @@ def _parallels(p, unit, m):
             root = math.sqrt(max(1.0 - 4.0 * slope, 0.0))
             over = log((1.0 + root) / (1.0 - root)) if root < 1.0 else FARTHEST
             under = -over
-    # the checker's slope may be the next, its interval a little shorter
+    # the checker may round to the next slope, and its interval may be a little shorter
     room = 4.0 * width * (1.0 + abs(slope)) / CHORD + p.tiny
     room += 2.0 * p.line * unit[at.ZS, 0, m] * (abs(steepness(kind, l, edge)) + abs(steepness(kind, h, edge)))
     unit[at.SLOPE, 0, m] = unit[at.ALPHA, 0, m] = slope
@@ -327,7 +340,8 @@ def _parallels(p, unit, m):
 
 @compiled
 def _shrink(p, w, o, t, ends, order, target, ball):
-    """Cut off what cost and ball rule out, as splits whose other side is an empty leaf."""
+    """Cut off what the cost and the ball (if ``ball`` is positive) rule out. Each cut is recorded as a split
+    whose other side is an empty leaf."""
     least, most = w.aside[0], w.aside[1]
     left = contract(p, w, w.box, w.allowed, target)
     if left and ball > 0:
@@ -350,8 +364,8 @@ def _shrink(p, w, o, t, ends, order, target, ball):
 
 @compiled
 def _shrink_end(p, w, o, t, ends, order, target, i, end, side):
-    """Cut a lever's interval at its upper end (side 1) or its lower one, near ``end``, if intervals close
-    what is cut off and it is worth two nodes."""
+    """Cut a lever's interval near ``end`` and keep what is below it (side 1) or above it (-1), if intervals
+    alone close the other part and that is large enough to be worth two nodes."""
     low, high, whole = ends[0, i], ends[1, i], _is_whole(p, i)
     if whole:
         place = min(max(np.floor(end) + 0.5 if side > 0 else np.ceil(end) - 0.5, low - 0.5), high + 0.5)
@@ -380,12 +394,13 @@ def _is_whole(p, i):
 
 @compiled
 def _around(place, whole):
-    """Where the values below a cut end, and where those above it begin."""
+    """The largest value below a cut and the least one above it; for a continuous lever both are the cut."""
     return (np.floor(place), np.ceil(place)) if whole else (place, place)
 
 
 @compiled
 def _write(o, t, kind, a, b, place):
+    """Append a node to the record: its kind, ``where`` (a, b) and ``at`` of :class:`Record`."""
     k = o.state[1]
     t.kind[k], t.where[k, 0], t.where[k, 1], t.at[k] = kind, a, b, place
     o.state[1] = k + 1
@@ -396,7 +411,8 @@ def _write(o, t, kind, a, b, place):
 
 @compiled
 def _bound_neurons(p, w, budget):
-    """Bounds of every neuron's argument from this box, these signs and the budget; False: one has none."""
+    """Bounds of every neuron's argument from the box and the signs in w and the budget; False if an argument
+    has no value left."""
     unit = w.unit
     cleared(unit[at.THETA_HIGH :])
     for k in range(1, len(p.widths)):
@@ -415,7 +431,8 @@ def _bound_neurons(p, w, budget):
 
 @compiled
 def _add(form, caused, const, a, line, causes):
-    """Add a times a form to a line and the causal units' coefficients; a times its constant."""
+    """Add a times a form to ``line`` and to the causal units' coefficients ``causes``; returns a times the
+    form's constant."""
     for c in range(len(line)):
         line[c] += a * form[c]
     for m in range(len(caused)):
@@ -425,8 +442,8 @@ def _add(form, caused, const, a, line, causes):
 
 @compiled
 def _add_argument(p, k, j, a, coef, line, causes):
-    """Add a times an argument of layer k to the coefficients of the layer before, for the first to a line and
-    the causal units' coefficients; a times its constant."""
+    """Add a times argument j of layer k to ``coef``, the coefficients of the units of layer k - 1; returns a
+    times the argument's constant. Layer 1's arguments are added to ``line`` and ``causes`` instead."""
     if k == 1:
         return _add(p.first[0, 1, j], p.caused[0, 1, j], p.offset[0, 1, j], a, line, causes)
     for i in range(p.widths[k - 1]):
@@ -436,9 +453,11 @@ def _add_argument(p, k, j, a, coef, line, causes):
 
 @compiled
 def _add_term(p, w, t, leaf, which, logit_size):
-    """Add a leaf's term, from above, to the sum in the last of w.rows.
+    """Add one of a leaf's terms, bounded from above by a line, to the sum in the last of w.rows.
 
-    The rows are added up before units are replaced, as the rule says, with the slopes in ``t.slopes``.
+    Term number ``which`` is the logit with that number's slopes (``t.slopes``) and multiplier. The first
+    term also has all other rows that the leaf weighs: the checker adds rows up before it replaces units by
+    their lines.
     """
     line, causes, coef, new = w.col[at.LINE], w.layer[1], w.layer[2], w.layer[0]
     layers, g = len(p.widths), t.logit[leaf, which]
@@ -457,16 +476,16 @@ def _add_term(p, w, t, leaf, which, logit_size):
             else:
                 a *= t.slopes[leaf, which, k, j]
             if which == 0 and t.signs[leaf, k, j] > 0.0:
-                price = t.signs[leaf, k, j]
-                a += price if t.order[leaf, k, j] > 0 else -price
-                size += price * w.unit[at.ZS, k, j]
+                multiplier = t.signs[leaf, k, j]
+                a += multiplier if t.order[leaf, k, j] > 0 else -multiplier
+                size += multiplier * w.unit[at.ZS, k, j]
             if a != 0.0:
                 const += _add_argument(p, k, j, a, new, line, causes)
         copied(new, coef)
     if which == 0:
-        own, doubt = _add_others(p, w, t, leaf, line, causes)
-        const += own
-        size += doubt
+        rest, rest_size = _add_others(p, w, t, leaf, line, causes)
+        const += rest
+        size += rest_size
     const = back_causes(p, w.unit, causes, const, line)
     last = len(w.rows) - 1
     for c in range(len(line)):
@@ -476,30 +495,31 @@ def _add_term(p, w, t, leaf, which, logit_size):
 
 @compiled
 def _add_others(p, w, t, leaf, line, causes):
-    """Add the problem's own rows and the ball's tangent; their constant and the sum of absolute terms."""
+    """Add the problem's own rows and the ball's tangent, times their multipliers, to ``line`` and ``causes``;
+    returns their constant and the sum of absolute terms behind them."""
     const, size, mu = 0.0, 0.0, t.ball[leaf, 0]
     for r in range(p.row.shape[1]):
-        price = t.rows[leaf, r]
-        if price > 0.0:
-            const += _add(p.row[0, r], p.row_caused[0, r], p.row_const[0, r], price, line, causes)
-            size += price * stated_size(p, w, r)
+        multiplier = t.rows[leaf, r]
+        if multiplier > 0.0:
+            const += _add(p.row[0, r], p.row_caused[0, r], p.row_const[0, r], multiplier, line, causes)
+            size += multiplier * stated_size(p, w, r)
     for f in range(len(p.noise) if mu > 0.0 else 0):
         if not in_ball(p, f):
             continue
-        weight, noise, here = mu * p.precision[f], p.noise[f], t.ball[leaf, 1 + f]
-        rate, rest = 2.0 * weight * here, 0.0
+        weight, noise, touched = mu * p.precision[f], p.noise[f], t.ball[leaf, 1 + f]
+        rate, rest = 2.0 * weight * touched, 0.0
         if is_linear(p, f):  # the ball's linear part
             rate, rest = mu, p.excess
-        const += weight * (here - noise) * (here - noise)
+        const += weight * (touched - noise) * (touched - noise)
         const += _add(p.residual[0, f], p.residual_caused[0, f], rest, -rate, line, causes)
-        size += weight * (abs(here) + abs(noise)) ** 2 + abs(rate) * w.ball[at.BALL_SIZE, f]
+        size += weight * (abs(touched) + abs(noise)) ** 2 + abs(rate) * w.ball[at.BALL_SIZE, f]
     return const, size
 
 
 @compiled
 def _holds(p, w, t, leaf, lines, logit_size, target):
-    """Whether the leaf as it is written proves the target; the last of w.rows, which no leaf needs, gets the
-    sum of its terms, at a price of one."""
+    """Whether the leaf as it is written proves the target. The last of w.rows, which no leaf needs, gets the
+    sum of the leaf's terms, with a multiplier of 1."""
     last = len(w.rows) - 1
     cleared(w.rows[last])
     w.row[at.CONSTS, last], w.row[at.TRY_MULTIPLIERS, last] = 0.0, 1.0
@@ -514,6 +534,7 @@ def _holds(p, w, t, leaf, lines, logit_size, target):
 
 @compiled
 def _clear(t, leaf):
+    """Set all multipliers of a leaf to 0."""
     t.lines[leaf] = 0
     cleared(t.logit[leaf])
     cleared(t.signs[leaf])
@@ -523,30 +544,31 @@ def _clear(t, leaf):
 
 
 @compiled
-def _weigh(t, leaf, what, price):
-    """Write the price of a row, which is what w.ints[KINDS] says
+def _weigh(t, leaf, what, multiplier):
+    """Write a row's multiplier to a leaf; ``what`` is the row's entry in w.ints[KINDS]
     (:func:`~milp_recourse.compiled.rows.keep_row`)."""
     n = t.signs.shape[2]
     stated = t.signs.shape[1] * n
     if what < 0:
-        t.logit[leaf, -1 - what] = price
+        t.logit[leaf, -1 - what] = multiplier
     elif what < stated:
-        t.signs[leaf, what // n, what % n] = price
+        t.signs[leaf, what // n, what % n] = multiplier
     else:
-        t.rows[leaf, what - stated] = price
+        t.rows[leaf, what - stated] = multiplier
 
 
 @compiled
 def _take(p, w, t, leaf, count, lines, ball):
-    """The convex problem's multipliers, rounded as they are written, into a leaf."""
+    """Write the convex problem's multipliers, rounded to :data:`DIGITS`, to a leaf. Row ``ball`` is the
+    ball's, -1 for none."""
     _clear(t, leaf)
     t.lines[leaf] = lines
     for r in range(count):
-        price = short(w.row[at.MULTIPLIERS, r], DIGITS)
+        multiplier = short(w.row[at.MULTIPLIERS, r], DIGITS)
         if r != ball:
-            _weigh(t, leaf, w.ints[at.KINDS, r], price)
+            _weigh(t, leaf, w.ints[at.KINDS, r], multiplier)
             continue
-        t.ball[leaf, 0] = price
+        t.ball[leaf, 0] = multiplier
         for f in range(len(p.noise)):
             t.ball[leaf, 1 + f] = short(w.ball[at.BEST_PHAT, f], DIGITS)
     for i in range(p.lever.shape[1]):
@@ -555,16 +577,18 @@ def _take(p, w, t, leaf, count, lines, ball):
 
 @compiled
 def _outside(p, w, t, leaf, r, lines, target):
-    """A leaf for row r, which is negative in all of the box."""
+    """Write a leaf's multipliers where row r is negative in all of the box: this row's alone, large enough
+    for the target."""
     _clear(t, leaf)
     t.lines[leaf] = lines
-    price = short(2.0 * (target + 1.0) / -(over_box(p, w, w.rows[r]) + w.row[at.CONSTS, r]), DIGITS)
-    if price < INF:
-        _weigh(t, leaf, w.ints[at.KINDS, r], price)
+    multiplier = short(2.0 * (target + 1.0) / -(over_box(p, w, w.rows[r]) + w.row[at.CONSTS, r]), DIGITS)
+    if multiplier < INF:
+        _weigh(t, leaf, w.ints[at.KINDS, r], multiplier)
 
 
 @compiled
 def _slopes(p, w, t, leaf, which):
+    """Write the neurons' lower slopes to a leaf, for its line number ``which``."""
     for k in range(1, len(p.widths)):
         for j in range(p.widths[k]):
             t.slopes[leaf, which, k, j] = w.unit[at.ALPHA, k, j]
@@ -572,19 +596,19 @@ def _slopes(p, w, t, leaf, which):
 
 @compiled
 def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
-    """Try to close the node by neurons' bounds and duality.
+    """Try to close the node in w by the neurons' bounds and by weak duality, and write the leaf.
 
     Returns
     -------
     (closed, rows, open)
-        Whether it is, rows of the last Lagrangian, and open units.
+        Whether it is closed; how many rows the last Lagrangian has; how many units are open.
     """
     layers, unit = len(p.widths), w.unit
     copied(order, t.order[leaf])
     _clear(t, leaf)
     bounded = _bound_neurons(p, w, budget)
     copied(unit[at.THETA_HIGH :], t.theta[leaf])
-    if not bounded:  # of layers that were not reached the slopes are any
+    if not bounded:  # the slopes of layers that were not reached do not matter
         for k in range(1, layers):
             for j in range(p.widths[k]):
                 t.slopes[leaf, 0, k, j] = 1.0 if unit[at.ALPHA, k, j] > 0.5 else 0.0
@@ -624,7 +648,7 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
 
 @compiled
 def _split(p, w, o, t, ends, order, count, unsure):
-    """Split the node in w; False where nothing can be split."""
+    """Record how the node in w is split and open its children; False where nothing can be split."""
     kind, index, value = choose(p, w, count, unsure)
     layer, j, most = index // w.unit.shape[2], index % w.unit.shape[2], 0
     if kind == ONE_SIGN and layer > 0:
@@ -663,7 +687,7 @@ def _widest(p, w, ends):
 
 @compiled
 def _cut(p, o, t, ends, order, i, place):
-    """Split a lever's interval near a value; False where that leaves one side without anything."""
+    """Split a lever's interval near a value; False where one of the parts would be empty."""
     low, high, whole = ends[0, i], ends[1, i], _is_whole(p, i)
     if whole:
         near = min(max(np.floor(place), low), high - 1.0) + 0.5
@@ -685,7 +709,11 @@ def _cut(p, o, t, ends, order, i, place):
 
 @compiled
 def _cross(p, w, m, value):
-    """Which lever to cut, and where, so that a causal unit's argument has a value there; -1 for none."""
+    """Which lever to cut, and at what of its values, to split the argument of causal unit m at ``value``.
+
+    It is the lever that the argument depends on most. It is cut where the argument has that value if the
+    other levers are in the middle of their intervals. The lever is -1 where none can be cut.
+    """
     box, line = w.box, w.col[at.LINE]
     const = unit_line(p, w, 0, m, 1.0) - value
     best, i, reach, middle = 0.0, -1, 0.0, const
@@ -714,20 +742,25 @@ def _cross(p, w, m, value):
 
 @entry
 def prove(pp, pq, w, o, t, c, target, budget, share, steps):
-    """Close nodes until there is something to say to Python.
+    """Close nodes until all are closed or one of the other reasons to return comes up.
 
     Parameters
     ----------
     pp, pq
         The problem, and the same with whole numbers as continuous ones.
+    w, o, t
+        Memory; the open nodes and the record, both of which may come from an earlier call.
     c
         The configuration.
     target
-        What every leaf must prove, without what acting costs whatever the value.
+        The cost that every leaf must prove to be a lower bound, less ``base`` (what this configuration's
+        acting costs whatever the values).
     budget
-        What is claimed, likewise; inf where there is nothing that costs less than infinity.
+        The cost that is claimed to be least, less ``base``; inf where no action is claimed to exist.
     share
-        Most nodes.
+        Most nodes to examine.
+    steps
+        Most interior-point steps of a convex problem.
 
     Returns
     -------

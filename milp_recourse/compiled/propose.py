@@ -32,7 +32,7 @@ SLICE = 0.05
 """Seconds that compiled code may take before Python looks at the clock."""
 
 MOST_BYTES = 4e9
-"""Memory that one applicant's open nodes may take."""
+"""Most bytes that one applicant's open nodes may take."""
 
 
 STUCK = "a box became too small to split"
@@ -41,7 +41,7 @@ STUCK = "a box became too small to split"
 
 @cache
 def ready() -> None:
-    """Compile what this process has not compiled yet, or load it from disk; the former is announced."""
+    """Compile the engine, or load it from disk, once per process. Compiling is announced."""
     with announced():
         instance = smallest()
         state = Run(instance, lower(instance))
@@ -92,7 +92,10 @@ class Run:
     action, cost
         The cheapest action that was judged feasible, and its cost rounded up; None and inf without one.
     refused, refusals
-        The last cheaper action that nothing but the deployed model refuses, or None; how many there were.
+        The last cheaper action that nothing but the deployed model refuses, with its configuration, or None;
+        how many there were.
+    refused_bound
+        The least bound of nodes that held one point, which only the deployed model refuses.
     """
 
     def __init__(
@@ -106,7 +109,8 @@ class Run:
         self.work, self.tree = memory(problem)
         self.starts = np.zeros((0, problem.lever.shape[1]))
         if starts is not None:
-            self.starts = coordinates(instance, problem, np.asarray(starts, dtype=float))
+            given = coordinates(instance, problem, np.asarray(starts, dtype=float))
+            self.starts = np.ascontiguousarray(given)  # another layout would be compiled anew
         self._fixed: dict[frozenset[str], Program] = {}
         self.few = problem.lever.shape[1] <= FEW and not len(self.starts)
         self.begin(careful=False)
@@ -117,7 +121,7 @@ class Run:
         self.action: dict[str, float] | None = None
         self.refused: dict[str, float] | None = None
         self.refusals = 0
-        self.cost, self.asked = math.inf, math.inf
+        self.cost, self.refused_bound = math.inf, math.inf
         search.begin(self.work, self.tree, self.instance.gap_allowance, self.problem.ceiling)
 
     @property
@@ -166,7 +170,7 @@ class Run:
             if any(self.offer(near).feasible for near in onto_rows(self._fixed[acted], action)):
                 return
         if last and verdict.accepted_exact and not verdict.faults:  # only the deployed model refuses
-            self.asked = min(self.asked, float(w.scalar[at.STUCK_BOUND]))
+            self.refused_bound = min(self.refused_bound, float(w.scalar[at.STUCK_BOUND]))
 
     def offer(self, action: dict[str, float], values: NDArray[np.float64] | None = None) -> Judgement:
         """Judge an action exactly; keep it if it is feasible and cheaper, and remember it
@@ -182,7 +186,7 @@ class Run:
             return verdict
         if verdict.feasible:
             w = self.work
-            if values is None:  # which need not say it exactly
+            if values is None:  # coordinates may be rounded; the action counts
                 row = np.array(
                     [action.get(f.name, self.instance.factual[f.name]) for f in self.instance.features]
                 )
@@ -194,6 +198,7 @@ class Run:
         return verdict
 
     def _offer_point(self, values: NDArray[np.float64], c: int) -> tuple[dict[str, float], Judgement]:
+        """Judge the action that coordinates stand for, as :meth:`offer` does; returns it with the verdict."""
         action = decode(self.instance, self.problem, values, c)
         return action, self.offer(action, values)
 
@@ -223,13 +228,22 @@ def search_on(
     watch: Callable[[float, float], object] = lambda cost, bound: None,
     postponed: bool = False,
 ) -> tuple[float, str | None] | None:
-    """Search until it is proven: the bound, and why it ended before; None if judging may be ``postponed``,
-    and nothing else is left to do after the first nodes.
+    """Search until the best action, or that there is none, is proven.
 
     Parameters
     ----------
     ended
-        Why to end now, if there is a reason; asked after every slice.
+        Gives a reason to end now, or None; it is called before every slice.
+    watch
+        Gets the cost in hand and the bound after every slice.
+    postponed
+        Whether an action that the first slice proves is to be judged by the caller.
+
+    Returns
+    -------
+    (bound, message)
+        The proven bound, and why the search ended before its proof, or None; None instead of both where
+        judging is postponed.
     """
     p, w, tree = state.problem, state.work, state.tree
     look, around = (0, -1) if state.few else (LOOKS * FIRST, 0)
@@ -242,7 +256,7 @@ def search_on(
         if postponed and why == search.DONE and math.isinf(tree.stuck[0]):
             return None
         postponed, confirmed = False, state.confirm()
-        if not confirmed and not state.careful:  # again, with every action judged
+        if not confirmed and not state.careful:  # the caller begins again, with every action judged
             break
         watch(state.cost, float(tree.bound[tree.heap[0]]) if tree.state[0] else 0.0)
         if why == search.DONE:
@@ -257,7 +271,9 @@ def search_on(
                     break
         elif why in (search.ASK, search.ASK_LAST):
             state.answer(why == search.ASK_LAST)
-            if state.refusals > FEW_REFUSED and not state.careful:  # again, from an action inside the edge
+            if (
+                state.refusals > FEW_REFUSED and not state.careful
+            ):  # begin again with an action inside the edge
                 state.unconfirmed = True
                 break
         elif why == search.FULL:
@@ -272,7 +288,7 @@ def search_on(
         elif took > 2 * SLICE:
             share = max(share // 2, 1)
     bound = float(tree.bound[tree.heap[0]]) if tree.state[0] else math.inf
-    stuck = min(float(tree.stuck[0]), state.asked)
+    stuck = min(float(tree.stuck[0]), state.refused_bound)
     if stuck < state.target and message is None:
         message = STUCK
     bound = min(bound, stuck)

@@ -32,9 +32,8 @@ def _size_through_causes(n, unit, sizes, count):
         if n.kind[m] != RELU:
             v += max(abs(unit[at.SLOPE, 0, m]), abs(unit[at.ALPHA, 0, m])) * unit[at.ZS, 0, m]
             fall = abs(unit[at.FALL, 0, m])
-            v += max(
-                abs(unit[at.RISE, 0, m]), fall if fall < HUGE else 0.0
-            )  # HUGE: far below, rounding or not
+            # a fall of HUGE stands for a line so low that its rounding does not matter
+            v += max(abs(unit[at.RISE, 0, m]), fall if fall < HUGE else 0.0)
         elif unit[at.ZH, 0, m] > 0.0:
             v += unit[at.ZS, 0, m]
             if unit[at.ZL, 0, m] < 0.0:
@@ -167,8 +166,8 @@ def keep_row(p, w, const, inside, count, layer, what):
     w.row[at.INSIDE, count] = inside
     for t in range(w.unit.shape[1]):
         for q in range(w.unit.shape[2]):
-            w.seen[0, count, t, q] = w.unit[at.SCORE, t, q] if t < layer else 0.0
-            w.seen[1, count, t, q] = w.unit[at.ALPHA, t, q]
+            w.row_coefficients[0, count, t, q] = w.unit[at.SCORE, t, q] if t < layer else 0.0
+            w.row_coefficients[1, count, t, q] = w.unit[at.ALPHA, t, q]
     return over_box(p, w, w.col[at.LINE]) + const >= 0.0
 
 
@@ -204,13 +203,13 @@ def stated_rows(p, w, count, bent):
     Parameters
     ----------
     bent
-        Whether those through curves alone: the others are there.
+        Whether to add the rows through curves only: with new lines these have changed, the others have not.
     """
     for r in range(p.row.shape[1]):
-        asked = not bent
+        wanted = not bent
         for m in range(p.widths[0]):
-            asked = asked or (p.kind[m] != RELU and p.row_caused[0, r, m] != 0.0)
-        if not asked:
+            wanted = wanted or (p.kind[m] != RELU and p.row_caused[0, r, m] != 0.0)
+        if not wanted:
             continue
         slack = p.line * stated_size(p, w, r) + p.tiny
         const = form_line(p, w, p.row[0, r], p.row_caused[0, r], p.row_const[0, r], 1.0) + slack
@@ -245,7 +244,7 @@ def residual_lines(p, w):
             w.ball[side, f] = const
             copied(w.col[at.LINE], w.tangent[side, f])
             for m in range(p.widths[0]):
-                w.ball_seen[side, f, m] = w.unit[at.SCORE, 0, m]
+                w.ball_coefficients[side, f, m] = w.unit[at.SCORE, 0, m]
             far = over_box(p, w, w.col[at.LINE]) + const
             if side == 0:
                 high = noise + far
@@ -280,8 +279,9 @@ def in_ball(p, f):
 
 @inner
 def touching(p, f, where):
-    """How a tangent to the ball at that value of a residual asks for its lines: (side, rate); of the ball's
-    linear part for a line below it, whatever the value."""
+    """Which line of a residual (0: above it, 1: above its negative) a tangent to the ball at value ``where``
+    of its noise takes, and times what: (side, rate). Of the ball's linear part it takes the second, once,
+    whatever the value."""
     if is_linear(p, f):
         return 1, 1.0
     return (1 if where > 0.0 else 0), 2.0 * p.precision[f] * abs(where)
@@ -303,10 +303,10 @@ def ball_row(p, w, r, phat):
     for f in range(len(p.noise)):
         if not in_ball(p, f):
             continue
-        weight, n, here = p.precision[f], p.noise[f], phat[f]
-        side, rate = touching(p, f, here)
-        const += weight * (here - n) * (here - n) + rate * w.ball[side, f]
-        size += weight * (abs(here) + abs(n)) ** 2 + rate * w.ball[at.BALL_SIZE, f]
+        weight, n, touched = p.precision[f], p.noise[f], phat[f]
+        side, rate = touching(p, f, touched)
+        const += weight * (touched - n) * (touched - n) + rate * w.ball[side, f]
+        size += weight * (abs(touched) + abs(n)) ** 2 + rate * w.ball[at.BALL_SIZE, f]
         for c in range(w.rows.shape[1]):
             w.rows[r, c] += rate * w.tangent[side, f, c]
     w.row[at.CONSTS, r] = const + p.line * size + p.tiny
@@ -326,19 +326,19 @@ def ball_slack(p, w):
 
 
 @compiled
-def ball_seen(p, w, r):
-    """Write every unit's coefficient in the ball's row, and its lower slope, to w.seen.
+def note_ball_coefficients(p, w, r):
+    """Write every unit's coefficient in the ball's row r, and its lower slope, to w.row_coefficients.
 
     The coefficients of units that are not causal are 0.
     """
     for t in range(len(p.widths)):
         for q in range(p.widths[t]):
-            w.seen[0, r, t, q] = 0.0
-            w.seen[1, r, t, q] = w.unit[at.ALPHA, t, q]
+            w.row_coefficients[0, r, t, q] = 0.0
+            w.row_coefficients[1, r, t, q] = w.unit[at.ALPHA, t, q]
     for f in range(len(p.noise)):
         side, rate = touching(p, f, w.ball[at.BEST_PHAT, f])
         for m in range(p.widths[0]):
-            w.seen[0, r, 0, m] += rate * w.ball_seen[side, f, m]
+            w.row_coefficients[0, r, 0, m] += rate * w.ball_coefficients[side, f, m]
 
 
 @inner
@@ -361,14 +361,14 @@ def reached(w, r):
 
 
 @inner
-def summed(rows, consts, prices, count, line, size):
-    """The rows times their prices, summed into ``line``, and their absolute terms into ``size``; the constant
-    and its absolute terms."""
+def summed(rows, consts, multipliers, count, line, size):
+    """Add up the rows times their multipliers, into ``line``, and the absolute terms, into ``size``; returns
+    the sum's constant and the absolute terms behind it."""
     total, slack = 0.0, 0.0
     cleared(line)
     cleared(size)
     for r in range(count):
-        v = prices[r]
+        v = multipliers[r]
         if v > 0.0:
             total += v * consts[r]
             slack += v * abs(consts[r])

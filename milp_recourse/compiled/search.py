@@ -23,8 +23,8 @@ from milp_recourse.compiled.splitting import (
     LABELS,
     NOTHING,
     ONE_SIGN,
+    add_implied_sign,
     choose,
-    hold,
     settled,
     single,
 )
@@ -40,8 +40,8 @@ Array = NDArray[np.float64]
 
 DONE, MORE, FOUND, ASK, ASK_LAST, FULL = 0, 1, 2, 3, 4, 5
 """Why :func:`run` returns: nothing is open below the target; it has examined its share of nodes; it found
-a cheaper action; it asks for an exact judgement of ``w.at[ANCHOR]``, which rounding keeps it from (and
-which, last, is all that a node held); the pool is full."""
+a cheaper action; it asks for an exact judgement of the point ``w.at[ANCHOR]``, because rounding leaves open
+whether that is feasible (``ASK_LAST``: and the point was all that its node held); the pool is full."""
 
 
 @by_reference
@@ -95,14 +95,14 @@ STRAIGHT = 32
 """Without an action, so many nodes in a row are each a child of the one before, then so many best first."""
 
 FADES = 1.0 - 2.0**-9
-"""What a node's gain still counts for when the next one is noted."""
+"""Factor on what earlier splits have gained, applied whenever the next gain is noted."""
 
 RESERVE = 70
-"""Free slots that a node wants to find."""
+"""Free slots that there must be before a node is examined."""
 
 
 def pool(p: Problems, size: int) -> Pool:
-    """Room for so many open nodes, at least for the roots; :func:`plant` puts them in."""
+    """Room for so many open nodes, at least for the roots; :func:`run` puts these in."""
     size = max(size, len(p.box) + RESERVE + 2)
     columns = int(p.start[-1])
     layers, n = len(p.widths), p.weights.shape[1]
@@ -142,7 +142,7 @@ def larger(old: Pool, size: int) -> Pool:
 
 @compiled
 def _place(t, slot, k, n):
-    """Put a node at place k of a heap of n, or above, or below."""
+    """Put a node into a heap of n nodes at place k, and move it up or down to where its bound belongs."""
     v = t.bound[slot]
     while k > 0 and not t.bound[t.heap[(k - 1) // 2]] <= v:
         t.heap[k] = t.heap[(k - 1) // 2]
@@ -184,6 +184,7 @@ def _next(t, w):
 
 @compiled
 def _load(t, slot, w):
+    """Copy a stored node to w."""
     w.scalar[at.CASE] = t.case[slot]
     copied(t.box[slot], w.box)
     copied(t.allowed[slot], w.allowed)
@@ -195,7 +196,7 @@ def _load(t, slot, w):
 
 @compiled
 def _store(t, w, bound):
-    """The node in w as a new open one."""
+    """Store the node in w as a new open node."""
     n = t.state[1] - 1
     t.state[1] = n
     slot = t.free[n]
@@ -228,6 +229,7 @@ def _learn(t, slot, w, closed):
 
 @compiled
 def _release(t, slot):
+    """Make a slot free."""
     t.free[t.state[1]] = slot
     t.state[1] += 1
 
@@ -280,7 +282,7 @@ def _plant(pp, w, t):
 
 @compiled
 def target_of(w):
-    """Actions that cost this need not be ruled out: half the tolerance below the best, or the ceiling."""
+    """The target: half the tolerance below the best action's cost, or without an action the ceiling."""
     best = w.scalar[at.BEST_COST]
     if not best < INF:
         return w.scalar[at.CEILING]
@@ -289,7 +291,8 @@ def target_of(w):
 
 @compiled
 def _doubtful(p, w):
-    """Whether a node's point (then in w.at[ANCHOR]) is accepted and inside all else but for rounding."""
+    """Whether rounding may be all that keeps a node's point (then in w.at[ANCHOR]) from being accepted and
+    meeting the rows and the ball."""
     u = w.at[at.ANCHOR]
     copied(w.at[at.CHOICE], u)
     logit = logit_at(p, w, u)
@@ -298,10 +301,12 @@ def _doubtful(p, w):
 
 @entry
 def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts):
-    """Examine nodes until there is something to say to Python.
+    """Examine nodes until one of the reasons to return comes up.
 
     Parameters
     ----------
+    lines, steps
+        Most lines above the logit and most interior-point steps, for each node.
     around
         The configuration to search for good actions in first
         (:func:`~milp_recourse.compiled.descent.descend`), -1 for none.
@@ -313,7 +318,7 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts):
         Dive from a relaxed optimum whenever the number of nodes has grown by 1 / dives of what it was at the
         dive before.
     patient
-        Whether to split on where nothing is relaxed and yet no action was found; else such a node is stuck.
+        Whether to split a node in which nothing is relaxed and yet no action was found; else it is stuck.
     careful
         Whether to return with every cheaper action.
 
@@ -345,8 +350,8 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts):
 
 @compiled
 def _node(p, w, t, slot, lines, steps, dives, patient):
-    """Examine the node in w, which is in a slot and no longer open: it is closed, or opened again, or its
-    children are; returns what there is to ask, or MORE."""
+    """Examine the node in w, which has been taken from the heap: close it, put it back, or open its children.
+    Returns :data:`ASK` or :data:`ASK_LAST` where its point is to be judged exactly, else :data:`MORE`."""
     choice, before, parent, base = w.at[at.CHOICE], w.scalar[at.BEST_COST], t.bound[slot], p.base[0]
     target = target_of(w) - base
     target += p.cost * (abs(target) + base)
@@ -370,7 +375,7 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
         w.scalar[at.STUCK_BOUND] = bound
         return ASK_LAST
     if unsure == 0 and t.asked[slot] == 0 and _doubtful(p, w):
-        t.asked[slot] = 1  # next time it is split
+        t.asked[slot] = 1  # asked once; next time the node is split
         _push(t, slot, bound)
         return ASK
     _release(t, slot)
@@ -381,7 +386,7 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
     take_cut(p, w, count)
     tighten(p, w, last, target)
     kind, index, value = choose(p, w, count, unsure)
-    if unsure == 0 and hold(p, w):  # the point is not in the node: with the sign as a row another is
+    if unsure == 0 and add_implied_sign(p, w):  # with that sign as a row the relaxed optimum is another
         w.scalar[at.PROMISE] = 0.0
         _store(t, w, bound)
         return MORE
@@ -394,9 +399,11 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
 
 @compiled
 def _dive(p, w, t, dives, before):
-    """Now and then, search for an action from the relaxed optimum, once the node in w is not needed."""
+    """If enough nodes have been examined since the last dive, search for an action from the relaxed optimum
+    in w.at[START]; this overwrites the node in w. Returns :data:`ASK` where a point is to be judged exactly,
+    else :data:`MORE`."""
     often = dives if before < INF else max(dives, OFTEN)
-    rest = max(often, t.state[3])  # nodes from one dive to the next: more and more
+    rest = max(often, t.state[3])  # the more nodes, the longer the wait for the next dive
     if t.state[2] < t.state[3] + max(1, rest // often):
         return MORE
     t.state[3] = t.state[2]
@@ -413,14 +420,15 @@ def _dive(p, w, t, dives, before):
 
 @compiled
 def _pull_best(p, w):
+    """Try to make the best action cheaper by moving its levers back."""
     copied(w.at[at.BEST], w.at[at.CHOICE])
     pull_back(p, w, w.at[at.CHOICE])
 
 
 @compiled
 def _parted(p, i, l, h):
-    """Whether an action can set a lever to something strictly between two coordinates; each double is a whole
-    range of these where the factual is far from 0 and the change small."""
+    """Whether an action can set a lever to a double strictly between two coordinates. Where the factual is
+    far from 0 and the change small, many coordinates stand for the same double."""
     low = p.lever[at.FACTUAL, i] + p.lever[at.UNIT, i] * l
     high = p.lever[at.FACTUAL, i] + p.lever[at.UNIT, i] * h
     return low < 0.5 * low + 0.5 * high < high and l < 0.5 * (l + h) < h
@@ -457,21 +465,21 @@ def _split(p, w, t, kind, index, value, bound):
             if lo[index] <= hi[index]:
                 _store(t, w, bound)
     elif kind == ACTED_ON:
-        for one in (2, 1):
-            mode[index] = one
+        for acts in (2, 1):
+            mode[index] = acts
             _store(t, w, bound)
     elif kind == LABELS:  # one label, or any of the others
-        own = p.start[index] + int(value)
+        chosen = p.start[index] + int(value)
         copied(allowed, w.aside_allowed)
         for c in range(p.start[index], p.start[index + 1]):
-            allowed[c] = allowed[c] if c == own else 0
+            allowed[c] = allowed[c] if c == chosen else 0
         _store(t, w, bound)
         copied(w.aside_allowed, allowed)
-        allowed[own] = 0
+        allowed[chosen] = 0
         _store(t, w, bound)
     else:
-        l, h, was = zl[0, index], zh[0, index], int(split[0, index])
+        l, h, before = zl[0, index], zh[0, index], int(split[0, index])
         for side in (1, 2):  # the argument's lower end, its upper end
-            split[0, index] = was | side
+            split[0, index] = before | side
             zl[0, index], zh[0, index] = (value if side == 1 else l), (h if side == 1 else value)
             _store(t, w, bound)

@@ -35,7 +35,7 @@ EACH = 0.25
 """Part of its share of the gap that a percentile cost may lose without being split."""
 
 LAST = 2.0**-60
-"""What a loss counts for that comes last."""
+"""Factor on losses that are to be split on last."""
 
 
 @compiled
@@ -85,7 +85,8 @@ def single(p, w):
 
 @compiled
 def _wanted(p, w):
-    """About how many splits the node's levers need until they are settled; nothing for a few intervals."""
+    """About how many splits the node's levers need until they are settled; 0 where few are left and all of
+    these are intervals that are acted on."""
     total, free, other = 0.0, 0, False
     for i in range(p.lever.shape[1]):
         values, label = values_left(p, w, i), p.lever[at.LABEL, i] > 0.0
@@ -100,7 +101,7 @@ def _wanted(p, w):
 
 @inner
 def _of_lever(p, w, i, value):
-    """How to split a lever's part of the box; as :func:`choose`."""
+    """How to split a lever's part of the box, as :func:`choose` returns it."""
     label, mode = p.lever[at.LABEL, i] > 0.0, w.box[at.MODE, i]
     return (LABELS if label else INTERVAL if mode == 1 else ACTED_ON), i, value
 
@@ -120,7 +121,8 @@ def _amid(l, h, z):
 
 @compiled
 def _bent(p, w, m):
-    """How to split on a curve: the interval of its only lever, or that of its argument; as :func:`choose`."""
+    """How to split on a curve, as :func:`choose` returns it: the interval of the only lever in its argument,
+    or else the argument's own."""
     cut = _amid(w.unit[at.ZL, 0, m], w.unit[at.ZH, 0, m], w.unit[at.ZB, 0, m])
     only, entries = -1, 0
     for i in range(p.lever.shape[1]):
@@ -140,13 +142,13 @@ def _bent(p, w, m):
 
 
 @compiled
-def hold(p, w):
-    """Make the sign that a bound implies and the relaxed optimum contradicts most a row of the node; whether
-    there is one.
+def add_implied_sign(p, w):
+    """Make a sign that bounds imply a row of the node: the one that the relaxed optimum contradicts most.
+    Returns whether it contradicts any.
 
-    Bounds count on what costs less than the target and meets the rows: other points of the box need not obey,
-    and where no unit is open nothing else would rule these out but ever smaller boxes. The relaxed optimum's
-    arguments are those of :func:`choose`.
+    Bounds of arguments hold for points that cost less than the target and meet the rows. Other points of the
+    box may contradict them; where no unit is open, only ever smaller boxes would rule those out without this
+    row. The arguments of the relaxed optimum are those of :func:`choose`.
     """
     most, layer, place, sign, unit = 0.0, -1, -1, 0.0, w.unit
     for k in range(1, len(p.widths)):
@@ -162,10 +164,11 @@ def hold(p, w):
 
 @compiled
 def choose(p, w, count, unsure):
-    """What to split: (kind, index, value); see :data:`NOTHING` and the others.
+    """What to split: (kind, index, value), kind one of :data:`NOTHING` and the others.
 
-    For a sign the index is layer * width + unit. What a sign or a lever promises is its share of all that is
-    lost at the relaxed optimum; it counts for what such splits have kept of their promises.
+    For a sign the index is layer * width + unit. A sign or a lever promises its share of all that is lost at
+    the relaxed optimum. Promises are compared after multiplying them by what share of theirs such splits have
+    kept so far.
 
     Parameters
     ----------
@@ -201,18 +204,19 @@ def choose(p, w, count, unsure):
 
 @inner
 def _lost_by_units(p, w, count):
-    """What the bound loses at open units, per width of their arguments into w.unit[SCORE]: the rows' prices
-    times the distance between a unit's line and its value at the relaxed optimum.
+    """What the bound loses at open units: the rows' multipliers times the unit's coefficients in the rows,
+    times the distance between the unit's line and its value at the relaxed optimum. w.unit[SCORE] gets the
+    loss per width of the unit's argument.
 
     Returns
     -------
     (most, where, total)
         ``where`` is layer * width + unit, -1 for nowhere.
     """
-    unit, prices = w.unit, w.row[at.MULTIPLIERS]
-    priced = False  # else the relaxed optimum costs nothing, and the logit's line alone counts
+    unit, multipliers = w.unit, w.row[at.MULTIPLIERS]
+    weighed = False  # else the relaxed optimum costs nothing, and the logit's line alone counts
     for r in range(count):
-        priced = priced or prices[r] > 0.0
+        weighed = weighed or multipliers[r] > 0.0
     most, where, total = 0.0, -1, 0.0
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
@@ -230,12 +234,12 @@ def _lost_by_units(p, w, count):
             else:
                 continue
             lost = 0.0
-            for r in range(count if priced else 1):
-                a = (prices[r] if priced else 1.0) * w.seen[0, r, k, j]
+            for r in range(count if weighed else 1):
+                a = (multipliers[r] if weighed else 1.0) * w.row_coefficients[0, r, k, j]
                 if a > 0.0:
                     lost += a * above
                 elif a < 0.0:
-                    lost -= a * (under if curved else v - w.seen[1, r, k, j] * z)
+                    lost -= a * (under if curved else v - w.row_coefficients[1, r, k, j] * z)
             unit[at.SCORE, k, j] = lost / (h - l)
             total += lost
             if lost > most:

@@ -34,16 +34,16 @@ class Work(NamedTuple):
         1).
     second
         Lines above layer 2's arguments and their negatives, likewise, (2, P + M + 1, n).
-    seen
+    row_coefficients
         The coefficient of every unit in each row, and its lower line's slope there, (2, R, K + 1, n).
     at
         Points, shares of the maximum, and inverses of squares, (12, d).
     col
-        Lines, prices and points per column, (8, P).
+        Lines, their sums and points per column, (8, P).
     rows, row
-        A Lagrangian's rows, (R, P), and their constants, prices and how far inside a point is to stay, (4,
-        R).
-    tangent, ball, ball_seen, pull
+        A Lagrangian's rows, (R, P), and their constants, multipliers and how far inside a point is to stay,
+        (4, R).
+    tangent, ball, ball_coefficients, pull
         Lines above the residuals and above their negatives, (2, F, P), their constants and what the convex
         problem makes of them, (8, F), the causal units' coefficients in them, (2, F, M), and the lines in
         its variables.
@@ -65,14 +65,14 @@ class Work(NamedTuple):
     unit: Array
     relaxed: Array
     second: Array
-    seen: Array
+    row_coefficients: Array
     at: Array
     col: Array
     rows: Array
     row: Array
     tangent: Array
     ball: Array
-    ball_seen: Array
+    ball_coefficients: Array
     pull: Array
     aside: Array
     aside_allowed: NDArray[np.uint8]
@@ -128,7 +128,7 @@ def workspace(p: Problem) -> Work:
 
 @inner
 def copied(source: Any, target: Any) -> None:
-    """Numbers from one array to another of the same shape; an assignment would bring code for messages."""
+    """Copy one array to another of the same shape; an assignment would compile numpy's error messages in."""
     one, other = source.reshape(-1), target.reshape(-1)
     for i in range(len(one)):
         other[i] = one[i]
@@ -136,7 +136,7 @@ def copied(source: Any, target: Any) -> None:
 
 @inner
 def cleared(target: Any) -> None:
-    """Zeros, likewise."""
+    """Set all of an array to zero."""
     one = target.reshape(-1)
     for i in range(len(one)):
         one[i] = 0.0

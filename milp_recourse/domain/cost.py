@@ -10,16 +10,17 @@ linf                :math:`\max_i w_i |\delta_i| / s_i`
 l0                  :math:`\sum_i w_i` over acted features, held ones included
 mixture             a non-negative combination of the four
 percentile          l1 with :math:`\delta_i = Q_i(a_i) - Q_i(x_i)` and scales 1
-percentile-max      linf with the same
+percentile-max      linf with the deltas of ``percentile``
 log-percentile      l1 with :math:`\delta_i = L_i(a_i) - L_i(x_i)`, :math:`L = -\log(1 - Q)`
-log-percentile-max  linf with the same
+log-percentile-max  linf with the deltas of ``log-percentile``
 ==================  ======================================================
 
-Q is the feature's distribution function (:mod:`milp_recourse.domain.quantiles`); L is linear between
-knots too, its values given in the file. A scale may be two, one for increases and one for decreases, or the
-applicant's own :math:`|x_i|` (``factual``: relative changes). For a categorical feature delta is 1 when the
-label changes; for an ordinal one it is the difference of indices (or of their Q). What merely flows
-downstream is free (Karimi et al. 2021).
+Q is the feature's distribution function, piecewise linear (:mod:`milp_recourse.domain.quantiles`). L is
+interpolated linearly between the same knots; the file gives its values there. A feature may have one scale
+for increases and another for decreases, or the applicant's own :math:`|x_i|` as its scale (``factual``:
+relative changes). For a categorical feature delta is 1 when the label changes; for an ordinal one it is the
+difference of indices (or of their Q). Changes of features that are not acted on are free (Karimi et al.
+2021).
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ class CostKind:
     parts
         Coefficients of the parts (``l2_squared``, ``l1``, ``linf``, ``l0``); 0 where not named.
     axis
-        What changes are measured on: values in units of the scale, shares of people, or the logarithm of the
-        share above.
+        What delta is a difference of: values, values of Q (``percentile``), or values of L
+        (``log-percentile``).
     root_of
-        The kind whose root this one is: the same actions are cheapest.
+        The kind whose square root this one is, or None. Both have the same cheapest actions.
     """
 
     says: str
@@ -76,13 +77,13 @@ KINDS: dict[str, CostKind] = {
         "the largest weight × shift of −log(1 − percentile rank)", {"linf": 1.0}, "log-percentile"
     ),
 }
-"""Every name but ``mixture``, whose coefficients a file gives. Files, tables and pages read this."""
+"""Every kind of cost but ``mixture``, whose coefficients a file gives. Formats and pages use this table."""
 
 PERCENTILES = tuple(name for name, kind in KINDS.items() if kind.axis != "value")
-"""Costs whose distances are differences of a distribution function, or of the logarithm of its tail."""
+"""The kinds of cost that are measured in Q or L."""
 
 LEVER_GAP = 1e-12
-"""Share of a lever's interval whose cost counts as no gap."""
+"""The part of a lever's interval whose cost is added to the tolerance for ``optimal``."""
 
 _LEVER_GAP = Fraction(LEVER_GAP)
 
@@ -98,11 +99,11 @@ class Cost:
     scale
         s_i > 0 per feature, in the feature's unit.
     kind
-        What the instance file called it.
+        The name that the instance file uses: one of :data:`KINDS`, or ``mixture``.
     quantiles
         Distribution function (or L) per feature whose change is measured in percentiles.
     decrease
-        s_i of decreases, where it is another one than that of increases in ``scale``.
+        s_i of decreases, for features where it differs from that of increases, which is in ``scale``.
     relative
         Features whose scale is the applicant's own |x_i|; :meth:`of_applicant` puts it into ``scale``.
     """
@@ -119,23 +120,23 @@ class Cost:
 
     @staticmethod
     def pure(kind: str, scale: Mapping[str, float]) -> Cost:
-        """The cost of a name in :data:`KINDS`, changes measured in units of ``scale``."""
+        """The cost called ``kind`` in :data:`KINDS`, with these scales."""
         coefficients: dict[str, Any] = dict(KINDS[kind].parts)
         return Cost(**coefficients, scale=dict(scale), kind=kind)
 
     @staticmethod
     def percentile(kind: str, quantiles: Mapping[str, Quantiles], categorical: Iterable[str] = ()) -> Cost:
-        """The cost called one of :data:`PERCENTILES`; a changed category costs its weight."""
+        """A cost of :data:`PERCENTILES`; changing a feature of ``categorical`` costs its weight."""
         ones = dict.fromkeys([*quantiles, *categorical], 1.0)
         return replace(Cost.pure(kind, ones), quantiles=dict(quantiles))
 
     def position(self, name: str, value: float) -> Fraction:
-        """Where a value lies on the axis deltas are taken on: Q(value), or the value itself."""
+        """The number that deltas are differences of: Q(value), L(value), or the value itself."""
         exact, quantiles = Fraction(value), self.quantiles.get(name)
         return exact if quantiles is None else quantiles.exact(exact)
 
     def change(self, name: str, before: float, after: float) -> Fraction:
-        """How far apart two values lie on that axis, exactly."""
+        """The exact delta of a change: the :meth:`position` after less the position before."""
         if name in self.quantiles:
             return self.position(name, after) - self.position(name, before)
         (m, c), (n, d) = after.as_integer_ratio(), before.as_integer_ratio()
@@ -144,23 +145,23 @@ class Cost:
 
     @property
     def is_root(self) -> bool:
-        """Whether the cost is the root of what the parts say: l2."""
+        """Whether the cost is the square root of the sum of its parts, as l2 is."""
         return self.kind in KINDS and KINDS[self.kind].root_of is not None
 
     def squared(self) -> Cost:
-        """l2-squared instead of l2: the same actions are cheapest, and every cost is the square."""
+        """l2-squared if the cost is l2, else the cost itself. Both have the same cheapest actions."""
         kind = KINDS[self.kind].root_of if self.kind in KINDS else None
         return self if kind is None else replace(self, kind=kind)
 
     def of_applicant(self, factual: Mapping[str, float]) -> Cost:
-        """The cost of an applicant's own changes, relative scales filled in.
+        """The cost with the applicant's |x_i| as the scale of every feature in ``relative``.
 
-        A missing value counts as one scale from every other, whatever the scale.
+        Where x_i is missing, the scale is 1; it has no influence, since delta is one scale there.
 
         Raises
         ------
         BadInput
-            A value that changes are relative to is 0.
+            A feature in ``relative`` has the factual value 0.
         """
         if not self.relative:
             return self
@@ -173,7 +174,7 @@ class Cost:
         return replace(self, scale={**self.scale, **own})
 
     def scale_of(self, name: str, delta: Fraction) -> float:
-        """s_i of a change: that of increases or of decreases."""
+        """s_i of a change: of decreases if ``delta`` is below 0, else of increases."""
         return self.decrease.get(name, self.scale[name]) if delta.numerator < 0 else self.scale[name]
 
     @property
@@ -182,15 +183,15 @@ class Cost:
         return max(self.l2_squared, self.l1, self.linf) > 0
 
     def gap_allowance(self, widths: Mapping[str, Fraction], weights: Mapping[str, float]) -> float:
-        """The cost of moving every lever by 1e-12 of its interval, parts in l0 left out, rounded down.
+        """The cost of moving every lever by 1e-12 of its interval, without its part in l0, rounded down.
 
-        What ``optimal`` allows besides its relative gap, so that the unit of the cost does not matter.
+        A result is ``optimal`` up to a relative gap plus this. It scales with the unit of the cost.
 
         Parameters
         ----------
         widths
-            Length of every lever's interval, on the axis deltas are taken on; 0 for categorical
-            features, whose labels lie no distance apart that could be divided.
+            Difference of the :meth:`position` of the ends of every lever's interval; categorical features
+            are left out.
         weights
             w_i per feature.
 
@@ -204,7 +205,7 @@ class Cost:
         return cost * (1 - 2.0**-50) if cost > 1e-300 else 0.0
 
     def exact(self, deltas: Mapping[str, Fraction], weights: Mapping[str, float]) -> Fraction:
-        """The cost of an action in exact arithmetic; a root is rounded up by a share of at most 2^-100.
+        """The cost of an action in exact arithmetic; only a root is rounded up, by at most 2^-100 of it.
 
         Parameters
         ----------
@@ -237,7 +238,7 @@ _Rate = tuple[float, float, float, int]
 
 
 def _total(terms: Sequence[tuple[_Rate, int, int]]) -> Fraction:
-    """The sum of rate * n / d: over a common denominator, so that common factors are looked for once."""
+    """The sum of rate * n / d, over a common denominator, so that the fraction is reduced only once."""
     if not terms:
         return Fraction(0)
     numerators, below = _together(tuple(rate for rate, _, _ in terms))
@@ -255,7 +256,7 @@ def _together(rates: tuple[_Rate, ...]) -> tuple[tuple[int, ...], int]:
 
 
 def root_above(value: Fraction) -> Fraction:
-    """A number at least the root of a non-negative rational, and above it by a share of at most 2^-100."""
+    """A rational at least the root of a non-negative rational, and above it by at most 2^-100 of it."""
     if value <= 0:
         return Fraction(0)
     shift = max(0, 208 - exponent(value)) // 2 + 1
@@ -264,12 +265,12 @@ def root_above(value: Fraction) -> Fraction:
 
 
 def root_below(value: float) -> float:
-    """A double at most the root of a non-negative double, by a share of at most 2^-51."""
+    """A double at most the root of a non-negative double, and below it by at most 2^-51 of it."""
     return value if value == math.inf else math.nextafter(math.sqrt(value), 0.0)
 
 
 @lru_cache(maxsize=4096)
 def _rate(rate: _Rate) -> Fraction:
-    """coefficient * weight / scale^power: the same few come up for every applicant."""
+    """coefficient * weight / scale^power, kept because a population's applicants share most of them."""
     coefficient, weight, scale, power = rate
     return Fraction(coefficient) * Fraction(weight) / Fraction(scale) ** power

@@ -29,7 +29,8 @@ LOAN_ACTIONABLE = ("amount", "duration", "income", "savings")
 """Loan's globally actionable features, in the order of the columns of every array here."""
 
 ALPHA: Mapping[str, float] = {"linear": 1.0, "convex": 2.0, "concave": 0.5}
-"""Exponents of the profiles. The paper does not publish its convex and concave ones: ours."""
+"""Exponents of the profiles. The paper does not publish those of convex and concave; 2 and 1/2 are our
+choice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ class Scores:
 
     @property
     def reluctance(self) -> FloatArray:
-        r"""How far down the applicant's own list a feature stands, in 0..1.
+        r"""A feature's score, rescaled to 0 (most preferred) .. 1 (least preferred of the actionable).
 
         :math:`t_i = (s_i - 1) / (s^{max}_u - 1)`, shape of ``values``; NaN where not actionable.
         """
@@ -89,7 +90,7 @@ class Scores:
 def group(features: Sequence[str], actionable: Collection[str]) -> Scores:
     """Scheme (i), one applicant: which features can you act on at all?
 
-    Those score 1, the others smax = k + 1.
+    The features in ``actionable`` score 1, the others smax = k + 1.
 
     Raises
     ------
@@ -199,8 +200,8 @@ class CostProfile:
         Weights of the most and the least preferred actionable feature, 0 < w_min <= w_max. The
         defaults 1 and 7 are those of the paper's figure 2; it does not state others.
     pi_max, pi_min
-        Priors of the same two, 0 < pi_min <= pi_max < 1. Not published. Our default pi_max is
-        CARMA's uninformed 1/2, our pi_min 0.1.
+        Priors of the most and the least preferred actionable feature, 0 < pi_min <= pi_max < 1. The paper
+        does not publish them. The default of pi_max is CARMA's uninformed prior 1/2, that of pi_min 0.1.
 
     Raises
     ------
@@ -226,8 +227,6 @@ class CostProfile:
     def named(name: ProfileName, **limits: float) -> CostProfile:
         """``constant``, ``linear``, ``convex`` (alpha 2) or ``concave`` (alpha 1/2).
 
-        The paper does not publish the alphas of convex and concave; 2 and 1/2 are our choice.
-
         Parameters
         ----------
         name
@@ -240,7 +239,7 @@ class CostProfile:
         return CostProfile(ALPHA.get(name), **limits)
 
     def weights(self, scores: Scores) -> FloatArray:
-        """w, shape of the scores; infinite where not actionable (no finite cost acts on it)."""
+        """w, shape of the scores; infinite where not actionable."""
         first, last = (1.0, 1.0) if self.alpha is None else (self.w_min, self.w_max)
         return self._along(scores, first, last, np.inf)
 
@@ -254,7 +253,7 @@ class CostProfile:
         return self._along(scores, self.pi_max, self.pi_max if self.alpha is None else self.pi_min, 0.0)
 
     def _along(self, scores: Scores, first: float, last: float, masked: float) -> FloatArray:
-        """From the most to the least preferred feature, both ends met without rounding."""
+        """From ``first`` for the most preferred feature to ``last`` for the least preferred, both exactly."""
         height = 0.0 if first == last else scores.reluctance ** (self.alpha or 1.0)
         return np.where(scores.actionable, (1 - height) * first + height * last, masked)
 
@@ -262,9 +261,9 @@ class CostProfile:
 def named_weights(scores: Scores, weights: FloatArray) -> list[dict[str, float]]:
     """Per applicant, the actionable features and their weights, in feature order.
 
-    The keys are the applicant's mask, so that
+    The keys are the applicant's mask:
     ``[Preferences(actionable=tuple(w), weights=w) for w in named_weights(scores, weights)]``
-    are the preferences of a population. One applicant gives a list of one.
+    are the preferences of a population. For one applicant the list has one entry.
     """
     masks, rows = np.atleast_2d(scores.actionable), np.atleast_2d(weights)
     return [
@@ -357,7 +356,8 @@ def sample_thresholds(
     Parameters
     ----------
     probabilities
-        Of the thresholds 2..k+1, shape (k,); None for uniform. A threshold T leaves T - 1 features.
+        Probabilities of the thresholds 2..k+1, shape (k,); None for uniform. A threshold T leaves T - 1
+        features.
 
     Returns
     -------
@@ -367,7 +367,7 @@ def sample_thresholds(
     Raises
     ------
     BadInput
-        No distribution over k values.
+        ``probabilities`` is no distribution over k values.
     """
     p = None if probabilities is None else _distribution("probabilities", probabilities, (k,))
     return rng.choice(np.arange(2, k + 2), size=size, p=p)
@@ -387,18 +387,18 @@ def sample_scores(
     Parameters
     ----------
     categories
-        smax; its score means not actionable.
+        smax, the score that means not actionable.
     hard
-        Whether smax can be drawn: the paper's Loan experiments draw uniformly from 1..5 with hard
-        constraints and from 1..4 without, smax being 5 both times.
+        Whether smax can be drawn. The paper's Loan experiments draw uniformly from 1..5 with hard
+        constraints and from 1..4 without; smax is 5 in both.
     probabilities
-        Of the scores that can be drawn, shape (scores,) or (k, scores) for one distribution per
-        feature; None for uniform.
+        Probabilities of the scores that can be drawn, shape (scores,) or (k, scores) for one distribution
+        per feature; None for uniform.
 
     Raises
     ------
     BadInput
-        No distribution over the scores.
+        ``categories`` leaves no score to draw, or ``probabilities`` are no distribution over the scores.
     """
     k, drawn = len(features), categories if hard else categories - 1
     if drawn < 1:
@@ -412,14 +412,16 @@ def sample_scores(
 
 
 def by_group(member: ArrayLike, of_members: Scores, of_others: Scores) -> Scores:
-    """Two draws put together along an attribute, for fairness studies (paper, appendix B.2).
+    """The scores of n applicants, taken from one draw for members of a group and from another for the others.
+
+    For fairness studies (paper, appendix B.2).
 
     Parameters
     ----------
     member
-        Who belongs to the group, shape (n,).
+        Whether each applicant belongs to the group, shape (n,).
     of_members, of_others
-        Scores of n applicants each, of which the members' and the others' rows are taken.
+        Two draws of scores of n applicants each.
 
     Raises
     ------

@@ -20,9 +20,9 @@ _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING)
 
 
 class Enclosure:
-    """A closed interval with rational ends that contains the number meant.
+    """A closed interval with rational ends that contains a number.
 
-    ``lower == upper`` says the number is known exactly. Enclosures are values: nothing changes one.
+    The number is known exactly if ``lower == upper``. Enclosures are immutable.
     """
 
     def __init__(self, lower: Fraction, upper: Fraction) -> None:
@@ -53,7 +53,7 @@ class Enclosure:
 
     @property
     def nearest(self) -> float:
-        """The double nearest to the middle. Raises OverflowError where that is larger than any."""
+        """The double nearest to the middle. Raises OverflowError if the middle is larger than any double."""
         return float(self.midpoint)
 
     def __eq__(self, other: object) -> bool:
@@ -91,7 +91,7 @@ class Enclosure:
         return self * Enclosure.of(inverse)
 
     def square(self) -> Enclosure:
-        """x^2, not looser at zero than it must be."""
+        """x^2; the enclosure begins at 0 if x may be 0."""
         if self.lower is self.upper:
             return _point(self.lower * self.lower)
         ends = self.lower**2, self.upper**2
@@ -114,7 +114,7 @@ class Enclosure:
         Raises
         ------
         ValueError
-            The enclosure reaches zero or below.
+            The lower end is zero or below.
         """
         if self.lower <= 0:
             raise ValueError(f"log of a number that may be <= 0: {float(self.lower)!r}")
@@ -127,9 +127,10 @@ class Enclosure:
 
 
 class Dyadic(Enclosure):
-    """An exactly known number numerator / 2^bits: what doubles, their sums and products are.
+    """A number known exactly as numerator / 2^bits, as doubles, their sums and their products are.
 
-    Whole numbers and shifts take a third of the time of Fractions, which look for common factors.
+    Arithmetic on whole numbers and shifts takes a third of the time of Fraction's, which cancels common
+    factors.
     """
 
     def __init__(self, numerator: int, bits: int) -> None:
@@ -188,7 +189,7 @@ class Dyadic(Enclosure):
 
 
 class Rounded(Enclosure):
-    """A number known to a double and a bound on its rounding error."""
+    """A number known as a double with a bound on the rounding error."""
 
     def __init__(self, value: float, error: float) -> None:
         self.value, self.error = value, error
@@ -227,27 +228,29 @@ def exponent(value: Fraction) -> int:
 
 
 def gamma(operations: int, roundoff: float = 2.0**-53) -> float:
-    """The relative error of a sum of products whose terms see so many roundings, and as many in the sum of
-    absolute terms that it is multiplied by (Higham 2002, section 3.1).
+    r"""A bound on the relative error of a sum of products of which each term is rounded ``operations`` times.
+
+    The error is relative to the sum of absolute terms, as computed with as many roundings:
+    :math:`2 n u / (1 - 2 n u)` with n operations and unit roundoff u, rounded up (Higham 2002, section 3.1).
     """
     return 2.0 * operations * roundoff / (1.0 - 2.0 * operations * roundoff) * (1.0 + 2.0**-49)
 
 
 def _point(value: Fraction) -> Enclosure:
-    """An exactly known number: both ends are the same object, which is how arithmetic sees it cheaply."""
+    """An exactly known number. Both ends are the same object, so that ``is`` tells that it is exact."""
     return Enclosure(value, value)
 
 
 def _monotone(x: Fraction, context: Context, function: Callable[[Decimal, Context], Decimal]) -> Fraction:
-    """An increasing ``function`` at x, rounded in the context's direction.
+    """A bound on an increasing ``function`` at x, rounded in the context's direction.
 
-    Python's Decimal rounds exp and ln correctly to the nearest value, so stepping one unit in
-    the last place outward, after rounding the argument outward, is a proven bound.
+    The argument is rounded outward. Decimal rounds exp and ln correctly to the nearest value, and one more
+    unit in the last place outward makes that a proven bound.
     """
     argument = context.divide(Decimal(x.numerator), Decimal(x.denominator))
     value = function(argument, context)
     if value == 0:
-        return Fraction(0)  # log 1: exact, and a step outward from zero would be 10^-1000059
+        return Fraction(0)  # log 1 is exactly 0, from where a step outward would be 10^-1000059
     if value.is_infinite():
         raise OverflowError(f"argument out of range: {float(x)!r}")
     step = value.next_minus if context is _DOWN else value.next_plus
@@ -255,7 +258,7 @@ def _monotone(x: Fraction, context: Context, function: Callable[[Decimal, Contex
 
 
 def _sigmoid(x: Fraction, context: Context) -> Fraction:
-    if abs(x) > 100000:  # beyond Decimal's comfort; sigmoid lies in (0, 1) all the same
+    if abs(x) > 100000:  # Decimal's exp would be slow or overflow, and the sigmoid is within 1e-60 of 0 or 1
         tiny = Fraction(1, 10**_DIGITS)
         if x > 0:
             return Fraction(1) if context is _UP else 1 - tiny

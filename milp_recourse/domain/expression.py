@@ -1,9 +1,9 @@
-r"""The small language structural equations are written in.
+r"""The expressions that structural equations are written in.
 
-An expression is a number, a feature, or one of: sum, product, relu, sigmoid, square, and one
-output of a ReLU network. Three readers share it: :meth:`Expression.evaluate` (float64 arrays,
-for search and sampling), :meth:`Expression.enclose` (exact, for judgement) and
-:mod:`milp_recourse.program.equations` (lowering to a program).
+An expression is a number, a feature, or one of: sum, product, relu, sigmoid, square, and the output of a ReLU
+network. It is evaluated in float64 (:meth:`Expression.evaluate`, for search and sampling), evaluated exactly
+(:meth:`Expression.enclose`, for judging), and turned into forms of a program
+(:mod:`milp_recourse.program.equations`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Expression(ABC):
 
     @abstractmethod
     def enclose(self, values: Enclosures) -> Enclosure:
-        """Value in exact arithmetic; a point wherever it is rational."""
+        """Value in exact arithmetic: a point if no sigmoid is involved, else a proven interval."""
 
     def shift(self, before: Enclosures, after: Enclosures, moved: Set[str]) -> Enclosure:
         """The value after less the value before, in exact arithmetic.
@@ -42,7 +42,7 @@ class Expression(ABC):
         Parameters
         ----------
         moved
-            Names of all features whose values may differ: what reads none of them is not evaluated.
+            Names of all features whose values may differ. Sub-expressions that read none of them are skipped.
         """
         return self.enclose(after) - self.enclose(before)
 
@@ -51,9 +51,10 @@ class Expression(ABC):
         """The direct sub-expressions."""
 
     def text(self) -> tuple[str, str, int] | None:
-        """Python source of the value and of the sum of its absolute terms, and the number of roundings.
+        """Python source of the value, Python source of the sum of its absolute terms, number of roundings.
 
-        In both, ``v`` maps names to doubles within one rounding of the exact values. None if there is none.
+        In both sources ``v`` maps names to doubles, each within one rounding of the exact value. None for
+        expressions with a sigmoid or a network in them.
         """
         return None
 
@@ -274,17 +275,18 @@ def _joined(
 def rounded(expression: Expression) -> Callable[[Mapping[str, float]], tuple[float, float]] | None:
     """A function from doubles to an expression's value in float64 and a bound on its error.
 
-    The doubles may be within one rounding of the exact values. Underflow is not covered. None if the
-    expression has a sigmoid or a network in it, or too many roundings.
+    The bound holds for all exact values that are within one rounding of the doubles, unless numbers
+    underflow. None if the expression has a sigmoid or a network in it, or more than
+    :data:`MOST_ROUNDINGS`.
     """
     text = expression.text()
     if text is None:
         return None
     value, size, roundings = text
-    made: Callable[[Mapping[str, float]], tuple[float, float]] = eval(
+    function: Callable[[Mapping[str, float]], tuple[float, float]] = eval(
         f"lambda v: ({value}, {gamma(roundings)!r} * {size})", {"abs": abs, "max": max}
     )
-    return made
+    return function
 
 
 MOST_ROUNDINGS = 1 << 12

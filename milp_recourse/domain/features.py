@@ -1,4 +1,4 @@
-"""Features: what a column means, what an action may set it to, what its value must obey."""
+"""Features: the kind of a column, the values that an action may set, and the limits of its value."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Feature:
     actionable
         Whether anyone may act on it at all (the global mask).
     bounds
-        Lowest and highest value an *action* may set, in the feature's unit, labels by their index; None for
-        features nobody acts on, and where any label may be set.
+        Lowest and highest value an *action* may set, in the feature's unit, labels by their index. None for
+        features that nobody can act on, and for labels if any of them may be set.
     categories
         The labels in order; None for numeric kinds.
     domain
@@ -44,8 +44,8 @@ class Feature:
         How labels enter the model: ``code`` (the index, one column) or ``one-hot`` (one 0/1
         column per label) or ``table`` (the numbers of ``table``). Numeric kinds are always one column.
     table
-        With encoding ``table``: one row per label, the numbers that the label puts into the model's columns.
-        Dropped labels, other orders of codes and splits on sets of labels are tables.
+        With encoding ``table``, one row per label: the numbers that the label puts into the model's columns.
+        Tables can express dropped labels, codes in another order, and splits on sets of labels.
     """
 
     name: str
@@ -102,13 +102,13 @@ class Feature:
         return np.eye(len(self.categories)) if self.encoding == "one-hot" else codes
 
     def show(self, value: float) -> float | int | str:
-        """The value as files and people see it: a label, a whole number, or a float."""
+        """The value as in files and results: a label, a whole number, or a float."""
         if self.categories is not None:
             return self.categories[int(value)]
         return int(value) if self.integral and float(value).is_integer() else float(value)
 
     def number(self, shown: float | int | str) -> float:
-        """The number that :meth:`show` shows so: a label's index, or the number itself."""
+        """The inverse of :meth:`show`: a label's index, or the number itself."""
         return float(shown) if self.categories is None else float(self.categories.index(str(shown)))
 
     def shown(self, value: float) -> float | int | str | None:

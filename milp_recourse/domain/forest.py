@@ -1,4 +1,4 @@
-"""Tree ensembles in scikit-learn's node arrays: deployed evaluation by the model's own comparison and sum."""
+"""Tree ensembles as arrays of nodes, evaluated with the same comparisons and sums as the deployed model."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ Aggregate = Literal["mean", "sum"]
 Combine = Literal["smallest", "largest"]
 
 MISSING = -1
-"""The cell of a missing value."""
+"""The number of the cell of a missing value."""
 
 _BLOCK = 2**20
-"""Leaf values held at a time."""
+"""The largest number of leaf values computed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """One binary tree; arrays of one length, a node is a leaf where ``left == -1``.
+    """One binary tree as arrays with an entry per node; a node is a leaf if ``left == -1``.
 
-    Go left when x[feature] <= threshold, x rounded to the ensemble's ``dtype``, the threshold being
-    a double. A missing value (nan) goes left where ``missing_left`` is true; None: there is no rule for it.
+    At any other node a row goes left if x[feature], rounded to the ensemble's ``dtype``, is at most the
+    threshold, a double. A missing value (nan) goes left if ``missing_left`` is true; where ``missing_left``
+    is None, the tree has no rule for missing values.
     """
 
     feature: NDArray[np.int64]
@@ -40,23 +41,23 @@ class Tree:
 
 @dataclass(frozen=True, eq=False)
 class TreeEnsemble:
-    r"""score = the trees' values added up in order, for ``mean`` divided by their number.
+    r"""Trees whose values are added up in order to a score; with ``mean`` the sum is divided by their number.
 
     .. math:: s = (\dots((b + v_1) + v_2) + \dots + v_T) \; [/ T]
 
     Every ``+`` and ``/`` rounds to ``sum_dtype``.
 
     With ``parts``, consecutive trees add up to one sum per part, each starting from b, and the score is the
-    smallest or the largest sum. With more than two classes, a part is the margin of one class over another:
-    class c is predicted where the smallest of its margins over the others is above 0, another class where the
-    largest of the others' margins over c is.
+    smallest or the largest sum. Models with more than two classes are read so: a part is the margin of one
+    class over another. Class c is predicted if the smallest of its margins over the others is above 0; a
+    class other than c is predicted if the largest of the others' margins over c is above 0.
 
     Parameters
     ----------
     trees
-        In the order they are added up.
+        The trees, in the order in which they are added up.
     inputs
-        Columns.
+        Number of input columns.
     aggregate
         ``mean``: of probabilities (random forests). ``sum``: of boosted trees' contributions.
     base
@@ -67,9 +68,9 @@ class TreeEnsemble:
     sum_dtype
         Precision of the sum: float64, or float32 (XGBoost).
     parts
-        Trees of each part, in order; empty where all trees add up to one score.
+        Number of trees of each part, in order; empty if all trees add up to one score.
     combine
-        Which of the parts' scores is the score.
+        Whether the score is the smallest or the largest of the parts' sums.
     """
 
     trees: tuple[Tree, ...]
@@ -82,7 +83,7 @@ class TreeEnsemble:
     combine: Combine = "smallest"
 
     def __repr__(self) -> str:
-        """How many trees, nodes and inputs."""
+        """How scores are combined, and the number of trees, nodes and inputs."""
         nodes = sum(len(tree.feature) for tree in self.trees)
         what = (
             f"{self.combine} {self.aggregate} of {len(self.parts)} parts," if self.parts else self.aggregate
@@ -118,18 +119,21 @@ class TreeEnsemble:
         return np.concatenate(parts) if parts else np.empty(0)
 
     def values_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Value per tree, shape (n, trees), of the leaves that already rounded rows (n, inputs) fall into."""
+        """Value per tree, shape (n, trees), of the leaves that rows (n, inputs) reach.
+
+        The rows must be rounded to ``dtype`` already.
+        """
         flat, start = self.nodes
-        gone = np.isnan(x)
-        some = bool(gone.any())
+        missing = np.isnan(x)
+        any_missing = bool(missing.any())
         node = np.broadcast_to(start, (len(x), len(start))).copy()
         rows, trees = np.nonzero(flat.left[node] >= 0)
         while len(rows):
             at = node[rows, trees]
             left = x[rows, flat.feature[at]] <= flat.threshold[at]
-            if some:
+            if any_missing:
                 assert flat.missing_left is not None
-                left = np.where(gone[rows, flat.feature[at]], flat.missing_left[at], left)
+                left = np.where(missing[rows, flat.feature[at]], flat.missing_left[at], left)
             at = np.where(left, flat.left[at], flat.right[at])
             node[rows, trees] = at
             inner = flat.left[at] >= 0
@@ -137,10 +141,10 @@ class TreeEnsemble:
         return flat.value[node]
 
     def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The scores that leaf values (n, trees) add up to, in order.
+        """The scores, shape (n,), of leaf values, shape (n, trees).
 
-        Rounded addition never falls when a term grows, nor does the smallest or largest of several sums, so
-        upper bounds of the terms give an upper bound of the score.
+        A rounded sum never falls when a term grows, and neither does the smallest or largest of several sums.
+        So upper bounds of leaf values give an upper bound of the score.
         """
         ends = np.cumsum(self.parts or (len(self.trees),))
         each = [self._sum(part) for part in np.split(values, ends[:-1], axis=1)]
@@ -156,7 +160,7 @@ class TreeEnsemble:
 
     @cached_property
     def nodes(self) -> tuple[Tree, NDArray[np.int64]]:
-        """All trees in one set of arrays, and where each starts."""
+        """All trees joined into one :class:`Tree`, and the position of each one's root in it."""
         sizes = [len(tree.left) for tree in self.trees]
         starts = np.cumsum([0, *sizes[:-1]])
         names = ("feature", "threshold", "left", "right", "value")
@@ -173,10 +177,10 @@ class TreeEnsemble:
 
     @cached_property
     def cuts(self) -> tuple[NDArray[np.float64], ...]:
-        """Per column, the last doubles that go left at its thresholds: distinct, ascending.
+        """Per column, the largest doubles that go left at its thresholds, distinct and ascending.
 
-        Column values v and w take the same branch everywhere when as many cuts lie below v as below w:
-        a cell is what lies above one cut and not above the next.
+        They divide the column into cells: cell k holds the values above exactly k cuts. Two values of one
+        cell take the same branch at every node.
         """
         flat, _ = self.nodes
         inner = np.flatnonzero(flat.left != -1)
@@ -192,19 +196,19 @@ class TreeEnsemble:
 
     @cached_property
     def last_cells(self) -> NDArray[np.int64]:
-        """The last cell of its column that goes left at every node of :attr:`nodes`; 0 at leaves."""
+        """For every node of :attr:`nodes`, the last cell of its column that goes left; 0 at leaves."""
         nodes, cells = self.nodes[0], np.zeros(len(self.nodes[0].left), dtype=np.int64)
         inner = nodes.left != -1
         for c in np.unique(nodes.feature[inner]):
-            mine = inner & (nodes.feature == c)
-            cells[mine] = np.searchsorted(self.cuts[c], self._last_left[mine])
+            of_column = inner & (nodes.feature == c)
+            cells[of_column] = np.searchsorted(self.cuts[c], self._last_left[of_column])
         return cells
 
     @cached_property
     def without_rule(self) -> frozenset[int]:
-        """Columns that a tree splits on without a rule for missing values."""
-        silent = [t.feature[t.left != -1] for t in self.trees if t.missing_left is None]
-        return frozenset(np.concatenate(silent).tolist()) if silent else frozenset()
+        """Columns that a tree without a rule for missing values splits on."""
+        split = [t.feature[t.left != -1] for t in self.trees if t.missing_left is None]
+        return frozenset(np.concatenate(split).tolist()) if split else frozenset()
 
     @cached_property
     def leaves(self) -> tuple[Leaves, ...]:
@@ -226,22 +230,22 @@ class TreeEnsemble:
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Leaves of one tree.
+    """Leaves of one tree or of all trees, as boxes of cells.
 
-    Leaf k is reached when for all columns c low[k, c] <= cell of c <= high[k, c], or the value of c is
-    missing (its cell is :data:`MISSING`) and missing[k, c].
+    A row reaches leaf k if for every column c either low[k, c] <= cell of c <= high[k, c], or the value of c
+    is missing (its cell is :data:`MISSING`) and missing[k, c] is true.
 
     Attributes
     ----------
     node
         Position in the tree's arrays, shape (leaves,).
     value
-        Shape (leaves,).
+        The leaf's value, shape (leaves,).
     low, high
-        Cells per column, shape (leaves, columns); low > high where only a missing value gets there. Leaves
-        that nothing reaches are left out.
+        First and last cell per column, shape (leaves, columns); low > high if only a missing value leads
+        there. Leaves that no row reaches are left out.
     missing
-        Whether a missing value gets there, shape (leaves, columns).
+        Whether a missing value of the column can lead there, shape (leaves, columns).
     """
 
     node: NDArray[np.int64]
@@ -251,30 +255,38 @@ class Leaves:
     missing: NDArray[np.bool_]
 
     def met(self, cells: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the cells of some columns lead to a leaf, shape (leaves,)."""
+        """Whether each leaf's box contains a row's cells in the given columns, shape (leaves,).
+
+        Parameters
+        ----------
+        cells
+            The row's cell in every column, shape (all columns,).
+        columns
+            The columns that are compared.
+        """
         low, high, missing = (end[:, columns] for end in (self.low, self.high, self.missing))
-        its = cells[columns]
-        return (((low <= its) & (its <= high)) | (missing & (its == MISSING))).all(axis=1)
+        compared = cells[columns]
+        return (((low <= compared) & (compared <= high)) | (missing & (compared == MISSING))).all(axis=1)
 
     def reached(self, column: int, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Per leaf, which of a column's cells go there, shape (leaves, cells)."""
+        """Whether each leaf's box contains each of a column's cells, shape (leaves, cells)."""
         low, high, missing = (end[:, column, None] for end in (self.low, self.high, self.missing))
         return ((low <= cells) & (cells <= high)) | (missing & (cells == MISSING))
 
 
 def last_left(threshold: NDArray[np.float64], dtype: Precision = "float32") -> NDArray[np.float64]:
-    r"""The largest double that goes left at each threshold; -inf where only -inf would.
+    r"""The largest double that goes left at each threshold; -inf if no finite double does.
 
-    With f the largest float32 not above the threshold, doubles go left up to the midpoint of f and the next
-    float32, and the midpoint itself where the tie rounds to f (to even). Beyond the largest
-    float32 the "next" one is :math:`2^{128}`, as rounding has it.
+    With f the largest float32 not above the threshold, doubles below the midpoint of f and the next float32
+    go left, and so does the midpoint itself if it rounds to f (ties go to even). After the largest float32
+    the next one counts as :math:`2^{128}`, as in the rule for rounding to infinity.
 
     Parameters
     ----------
     threshold
         Any doubles, shape (n,).
     dtype
-        What values are rounded to before the comparison; for float64 the threshold is the answer.
+        What values are rounded to before the comparison; with float64 the threshold itself is returned.
 
     References
     ----------
@@ -299,13 +311,16 @@ def last_left(threshold: NDArray[np.float64], dtype: Precision = "float32") -> N
 
 
 def _leaves(ensemble: TreeEnsemble, flat: Tree, start: NDArray[np.int64]) -> tuple[Leaves, NDArray[np.int64]]:
-    """The leaves of all trees, walked down together, level by level; where each tree's begin, and the end."""
+    """The leaves of all trees, found by walking down all trees together, level by level.
+
+    Also returned: where each tree's leaves begin, and their number, shape (trees + 1,).
+    """
     columns, trees = ensemble.inputs, len(start)
     cell = ensemble.last_cells
     ruled = np.array([tree.missing_left is not None for tree in ensemble.trees])
     assert flat.missing_left is not None
     node, tree = start, np.arange(trees)
-    way = np.empty((0, trees), dtype=np.int64)  # level by level, the node there, or ~node where it went right
+    way = np.empty((0, trees), dtype=np.int64)  # per level, the node passed, or ~node if the way went right
     found = []
     while len(node):
         ended = flat.left[node] == -1
@@ -322,19 +337,19 @@ def _leaves(ensemble: TreeEnsemble, flat: Tree, start: NDArray[np.int64]) -> tup
     missing = np.ones((len(row), columns), dtype=bool)
     reached, done = np.ones(len(row), dtype=bool), 0
     for of, _, way in found:
-        mine = row[done : done + len(of)]
+        rows_of = row[done : done + len(of)]
         done += len(of)
         right, above = way < 0, np.where(way < 0, ~way, way)
         for went, at in zip(right, above, strict=True):
             column, rules = flat.feature[at], ruled[of] & (flat.missing_left[at] ^ went)
-            missing[mine, column] &= rules
+            missing[rows_of, column] &= rules
             for side, end, on in ((~went, high, 0), (went, low, 1)):
-                rows, its = mine[side], column[side]
+                rows, split = rows_of[side], column[side]
                 best = np.maximum if on else np.minimum
-                end[rows, its] = best(end[rows, its], cell[at[side]] + on)
+                end[rows, split] = best(end[rows, split], cell[at[side]] + on)
         for at in above:
             column = flat.feature[at]
-            reached[mine] &= (low[mine, column] <= high[mine, column]) | missing[mine, column]
+            reached[rows_of] &= (low[rows_of, column] <= high[rows_of, column]) | missing[rows_of, column]
     tree, node = tree[order], node[order]
     if not reached.all():
         tree, node, low, high, missing = (part[reached] for part in (tree, node, low, high, missing))

@@ -1,4 +1,4 @@
-"""Labelled samples of the Loan model, in the sizes of the released recourse split."""
+"""Labelled samples of the Loan model, by default as many rows as in the split that the authors released."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Split:
 
 @dataclass(frozen=True)
 class LoanData:
-    """The three splits; no row is in two of them."""
+    """The three splits, of independently drawn rows."""
 
     train: Split
     validation: Split

@@ -22,9 +22,9 @@ DType = Literal["float32", "float64"]
 FloatArray = NDArray[np.float64]
 
 MOST_ROUNDINGS = 1 << 20
-"""Beyond so many, float32 has no digits left to bound an error with."""
+"""With more roundings than this, the bound on float32's error would be useless, so none is given."""
 
-_GRID = 200  # bits behind the point when an irrational enclosure enters integer arithmetic
+_GRID = 200  # bits behind the binary point to which ends that are no dyadic rationals are rounded outward
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +61,8 @@ class ReluNetwork:
         Raises
         ------
         ValueError
-            A shape does not fit, a number is not finite, or it is no float32 although
-            ``dtype`` says so; the message names the layer.
+            A shape does not fit, a number is not finite, or ``dtype`` is float32 and a number is no float32
+            value; the message names the layer.
         """
         weights: list[FloatArray] = []
         biases: list[FloatArray] = []
@@ -112,7 +112,7 @@ class ReluNetwork:
     def evaluate(self, x: NDArray) -> FloatArray:
         """Outputs in float64, shape (..., outputs), for inputs of shape (..., inputs).
 
-        For search only: nothing is decided by these numbers.
+        For searches only; whether a row is accepted is never decided by these numbers.
         """
         z = np.asarray(x, dtype=np.float64)
         last = len(self.weights) - 1
@@ -123,7 +123,7 @@ class ReluNetwork:
         return z
 
     def scores(self, x: NDArray) -> FloatArray:
-        """The logits of rows (..., inputs) in float64, as :meth:`evaluate` has them."""
+        """The logits of rows (..., inputs) in float64, by :meth:`evaluate`."""
         return self.evaluate(x)[..., 0]
 
     def deployed_logit(self, x: NDArray) -> float:
@@ -139,11 +139,11 @@ class ReluNetwork:
         return float(z[0])
 
     def deploys_at_least(self, x: NDArray, threshold: float) -> bool:
-        """Whether the deployed logit of one input row reaches a threshold in two orders of summation.
+        """Whether the deployed logit of one input row is at least a threshold, in two orders of summation.
 
-        The one of :meth:`deployed_logit`, which is numpy's and the machine's, and the one that the
-        certificate document states, so that anybody can repeat it: every product and every sum rounded to
-        ``dtype``, left to right, the bias last.
+        The first is that of :meth:`deployed_logit`, which depends on numpy and on the machine. The second is
+        the one of the certificate document, which anybody can repeat: every product and every sum is rounded
+        to ``dtype``, from left to right, the bias last.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             z = np.asarray(x, dtype=np.float64).astype(self.dtype)
@@ -154,9 +154,9 @@ class ReluNetwork:
         return float(z[0]) >= threshold and self.deployed_logit(x) >= threshold
 
     def enclose(self, x: Sequence[Enclosure]) -> tuple[Enclosure, ...]:
-        """Outputs in exact arithmetic: points for rational dyadic inputs, proven intervals else.
+        """Outputs in exact arithmetic: points if all inputs are :class:`Dyadic`, else proven intervals.
 
-        Doubles are integers times a power of two, so the whole network is integer arithmetic.
+        Doubles are integers times a power of two, so the network is evaluated in integer arithmetic.
         """
         dyadic = [e for e in x if isinstance(e, Dyadic)]
         if len(dyadic) == len(x):
@@ -189,19 +189,20 @@ class ReluNetwork:
         return tuple(Enclosure(a, b) for a, b in zip(low, high, strict=True))
 
     def nearly(self, x: NDArray) -> tuple[Rounded, float] | None:
-        r"""The logit of one input row in float64, with what rounding can have done to it.
+        r"""The logit of one input row in float64, with a bound on its rounding error.
 
-        A term passes, in every layer of n inputs, a product and at most n additions, in whatever order, and
-        at the start the rounding of an input; ReLUs bring values closer. So with N the sum of n + 1 over the
-        layers, and one more, the error is at most :math:`\gamma_N` times the same computation on absolute
-        values; :func:`~milp_recourse.domain.enclosure.gamma` covers the errors of that too. Units that are
-        off in whatever arithmetic count for nothing. What underflows is added.
+        A term of the logit is rounded once as an input and, in every layer of n inputs, in one product and at
+        most n additions, in whatever order. A ReLU does not enlarge an error. So with N = 1 + the sum of
+        n + 1 over the layers, the error is at most :math:`\gamma_N` times the logit of the network with
+        absolute values for inputs, weights and biases. :func:`~milp_recourse.domain.enclosure.gamma` also
+        covers the rounding in that logit. Units whose ReLU is 0 despite all rounding are left out of it. A
+        bound on what underflow loses is added.
 
         Returns
         -------
         (logit, error)
-            The exact logit of any inputs that round to x, and how far the deployed one can be from it. None
-            where numbers get so large that one of them might overflow.
+            An enclosure of the exact logit of any inputs that round to x, and a bound on how far the deployed
+            logit is from its middle. None if a number might overflow.
         """
         scales, operations, lost, growth = self._rounding
         size = np.abs(x)
@@ -211,7 +212,7 @@ class ReluNetwork:
         coarse = gamma(operations, 2.0**-24 if self.dtype == "float32" else 2.0**-53)
         for k, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
             if k:
-                size *= z + coarse * size >= -lost[1]  # what is less is off in whatever arithmetic
+                size *= z + coarse * size >= -lost[1]  # below, the ReLU is 0 in every precision
                 np.maximum(z, 0.0, out=z)
             z, size = w.dot(z), scales[k][0].dot(size)
             z += b
@@ -225,12 +226,14 @@ class ReluNetwork:
     def _rounding(
         self,
     ) -> tuple[list[tuple[FloatArray, FloatArray]], int, tuple[float, float], tuple[float, float, float]]:
-        """For :meth:`nearly`: absolute weights and biases; operations; what underflow can cost in float64 and
-        as deployed; and s, t and the limit such that no number is above s max abs(x) + t.
+        """The constants of :meth:`nearly`.
+
+        Absolute weights and biases; the number N of roundings; bounds on what underflow loses in float64 and
+        as deployed; and (s, t, limit): no number exceeds s sum abs(x) + t, which must stay below the limit.
         """
         scales = [(np.abs(w), np.abs(b)) for w, b in zip(self.weights, self.biases, strict=True)]
         narrow = self.dtype == "float32"
-        losses = 2.0**-1000, 2.0**-120 if narrow else 2.0**-1000  # far above half of the smallest numbers
+        losses = 2.0**-1000, 2.0**-120 if narrow else 2.0**-1000  # far above what one underflow loses
         lost, most, s, t = list(losses), (1.0, 0.0), 1.0, 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             for w, b in scales:
@@ -271,7 +274,7 @@ def _is_float32(values: FloatArray) -> bool:
 
 
 def _objects(values: list[int]) -> NDArray[np.object_]:
-    """As an array; the dtype said, because numpy takes [2**63, -1] for floats."""
+    """An array of Python integers; without a dtype numpy would make floats of [2**63, -1]."""
     return np.array(values, dtype=object)
 
 
@@ -280,7 +283,7 @@ def _plus(values: NDArray[np.object_], shift: list[int]) -> list[int]:
 
 
 def _dyadic_exponent(x: Fraction) -> int:
-    """Bits behind the binary point of x, or the grid's where x is no dyadic rational."""
+    """Bits behind the binary point of x; :data:`_GRID` if x is no dyadic rational."""
     denominator = x.denominator
     return denominator.bit_length() - 1 if denominator & (denominator - 1) == 0 else _GRID
 

@@ -1,4 +1,4 @@
-"""Exogenous noise: what is known about U when a structural equation leaves it open."""
+"""Distributions of the exogenous noise U of a structural equation."""
 
 from __future__ import annotations
 

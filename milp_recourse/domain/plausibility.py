@@ -1,9 +1,9 @@
 r"""Plausibility: :math:`\log p(x_{cf}) \ge \log p(x) + o` under the SCM (iCARMA paper, section 3: o = 0).
 
-The energy of a feature is :math:`-\log p_U(u_i) + \log |dx_i/du_i|`, and plausibility says that
-the energies of the counterfactual sum to no more than the factual's less the offset o. Terms of features
-whose value and parents did not move cancel. With normal noise and identity links what is left is a ball in
-residual space, :math:`\sum (u'_i/sd_i)^2 \le \sum (u_i/sd_i)^2 - 2 o`, decided exactly.
+The energy of a feature is :math:`-\log p_U(u_i) + \log |dx_i/du_i|`. Plausibility asks that the energies of
+the counterfactual sum to no more than those of the factual, less the offset o. Terms of features whose value
+and parents did not move cancel. With normal noise and identity links the residuals must lie in a ball,
+:math:`\sum (u'_i/sd_i)^2 \le \sum (u_i/sd_i)^2 - 2 o`, which is decided exactly.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from milp_recourse.errors import Unsupported
 
 
 class ZeroDensity(Exception):
-    """A density is zero at a point, or its enclosure cannot be told from zero."""
+    """A density is zero at a point, or its enclosure contains zero."""
 
 
 def plausible_exact(
@@ -29,10 +29,10 @@ def plausible_exact(
     acted: frozenset[str],
     offset: float = 0.0,
 ) -> bool:
-    """Whether the counterfactual's log density is proven at least the factual's plus the offset.
+    """Whether the counterfactual's log density is proven to be at least the factual's plus the offset.
 
-    An enclosure too wide to decide counts as not plausible. Exact arithmetic is for what doubles and their
-    rounding errors leave open.
+    Exact arithmetic is used only where doubles and their rounding errors leave the answer open. If even an
+    enclosure is too wide to decide, the answer is no.
     """
     near = _nearly(scm, x, counterfactual, acted, offset)
     if near is not None:
@@ -48,11 +48,12 @@ def _nearly(
     acted: frozenset[str],
     offset: float = 0.0,
 ) -> bool | None:
-    r"""Whether :func:`excess_energy` is at most -offset, in float64; None where rounding hides it.
+    r"""Whether :func:`excess_energy` is at most -offset, in float64; None if rounding leaves that open.
 
-    With normal noise and identity links it is :math:`\sum ((a - e)^2 - (b - f)^2) / 2 sd^2` over what is
-    acted on, a and b the values after and before, e and f what the equations give. Every rounding after those
-    of e and f changes a sum by 2^-53 of the absolute terms, and so it does for the bound on the error.
+    With normal noise and identity links the excess energy is
+    :math:`\sum ((a - e)^2 - (b - g)^2) / 2 sd^2` over the features acted on, with a and b the values after
+    and before, and e and g the values of the equations. Each rounding after those in e and g changes the sum
+    by at most 2^-53 of its absolute terms; the bound on the error is rounded in the same way.
     """
     excess, size = offset, _ROUNDINGS * abs(offset)
     if len(acted) > _MOST_ACTED:
@@ -73,14 +74,16 @@ def _nearly(
             if near is None or m.link.kind != "identity" or not isinstance(m.noise, Normal):
                 return None
             precision = 0.5 / (m.noise.sd * m.noise.sd)
-            (e, lost), (g, gone) = near(after), near(x)
+            (e, error_after), (g, error_before) = near(after), near(x)
             a, b = after[f] - e, x[f] - g
             excess += precision * (a * a - b * b)
-            # how far a and b can be off, and how large they and what they are made of can be
-            lost += _ROUNDINGS * (abs(after[f]) + abs(e)) + _LEAST
-            gone += _ROUNDINGS * (abs(x[f]) + abs(g)) + _LEAST
-            a, b = abs(a) + lost, abs(b) + gone
-            size += precision * (2.0 * a * lost + 2.0 * b * gone + _ROUNDINGS * (a * a + b * b))
+            # errors of a and b, then upper bounds of their absolute values
+            error_after += _ROUNDINGS * (abs(after[f]) + abs(e)) + _LEAST
+            error_before += _ROUNDINGS * (abs(x[f]) + abs(g)) + _LEAST
+            a, b = abs(a) + error_after, abs(b) + error_before
+            size += precision * (
+                2.0 * a * error_after + 2.0 * b * error_before + _ROUNDINGS * (a * a + b * b)
+            )
     except (OverflowError, ZeroDivisionError):
         return None
     doubt = 2.0 * size + _LEAST
@@ -91,8 +94,8 @@ def _nearly(
 
 _MOST_ACTED = 64
 _ROUNDINGS, _LEAST, _MOST = 2.0**-49 * _MOST_ACTED, 2.0**-900, 2.0**900
-"""Sixteen roundings for each of the features acted on; what underflows; and no sum may come near the largest
-double."""
+"""Sixteen roundings for each of the features acted on; a bound on what underflow loses; and a limit of sums,
+far below the largest double."""
 
 
 def excess_energy(
@@ -106,7 +109,7 @@ def excess_energy(
     Raises
     ------
     Unsupported
-        An acted feature's mechanism states no noise.
+        The mechanism of a feature that is acted on states no noise.
     """
     factual = {f: Enclosure.of(x[f]) for f in scm.features}
     unmoved = {f for f in scm.features if counterfactual[f] == factual[f]}
@@ -133,7 +136,20 @@ def _excess(
     same_noise: bool,
     same_equation: bool,
 ) -> Enclosure:
-    """How much one feature's energy grows; zero where nothing changes. May raise :class:`ZeroDensity`."""
+    """How much one feature's energy grows.
+
+    Parameters
+    ----------
+    same_noise
+        Whether the feature is not acted on, so that its noise stays.
+    same_equation
+        Whether none of its parents has moved.
+
+    Raises
+    ------
+    ZeroDensity
+        A density is zero, or cannot be told from zero.
+    """
     total, old, new = Enclosure.of(0), before[f], after[f]
     if m.link.kind == "sigmoid":
         old, new = ((v - Enclosure.of(m.link.offset)) / m.link.scale for v in (old, new))
@@ -155,7 +171,7 @@ def _noise_excess(noise: Noise | None, before: Enclosure, after: Enclosure) -> E
     """log p_U(before) - log p_U(after)."""
     if isinstance(noise, Bernoulli) and noise.p == 0.5:
         for u in (before, after):
-            _chance(noise, u)
+            _chance(noise, u)  # both outcomes have probability 1/2; anything else raises
         return Enclosure.of(0)
     if isinstance(noise, Normal):
         return (after.square() - before.square()) * _half_precision(noise.sd)
@@ -163,7 +179,7 @@ def _noise_excess(noise: Noise | None, before: Enclosure, after: Enclosure) -> E
 
 
 def _noise_energy(noise: Noise | None, u: Enclosure) -> Enclosure:
-    """-log p_U(u) up to a constant, of noise that is not normal."""
+    """-log p_U(u) up to a constant, for noise that is not normal."""
     if isinstance(noise, Gamma):
         return u / noise.scale - Enclosure.of(Fraction(noise.shape) - 1) * _log(u)
     if isinstance(noise, Bernoulli):
@@ -173,7 +189,7 @@ def _noise_energy(noise: Noise | None, u: Enclosure) -> Enclosure:
 
 @lru_cache(maxsize=1024)
 def _half_precision(sd: float) -> Enclosure:
-    """1 / (2 sd^2), which comes up for every applicant."""
+    """1 / (2 sd^2), kept because it is the same for every applicant."""
     return Enclosure.of(1 / (2 * Fraction(sd) ** 2))
 
 
@@ -184,7 +200,7 @@ def _chance(noise: Bernoulli, u: Enclosure) -> Fraction:
 
 
 def _log(u: Enclosure) -> Enclosure:
-    """log u; :class:`ZeroDensity` where u may be 0 or less, the end of a support."""
+    """log u; raises :class:`ZeroDensity` if u may be 0 or less, outside the support of a density."""
     if u.lower <= 0:
         raise ZeroDensity(f"a density's argument may be {float(u.lower)!r}")
     return u.log()

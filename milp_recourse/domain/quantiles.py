@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-ROUNDING = 1e-12  # covers the float64 rounding of a probability, with room
+ROUNDING = 1e-12
+"""More than the error of a probability computed in float64."""
 
 
 @dataclass(frozen=True)
 class Quantiles:
-    """Knots of a distribution function.
+    """A piecewise linear distribution function, given by its knots.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class Quantiles:
         return Fraction(self.probabilities[k - 1]) + self._slope(k) * (value - Fraction(self.values[k - 1]))
 
     def evaluate(self, values: Array) -> Array:
-        """Q in float64, elementwise; right to :data:`ROUNDING`."""
+        """Q in float64, elementwise, with an error of at most :data:`ROUNDING`."""
         return np.interp(values, self.values, self.probabilities)
 
     def kinks(self) -> Iterator[tuple[Fraction, Fraction]]:
@@ -59,13 +60,13 @@ class Quantiles:
             before = after
 
     def least_value(self, probability: Array) -> Array:
-        """No v below it has Q(v) >= probability, up to rounding; -inf where every v has."""
+        """The least v with Q(v) >= probability, up to rounding; -inf for any v, the last knot for none."""
         v, p = np.array(self.values), np.array(self.probabilities)
         k = np.clip(np.searchsorted(p, probability, side="left"), 1, len(p) - 1)
         return np.where(probability <= p[0], -np.inf, _between(v, p, k, probability))
 
     def largest_value(self, probability: Array) -> Array:
-        """No v above it has Q(v) <= probability, up to rounding; inf where every v has."""
+        """The largest v with Q(v) <= probability, up to rounding; inf for any v, the first knot for none."""
         v, p = np.array(self.values), np.array(self.probabilities)
         k = np.clip(np.searchsorted(p, probability, side="right"), 1, len(p) - 1)
         return np.where(probability >= p[-1], np.inf, _between(v, p, k, probability))
@@ -77,7 +78,7 @@ class Quantiles:
 
 
 def _between(v: Array, p: Array, k: NDArray[np.intp], probability: Array) -> Array:
-    """Where the line through knots k - 1 and k reaches a probability, kept between them."""
+    """The v between knots k - 1 and k at which the line through them reaches a probability."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip((probability - p[k - 1]) / (p[k] - p[k - 1]), 0.0, 1.0)
     return v[k - 1] + np.nan_to_num(share) * (v[k] - v[k - 1])

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Scenario:
-    """What happens instead of what was planned.
+    """Deviations from what was planned.
 
     Parameters
     ----------
     missed
-        Per feature, by how much its target is missed where it is acted on: value is target + missed, in the
-        feature's unit.
+        Per feature, what is added to its target if it is acted on, in the feature's unit.
     noise
-        Per feature, what its noise is more than abducted, where it is not acted on and something upstream is.
+        Per feature, what is added to its abducted noise. It has an effect only if the feature is not acted on
+        and one of its causes has moved.
     """
 
     missed: Mapping[str, float] = field(default_factory=dict)

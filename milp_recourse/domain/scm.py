@@ -23,12 +23,12 @@ from milp_recourse.domain.noise import Noise
 from milp_recourse.domain.scenario import Scenario
 
 AS_PLANNED = Scenario()
-"""Every target is met, and noise is as abducted."""
+"""The scenario in which every target is met and the noise is the abducted one."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """How equation plus noise becomes the value: z itself, or offset + scale * sigmoid(z)."""
+    """The function from z = equation + noise to the value: z itself, or offset + scale * sigmoid(z)."""
 
     kind: Literal["identity", "sigmoid"] = "identity"
     offset: float = 0.0
@@ -42,11 +42,11 @@ class Mechanism:
     Parameters
     ----------
     equation
-        The part that is known; reads the parents. ``Constant(0)`` for a root.
+        The part without noise, a function of the parents. ``Constant(0)`` for a root.
     link
         Identity, or a sigmoid (Loan's education).
     noise
-        Distribution of u; None when nothing is known about it (then no density either).
+        Distribution of u; None if it is not known. The model then has no density.
     """
 
     equation: Expression = field(default_factory=lambda: Constant(0.0))
@@ -62,9 +62,9 @@ class StructuralCausalModel:
     features
         Names in the order of the data's columns.
     mechanisms
-        One per feature; a missing one means a root about which nothing is known.
+        One per feature; a feature without one is a root with unknown noise.
     name
-        Shown to people; the name in instance files for the built-in models.
+        For messages; instance files refer to the built-in models by it.
 
     Raises
     ------
@@ -108,8 +108,6 @@ class StructuralCausalModel:
     def has_density(self) -> bool:
         """Whether every mechanism states its noise."""
         return all(m.noise is not None for m in self.mechanisms.values())
-
-    # -- float64, vectorised -------------------------------------------------------------
 
     def abduct(self, x: NDArray) -> NDArray:
         """Noise u of rows x; both of shape (..., d), columns in feature order."""
@@ -162,8 +160,7 @@ class StructuralCausalModel:
         Returns
         -------
         NDArray
-            Shape (..., d), float64. A feature nothing upstream of which moved keeps its
-            factual double exactly.
+            Shape (..., d), float64. A feature keeps its factual double exactly if none of its causes moved.
         """
         factual, acted = self._columns(x), self._columns(action)
         values: dict[str, NDArray] = {}
@@ -195,15 +192,18 @@ class StructuralCausalModel:
                     total = total - np.log(s) - np.log1p(-s) - np.log(abs(m.link.scale))
         return total
 
-    # -- exact ---------------------------------------------------------------------------
-
     def counterfactual_exact(
         self, x: Mapping[str, float], action: Mapping[str, float], scenario: Scenario = AS_PLANNED
     ) -> dict[str, Enclosure]:
         """The counterfactual in exact arithmetic, one enclosure per feature.
 
-        Rational wherever the moved mechanisms are piecewise polynomial; otherwise an interval
-        some 1e-50 wide (see :class:`Enclosure`).
+        A value is exact unless a sigmoid is involved in how it moved; then it is an interval about 1e-50 wide
+        (see :class:`Enclosure`).
+
+        Parameters
+        ----------
+        scenario
+            By how much targets are missed and noise is other than abducted; by default nothing is.
         """
         factual = {f: Enclosure.of(x[f]) for f in self.features}
         values = factual | {f: Enclosure.of(a) for f, a in action.items()}
@@ -227,8 +227,6 @@ class StructuralCausalModel:
             self._rounded[feature] = rounded(self.mechanisms[feature].equation)
         return self._rounded[feature]
 
-    # -- inside --------------------------------------------------------------------------
-
     def _columns(self, rows: NDArray) -> dict[str, NDArray]:
         rows = np.asarray(rows, dtype=np.float64)
         return {f: rows[..., k] for k, f in enumerate(self.features)}
@@ -251,12 +249,12 @@ class StructuralCausalModel:
 
 
 def independent(features: Sequence[str]) -> StructuralCausalModel:
-    """No feature causes another; nothing is known about noise."""
+    """The causal model in which no feature causes another, with unknown noise."""
     return StructuralCausalModel(features, {}, name="independent")
 
 
 def shift_exact(value: Enclosure, shift: Enclosure, link: Link) -> Enclosure:
-    """link(link^-1(value) + shift), exactly or enclosed."""
+    """An enclosure of link(link^-1(value) + shift), exact for the identity link."""
     if link.kind == "identity":
         return value + shift
     share = (value - Enclosure.of(link.offset)) / link.scale

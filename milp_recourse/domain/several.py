@@ -1,7 +1,7 @@
-r"""One classifier that accepts where several inputs are all accepted: the smallest of their scores.
+r"""One network that accepts if a given network accepts each of several inputs: the least of their logits.
 
-For networks :math:`\min(a, b) = \max(0, a) - \max(0, -a) - \max(0, a - b)`, pair by pair, so a network of
-copies is a network again. Its weights are those of the copies, with signs, and zeros and ones: nothing is
+Since :math:`\min(a, b) = \max(0, a) - \max(0, -a) - \max(0, a - b)`, the least logit of copies of a network
+is a ReLU network again. Its weights are those of the copies, up to signs, and zeros and ones, so nothing is
 rounded.
 """
 
@@ -19,7 +19,10 @@ Array = NDArray[np.float64]
 
 
 def pairwise_extreme(count: int, largest: bool) -> Iterator[tuple[Array, Array]]:
-    """Matrices before and after ReLUs that leave the smallest or largest of so many numbers, pair by pair."""
+    """Pairs of matrices (before, after) that leave the smallest or largest of ``count`` numbers z.
+
+    Each pair halves how many numbers are left: z becomes after @ max(0, before @ z).
+    """
     sign = 1.0 if largest else -1.0
     while count > 1:
         pairs, odd = divmod(count, 2)
@@ -36,19 +39,19 @@ def pairwise_extreme(count: int, largest: bool) -> Iterator[tuple[Array, Array]]
 
 @lru_cache(maxsize=32)
 def smallest_logit(network: ReluNetwork, copies: int) -> ReluNetwork:
-    """The network of so many inputs, side by side, whose logit is the smallest of theirs.
+    """The network that takes several input rows side by side and returns the smallest of their logits.
 
     Parameters
     ----------
     network
-        With one output.
+        A network with one output.
     copies
-        1 or more.
+        Number of input rows, 1 or more.
 
     Returns
     -------
     ReluNetwork
-        On ``copies * network.inputs`` columns, the first copy's first; in float64.
+        A float64 network of ``copies * network.inputs`` columns, row after row.
     """
     weights = [np.asarray(np.kron(np.eye(copies), w), dtype=np.float64) for w in network.weights]
     biases = [np.tile(b, copies) for b in network.biases]

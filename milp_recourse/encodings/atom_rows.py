@@ -7,9 +7,8 @@ import numpy as np
 from milp_recourse.encodings.mixed_integer import Form, MixedInteger, combine
 from milp_recourse.program.functions import band
 
-_SHORTEST_PIECE = (
-    1e-6  # parts of a curve no shorter than this, relatively: solvers cannot tell shorter ones apart
-)
+_SHORTEST_PIECE = 1e-6
+"""Least length of a part of a curve's interval, relatively: solvers cannot tell shorter parts apart."""
 
 
 def relu_rows(model: MixedInteger, name: str, pre: Form, low: float, high: float) -> Form:
@@ -33,7 +32,8 @@ def relu_rows(model: MixedInteger, name: str, pre: Form, low: float, high: float
 
 
 def indicator_rows(model: MixedInteger, name: str, form: Form, levels: dict[int, int]) -> None:
-    """Exactly one indicator column is 1, and the form equals its level; ``levels``: level -> column."""
+    """Add rows: exactly one indicator column is 1, and the form equals its level. ``levels``: level ->
+    column."""
     model.row(f"{name}_one", (dict.fromkeys(levels.values(), 1.0), 0.0), 1.0, 1.0)
     weighted = {column: float(level) for level, column in levels.items()}
     model.row(f"{name}_level", combine((form, 1.0), ((weighted, 0.0), -1.0)), 0.0, 0.0)

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedInteger:
-    """Every atom, the network, domain rows, ball and cost as columns and rows.
+    """A program as a mixed-integer program: every atom, the network, rows, demand, ball and cost.
 
     Parameters
     ----------
@@ -94,6 +94,7 @@ def _range(form: Form, model: MixedInteger) -> tuple[float, float]:
 
 
 def _atoms(model: MixedInteger, program: Program, bounds: ProgramBounds, pieces: int) -> list[Form]:
+    """Add every atom's columns and rows; returns every atom as a form over columns."""
     forms: list[Form] = []
     levels: dict[tuple, dict[int, int]] = {}
     for k, atom in enumerate(program.atoms):
@@ -133,7 +134,7 @@ def _atoms(model: MixedInteger, program: Program, bounds: ProgramBounds, pieces:
 def _indicators(
     model: MixedInteger, program: Program, forms: list[Form], levels: dict[tuple, dict[int, int]]
 ) -> None:
-    """Tie the indicator columns of one whole number together."""
+    """Add the rows that tie the indicators of one whole number together, and columns for its other levels."""
     for k, atom in enumerate(program.atoms):
         if not (isinstance(atom, Elementary) and atom.function == "indicator"):
             continue
@@ -150,6 +151,7 @@ def _indicators(
 
 
 def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: ProgramBounds) -> None:
+    """Add the network's inputs and ReLUs, and the row that its logit must meet."""
     network = program.classifier
     if not isinstance(network, ReluNetwork):
         raise TypeError("only ReLU networks are encoded as rows")
@@ -175,13 +177,13 @@ def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: P
 
 
 def _weighted(forms: list[Form], weights: Array, bias: float) -> Form:
-    """Sum of weights times forms, and a bias: in rationals, because terms of one column may cancel."""
+    """The sum of weights times forms, plus a bias, in rationals, because terms of one column may cancel."""
     terms = ((f, float(w)) for f, w in zip(forms, weights, strict=True) if w)
     return combine((({}, Fraction(bias)), 1.0), *terms)
 
 
 def _ball(model: MixedInteger, program: Program, forms: list[Form]) -> None:
-    """sum w r^2 + linear <= 0, a column for each residual r that is not constant."""
+    """Add the ball, sum w r^2 + linear <= 0, with a column for each residual r that is not constant."""
     assert program.ball is not None
     squares: dict[int, float] = {}
     linear, constant = over_columns(program.ball.linear, forms)
@@ -196,7 +198,8 @@ def _ball(model: MixedInteger, program: Program, forms: list[Form]) -> None:
 
 
 def _cost(model: MixedInteger, program: Program, forms: list[Form]) -> None:
-    """One column per delta (zero where not acted on); |delta| and the maximum by epigraph."""
+    """Add the cost: a column for each delta (0 where its feature is not acted on), and columns that are at
+    least abs(delta), and at least the maximum."""
     c = program.cost
     top: int | None = None
     for term in program.cost_terms:
@@ -217,7 +220,8 @@ def _cost(model: MixedInteger, program: Program, forms: list[Form]) -> None:
 
 
 def _delta(model: MixedInteger, program: Program, term: CostTerm, forms: list[Form]) -> int:
-    """The column of one delta; the fixed cost (l0) goes to the flag, or to the offset once decided."""
+    """Add the column of one delta. The fixed cost (l0) is the coefficient of the feature's flag, or part of
+    the offset if it is decided that the feature is acted on."""
     form = over_columns(term.delta, forms)
     low, high = _range(form, model)
     flag = model.flags.get(term.feature)
@@ -232,7 +236,7 @@ def _delta(model: MixedInteger, program: Program, term: CostTerm, forms: list[Fo
 
 
 def _size(model: MixedInteger, feature: str, delta: int) -> int:
-    """A column that is at least |delta|."""
+    """Add a column that is at least abs(delta)."""
     size = model.column(f"size_{feature}", 0.0, max(abs(model.lower[delta]), abs(model.upper[delta])))
     for label, sign in (("up", 1.0), ("down", -1.0)):
         model.row(f"size_{feature}_{label}", ({size: 1.0, delta: -sign}, 0.0), lower=0.0)

@@ -52,7 +52,7 @@ class MixedInteger:
     actions
         Feature -> its action column.
     flags
-        Feature -> the 0/1 column that says it is acted on (1); missing once fixed.
+        Feature -> the 0/1 column that is 1 if it is acted on; features whose switches are decided have none.
     """
 
     names: list[str] = field(default_factory=list)
@@ -90,7 +90,7 @@ class MixedInteger:
         self.rows.append(LinearRow(name, kept, _less(lower, constant), _less(upper, constant)))
 
     def fixed_column(self, name: str, form: Form, lower: float, upper: float) -> int:
-        """A new column equal to a form."""
+        """Add a column that equals a form, and return its index."""
         k = self.column(name, lower, upper)
         self.row(f"{name}_is", combine((form, 1.0), (({k: 1.0}, 0.0), -1.0)), 0.0, 0.0)
         return k
@@ -130,6 +130,7 @@ def _less(end: float, constant: Number) -> float:
 
 
 def _times(a: Number, b: Number) -> Number:
+    """a b; a Fraction if one of them is."""
     if a == 1:
         return b
     if b == 1:
@@ -140,6 +141,7 @@ def _times(a: Number, b: Number) -> Number:
 
 
 def _plus(a: Number, b: Number) -> Number:
+    """a + b; a Fraction if one of them is."""
     if not a:
         return b
     if isinstance(a, Fraction):

@@ -21,10 +21,11 @@ Values = Sequence[float] | Array
 
 
 Tangent = tuple[dict[int, float], float]
+"""Coefficients by column, and a constant."""
 
 
 def cost_tangent(mip: MixedInteger, values: Values) -> Tangent:
-    """A form the cost is nowhere below, and equal to at ``values``."""
+    """A form that the cost is nowhere below and that equals the cost at ``values``."""
     return _sum(mip.linear, mip.offset, _tangent(mip.squares, values))
 
 
@@ -40,10 +41,10 @@ def ball_tangent(mip: MixedInteger, values: Values) -> LinearRow | None:
 
 
 def seeds(mip: MixedInteger, limit: float) -> Iterator[tuple[Literal["cost", "ball"], Array]]:
-    """Points to put the first tangents at: around the surfaces cost = limit and of the ball.
+    """Points for the first tangents: on the surface where the cost is ``limit``, and on that of the ball.
 
-    Full-dimensional directions, not per column: axes and, while few, every sign pattern, in units
-    where the quadratic is a sphere.
+    They lie from the origin in the direction of each axis, and, while columns are few, in that of every sign
+    pattern.
     """
     if mip.squares:
         yield from (("cost", v) for v in _around(mip, mip.squares, max(limit - mip.offset, 1e-12)))
@@ -52,6 +53,7 @@ def seeds(mip: MixedInteger, limit: float) -> Iterator[tuple[Literal["cost", "ba
 
 
 def _sum(linear: Mapping[int, float], offset: float, tangent: Tangent) -> Tangent:
+    """A linear form plus a tangent."""
     coefficients, constant = tangent
     return {
         k: linear.get(k, 0.0) + coefficients.get(k, 0.0) for k in {**linear, **coefficients}
@@ -59,11 +61,13 @@ def _sum(linear: Mapping[int, float], offset: float, tangent: Tangent) -> Tangen
 
 
 def _tangent(squares: Mapping[int, float], values: Values) -> Tangent:
+    """The tangent to a weighted sum of squares at column values."""
     at = {k: float(values[k]) for k in squares if values[k]}
     return {k: 2 * squares[k] * v for k, v in at.items()}, -sum(squares[k] * v**2 for k, v in at.items())
 
 
 def _around(mip: MixedInteger, squares: Mapping[int, float], level: float) -> Iterator[Array]:
+    """Column values, in several directions, at which a weighted sum of squares is ``level``."""
     columns, weights = np.array(list(squares)), np.array(list(squares.values()))
     for direction in _directions(len(columns)):
         values = np.zeros(len(mip.names))
@@ -72,6 +76,7 @@ def _around(mip: MixedInteger, squares: Mapping[int, float], level: float) -> It
 
 
 def _directions(n: int) -> Array:
+    """Directions in n dimensions, (count, n): the axes, and up to 5 dimensions all sign patterns."""
     axes = np.concatenate([np.eye(n), -np.eye(n)])
     if n > 5 or n == 1:
         return axes

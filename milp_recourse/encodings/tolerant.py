@@ -17,7 +17,7 @@ DROPPED = 1e-9
 """Coefficients this small are dropped by HiGHS (its ``small_matrix_value``)."""
 
 NARROW = 4.0
-"""A column is narrow below so many tolerances."""
+"""A column is narrow if its ends are less than so many tolerances apart."""
 
 
 def tolerant(mip: MixedInteger, tolerance: float) -> MixedInteger:

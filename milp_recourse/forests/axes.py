@@ -26,7 +26,7 @@ Cells = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Axis:
-    """One lever's cells, in ascending order of value; those no allowed value lies in are left out.
+    """One lever's cells, in ascending order of value; cells without an allowed value are left out.
 
     Attributes
     ----------
@@ -37,13 +37,13 @@ class Axis:
     low, high
         Least and largest double that a value in the cell can have, in the feature's unit.
     added, widest
-        What the cell costs: a share of the sum, and w |delta| / s for the maximum (the linf part).
+        What the cell costs: the lever's term in the sum, and w |delta| / s for the maximum (the linf part).
     start
         The cell of least cost; costs fall towards it from both sides.
     settable
-        Whether an action may set a value in the cell. None may in the cell that a factual outside the
-        lever's interval gets for itself, nor in one that holds only a fractional factual of a whole-valued
-        feature. A missing factual has the first cell to itself, which none may be set in.
+        Whether an action may set a value in the cell. No action may where the cell holds nothing but a
+        factual outside the lever's interval, a fractional factual of a whole-valued feature, or a missing
+        factual (whose cell comes first).
     columns
         The classifier's columns that the lever fills, and the cell of the ensemble on each of them, shape
         (columns, cells).
@@ -64,9 +64,9 @@ class Axis:
 
 
 def axes_of(instance: Instance) -> list[Axis] | None:
-    """An axis per lever, in feature order; None where some feature must move and cannot.
+    """An axis per lever, in feature order; None if a feature must move and cannot.
 
-    Each keeps not acting as a choice, in the factual's cell, as long as the factual is inside its domain.
+    Not acting stays a choice, in the factual's cell, as long as the factual is inside its domain.
     """
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
@@ -95,12 +95,14 @@ def rounded_down(costs: Array, levers: int) -> Array:
 
 
 def _inside_domain(instance: Instance, feature: Feature) -> bool:
+    """Whether a feature's factual value is inside its domain, or missing."""
     x = instance.factual[feature.name]
     missing = feature.name in instance.missing  # a domain does not bind what stays missing
     return missing or feature.domain is None or feature.domain[0] <= x <= feature.domain[1]
 
 
 def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]) -> Axis:
+    """The axis of one lever."""
     name, x = feature.name, instance.factual[feature.name]
     stays = _inside_domain(instance, feature)
     if name in instance.missing:
@@ -122,8 +124,8 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
     if feature.kind == "categorical":
         delta = (delta != 0).astype(np.float64)
     elif name in cost.quantiles:
-        here = cost.position(name, x)
-        delta = np.array([float(abs(cost.position(name, v) - here)) for v in values.tolist()])
+        percentile = cost.position(name, x)
+        delta = np.array([float(abs(cost.position(name, v) - percentile)) for v in values.tolist()])
     step = np.zeros(len(values))
     if cost.uses_scale:
         rise = cost.scale[name]
@@ -155,7 +157,8 @@ def _label_cells(
 def _missing_axis(
     instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]
 ) -> Axis:
-    """Staying missing is free, any value costs its weight: of a cell, the one nearest the middle is taken."""
+    """The axis of a missing lever. Staying missing is free, and any value costs the lever's weight; in each
+    cell it is the value nearest to the middle of the lever's interval."""
     name, cost = feature.name, instance.cost
     first, last = instance.levers[name]
     if feature.labelled:
@@ -168,16 +171,15 @@ def _missing_axis(
     values = np.clip(round(middle) if feature.integral else middle, low, high)
     w, step = instance.weight(name), float(cost.uses_scale)
     paid = w * (cost.l2_squared * step + cost.l1 * step) + cost.l0 * w
-    some = np.ones(len(values))
     return Axis(
         name,
         np.concatenate([[np.nan], values]),
         np.concatenate([[np.nan], low]),
         np.concatenate([[np.nan], high]),
-        np.concatenate([[0.0], paid * some]),
-        np.concatenate([[0.0], w * step * some]),
+        np.concatenate([[0.0], np.full(len(values), paid)]),
+        np.concatenate([[0.0], np.full(len(values), w * step)]),
         0,
-        np.concatenate([[False], some > 0]),
+        np.arange(len(values) + 1) > 0,
         tuple((c, np.concatenate([[MISSING], cells])) for c, cells in on_columns),
     )
 
@@ -185,8 +187,9 @@ def _missing_axis(
 def _intervals(instance: Instance, cuts: Array, feature: Feature) -> tuple[Array, Array, Cells]:
     """Least and largest allowed double of each cell that has one, and the cell's number.
 
-    A factual outside the allowed interval forms a cell's part of its own: not acting. One that is no whole
-    number although the feature's actions are (an imputed mean) keeps its cell, whole numbers in it or not.
+    A factual outside the allowed interval has an entry of its own, which stands for not acting. A factual
+    that is no whole number although actions are (an imputed mean) keeps its cell even if there is no whole
+    number in it.
     """
     first, last = instance.levers[feature.name]
     with np.errstate(over="ignore"):  # nothing but infinity is above the largest double

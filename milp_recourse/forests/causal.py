@@ -39,11 +39,13 @@ Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
 BATCH = 64
+"""Nodes that are examined together."""
+
 ROUNDS = 3
-"""Passes of propagation per node; what is left, splitting does."""
+"""Passes of propagation per node."""
 
 SMALLEST = 1e-13
-"""Boxes relatively thinner than this are not cut any more."""
+"""Intervals of actions that are relatively shorter than this are not cut any more."""
 
 INSIDE = 1e-12
 """Relative distance that points keep from the ends of their box, and from the ball's."""
@@ -68,7 +70,8 @@ class Costs:
     """Categories: d is 1 where the label changes, in the maximum too."""
     fixed: float
     bent: bool
-    """Distances are in percentiles, or of two scales: only ends of intervals are bounded, without duality."""
+    """Whether distances are in percentiles, or decreases have a scale of their own. Then a box's cost is that
+    of its nearest point, and duality adds nothing."""
 
     @staticmethod
     def of(instance: Instance, piece: Piece) -> Costs:
@@ -99,9 +102,9 @@ class Costs:
                     near[:, i] *= np.where(high[:, i] < self.factual[i], ratio * (1 - 1e-15), 1.0)
                 quantiles = instance.cost.quantiles.get(name)
                 if quantiles is not None:
-                    here = quantiles.evaluate(self.factual[i : i + 1])
+                    percentile = quantiles.evaluate(self.factual[i : i + 1])
                     ends = [quantiles.evaluate(end[:, i]) for end in (low, high)]
-                    shift = np.maximum(np.maximum(ends[0] - here, here - ends[1]) - 4e-12, 0.0)
+                    shift = np.maximum(np.maximum(ends[0] - percentile, percentile - ends[1]) - 4e-12, 0.0)
                     near = np.column_stack([near[:, :i], shift, near[:, i + 1 :]])
         apart = near > 0
         total = self.kappa * near**2 + self.beta * near + self.jump * apart
@@ -159,8 +162,9 @@ class _Boxes:
     last: Cells
     masks: Masks
     bound: Array
-    """Largest score."""
+    """Largest score, (B,)."""
     least: Array
+    """Lower bound of the cost, (B,)."""
 
     def at(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> _Boxes:
         return _Boxes(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
@@ -173,7 +177,8 @@ class _Boxes:
 
 @dataclass(frozen=True)
 class _Linear:
-    """slope a + constant <= 0 for every feasible a; sizes that rounding is proportional to; shares."""
+    """slope a + constant, which is at most 0 at every feasible a, with the sums of absolute terms that its
+    rounding error is proportional to; and the actions' shares of the cost's maximum."""
 
     slope: Array
     size_of_slope: Array
@@ -183,6 +188,8 @@ class _Linear:
 
 
 class _PieceSearch:
+    """The search of one piece: a queue of boxes, the one of least cost first."""
+
     def __init__(self, search: CausalSearch, piece: Piece) -> None:
         forest = search.instance.classifier
         assert isinstance(forest, TreeEnsemble)
@@ -201,7 +208,8 @@ class _PieceSearch:
         self.least = self.heap[0][0] if self.heap else math.inf
 
     def run(self) -> float:
-        """Search; the least bound among what is left open when time runs out, else inf."""
+        """Search to the end, or to the deadline; returns the least bound of the nodes still open, inf for
+        none."""
         search = self.search
         while self.heap and self.heap[0][0] < search.best.target:
             if search.out_of_time():
@@ -214,7 +222,7 @@ class _PieceSearch:
         return math.inf
 
     def look(self) -> None:
-        """Offer random actions, and some on the way to them from where nothing costs anything."""
+        """Try random actions, and points between each of them and the cheapest point of the root box."""
         if not self.heap:
             return
         root, rng = self.heap[0][2], np.random.default_rng(0)
@@ -224,7 +232,7 @@ class _PieceSearch:
         self.try_points(root.at(np.zeros(len(points), dtype=np.int64)), points)
 
     def step(self, nodes: _Boxes) -> None:
-        """Try points, tighten the bounds by duality, split what is left."""
+        """Try points of the nodes, raise their bounds by duality, split those that stay open."""
         points = np.clip(self.costs.factual, nodes.low, nodes.high)
         done = self.try_points(nodes, points)
         done |= self.try_points(nodes, np.clip(self.costs.factual, *self.inner(nodes)))
@@ -247,13 +255,14 @@ class _PieceSearch:
             self.split(nodes.at(kept))
 
     def inner(self, nodes: _Boxes) -> tuple[Array, Array]:
-        """Boxes made so much smaller that rounding cannot take a point of them out of its cell."""
+        """The ends of slightly smaller boxes: rounding moves no point of these out of its cell."""
         low, high = nodes.low, nodes.high
         slack = np.minimum(INSIDE * (np.abs(low) + np.abs(high) + 1.0), 0.5 * (high - low))
         return low + slack, high - slack
 
     def try_points(self, nodes: _Boxes, points: Array) -> NDArray[np.bool_]:
-        """Offer points that look feasible; whether a node's bound is attained there."""
+        """Judge points that look feasible and cheaper than the best; returns which nodes are closed because
+        their point attains their bound."""
         piece, best = self.piece, self.search.best
         points = np.where(piece.integral, np.round(points), points)
         costs = self.costs.least(self.search.instance, piece, points, points)
@@ -312,8 +321,8 @@ class _PieceSearch:
         piece = self.piece
         low, high, first, last = nodes.low, nodes.high, nodes.first, nodes.last
         if piece.columns:
-            seen = self.cells(*self.columns.range(low, high))
-            first, last = np.maximum(first, seen[0]), np.minimum(last, seen[1])
+            reached = self.cells(*self.columns.range(low, high))
+            first, last = np.maximum(first, reached[0]), np.minimum(last, reached[1])
             low, high = self.pull(self.columns, low, high, *self.ends(first, last))
         if len(piece.rows.constant):
             low, high = self.pull(piece.rows, low, high, *np.broadcast_arrays(piece.row_low, piece.row_high))
@@ -388,7 +397,8 @@ class _PieceSearch:
         return self.table.decided(nodes.masks) | (nodes.first == nodes.last).all(axis=1)
 
     def dual(self, nodes: _Boxes) -> tuple[Array, Array]:
-        """Lower bounds of costs in the ball, (B,), and the points they are taken near, (B, d)."""
+        """Lower bounds of what costs in the boxes' parts of the ball, (B,), and the last points that were
+        met in the ball on the way (the boxes' cheapest points where none was), (B, d)."""
         low, high = nodes.low, nodes.high
         bound, near = nodes.least.copy(), np.clip(self.costs.factual, low, high)
         outside = np.flatnonzero(self.excess(near) > 0)
@@ -425,9 +435,9 @@ class _PieceSearch:
         for _ in range(SWEEPS):
             for j in range(a.shape[1]):
                 # minimise over the distance t from x: curve t^2 / 2 + slope t + beta |t|
-                here = a[:, j] - costs.factual[j]
-                slope = mu * (2 * (r @ weighted[:, j]) + linear[j]) + 2 * costs.kappa[j] * here
-                slope -= curves[:, j] * here
+                distance = a[:, j] - costs.factual[j]
+                slope = mu * (2 * (r @ weighted[:, j]) + linear[j]) + 2 * costs.kappa[j] * distance
+                slope -= curves[:, j] * distance
                 far = np.maximum(np.abs(slope) - costs.beta[j], 0.0) / curves[:, j]
                 moved = np.clip(costs.factual[j] - np.sign(slope) * far, low[:, j], high[:, j])
                 r += (moved - a[:, j])[:, None] * matrix[:, j]
@@ -472,8 +482,9 @@ class _PieceSearch:
     def convex(self, node: _Boxes) -> tuple[float, Array | None]:
         """Bound and best point of one node whose trees are decided: a convex problem.
 
-        Solved by an interior-point method in distances p, n >= 0, a = x + p - n, with the cells of
-        columns and the rows as constraints; its multipliers make the bound, whatever they are.
+        It is solved by an interior-point method in distances p, n >= 0, a = x + p - n, with the cells of
+        columns and the rows as constraints. The bound is a Lagrangian at the method's multipliers, and valid
+        whatever these are.
         """
         piece, costs = self.piece, self.costs
         low, high = node.low[0], node.high[0]
@@ -564,7 +575,7 @@ class _PieceSearch:
     # -- splitting -----------------------------------------------------------------------
 
     def split(self, nodes: _Boxes) -> None:
-        """Cut cells while trees are undecided, then actions."""
+        """Queue the halves of nodes: of boxes of cells while trees are undecided, then of actions."""
         decided = self.decided(nodes)
         open_ = np.flatnonzero(~decided)
         if len(open_):

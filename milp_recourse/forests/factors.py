@@ -23,14 +23,14 @@ Ints = NDArray[np.int32]
 
 
 class Factors(NamedTuple):
-    """The arrays of the factor graph; a slot is a pair of a tree and an axis that it looks at.
+    """The arrays of the factor graph; a slot is a pair of a tree and an axis that it tests.
 
     Attributes
     ----------
     axis_from
         First cell of each axis among all cells, (axes + 1,).
     classes
-        Class of every cell within its axis' slot, (trees, cells); 0 where the tree does not look at the axis.
+        Class of every cell within its axis' slot, (trees, cells); 0 where the tree does not test the axis.
     slot_from, slot_axis
         First slot of each tree, (trees + 1,); the axis of each slot, (slots,).
     class_from
@@ -80,6 +80,7 @@ def factors(table: LeafTable, axes: Sequence[Axis], masks: NDArray[np.uint32]) -
 
 @entry
 def _build(axis_from, masks, full, values, trees, words):  # type: ignore[no-untyped-def]
+    """The arrays of :class:`Factors` after ``axis_from``."""
     classes, count = _classes(axis_from, masks, full, trees, words)
     slot_from, slot_axis, class_from = _slots(count)
     leaf_from, word, bit = _places(full, trees, words)
@@ -151,7 +152,7 @@ def _classes(axis_from, masks, full, trees, words):  # type: ignore[no-untyped-d
 
 @compiled
 def _same(masks, full, one, other, begin, end):  # type: ignore[no-untyped-def]
-    """Whether the same leaves in some words can be reached from two cells."""
+    """Whether two cells can reach the same leaves of the words ``begin`` to ``end`` (exclusive)."""
     w = begin
     while w < end and (masks[one, w] & full[w]) == (masks[other, w] & full[w]):
         w += 1

@@ -13,10 +13,12 @@ from milp_recourse.forests.table import LeafTable
 
 
 def score_goal(table: LeafTable, threshold: float, part: int = 0) -> tuple[float, float]:
-    r"""What the leaves' exact values must add up to at least, and the size of what is summed.
+    r"""What the exact values of an accepted point's leaves add up to at least, and the sum of absolute values
+    that its rounding slack is proportional to.
 
-    The deployed sum of n rounded terms is off by at most :math:`n u \sum_t \max |v_t|` (1 + n u), and a
-    division by u more (Higham 2002, section 4.2); twice that is taken off.
+    With u the unit roundoff, the deployed sum of n rounded terms is off by at most
+    :math:`n u \sum_t \max |v_t|` (1 + n u), and a division adds u times its result (Higham 2002, section
+    4.2). Twice that is taken off.
 
     Parameters
     ----------
@@ -30,7 +32,8 @@ def score_goal(table: LeafTable, threshold: float, part: int = 0) -> tuple[float
 
 
 def score_error(forest: TreeEnsemble, threshold: float, part: int = 0) -> tuple[float, float]:
-    """By how much a part's values added in any order may differ from the deployed sum; the sum's size."""
+    """By how much a part's values, added in any order, may differ from the deployed sum, and the sum of
+    absolute values that this is proportional to."""
     own = forest.largest[forest.part_of == part].tolist()
     count = len(own)
     reach = sum(own) + abs(forest.base) + abs(threshold) * count
@@ -41,14 +44,16 @@ def score_error(forest: TreeEnsemble, threshold: float, part: int = 0) -> tuple[
 def affordable(axis: Axis, linf: float, cost: float) -> Axis:
     """The axis without cells that alone cost more than an action in hand."""
     kept = np.flatnonzero(axis.added + linf * axis.widest <= cost * (1 + 1e-9))
-    first, last = int(kept[0]), int(kept[-1]) + 1  # costs fall towards the start: one stretch, or labels
+    # costs fall towards the start, so these cells are consecutive (dear labels between them stay)
+    first, last = int(kept[0]), int(kept[-1]) + 1
     inside = np.zeros(len(axis), dtype=np.bool_)
     inside[first:last] = True
     return with_cells(axis, inside)
 
 
 def with_cells(axis: Axis, kept: NDArray[np.bool_]) -> Axis:
-    """The axis with some of its cells; the start is the cheapest that is left, or the first of those."""
+    """The axis with some of its cells. It keeps its start, or if that is not among them starts at the first
+    of the cheapest."""
     names = ("values", "low", "high", "added", "widest", "settable")
     arrays = {name: getattr(axis, name)[kept] for name in names}
     before = int(np.count_nonzero(kept[: axis.start]))

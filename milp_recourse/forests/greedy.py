@@ -1,4 +1,4 @@
-"""A good action for an ensemble, quickly: climb, then step back. Proves nothing."""
+"""A good action for an ensemble, found quickly by moving one axis at a time. Nothing is proven."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ def climb(table: LeafTable, axes: list[Axis], linf: float, threshold: float) -> 
     if not axes:
         return None
     point = np.array([axis.start for axis in axes], dtype=np.int64)
-    dear = [axis.added + linf * axis.widest for axis in axes]
+    cost = [axis.added + linf * axis.widest for axis in axes]
     score = _score(table, point[None])[0]
     for _ in range(4 * len(axes)):
         if score > threshold:
             break
         moves, gains, found = [], [], []
         for i, axis in enumerate(axes):
-            here = np.repeat(point[None], len(axis), axis=0)
-            here[:, i] = np.arange(len(axis))
-            scores = _score(table, here)
-            paid = np.maximum(dear[i] - dear[i][point[i]], 0.0) + 1e-9 * (1.0 + dear[i].max())
+            points = _along(point, i, len(axis))
+            scores = _score(table, points)
+            paid = np.maximum(cost[i] - cost[i][point[i]], 0.0) + 1e-9 * (1.0 + cost[i].max())
             worth = np.where(scores > score, np.minimum(scores, threshold + 1e-9) - score, -np.inf) / paid
             k = int(worth.argmax())
-            moves.append(here[k])
+            moves.append(points[k])
             gains.append(worth[k])
             found.append(scores[k])
         best = int(np.argmax(gains))
@@ -42,13 +41,20 @@ def climb(table: LeafTable, axes: list[Axis], linf: float, threshold: float) -> 
         point, score = moves[best], found[best]
     if not score > threshold:
         return None
-    for i in sorted(range(len(axes)), key=lambda i: -dear[i][point[i]]):
-        here = np.repeat(point[None], len(axes[i]), axis=0)
-        here[:, i] = np.arange(len(axes[i]))
-        good = _score(table, here) > threshold
-        point = here[int(np.argmin(np.where(good, dear[i], np.inf)))]
+    for i in sorted(range(len(axes)), key=lambda i: -cost[i][point[i]]):
+        points = _along(point, i, len(axes[i]))
+        accepted = _score(table, points) > threshold
+        point = points[int(np.argmin(np.where(accepted, cost[i], np.inf)))]
     return point
 
 
+def _along(point: Cells, i: int, count: int) -> Cells:
+    """A point with each cell of axis i in turn, (count, axes)."""
+    points = np.repeat(point[None], count, axis=0)
+    points[:, i] = np.arange(count)
+    return points
+
+
 def _score(table: LeafTable, points: Cells) -> NDArray[np.float64]:
+    """The deployed scores of points, (n,)."""
     return table.bound(table.met(points, points))

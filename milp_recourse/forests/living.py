@@ -12,11 +12,13 @@ from milp_recourse.compiling import counting_entry as entry
 from milp_recourse.forests.factors import Array, Factors, Ints
 
 FLAGS = 63
-"""Sets of a slot that are told apart when classes are compared; with more, none are merged."""
+"""Most sets of a slot with which its classes are compared; where there are more, all classes count as
+different."""
 
 
 class Live(NamedTuple):
-    """What is left in a node: lists filled by :func:`shrink`; ``*_to`` are ends in them.
+    """What is left in a node, as lists that :func:`shrink` fills; the entries of ``*_to`` say where the part
+    of each axis, tree or slot ends.
 
     Attributes
     ----------
@@ -44,7 +46,7 @@ class Live(NamedTuple):
 
 
 def lists(f: Factors) -> Live:
-    """Room for what is left in a node."""
+    """Empty lists, large enough for any node."""
     axes, trees, slots = len(f.axis_from) - 1, len(f.leaf_from) - 1, len(f.slot_axis)
     cells, sets, classes = int(f.axis_from[-1]), int(f.set_from[-1]), int(f.class_from[-1])
 
@@ -82,12 +84,15 @@ class _Marks(NamedTuple):
 
 @entry
 def shrink(f, cost, alive, leaf_alive, live, merge, settle):  # type: ignore[no-untyped-def]
-    """Take out leaves without cells, cells without leaves and cells that a cheaper one stands for.
-
-    False: a tree has no leaf left, so nothing is in the node.
+    """Take out leaves without cells, cells without leaves and cells that a cheaper one stands for; False if a
+    tree has no leaf or an axis no cell left.
 
     Parameters
     ----------
+    cost
+        What cells cost; compared where one may stand for another.
+    alive, leaf_alive
+        Which cells and leaves are left; what is taken out becomes False.
     merge
         Whether a cell may stand for another.
     settle
@@ -139,7 +144,8 @@ def _mark(f, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
 
 @compiled
 def _keep_leaves(f, leaf_alive, live, marks, t):  # type: ignore[no-untyped-def]
-    """List the tree's leaves that living cells lead to, and mark the sets they need; whether any is left."""
+    """List the tree's leaves that living cells lead to, and mark the sets they need; returns whether any leaf
+    is left."""
     n = live.leaf_to[t]
     at, width = f.table_from[t], f.slot_from[t + 1] - f.slot_from[t]
     for leaf in range(f.leaf_from[t], f.leaf_from[t + 1]):
@@ -160,7 +166,7 @@ def _keep_leaves(f, leaf_alive, live, marks, t):  # type: ignore[no-untyped-def]
 
 @compiled
 def _list_slots(f, alive, live, marks, merge, settle, t):  # type: ignore[no-untyped-def]
-    """List the tree's slots that tell living leaves apart; whether cells were taken out."""
+    """List the tree's slots that tell living leaves apart; returns whether cells were taken out."""
     n, lost = live.slot_to[t], False
     for s in range(f.slot_from[t], f.slot_from[t + 1]):
         start = live.used_to[n]
@@ -178,7 +184,8 @@ def _list_slots(f, alive, live, marks, merge, settle, t):  # type: ignore[no-unt
 
 @compiled
 def _list_sets(f, live, marks, s, n):  # type: ignore[no-untyped-def]
-    """List the slot's used sets from place n on; where they end, and whether one lacks a living class."""
+    """List the slot's used sets from place n on; returns where they end, and whether one of them lacks a
+    living class."""
     count = 0
     for k in range(f.class_from[s], f.class_from[s + 1]):
         count += live.kept[k]
@@ -186,13 +193,13 @@ def _list_sets(f, live, marks, s, n):  # type: ignore[no-untyped-def]
     for z in range(f.set_from[s], f.set_from[s + 1]):
         if not marks.used[z]:
             continue
-        mine = 0
+        living = 0
         for m in range(f.member_from[z], f.member_from[z + 1]):
             k = f.member[m]
             marks.served[k] = True
-            mine += live.kept[k]
+            living += live.kept[k]
             marks.bits[k] |= flag
-        matters = matters or mine < count
+        matters = matters or living < count
         live.used[n] = z
         n += 1
         if n - start < FLAGS:
@@ -215,7 +222,7 @@ def _lose_cells(f, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
 
 @compiled
 def _compare_classes(f, live, marks, s, told):  # type: ignore[no-untyped-def]
-    """Note which classes of a slot are in the same used sets; none where these are too many to be told."""
+    """Note which classes of a slot are in the same used sets; no two of them unless ``told``."""
     first = f.class_from[s]
     for k in range(first, f.class_from[s + 1]):
         marks.kind[k] = k
@@ -228,7 +235,8 @@ def _compare_classes(f, live, marks, s, told):  # type: ignore[no-untyped-def]
 
 @compiled
 def _merge(f, cost, alive, live, kind):  # type: ignore[no-untyped-def]
-    """Of neighbours in equal classes of all slots that matter, keep the cheapest; whether any went."""
+    """Of neighbouring cells that no listed slot tells apart, keep the cheapest; returns whether any cell was
+    taken out."""
     merged = False
     for i in range(len(f.axis_from) - 1):
         last_cell = -1
@@ -249,7 +257,7 @@ def _merge(f, cost, alive, live, kind):  # type: ignore[no-untyped-def]
 
 @compiled
 def _apart(f, live, kind, i, a, b):  # type: ignore[no-untyped-def]
-    """Whether a slot that matters tells two cells of axis i apart."""
+    """Whether a listed slot tells two cells of axis i apart."""
     t = 0
     for n in range(live.slot_to[-1]):
         s = live.slot[n]
@@ -264,7 +272,7 @@ def _apart(f, live, kind, i, a, b):  # type: ignore[no-untyped-def]
 
 @compiled
 def _list_cells(f, alive, live):  # type: ignore[no-untyped-def]
-    """List living cells; whether every axis has one."""
+    """List the living cells; returns whether every axis has one."""
     n = 0
     for i in range(len(f.axis_from) - 1):
         for c in range(f.axis_from[i], f.axis_from[i + 1]):
@@ -278,7 +286,7 @@ def _list_cells(f, alive, live):  # type: ignore[no-untyped-def]
 
 
 def restricted(f: Factors, live: Live, price: Array) -> tuple[Factors, Array]:
-    """The factor graph of what lives alone, and its prices: the same bounds in less room."""
+    """The factor graph of the living cells and leaves only, and its prices; its bounds are the same."""
     axis_from, slot_from, leaf_from = (ends.copy() for ends in (live.cell_to, live.slot_to, live.leaf_to))
     *arrays, prices = _restricted(f, live, price)
     classes, slot_axis, class_from, set_from, member_from, member, value, table_from, table = arrays
@@ -293,6 +301,7 @@ def restricted(f: Factors, live: Live, price: Array) -> tuple[Factors, Array]:
 
 @entry
 def _restricted(f, live, price):  # type: ignore[no-untyped-def]
+    """The arrays of :func:`restricted`, with cells, classes and sets numbered anew."""
     trees, cells, slots = len(f.slot_from) - 1, live.cell_to[-1], live.slot_to[-1]
     class_now, set_now = np.full(f.class_from[-1], -1, np.int32), np.full(f.set_from[-1], -1, np.int32)
     slot_axis = np.zeros(slots, np.int32)

@@ -9,7 +9,7 @@ from milp_recourse.instance import Instance
 
 
 def each_part(instance: Instance) -> list[Instance]:
-    """One instance per sum if the score is the largest of several sums; otherwise the instance alone."""
+    """One instance per sum if the score is the largest of several sums; otherwise the instance itself."""
     forest = instance.classifier
     if not isinstance(forest, TreeEnsemble) or not forest.parts or forest.combine == "smallest":
         return [instance]

@@ -91,9 +91,9 @@ class Piece:
     names, low, high, integral
         The actions and their box.
     cells
-        Factual or constant cell per column of the ensemble.
+        Per column of the ensemble its cell, where no action moves it.
     columns, forms
-        What moves, and the form that each moves by.
+        The columns that actions move, and the form that gives the value of each.
     rows, row_low, row_high
         row_low <= rows(a) <= row_high.
     weights, residuals, linear
@@ -116,7 +116,7 @@ class Piece:
 
 
 def why_not_pieces(instance: Instance) -> str | None:
-    """Why an instance is not made of such pieces, or None."""
+    """Why an instance does not fall into such pieces, or None if it does."""
     try:
         program = lower(instance)
     except Unsupported as refusal:
@@ -147,12 +147,14 @@ def pieces_of(instance: Instance) -> Iterator[Piece]:
 
 
 def _units(program: Program) -> list[tuple[int, Elementary]]:
-    """Units that a column, a row or the ball refers to."""
+    """Positions and elementary functions that a column, a row or the ball depends on."""
     needed = program.behind(program.constrained())
     return [(k, a) for k, a in enumerate(program.atoms) if isinstance(a, Elementary) and k in needed]
 
 
 def _piece(instance: Instance, program: Program, signs: dict[int, bool]) -> Piece | None:
+    """The piece of a fixed program with these signs of its ReLUs (position -> whether the argument is at
+    least 0); None where a row without actions fails."""
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     forms: list[Affine] = []
@@ -200,7 +202,7 @@ def _piece(instance: Instance, program: Program, signs: dict[int, bool]) -> Piec
 def _columns(
     program: Program, forest: TreeEnsemble, forms: list[Affine], labels: dict[int, tuple[Affine, int]]
 ) -> tuple[NDArray[np.int64], list[Column], list[Affine]]:
-    """Cells of the columns that stay, and what moves the others."""
+    """The cells of the columns that no action moves, the other columns, and the forms that move these."""
     cells = np.zeros(forest.inputs, dtype=np.int64)
     columns: list[Column] = []
     column_forms: list[Affine] = []

@@ -3,11 +3,13 @@ r"""Branch and bound for large ensembles: bounds by prices, best bound first.
 It starts with a good action (:mod:`milp_recourse.forests.starts`), whose cost takes out cells and leaves, and
 improves prices and multiplier at the root (:mod:`milp_recourse.forests.prices`). A node is closed when the
 deployed score of its trees' largest values is refused, when its bound reaches the cost in hand, or when its
-cheapest point is accepted. Where the cost is a maximum alone, every living cell is cheaper than the cost in
-hand, and what is left is whether anything is accepted there: prices then bound the score, cells costing
-nothing. Otherwise a node is split where, at the same prices, both halves' bounds rise most,
+cheapest point is accepted. Otherwise it is split where, at the same prices, both halves' bounds rise most,
 and the halves go on from its prices. The bound is rounded down by more than its rounding error, so it is
 rigorous whatever the prices are.
+
+Where the cost is a maximum alone, cells that cost as much as the action in hand are taken out, and the
+question left is whether any point of the others is accepted. Prices then bound the score, as if cells cost
+nothing.
 
 Where the score is the smallest of several sums, the bound weighs them
 (:mod:`milp_recourse.forests.weighted`). A sum that the relaxed point misses gets more weight next time.
@@ -35,7 +37,7 @@ from milp_recourse.forests.factors import Array, Factors, Ints, cell_masks, fact
 from milp_recourse.forests.goal import affordable, with_cells
 from milp_recourse.forests.living import lists, restricted, shrink
 from milp_recourse.forests.prices import ascend, assess, choose_split, take_out
-from milp_recourse.forests.starts import good_point, polished, price_of
+from milp_recourse.forests.starts import cost_of, good_point, polished
 from milp_recourse.forests.table import LeafTable, may_be_missing
 from milp_recourse.forests.tree_arrays import score_at, tree_arrays
 from milp_recourse.forests.weighted import WeightedSums
@@ -43,35 +45,38 @@ from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.result import Proposal
 
 STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
-"""Steps of the prices between looks at what they take out, and how many such looks a node is given."""
+"""Steps of the prices in one round, after which cells and leaves are taken out; most rounds of a node and of
+the root."""
 
 GAIN = 0.05
-"""The share of what is missing that a round has to gain, or the node is split."""
+"""Share of what the bound misses the target by that a round which takes nothing out has to gain; else the
+node is split."""
 
 LENGTH = 0.5
-"""What Polyak's step is multiplied by at first; every node begins with it."""
+"""What Polyak's step is multiplied by in a node's first round."""
 
 MOST_BYTES = 2**30
-"""What open nodes may take before the search goes deep instead of to the best bound."""
+"""With open nodes of more bytes the newest node comes first instead of the one with the least bound."""
 
 OPEN = 0.03
-"""The share of the target missing at the root from which on the search is worth a factor graph of its own."""
+"""If the root's bound misses more than this share of the target, the factor graph is rebuilt of what is left
+of it."""
 
 OFTEN = 16
-"""Nodes at each of which an action is looked for; later at every eighth."""
+"""At each of the first so many nodes an action is looked for, later at every eighth."""
 
-KICKS = 12
-NEAREST = 12
-"""Rows to start from that are looked at."""
+KICKS, NEAREST = 12, 12
+"""The ``kicks`` of :func:`~milp_recourse.forests.starts.good_point`, and most rows that it starts from."""
 
 WEIGHT = 10.0
 """How much larger a relative step of the multiplier is than one of a price."""
 
 CLEAR, AIM = 10.0, 0.1
-"""Where the cost is a maximum alone: the multiplier's factor, and what share of the target is aimed at."""
+"""Where the cost is a maximum alone: what the first multiplier is multiplied by, and the share of the target
+that the steps' length aims at."""
 
 LEAST = 2.0**-900
-"""There, any bound above zero will do."""
+"""Where the cost is a maximum alone, a bound by prices of this much proves that nothing is accepted."""
 
 
 @dataclass
@@ -135,6 +140,7 @@ class PricedSearch:
         return self._search()
 
     def _most(self, axis: Axis) -> float:
+        """The most that a cell of an axis costs."""
         return float((axis.added + self.instance.cost.linf * axis.widest).max())
 
     @property
@@ -145,16 +151,18 @@ class PricedSearch:
         return self.best[0] - 0.5 * self.instance.gap_tolerance(self.best[0])
 
     def _set(self, axes: Sequence[Axis]) -> None:
+        """Search over these axes from now on."""
         self.axes = list(axes)
         cells, linf = factual_cells(self.instance, self.forest), self.instance.cost.linf
         self.points = tree_arrays(self.forest, cells, self.axes, linf, self.instance.accept.above)
 
     def _make_room(self, made: Factors) -> None:
+        """Take a factor graph, and make the arrays that a node is bounded in."""
         self.factors, self.room = made, lists(made)
         self.x = np.zeros(len(self.axes), dtype=np.int32)
         self.energy, self.loss = np.zeros(len(made.value)), np.zeros((3, len(self.points.added)))
         self.wide = self.points.linf * self.points.widest
-        self.alone = self.points.added + self.wide  # what a cell costs by itself
+        self.cell_cost = self.points.added + self.wide  # with nothing else acted on
         self.of_cell = np.repeat(np.arange(len(self.axes)), [len(axis) for axis in self.axes])
 
     def _offer(self, point: Ints, cost: float) -> bool:
@@ -169,7 +177,7 @@ class PricedSearch:
         return True
 
     def _report(self, bound: float) -> None:
-        """Tell who watches what is known now."""
+        """Call ``watch`` with the best action's cost and a bound, if the bound has risen or is 0."""
         cost = math.inf if self.best is None else self.best[0]
         bound = min(bound, cost)
         if self.watch is not None and (bound > self.proven or not bound):
@@ -177,7 +185,7 @@ class PricedSearch:
             self.watch(cost, self.proven)
 
     def _rows(self, axes: Sequence[Axis]) -> Ints:
-        """The rows to start from, the nearest ones, as points."""
+        """The cheapest of the given rows as points, (rows, axes)."""
         if self.starts is None or not len(self.starts) or not axes:
             return np.empty((0, len(axes)), dtype=np.int32)
         names = [f.name for f in self.instance.features]
@@ -194,6 +202,7 @@ class PricedSearch:
         return np.ascontiguousarray(np.stack(rows, axis=1)[nearest].astype(np.int32))
 
     def _search(self) -> Proposal:
+        """Bound the root, then split open nodes until none is left, or the deadline."""
         heap: list[tuple[float, int, _Node]] = []
         price = np.zeros(int(self.factors.class_from[-1]))
         shared = len(self.axes) if self.points.linf and not self.only_maximum else 0
@@ -203,7 +212,7 @@ class PricedSearch:
         if root is not None and root.bound < (1.0 - OPEN) * self.target:
             root = self._rebuilt(root)
         f: Factors = self.factors
-        most = max(16, MOST_BYTES // (4 * int(f.class_from[-1]) + len(self.alone) + len(f.value)))
+        most = max(16, MOST_BYTES // (4 * int(f.class_from[-1]) + len(self.cell_cost) + len(f.value)))
         if root is not None:
             heap.append((root.bound, 0, root))
         order = 0
@@ -226,14 +235,16 @@ class PricedSearch:
         return self._outcome(self.floor, None)
 
     def _everything(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        return np.ones(len(self.alone), dtype=np.bool_), np.ones(len(self.factors.value), dtype=np.bool_)
+        """Flags that all cells and all leaves live."""
+        return np.ones(len(self.cell_cost), dtype=np.bool_), np.ones(len(self.factors.value), dtype=np.bool_)
 
     def _rebuilt(self, root: _Node) -> _Node | None:
-        """The root without anything that does not live in it."""
+        """The root, with axes, trees and factor graph made of nothing but its living cells and leaves; None
+        where it is closed."""
         price = root.price.astype(np.float64)
-        # without the weights that bounded the root: weights are put on what is left of it anew
+        # the leaves' own values, without the root's weights: what is left is weighted anew
         self.factors = self.sums.factors
-        if not shrink(self.factors, self.alone, root.alive, root.leaves, self.room, True, True):
+        if not shrink(self.factors, self.cell_cost, root.alive, root.leaves, self.room, True, True):
             return None
         kept = np.split(root.alive, self.factors.axis_from[1:-1])
         made, price = restricted(self.factors, self.room, price)
@@ -245,15 +256,16 @@ class PricedSearch:
         )
 
     def _multiplier(self) -> float:
-        """Cost in hand per score that is missing."""
-        here = float(score_at(self.points, self.points.start))
-        missing = (self.instance.accept.above - here) * (
+        """The first multiplier: the best action's cost per score that the cheapest point misses."""
+        score = float(score_at(self.points, self.points.start))
+        missing = (self.instance.accept.above - score) * (
             len(self.forest.trees) if self.forest.aggregate == "mean" else 1
         )
         scale = self.dearest if self.best is None else self.best[0]
         return max(scale, 1e-12) / max(missing, 1e-9)
 
     def _half(self, node: _Node, side: int) -> NDArray[np.bool_]:
+        """The living cells of a node's lower half (side 0) or upper half."""
         axis, cell = node.choice
         alive = node.alive.copy()
         first, end = self.factors.axis_from[axis], self.factors.axis_from[axis + 1]
@@ -285,7 +297,7 @@ class PricedSearch:
             if best >= self.target:
                 self.floor = min(self.floor, best)
                 return None
-            if not shrink(f, self.alone, alive, leaves, live, True, True):
+            if not shrink(f, self.cell_cost, alive, leaves, live, True, True):
                 return None
             if not self._largest() > self.instance.accept.above or self._cheapest(alive):
                 return None
@@ -303,27 +315,28 @@ class PricedSearch:
             if round_ == 0 and (often or self.nodes % 8 == 0) and self._offer(*polished(self.points, self.x)):
                 target = self.target
             reach = LEAST if self.only_maximum else target
-            gone = take_out(live, bound, slack, self.energy, self.loss, reach, alive, leaves)
+            taken_out = take_out(live, bound, slack, self.energy, self.loss, reach, alive, leaves)
             now = bound if self.only_maximum else best
             gained = (now - before) / max(reach - now, 1e-300)
             late = self.deadline is not None and time.perf_counter() > self.deadline
-            if (gone == 0 and gained < GAIN) or late:
+            if (taken_out == 0 and gained < GAIN) or late:
                 break
             before = now
             weights = self.sums.reweighted(weights, live, self.energy)
             self.factors, self.goal = self.sums.under(weights)
             f = self.factors
-        if gone:
-            if not shrink(f, self.alone, alive, leaves, live, True, True):
+        if taken_out:
+            if not shrink(f, self.cell_cost, alive, leaves, live, True, True):
                 return None
             bound, _ = self._assess(mu, price, shares)
         i, c = choose_split(f, live, bound, LEAST if self.only_maximum else self.target, self.loss)
         return _Node(best, alive, leaves, price.astype(np.float32), shares, mu, weights, (int(i), int(c)))
 
     def _box(self, alive: NDArray[np.bool_]) -> float:
-        """What the dearest axis costs at least; cells as dear as the target go, the cost being a maximum."""
-        alive &= self.alone * (1.0 - 2.0**-48) < self.target
-        least = np.minimum.reduceat(np.where(alive, self.alone, np.inf), self.factors.axis_from[:-1])
+        """What the dearest axis costs at least, rounded down, after cells that cost the target or more have
+        been taken out; where the cost is a maximum alone."""
+        alive &= self.cell_cost * (1.0 - 2.0**-48) < self.target
+        least = np.minimum.reduceat(np.where(alive, self.cell_cost, np.inf), self.factors.axis_from[:-1])
         return max(float(least.max()) * (1.0 - 2.0**-48) - 2.0**-1000, 0.0)
 
     def _assess(self, mu: float, price: Array, shares: Array) -> tuple[float, float]:
@@ -334,7 +347,7 @@ class PricedSearch:
         return float(bound), float(slack)
 
     def _separate(self, shares: Array) -> Array:
-        """What cells cost at least as shares of a sum, the maximum being shared out; rounded down."""
+        """What cells cost in a sum over the axes, with each axis' share of the maximum; rounded down."""
         cost = self.points.added
         if len(shares):
             whole = shares / (shares.sum() * (1.0 + 2.0**-44))  # together at most 1, whatever was rounded
@@ -347,9 +360,10 @@ class PricedSearch:
         return float(self.forest.total(self.sums.values[first][None])[0])
 
     def _cheapest(self, alive: NDArray[np.bool_]) -> bool:
-        """Whether the cheapest living point is accepted: nothing in the node is cheaper. It is offered."""
+        """Whether the cheapest living point is accepted; if so, nothing in the node is cheaper, and it is
+        kept if it is the best."""
         p = self.points
-        cost = np.where(alive, self.alone, np.inf)
+        cost = np.where(alive, self.cell_cost, np.inf)
         point = p.axis_from[:-1] + np.array(
             [int(np.argmin(cost[a:b])) for a, b in zip(p.axis_from[:-1], p.axis_from[1:], strict=True)],
             dtype=np.int32,
@@ -357,10 +371,11 @@ class PricedSearch:
         point = point.astype(np.int32)
         if not score_at(p, point) > self.instance.accept.above:
             return False
-        self._offer(point, float(price_of(p, point)))
+        self._offer(point, float(cost_of(p, point)))
         return True
 
     def _outcome(self, bound: float, message: str | None) -> Proposal:
+        """The proposal, with the least bound of what has been closed or is open."""
         if self.best is None:
             bound = max(bound, 0.0) if message else math.inf
             return Proposal(None, bound, "rigorous", self.nodes, message)
@@ -371,7 +386,7 @@ class PricedSearch:
 
 @lru_cache(maxsize=1)
 def ready() -> None:
-    """Compile, or load what is compiled, before anybody's time limit starts."""
+    """Compile the search, or load it from disk, once per process, before anybody's time limit starts."""
     stump = Tree(
         np.array([0, -2, -2]),
         np.array([0.5, -2.0, -2.0]),

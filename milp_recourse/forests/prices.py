@@ -1,4 +1,4 @@
-r"""Lower bounds by prices: what it costs at least when trees need not see the same point, but pay for it.
+r"""Lower bounds by prices: each tree may choose a leaf as if at a point of its own, but pays for the cells.
 
 Every tree t pays a price :math:`p_t(k)` for the cell k that its leaf is reached from, axis by axis; what it
 pays is credited to the axis. With a multiplier :math:`\mu \ge 0` on the score and g the score that is needed,
@@ -30,9 +30,11 @@ from milp_recourse.compiling import counting as compiled
 from milp_recourse.compiling import counting_entry as entry
 
 INF = np.inf
-UNIT = 2.0**-53
+ROUNDOFF = 2.0**-53
+"""Unit roundoff of a double."""
+
 STALLED = 12
-"""Steps without progress after which the step is halved."""
+"""After so many steps without progress the steps become 0.6 times as long."""
 
 
 @compiled
@@ -51,7 +53,8 @@ def _left_over(f, cost, live, price, rest):  # type: ignore[no-untyped-def]
 
 @compiled
 def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-untyped-def]
-    """What each living leaf of a tree pays, and the leaf that pays least. Prices of sets are filled in."""
+    """Fill in the energy of each living leaf of tree t (its prices less mu times its value), and the prices
+    of sets, each the least of its classes'; returns the least energy and its leaf."""
     a, b = live.slot_to[t], live.slot_to[t + 1]
     for n in range(a, b):
         for u in range(live.used_to[n], live.used_to[n + 1]):
@@ -89,19 +92,22 @@ def _onto_simplex(q):  # type: ignore[no-untyped-def]
 
 @entry
 def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]
-    """Improve prices, shares and multiplier; the best bound, its multiplier and the step's last length.
+    """Improve prices, shares and multiplier; returns the best bound, its multiplier and the last factor of
+    the step.
 
     Prices and shares are improved in place.
 
     Parameters
     ----------
     cost, wide, q
-        What cells cost as shares of the sum, and as the maximum; the axes' shares of the maximum, or none
-        where the cost has none.
+        What cells cost in the sum, and in the maximum; the axes' shares of the maximum, empty where the cost
+        has no maximum.
+    live, goal
+        What is left in the node; what the leaves' values must add up to.
     target
-        The bound to reach; the search stops there.
+        The bound to reach; the steps end there.
     shrinking
-        What Polyak's step is multiplied by; halved when nothing is gained.
+        What Polyak's step is multiplied by; reduced after :data:`STALLED` steps without progress.
     weight
         How much larger a relative step of the multiplier is than one of a price.
     """
@@ -119,9 +125,9 @@ def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, we
         for i in range(axes):
             least, x[i] = _cheapest_cell(live, i, rest)
             total += least
-        least, seen = _add_trees(f, live, mu, price, x, set_price, energy, slope)
+        least, values = _add_trees(f, live, mu, price, x, set_price, energy, slope)
         total += least
-        miss -= seen
+        miss -= values
         if total > best:
             stalled = 0 if total > best + 1e-3 * (target - best) else stalled + 1
             best, best_mu = total, mu
@@ -139,7 +145,7 @@ def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, we
         now = steep * steep + _square(slope) + _square(slope_q)
         if now == 0.0:
             break
-        pull = np.sqrt(now / length) if length > 0.0 else 0.0  # of the direction before
+        pull = np.sqrt(now / length) if length > 0.0 else 0.0  # weight of the step before
         turn = steep + pull * turn
         length = turn * turn + _turned(direction, slope, pull) + _turned(direction_q, slope_q, pull)
         if length < 1e-30:
@@ -177,7 +183,8 @@ def _cheapest_cell(live, i, rest):  # type: ignore[no-untyped-def]
 
 @compiled
 def _add_trees(f, live, mu, price, x, set_price, energy, slope):  # type: ignore[no-untyped-def]
-    """What the trees' cheapest leaves pay, and their values' sum; their subgradients by the prices."""
+    """The sum of the trees' least energies, and of the values of the leaves that have these; ``slope`` gets
+    the subgradient with respect to the prices."""
     total, values = 0.0, 0.0
     slope[:] = 0.0
     for t in range(len(f.slot_from) - 1):
@@ -190,25 +197,26 @@ def _add_trees(f, live, mu, price, x, set_price, energy, slope):  # type: ignore
 
 @compiled
 def _add_slope(f, live, t, leaf, x, price, set_price, slope):  # type: ignore[no-untyped-def]
-    """Add a tree's subgradient by its prices: where its leaf and the axes' cheapest cells differ in class."""
+    """Add a tree's subgradient with respect to its prices: +1 for the class that its leaf pays for, -1 for
+    the class of the axis' cheapest cell, where these differ."""
     s0, width = f.slot_from[t], f.slot_from[t + 1] - f.slot_from[t]
     at = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0
     for n in range(live.slot_to[t], live.slot_to[t + 1]):
         s = live.slot[n]
         z = f.table[at + s]
-        mine, paid = f.class_from[s] + f.classes[t, x[f.slot_axis[s]]], -1
+        cheapest, paid = f.class_from[s] + f.classes[t, x[f.slot_axis[s]]], -1
         for m in range(f.member_from[z], f.member_from[z + 1]):
             k = f.member[m]
-            if live.kept[k] and price[k] <= set_price[z] and (paid < 0 or k == mine):
+            if live.kept[k] and price[k] <= set_price[z] and (paid < 0 or k == cheapest):
                 paid = k
-        if paid != mine:
+        if paid != cheapest:
             slope[paid] += 1.0
-            slope[mine] -= 1.0
+            slope[cheapest] -= 1.0
 
 
 @compiled
 def _slope_of_shares(wide, x, unit, slope):  # type: ignore[no-untyped-def]
-    """The subgradient by the shares of the maximum, along those that add up to 1."""
+    """The subgradient with respect to the shares of the maximum, less its mean, as the shares' sum stays."""
     middle = 0.0
     for i in range(len(x)):
         slope[i] = unit * wide[x[i]]
@@ -219,12 +227,14 @@ def _slope_of_shares(wide, x, unit, slope):  # type: ignore[no-untyped-def]
 
 @compiled
 def _move(v, by, direction):  # type: ignore[no-untyped-def]
+    """Add a multiple of a direction to a vector."""
     for k in range(len(v)):
         v[k] += by * direction[k]
 
 
 @compiled
 def _square(v):  # type: ignore[no-untyped-def]
+    """The sum of a vector's squares."""
     total = 0.0
     for k in range(len(v)):
         total += v[k] * v[k]
@@ -233,7 +243,7 @@ def _square(v):  # type: ignore[no-untyped-def]
 
 @compiled
 def _turned(direction, slope, pull):  # type: ignore[no-untyped-def]
-    """direction = slope + pull * direction; its square."""
+    """Set direction = slope + pull * direction; returns the sum of its squares."""
     for k in range(len(direction)):
         direction[k] = slope[k] + pull * direction[k]
     return _square(direction)
@@ -241,10 +251,17 @@ def _turned(direction, slope, pull):  # type: ignore[no-untyped-def]
 
 @entry
 def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-untyped-def]
-    """The bound of a node, rounded down, and by how much it may have been rounded.
+    """The bound of a node, rounded down, and by how much it was lowered for that.
 
-    Fills the cheapest cells x by what is left over, by how much each leaf exceeds its tree's least energy,
-    and ``loss``, (3, cells): how much the bound rises in the cell alone, up to it, and from it on.
+    Parameters
+    ----------
+    x
+        Gets each axis' cell that costs least after the trees' prices.
+    energy
+        Gets by how much each leaf's energy exceeds its tree's least.
+    loss
+        Gets, for every cell, how much the bound rises if its axis is left with this cell alone, with the
+        cells up to it, or with those from it on, (3, cells).
     """
     trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
     set_price, set_least = np.empty(f.set_from[-1]), np.empty(f.set_from[-1])
@@ -282,13 +299,14 @@ def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-
                 k = first + f.classes[t, c]
                 values[c] = least[k] + price[k]
             _spread(live, i, values, best, loss)
-    slack = 8.0 * (2 * trees + axes + 32) * UNIT * size
+    slack = 8.0 * (2 * trees + axes + 32) * ROUNDOFF * size
     return total - slack, slack
 
 
 @compiled
 def _excesses(f, live, t, best, energy, set_least):  # type: ignore[no-untyped-def]
-    """Fill in each set's least energy, and by how much leaves exceed the tree's; the largest value's size."""
+    """Fill in the least energy of each set's leaves, and by how much each leaf's energy exceeds the tree's
+    least; returns the largest absolute value of a leaf."""
     a, b, largest = live.slot_to[t], live.slot_to[t + 1], 0.0
     width, s0 = f.slot_from[t + 1] - f.slot_from[t], f.slot_from[t]
     for u in range(live.used_to[a], live.used_to[b]):
@@ -306,24 +324,25 @@ def _excesses(f, live, t, best, energy, set_least):  # type: ignore[no-untyped-d
 
 @entry
 def take_out(live, bound, slack, energy, loss, target, alive, leaf_alive):  # type: ignore[no-untyped-def]
-    """Take out cells and leaves that hold nothing below the target; how many there are."""
-    gone = 0
+    """Take out cells and leaves that hold nothing below the target; returns how many."""
+    count = 0
     for n in range(live.cell_to[-1]):
         c = live.cell[n]
         if bound + loss[0, c] - slack >= target:
             alive[c] = False
-            gone += 1
+            count += 1
     for n in range(live.leaf_to[-1]):
         leaf = live.leaf[n]
         if bound + energy[leaf] - slack >= target:
             leaf_alive[leaf] = False
-            gone += 1
-    return gone
+            count += 1
+    return count
 
 
 @compiled
 def _spread(live, i, values, best, loss):  # type: ignore[no-untyped-def]
-    """Add what one term loses at each cell, up to it, and from it on."""
+    """Add to ``loss`` how much one term of the bound, ``values`` by cell with least ``best``, rises if axis i
+    is left with one cell, with the cells up to it, or with those from it on."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
     below, above = INF, INF
     for n in range(a, b):

@@ -1,4 +1,4 @@
-"""A box of cells as a problem of its own: the same applicant, without trees."""
+"""A box of cells as a problem of its own: the same applicant, with domains in place of trees."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ def region(
     labels: Mapping[str, int],
     outward: bool,
 ) -> Instance | None:
-    """The instance with domains in place of trees; None where a domain would be empty.
+    """The instance restricted to a box of cells, with a classifier that accepts everything; None where a
+    domain would be empty.
 
-    Actions set doubles: their ranges are the cells.
+    A feature's domain is what its cells leave, and so is the range of what an action may set.
 
     Parameters
     ----------
     first, last
         Cells per column of the ensemble, (columns,).
     labels
-        Of the features that enter by their labels' numbers: their labels are no intervals of cells.
+        The label of each feature that enters the ensemble by its labels' numbers: sets of labels are no
+        intervals of cells.
     outward
-        A value that other actions move is a real number whose nearest double is in the cell: add a double
-        at each end of the domain, so that no such number is lost.
+        Whether to add a double at each end of the domain of a feature that other actions move. Its value is
+        a real number whose nearest double lies in the cell, so that without these some values would be lost.
     """
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)

@@ -1,7 +1,7 @@
-"""Good actions for an ensemble, quickly: climb to acceptance, pull back, exchange. Proves nothing.
+"""Good actions for an ensemble, found quickly: climb to acceptance, pull back, exchange. Nothing is proven.
 
-Whether a point is accepted is decided by its deployed score, which sums along an axis only stand in for where
-they are clear of the threshold.
+The deployed score decides whether a point is accepted. Sums along an axis stand in for it only where they are
+clear of the threshold by more than rounding.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from milp_recourse.forests.factors import Ints
 from milp_recourse.forests.tree_arrays import (
     TreeArrays,
     deployed,
-    score_at,
     summed,
     sums_along,
     update_values,
@@ -23,7 +22,7 @@ from milp_recourse.forests.tree_arrays import (
 
 
 @entry
-def price_of(w, x):  # type: ignore[no-untyped-def]
+def cost_of(w, x):  # type: ignore[no-untyped-def]
     """What a point costs."""
     total, widest = 0.0, 0.0
     for i in range(len(x)):
@@ -34,29 +33,30 @@ def price_of(w, x):  # type: ignore[no-untyped-def]
 
 @compiled
 def _needed(w):  # type: ignore[no-untyped-def]
-    """What the sum of the trees' values has to be above, but for rounding."""
+    """What the sum of the trees' values has to be above, rounding aside."""
     return w.threshold * len(w.root) if w.mean else w.threshold
 
 
-@entry
-def climb(w, x, greedy):  # type: ignore[no-untyped-def]
-    """Move one axis at a time to where most score is gained (per cost, if greedy) until accepted."""
+@compiled
+def _climb(w, x, greedy):  # type: ignore[no-untyped-def]
+    """Move one axis at a time to where most score is gained (per cost, if greedy); returns whether the point
+    becomes accepted."""
     axes, values, sums = len(x), np.empty(len(w.root)), np.empty(len(w.added))
     needed = _needed(w)
     values_at(w, x, values)
     for _ in range(4 * axes + 8):
         if deployed(w, values) > w.threshold:
             return True
-        here = summed(w, values)
+        score = summed(w, values)
         best, at, cell = 0.0, -1, -1
         for i in range(axes):
             sums_along(w, x, i, values, sums)
             now = w.added[x[i]] + w.linf * w.widest[x[i]]
             for c in range(w.axis_from[i], w.axis_from[i + 1]):
-                if sums[c] > here + w.error:
-                    gain = min(sums[c], needed + 2.0 * w.error) - here
+                if sums[c] > score + w.error:
+                    gain = min(sums[c], needed + 2.0 * w.error) - score
                     paid = max(w.added[c] + w.linf * w.widest[c] - now, 0.0) + 1e-9
-                    worth = gain / paid if greedy else sums[c] - here
+                    worth = gain / paid if greedy else sums[c] - score
                     if worth > best:
                         best, at, cell = worth, i, c
         if at < 0:
@@ -68,29 +68,30 @@ def climb(w, x, greedy):  # type: ignore[no-untyped-def]
 
 @compiled
 def _cheapest(w, x, i, values, sums, limit):  # type: ignore[no-untyped-def]
-    """The cheapest accepted cell of axis i below a limit, all others held; or -1."""
+    """The cheapest cell of axis i that costs less than ``limit`` and with which the point is accepted, the
+    other axes held; -1 for none."""
     sums_along(w, x, i, values, sums)
-    needed, here = _needed(w), x[i]
+    needed, before = _needed(w), x[i]
     best, at, moved = limit, -1, False
     for c in range(w.axis_from[i], w.axis_from[i + 1]):
-        dear = w.added[c] + w.linf * w.widest[c]
-        if dear < best and sums[c] > needed - w.error:
+        cost = w.added[c] + w.linf * w.widest[c]
+        if cost < best and sums[c] > needed - w.error:
             good = sums[c] > needed + w.error
             if not good:
                 x[i], moved = c, True
                 update_values(w, x, i, values)
                 good = deployed(w, values) > w.threshold
             if good:
-                best, at = dear, c
+                best, at = cost, c
     if moved:
-        x[i] = here
+        x[i] = before
         update_values(w, x, i, values)
     return at
 
 
 @compiled
 def _pull(w, x, order, values, sums):  # type: ignore[no-untyped-def]
-    """Every axis in turn to its cheapest accepted cell until nothing changes."""
+    """Move every axis in turn to its cheapest accepted cell, until nothing changes."""
     changed = True
     while changed:
         changed = False
@@ -106,9 +107,10 @@ def _pull(w, x, order, values, sums):  # type: ignore[no-untyped-def]
 
 @compiled
 def _exchange(w, x, values, sums):  # type: ignore[no-untyped-def]
-    """Give up (part of) one move and make up for it on another axis; whether it got cheaper."""
+    """Take back all or part of one axis' move and make up for it on another axis; returns whether that made
+    the point cheaper."""
     axes = len(x)
-    cost = price_of(w, x)
+    cost = cost_of(w, x)
     for i in range(axes):
         if x[i] == w.start[i]:
             continue
@@ -123,26 +125,26 @@ def _exchange(w, x, values, sums):  # type: ignore[no-untyped-def]
             for j in range(axes):
                 if j == i:
                     continue
-                was = x[j]
+                before = x[j]
                 x[j] = w.start[j]
-                room = cost - price_of(w, x) + w.added[x[j]] + w.linf * w.widest[x[j]]
-                x[j] = was
+                room = cost - cost_of(w, x) + w.added[x[j]] + w.linf * w.widest[x[j]]
+                x[j] = before
                 if room <= 0.0:
                     continue
                 better = _cheapest(w, x, j, values, sums, room * (1.0 - 1e-12))
                 if better >= 0:
                     x[j] = better
-                    if price_of(w, x) < cost * (1.0 - 1e-12):
+                    if cost_of(w, x) < cost * (1.0 - 1e-12):
                         update_values(w, x, j, values)
                         return True
-                    x[j] = was
+                    x[j] = before
             x[i] = old
         update_values(w, x, i, values)
     return False
 
 
-@entry
-def polish(w, x, order):  # type: ignore[no-untyped-def]
+@compiled
+def _polish(w, x, order):  # type: ignore[no-untyped-def]
     """Pull an accepted point back and exchange moves, until neither makes it cheaper."""
     values, sums = np.empty(len(w.root)), np.empty(len(w.added))
     values_at(w, x, values)
@@ -155,6 +157,7 @@ def polish(w, x, order):  # type: ignore[no-untyped-def]
 
 @entry
 def _search(w, starts, kicks):  # type: ignore[no-untyped-def]
+    """The cheapest accepted point of several tries, and its cost; see :func:`good_point`."""
     np.random.seed(0)
     axes = len(w.start)
     best, cost, order = w.start.copy(), np.inf, np.arange(axes)
@@ -168,8 +171,8 @@ def _search(w, starts, kicks):  # type: ignore[no-untyped-def]
                 order[i], order[j] = order[j], order[i]
         else:
             order = np.argsort(-(w.added[x] + w.linf * w.widest[x]))
-        polish(w, x, order)
-        now = price_of(w, x)
+        _polish(w, x, order)
+        now = cost_of(w, x)
         if now < cost:
             best, cost = x, now
     return best, cost
@@ -179,15 +182,15 @@ def _search(w, starts, kicks):  # type: ignore[no-untyped-def]
 def _begin(w, starts, best, cost, n):  # type: ignore[no-untyped-def]
     """The point that try n begins with, and whether it is accepted.
 
-    First the given ones; then two climbed to from the cheapest; then the best, perturbed, or while there is
-    none a random one, climbed to acceptance.
+    The first tries climb from the given points, the next two from the cheapest point, later ones from the
+    best point, perturbed, or, while there is none, from a random one.
     """
-    if n < len(starts):
-        x = starts[n].copy()
-        return x, score_at(w, x) > w.threshold
     x = w.start.copy()
+    if n < len(starts):
+        x[:] = starts[n]
+        return x, _climb(w, x, True)
     if n < len(starts) + 2:
-        return x, climb(w, x, n == len(starts))
+        return x, _climb(w, x, n == len(starts))
     if cost < np.inf:
         x[:] = best
         for _ in range(2):
@@ -195,10 +198,10 @@ def _begin(w, starts, best, cost, n):  # type: ignore[no-untyped-def]
             x[i] = w.start[i]
             if np.random.random() < 0.5:
                 x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
-        return x, climb(w, x, True)
+        return x, _climb(w, x, True)
     for i in range(len(x)):
         x[i] = np.random.randint(w.axis_from[i], w.axis_from[i + 1])
-    return x, climb(w, x, False)
+    return x, _climb(w, x, False)
 
 
 def good_point(w: TreeArrays, starts: Ints, kicks: int) -> tuple[Ints, float]:
@@ -209,16 +212,14 @@ def good_point(w: TreeArrays, starts: Ints, kicks: int) -> tuple[Ints, float]:
     starts
         Points that are thought to be accepted, (n, axes).
     kicks
-        How often the best is perturbed, or, while there is none, how many random points are climbed from.
+        How often the best is perturbed, or, while there is none, how many random points are climbed from;
+        -2 leaves out the climbs from the cheapest point as well.
     """
     point, cost = _search(w, starts, kicks)
     return point, float(cost)
 
 
 def polished(w: TreeArrays, x: Ints) -> tuple[Ints, float]:
-    """A point, climbed to acceptance if need be and pulled back; cost inf where the climb gets stuck."""
-    x = x.copy()
-    if not climb(w, x, True):
-        return x, np.inf
-    polish(w, x, np.argsort(-(w.added[x] + w.linf * w.widest[x])))
-    return x, float(price_of(w, x))
+    """The accepted point that climbing and pulling back make of a point, and its cost; inf if the climb gets
+    stuck."""
+    return good_point(w, x[None], -2)  # no try but the first

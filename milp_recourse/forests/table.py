@@ -75,7 +75,7 @@ class LeafTable:
         alive = every.met(cells, np.flatnonzero(fixed))
         met = [_Met.of(every, axis) for axis in axes]
         for leaves in met:
-            alive &= leaves.some
+            alive &= leaves.reachable
         order = np.flatnonzero(alive)
         order = order[np.lexsort((-value[order], tree[order]))]
         self.trees = len(all_leaves)
@@ -105,9 +105,9 @@ class LeafTable:
                 np.bitwise_or.at(down, (leaves.low[order][has], word[has]), flags[has])
                 np.bitwise_or.at(up, (leaves.high[order][has], word[has]), flags[has])
             if leaves.allowed is None and leaves.missing is not None:
-                gone = leaves.missing[order]
+                missing = leaves.missing[order]
                 self._missing[i] = np.zeros(size, dtype=np.uint32)
-                np.bitwise_or.at(self._missing[i], word[gone], flags[gone])
+                np.bitwise_or.at(self._missing[i], word[missing], flags[missing])
             self._down.append(np.bitwise_or.accumulate(down, axis=0))
             self._up.append(np.bitwise_or.accumulate(up[::-1], axis=0)[::-1])
         self._offset = np.arange(size) * (BITS + 1)
@@ -139,7 +139,8 @@ class LeafTable:
         return values
 
     def bound(self, masks: Masks) -> Array:
-        """No score in a box that meets these leaves is larger, as the deployed model adds up; shape (n,)."""
+        """The largest scores of boxes that meet these leaves, shape (n,): the sum of the trees' largest
+        values, added as the deployed model adds. No point in a box has a larger score."""
         return self.forest.total(self.best(masks))
 
     def cells_of_leaves(self, axes: Sequence[CellAxis]) -> list[dict[int, list[NDArray[np.bool_]]]]:
@@ -170,7 +171,8 @@ class LeafTable:
 def best_cuts(
     table: LeafTable, low: Cells, high: Cells, masks: Masks, bound: Array, threshold: float
 ) -> tuple[Cells, Cells, Masks, Masks]:
-    """Where to cut boxes of cells: the axis and cell whose halves both lose most of the excess score.
+    """Where to cut boxes of cells: halfway on the axis on which both halves' largest scores fall most towards
+    the threshold.
 
     Parameters
     ----------
@@ -211,17 +213,17 @@ class _Met:
 
     Attributes
     ----------
-    some
+    reachable
         Whether there are any, shape (leaves,).
     low, high
-        First and last of them, where they are consecutive; but for the cell of a missing value.
+        First and last of them, where they are consecutive; the cell of a missing value does not count.
     missing
         Whether the cell of a missing value, if the axis has one, is among them, shape (leaves,).
     allowed
-        All of them, shape (leaves, cells), where they need not be.
+        All of them, shape (leaves, cells), where they need not be consecutive; else None.
     """
 
-    some: NDArray[np.bool_]
+    reachable: NDArray[np.bool_]
     low: Cells
     high: Cells
     missing: NDArray[np.bool_] | None = None
@@ -229,13 +231,14 @@ class _Met:
 
     @staticmethod
     def of(leaves: Leaves, axis: CellAxis) -> _Met:
+        """The cells of an axis that each leaf can be reached from."""
         if in_order(axis):
             [(column, cells)] = axis.columns
             first = np.searchsorted(cells, leaves.low[:, column], side="left")
             last = np.searchsorted(cells, leaves.high[:, column], side="right") - 1
             missing = leaves.missing[:, column] if may_be_missing(axis) else None
-            some = first <= last
-            return _Met(some if missing is None else some | missing, first, last, missing)
+            reachable = first <= last
+            return _Met(reachable if missing is None else reachable | missing, first, last, missing)
         good = np.ones((len(leaves.node), len(axis)), dtype=bool)
         for column, cells in axis.columns:
             good &= leaves.reached(column, cells)

@@ -29,19 +29,20 @@ MASK = 64
 
 
 class TreeArrays(NamedTuple):
-    """What it takes to score and price points, as arrays.
+    """What it takes to compute the scores and costs of an applicant's points, as arrays.
 
-    A point holds a cell per axis, the cells of all axes being counted on. Nodes that all cells pass on the
-    same side are left out.
+    The cells of all axes are numbered consecutively, and so are the nodes of all trees. A point is one cell
+    per axis. Nodes that all cells pass on the same side are left out.
 
     Attributes
     ----------
     axis_from
         First cell of each axis, (axes + 1,).
     root, left, right, axis, value
-        The trees' nodes, those of all trees counted on; ``left`` is -1 at a leaf.
+        First node of each tree; then, of each node, its children (``left`` is -1 at a leaf), the axis that it
+        tests and, at a leaf, its value.
     shift
-        What a cell of the axis is counted on by to find the column's cell in ``number``.
+        What to add to a cell of the axis to find the tested column's cell in ``number``.
     cut, missing_left
         The last of the column's cells that goes left at a node; whether a missing value does.
     last
@@ -49,22 +50,24 @@ class TreeArrays(NamedTuple):
     goes
         Which of the axis' cells go left, as bits, where the axis is not ordered and has few.
     number
-        The columns' cells in each of their axes' cells.
+        Column by column, the column's cell in each cell of its axis.
     ordered, first
-        Whether leaves are reached from consecutive cells; from which cell on (the one before is missing).
+        Whether leaves are reached from consecutive cells of an axis, not counting a first cell for a missing
+        value; the first of those cells.
     tree_from, tree
-        Trees that look at each axis.
+        The trees that test each axis.
     deepest
-        No walk puts more nodes aside.
+        Most nodes that a walk of a tree puts aside to visit later.
     ends, largest
         Where each part of the trees ends, (parts,); whether the score is the largest of their sums, or the
         smallest.
     base, mean, single
         What the sum starts from; whether it is divided by the trees' number; whether it is taken in float32.
     threshold, error
-        The score must be above the threshold; how far sums in another order may be off.
+        The score must be above the threshold; how far the values added in another order may be from it.
     added, widest, linf
-        Costs of cells: shares of the sum, and of the maximum, which counts ``linf`` times.
+        Costs of cells: what they add to the sum, and their entries in the maximum, which counts ``linf``
+        times.
     start
         The cheapest cell of every axis.
     """
@@ -100,14 +103,14 @@ class TreeArrays(NamedTuple):
 
 
 class _Sides(NamedTuple):
-    """What says where an applicant's cells go, by column of the ensemble.
+    """What decides on which side of a node an applicant's cells are, by column of the ensemble.
 
     Attributes
     ----------
     of_column
         The axis that moves each column, -1 for none.
     fixed
-        The column's own cell, where none does.
+        The factual's cell on each column; used where no axis moves it.
     shift
         As in :class:`TreeArrays`, by column.
     axis_from, number, ordered, first
@@ -137,7 +140,7 @@ class _Nodes(NamedTuple):
 
 @lru_cache(maxsize=2)
 def _nodes(forest: TreeEnsemble) -> _Nodes:
-    """The nodes of all trees, counted on."""
+    """The nodes of all trees, numbered consecutively."""
     nodes, start = forest.nodes
     root, left, right, column, cut = (
         array.astype(np.int32) for array in (start, nodes.left, nodes.right, nodes.feature, forest.last_cells)
@@ -154,7 +157,7 @@ def tree_arrays(
     Parameters
     ----------
     factual
-        Its cell on every column.
+        The factual's cell on every column.
     """
     nodes = _nodes(forest)
     axis_from = np.concatenate([[0], np.cumsum([len(a) for a in axes])]).astype(np.int32)
@@ -205,7 +208,7 @@ PRUNED = (
 
 @entry
 def _pruned(nodes, sides):  # type: ignore[no-untyped-def]
-    """The trees without nodes that every cell passes on one side; which axes each tree still looks at."""
+    """The trees without nodes that every cell passes on one side; which axes each tree still tests."""
     trees, size = len(nodes.root), len(nodes.left)
     new_root = np.zeros(trees, np.int32)
     children = np.full((2, size), -1, np.int32)
@@ -221,22 +224,22 @@ def _pruned(nodes, sides):  # type: ignore[no-untyped-def]
         while waiting:
             waiting -= 1
             at, upto = _first_split(nodes, sides, old[waiting])
-            here = made
+            new = made
             made += 1
             if parent[waiting] < 0:
-                new_root[t] = here
+                new_root[t] = new
             else:
-                children[side[waiting], parent[waiting]] = here
+                children[side[waiting], parent[waiting]] = new
             if nodes.left[at] < 0:
-                new_value[here] = nodes.value[at]
+                new_value[new] = nodes.value[at]
                 continue
             c = nodes.column[at]
             i = sides.of_column[c]
-            axis[here], new_shift[here], new_cut[here], last[here] = i, sides.shift[c], nodes.cut[at], upto
-            new_missing[here], goes[here] = nodes.missing_left[at], _bits_left(nodes, sides, at)
+            axis[new], new_shift[new], new_cut[new], last[new] = i, sides.shift[c], nodes.cut[at], upto
+            new_missing[new], goes[new] = nodes.missing_left[at], _bits_left(nodes, sides, at)
             looks[t, i] = True
             for which, child in ((1, nodes.right[at]), (0, nodes.left[at])):
-                old[waiting], parent[waiting], side[waiting] = child, here, which
+                old[waiting], parent[waiting], side[waiting] = child, new, which
                 waiting += 1
             deepest = max(deepest, waiting)
     return (
@@ -257,10 +260,8 @@ def _pruned(nodes, sides):  # type: ignore[no-untyped-def]
 
 @compiled
 def _first_split(nodes, sides, at):  # type: ignore[no-untyped-def]
-    """The first node from one on that cells pass on both sides, or a leaf; with the last cell on the left.
-
-    The latter is -1 where the axis is not ordered.
-    """
+    """The first node down from ``at`` that cells pass on both sides, or the leaf reached; and the last cell
+    that goes left there (-1 at a leaf, and where the axis is not ordered)."""
     while nodes.left[at] >= 0:
         c = nodes.column[at]
         i = sides.of_column[c]
@@ -277,7 +278,8 @@ def _first_split(nodes, sides, at):  # type: ignore[no-untyped-def]
 
 @compiled
 def _counts(nodes, sides, at, c, i):  # type: ignore[no-untyped-def]
-    """How many cells of axis i go left and right at a node that tests column c; the last that goes left."""
+    """How many cells of axis i go left, and right, at a node that tests column c; the last that goes left (-1
+    where the axis is not ordered)."""
     first, end = sides.first[i], sides.axis_from[i + 1]
     if not sides.ordered[i]:
         to_left = 0
@@ -329,7 +331,7 @@ def value_at(w, t, x):  # type: ignore[no-untyped-def]
 
 @compiled
 def _child(w, node, x):  # type: ignore[no-untyped-def]
-    """Where a point goes at a node that is no leaf."""
+    """The child that a point goes to at a node that is no leaf."""
     cell = w.number[w.shift[node] + x[w.axis[node]]]
     to_left = w.missing_left[node] if cell == MISSING else cell <= w.cut[node]
     return w.left[node] if to_left else w.right[node]
@@ -344,7 +346,7 @@ def values_at(w, x, values):  # type: ignore[no-untyped-def]
 
 @compiled
 def update_values(w, x, i, values):  # type: ignore[no-untyped-def]
-    """Fill in the values of the trees that look at an axis, after the point has moved on it."""
+    """Fill in the values of the trees that test an axis, after the point has moved on it."""
     for n in range(w.tree_from[i], w.tree_from[i + 1]):
         values[w.tree[n]] = value_at(w, w.tree[n], x)
 
@@ -362,6 +364,7 @@ def deployed(w, values):  # type: ignore[no-untyped-def]
 
 @compiled
 def _deployed_part(w, values, first, end):  # type: ignore[no-untyped-def]
+    """The deployed sum, or mean, of the values of trees ``first`` to ``end`` (exclusive)."""
     trees = end - first
     if w.single:
         single = np.float32(w.base)
@@ -382,7 +385,8 @@ def combined(w, one, other):  # type: ignore[no-untyped-def]
 
 @compiled
 def summed(w, values):  # type: ignore[no-untyped-def]
-    """The trees' values added up, to within ``error``: what :func:`sums_along` has in the point's cell."""
+    """The trees' values added up, without the division of a mean; for comparison with what
+    :func:`sums_along` gives, to within ``error``."""
     score, first = 0.0, 0
     for k in range(len(w.ends)):
         own = w.base
@@ -416,7 +420,7 @@ def sums_along(w, x, i, values, sums):  # type: ignore[no-untyped-def]
     own = sums if len(w.ends) == 1 else np.empty(len(sums))
     first, n = 0, w.tree_from[i]
     for k in range(len(w.ends)):
-        m = n  # trees n to m of the list are those of the part that look at the axis
+        m = n  # entries n to m of the list are the part's trees that test the axis
         while m < w.tree_from[i + 1] and w.tree[m] < w.ends[k]:
             m += 1
         held = w.base
@@ -433,7 +437,8 @@ def sums_along(w, x, i, values, sums):  # type: ignore[no-untyped-def]
 
 @compiled
 def _along(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
-    """``held`` and what some trees, by their places in the axis' list, add in every cell of the axis."""
+    """Fill in, for every cell of the axis, ``held`` plus the values of some trees, given by their places in
+    the axis' list."""
     a, b = w.axis_from[i], w.axis_from[i + 1]
     if w.ordered[i]:
         _along_cells(w, x, i, begin, end, held, sums)
@@ -445,18 +450,19 @@ def _along(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
 
 @compiled
 def _one_by_one(w, x, i, first, last, begin, end, held, sums):  # type: ignore[no-untyped-def]
-    """The same in some cells, the point moved to each."""
-    here = x[i]
+    """The same for cells ``first`` to ``last`` (exclusive), by moving the point to each of them."""
+    before = x[i]
     for c in range(first, last):
         x[i], sums[c] = c, held
         for n in range(begin, end):
             sums[c] += value_at(w, w.tree[n], x)
-    x[i] = here
+    x[i] = before
 
 
 @compiled
 def _along_cells(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
-    """On an ordered axis: a tree's value enters at the first of some cells, and leaves behind the last."""
+    """The same on an ordered axis: each leaf's value is added at its first cell and taken off behind its
+    last, and the sums are accumulated."""
     a, b, first = w.axis_from[i], w.axis_from[i + 1], w.first[i]
     _one_by_one(w, x, i, a, first, begin, end, held, sums)
     for c in range(first, b):
@@ -492,7 +498,7 @@ def _along_cells(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-de
 
 @compiled
 def _along_labels(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
-    """On an axis of labels: sets of labels are the bits of a number."""
+    """The same on an axis of labels, where the bits of a number are a set of labels."""
     a, b = w.axis_from[i], w.axis_from[i + 1]
     for c in range(a, b):
         sums[c] = held
@@ -503,20 +509,20 @@ def _along_labels(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-d
         waiting = 1
         while waiting:
             waiting -= 1
-            at, some = node[waiting], inside[waiting]
+            at, reaching = node[waiting], inside[waiting]
             while w.left[at] >= 0:
                 if w.axis[at] == i:
-                    on_left = some & w.goes[at]
-                    on_right = some & ~w.goes[at]
+                    on_left = reaching & w.goes[at]
+                    on_right = reaching & ~w.goes[at]
                     if on_left and on_right:
                         node[waiting], inside[waiting] = w.right[at], on_right
                         waiting += 1
-                    at, some = (w.left[at], on_left) if on_left else (w.right[at], on_right)
+                    at, reaching = (w.left[at], on_left) if on_left else (w.right[at], on_right)
                 else:
                     at = _child(w, at, x)
             value, c = w.value[at], a
-            while some:
-                if some & np.uint64(1):
+            while reaching:
+                if reaching & np.uint64(1):
                     sums[c] += value
-                some >>= np.uint64(1)
+                reaching >>= np.uint64(1)
                 c += 1

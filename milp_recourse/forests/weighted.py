@@ -1,8 +1,8 @@
 r"""Several sums of leaves, all of which must reach their goals, as one weighted sum.
 
 An accepted point satisfies :math:`\sum_k w_k s_k \ge \sum_k w_k g_k` for any weights :math:`w \ge 0`; bounds
-by prices ask for that alone. The weights are a Lagrangian's multipliers of the sums, up to the common factor
-that :mod:`milp_recourse.forests.prices` improves as :math:`\mu`.
+by prices use nothing else of it. The weights are a Lagrangian's multipliers of the sums, up to the common
+factor :math:`\mu`, which :mod:`milp_recourse.forests.prices` improves.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class WeightedSums:
         self._take(factors)
 
     def _take(self, factors: Factors) -> None:
+        """Take the leaves' values, and which sum each belongs to, from a factor graph."""
         self.factors, self.values = factors, factors.value
         self._part = np.repeat(self.table.forest.part_of, np.diff(factors.leaf_from))
 

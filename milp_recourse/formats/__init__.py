@@ -1,8 +1,8 @@
 """The file formats: JSON in and out.
 
-Reading is strict: NaN, Infinity, overflow, repeated or unknown keys and every broken rule of the
-format raise :class:`~milp_recourse.errors.BadInput` with one line. JSON Schema files generated
-from the models lie in ``schemas/``.
+Reading is strict: NaN, Infinity, numbers too large for a double, repeated or unknown keys and every broken
+rule of the format raise :class:`~milp_recourse.errors.BadInput` with one line. ``schemas/`` holds the JSON
+Schema files, which are generated from the pydantic models.
 """
 
 from milp_recourse.formats.preferences_text import preferences_from_text

@@ -1,4 +1,4 @@
-"""Preferences and costs: what one applicant may do, and what it costs."""
+"""Preferences and costs, from JSON and back."""
 
 from __future__ import annotations
 
@@ -71,29 +71,29 @@ def preferences_to_dict(preferences: Preferences, features: Sequence[Feature]) -
 
 
 def build_cost(model: Any, features: Sequence[Feature]) -> Cost:
-    """The cost; see :func:`check_scale` for who needs a scale.
+    """The cost. :func:`check_scale` checks afterwards that no scale is missing.
 
     Raises
     ------
     BadInput
-        A scale or quantiles for an unknown feature, a mixture of nothing, or knots of no
-        distribution function.
+        A scale or quantiles are given for an unknown feature or for one that cannot have them, all
+        coefficients of a mixture are 0, or the knots are not those of a distribution function.
     """
     if isinstance(model, PercentileModel):
         return _build_percentile(model, features)
     kinds = {f.name: f.kind for f in features}
     scale, decrease, relative = dict[str, float](), dict[str, float](), set[str]()
-    for name, said in model.scale.items():
-        _check_scale_of(name, said, kinds)
-        if isinstance(said, TwoScales):
-            scale[name] = said.increase
-            if said.decrease != said.increase:
-                decrease[name] = said.decrease
-        elif isinstance(said, str):
+    for name, own in model.scale.items():
+        _check_scale_of(name, own, kinds)
+        if isinstance(own, TwoScales):
+            scale[name] = own.increase
+            if own.decrease != own.increase:
+                decrease[name] = own.decrease
+        elif isinstance(own, str):
             scale[name] = 1.0
             relative.add(name)
         else:
-            scale[name] = said
+            scale[name] = own
     if not isinstance(model, MixtureModel):
         pure = Cost.pure(model.kind, scale)
         return replace(pure, decrease=decrease, relative=frozenset(relative))
@@ -103,15 +103,15 @@ def build_cost(model: Any, features: Sequence[Feature]) -> Cost:
     return Cost(**coefficients, scale=scale, decrease=decrease, relative=frozenset(relative))
 
 
-def _check_scale_of(name: str, said: Any, kinds: Mapping[str, str]) -> None:
-    """A scale is of a feature; two are of one with an order, a relative one of one with a size."""
+def _check_scale_of(name: str, scale: Any, kinds: Mapping[str, str]) -> None:
+    """Check that the feature exists, and can have two scales or a relative one if it is given one."""
     where = dotted("cost.scale", name)
     if name not in kinds:
         raise BadInput(where, "an unknown feature", ", ".join(kinds))
-    if isinstance(said, TwoScales) and kinds[name] == "categorical":
+    if isinstance(scale, TwoScales) and kinds[name] == "categorical":
         raise BadInput(where, "two scales", "a number: the labels of a categorical feature have no order")
-    if isinstance(said, str) and kinds[name] in ("categorical", "ordinal"):
-        raise BadInput(where, said, "a number: labels have no size that a change could be relative to")
+    if isinstance(scale, str) and kinds[name] in ("categorical", "ordinal"):
+        raise BadInput(where, scale, "a number: labels have no size that a change could be relative to")
 
 
 def _build_percentile(model: PercentileModel, features: Sequence[Feature]) -> Cost:
@@ -129,23 +129,23 @@ def _build_percentile(model: PercentileModel, features: Sequence[Feature]) -> Co
 
 
 def _check_knots(knots: Sequence[Sequence[float]], where: str, most: float) -> None:
-    """Values ascend, probabilities (or logarithms) never fall, slopes are numbers."""
+    """Check that values ascend, probabilities (or logarithms) never fall, and slopes are finite."""
     for k, knot in enumerate(knots):
-        here, (value, probability) = dotted(where, k), knot
+        path, (value, probability) = dotted(where, k), knot
         if not 0 <= probability <= most:
             allowed = "a probability from 0 to 1" if most == 1 else "-log(1 - p), 0 or more"
-            raise BadInput(here, list(knot), allowed)
+            raise BadInput(path, list(knot), allowed)
         if k == 0:
             continue
         step, rise = value - knots[k - 1][0], probability - knots[k - 1][1]
         if not (step > 0 and rise >= 0):
-            raise BadInput(here, list(knot), "a value above the knot before, and a probability not below it")
+            raise BadInput(path, list(knot), "a value above the knot before, and a probability not below it")
         if not (math.isfinite(step) and math.isfinite(rise / step)):
-            raise BadInput(here, list(knot), "a value at a distance whose inverse is a number")
+            raise BadInput(path, list(knot), "a value at a distance whose inverse is a number")
 
 
 def check_scale(cost: Cost, preferences: Preferences, path: str = "preferences") -> None:
-    """Every individually actionable feature has a scale (or quantiles), unless only l0 counts."""
+    """Check that every individually actionable feature has a scale (or quantiles), unless the cost is l0."""
     if not cost.uses_scale:
         return
     field, wanted = ("quantiles", "knots") if cost.kind in PERCENTILES else ("scale", "a number above 0")
@@ -156,7 +156,7 @@ def check_scale(cost: Cost, preferences: Preferences, path: str = "preferences")
 
 
 def scales_to_dict(cost: Cost) -> dict[str, Any]:
-    """Scales as files have them."""
+    """The scales as JSON: a number, an object of two, or ``"factual"`` per feature."""
     two = {name: {"increase": cost.scale[name], "decrease": s} for name, s in cost.decrease.items()}
     return {**cost.scale, **two, **dict.fromkeys(cost.relative, "factual")}
 

@@ -1,4 +1,4 @@
-"""Classifiers: networks and trees, written in place or kept in a file of their own."""
+"""Classifiers from JSON and back: networks and trees, in the instance's file or in a file of their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from milp_recourse.readers.json_form import to_json
 classifier_to_dict = to_json
 
 LARGEST_SCORE = 1e30
-"""Boosted sums stay below this, far inside float32."""
+"""The largest size of boosted sums, far below the largest float32."""
 
 
 def build_classifier(
@@ -30,17 +30,20 @@ def build_classifier(
     folder: Path,
     path: str = "classifier",
 ) -> Classifier:
-    """The classifier, its shapes checked against the ``columns`` that the features make.
+    """The classifier.
 
     Parameters
     ----------
+    columns
+        Number of input columns that the features make.
     folder
-        Where a ``{"path", "sha256"}`` starts from.
+        The folder to which the path of a classifier's own file is relative.
 
     Raises
     ------
     BadInput
-        By path, e.g. ``classifier.layers.0.weight``; for a classifier's own file, naming it.
+        A rule of the format is broken. The error names the path, e.g. ``classifier.layers.0.weight``, and the
+        classifier's own file if it has one.
     """
     if isinstance(model, schema.FileModel):
         return _from_file(model, columns, folder, path)
@@ -55,18 +58,18 @@ def build_network(layers: Sequence[Layer], dtype: DType, path: str) -> ReluNetwo
     """A network with one output whose layers fit each other."""
     width: int | None = None
     for k, layer in enumerate(layers):
-        here = f"{path}.layers.{k}"
+        where = f"{path}.layers.{k}"
         first = len(layer.weight[0])
         for row, weights in enumerate(layer.weight):
             if len(weights) != first:
-                raise BadInput(f"{here}.weight.{row}", f"{len(weights)} numbers", f"{first}, as in row 0")
+                raise BadInput(f"{where}.weight.{row}", f"{len(weights)} numbers", f"{first}, as in row 0")
         if width is not None and first != width:
-            raise BadInput(f"{here}.weight", f"{first} inputs", f"{width}, the outputs of the layer before")
+            raise BadInput(f"{where}.weight", f"{first} inputs", f"{width}, the outputs of the layer before")
         if len(layer.bias) != len(layer.weight):
-            raise BadInput(f"{here}.bias", f"{len(layer.bias)} numbers", f"{len(layer.weight)}, one per row")
+            raise BadInput(f"{where}.bias", f"{len(layer.bias)} numbers", f"{len(layer.weight)}, one per row")
         if dtype == "float32":
-            _check_float32(np.array(layer.weight), f"{here}.weight")
-            _check_float32(np.array(layer.bias), f"{here}.bias")
+            _check_float32(np.array(layer.weight), f"{where}.weight")
+            _check_float32(np.array(layer.bias), f"{where}.bias")
         width = len(layer.weight)
     if width != 1:
         raise BadInput(f"{path}.layers.{len(layers) - 1}.weight", f"{width} outputs", "1: the logit")
@@ -74,7 +77,14 @@ def build_network(layers: Sequence[Layer], dtype: DType, path: str) -> ReluNetwo
 
 
 def build_accept(model: schema.AcceptModel, classifier: Classifier) -> Acceptance:
-    """The acceptance rule; its keys must be those of the classifier's kind."""
+    """The acceptance rule.
+
+    Raises
+    ------
+    BadInput
+        A key is one of the other kind of classifier, or the threshold is no float32 value though the network
+        is float32.
+    """
     network = isinstance(classifier, ReluNetwork)
     foreign = "above" if network else "margin"
     if getattr(model, foreign) is not None:
@@ -94,7 +104,7 @@ def build_accept(model: schema.AcceptModel, classifier: Classifier) -> Acceptanc
 
 
 def accept_to_dict(instance: Instance) -> dict[str, float]:
-    """The acceptance rule as JSON, defaults filled in: the inverse of :func:`build_accept`."""
+    """The inverse of :func:`build_accept`, as JSON with defaults filled in."""
     accept = instance.accept
     if isinstance(instance.classifier, ReluNetwork):
         return {"at_least": accept.threshold, "margin": accept.margin}
@@ -132,7 +142,7 @@ def _check_float32(values: np.ndarray, path: str) -> None:
 
 
 def _build_forest(model: schema.EnsembleModel, columns: int, path: str) -> TreeEnsemble:
-    """Trees, and how their values add up."""
+    """The ensemble, after checks of its trees and of how their values are added up."""
     sums = model.aggregate == "sum"
     for key, default in (("base", 0.0), ("sum_dtype", "float64")):
         if not sums and getattr(model, key) != default:
@@ -151,7 +161,7 @@ def _build_forest(model: schema.EnsembleModel, columns: int, path: str) -> TreeE
 
 
 def _parts(model: schema.EnsembleModel, path: str) -> tuple[int, ...]:
-    """Trees of each sum; none where there is one sum."""
+    """The number of trees of each sum; empty if there is one sum."""
     if (model.parts is None) != (model.combine is None):
         given, lacks = ("combine", "parts") if model.parts is None else ("parts", "combine")
         raise BadInput(f"{path}.{given}", getattr(model, given), f"nothing without {lacks}")
@@ -165,7 +175,7 @@ def _parts(model: schema.EnsembleModel, path: str) -> tuple[int, ...]:
 
 
 def _check_size(trees: Sequence[Tree], base: float, path: str) -> None:
-    """Sums must not overflow: infinities would compare, but mean nothing."""
+    """Check that no sum of values can overflow, because comparisons of infinite scores are meaningless."""
     with np.errstate(over="ignore"):
         reach = abs(base) + sum(float(np.abs(tree.value).max()) for tree in trees)
     if reach > LARGEST_SCORE:
@@ -209,7 +219,7 @@ def _check_nodes(model: schema.TreeModel, columns: int, path: str, sums: bool) -
 
 
 def _check_shape(model: schema.TreeModel, path: str) -> None:
-    """Every node is reached exactly once from node 0."""
+    """Check that the nodes form a tree: each is reached from node 0, and in one way only."""
     reached, stack = {0}, [0]
     while stack:
         node = stack.pop()

@@ -1,4 +1,4 @@
-"""Conditions from JSON and back: features known, labels as indices, only what has an order compared."""
+"""Conditions from JSON and back; inside the package labels are indices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from milp_recourse.errors import BadInput, dotted, shown
 from milp_recourse.formats import schema_conditions as schema
 
 DEEPEST = 40
-"""Most levels of nesting that are accepted."""
+"""The largest number of levels of nesting that is accepted."""
 
 
 def build_conditions(
@@ -32,19 +32,25 @@ def build_conditions(
     Raises
     ------
     BadInput
-        By path, e.g. ``conditions.0.then.feature``.
+        As for :func:`build_condition`.
     """
     builder = _Builder(features)
     return tuple(builder.build(model, dotted(path, k), 0) for k, model in enumerate(models))
 
 
 def build_condition(model: AnyValue, features: Sequence[Feature], path: str) -> Condition:
-    """One condition, which stands at ``path``.
+    """One condition.
+
+    Parameters
+    ----------
+    path
+        The condition's path in its file, for errors.
 
     Raises
     ------
     BadInput
-        By path, e.g. ``conditions.0.then.feature``.
+        A feature or label is unknown, a feature without an order is compared or added up, a bound is missing,
+        or the nesting is too deep. The error names the path, e.g. ``conditions.0.then.feature``.
     """
     return _Builder(features).build(model, path, 0)
 
@@ -135,7 +141,7 @@ class _Builder:
 
 
 def _end(feature: Feature, end: float | str, by_label: bool, path: str) -> float:
-    """A bound as a number: an ordinal label by its index."""
+    """A bound as a number; an ordinal label becomes its index."""
     if not isinstance(end, str):
         return float(end)
     if not by_label or feature.categories is None:

@@ -1,4 +1,4 @@
-"""Features, and values as files write them: labels become indices here."""
+"""Features from JSON and back."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from milp_recourse.formats.schema import FeatureModel
 
 
 def build_features(models: Sequence[FeatureModel]) -> tuple[Feature, ...]:
-    """The features, each consistent in itself and no name used twice.
+    """The features.
 
     Raises
     ------
     BadInput
-        By path, e.g. ``features.3.bounds``.
+        A name is used twice, or fields of a feature do not fit each other. The error names the path, e.g.
+        ``features.3.bounds``.
     """
     seen: set[str] = set()
     for k, model in enumerate(models):
@@ -46,7 +47,7 @@ def features_to_list(features: Sequence[Feature]) -> list[dict[str, Any]]:
 
 
 def ordered(interval: Sequence[float] | None, path: str) -> tuple[float, float] | None:
-    """``[lo, hi]`` with lo <= hi, as a pair."""
+    """An interval ``[lo, hi]`` as a pair, after a check that lo <= hi; None for None."""
     if interval is None:
         return None
     low, high = interval
@@ -96,7 +97,7 @@ def _check_labels(model: FeatureModel, path: str) -> None:
 
 
 def _check_table(model: FeatureModel, labels: int, path: str) -> None:
-    """One row of numbers per label, all of one length; there exactly with encoding table."""
+    """Check that there is a table exactly if the encoding is ``table``, with one row per label."""
     if (model.encoding == "table") != (model.table is not None):
         allowed = (
             f"one row of numbers per label, {labels}"

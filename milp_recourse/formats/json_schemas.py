@@ -1,4 +1,4 @@
-"""The JSON Schema files, generated: ``python -m milp_recourse.formats.json_schemas`` rewrites them."""
+"""Generates the JSON Schema files: ``python -m milp_recourse.formats.json_schemas`` rewrites ``schemas/``."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""An applicant's own preferences, typed in a few lines.
+"""An applicant's own preferences from a few lines of text.
 
-One of three answers (iCARMA paper, section 3.3), then optionally a profile and ranges::
+One of three kinds of answers (iCARMA paper, section 3.3), then optionally a profile and ranges::
 
-    rank: savings, amount, income        # easiest first; who is left out is not actionable
+    rank: savings, amount, income        # easiest first; features left out are not actionable
     profile: linear                      # constant, linear, convex or concave
     range income: -4 to 2.5              # values this applicant can reach
 
-``can: savings, amount`` groups, ``scores: savings 1, amount 3, income 5, duration 2 of 5`` rates on a
-scale whose last number means not actionable.
+``can: savings, amount`` names the features that are actionable. ``scores: savings 1, amount 3, income 5,
+duration 2 of 5`` rates them on a scale whose last number means not actionable.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ def preferences_from_text(text: str, instance: Instance) -> Preferences:
     Parameters
     ----------
     text
-        Lines as in the module's example; ``#`` begins a remark.
+        Lines as in the module's example; ``#`` begins a comment.
     instance
-        Says which features are actionable at all.
+        The instance whose globally actionable features can be named.
 
     Raises
     ------
     BadInput
-        A line that is none of these, a feature that cannot be acted on, no answer or two of them.
+        A line is of none of these forms or names another feature, or there is not exactly one answer.
     """
     features = [f.name for f in instance.features if f.actionable]
     scores: elicitation.Scores | None = None
-    profile, usual, ranges = None, elicitation.CostProfile.named("constant"), {}
+    profile, default, ranges = None, elicitation.CostProfile.named("constant"), {}
     for number, line in enumerate(text.splitlines(), start=1):
         key, colon, value = (part.strip() for part in line.partition("#")[0].partition(":"))
         if not key and not value:
@@ -51,7 +51,7 @@ def preferences_from_text(text: str, instance: Instance) -> Preferences:
                 raise BadInput(where, line.strip(), "one answer: can, rank or scores")
             scores = _scores(where, key, value, features)
             if key != "can":
-                usual = elicitation.CostProfile.named("linear")
+                default = elicitation.CostProfile.named("linear")
         elif key == "profile" and colon:
             profile = elicitation.CostProfile.named(cast(elicitation.ProfileName, value))
         elif key.startswith("range ") and colon:
@@ -63,7 +63,7 @@ def preferences_from_text(text: str, instance: Instance) -> Preferences:
             raise BadInput(where, line.strip(), "can:, rank:, scores:, profile: or range NAME:")
     if scores is None:
         raise BadInput("preferences", "no answer", "a line can:, rank: or scores:")
-    (weights,) = elicitation.named_weights(scores, (profile or usual).weights(scores))
+    (weights,) = elicitation.named_weights(scores, (profile or default).weights(scores))
     return Preferences(tuple(weights), weights, {n: r for n, r in ranges.items() if n in weights})
 
 

@@ -1,4 +1,4 @@
-"""Instances and populations from files, every rule of the format checked."""
+"""Instances and populations from files and JSON values; every rule of the format is checked."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ def read_instance(path: str | Path) -> Instance:
     Raises
     ------
     BadInput
-        The file breaks the format; one line with file, field, what was got, what is allowed.
+        The file breaks the format. The error is one line with file, field, what was got and what is allowed.
     """
     return _read(path, (schema.INSTANCE_FORMAT,))  # type: ignore[return-value]
 
 
 def read_action(path: str | Path, instance: Instance) -> dict[str, float]:
-    """An action for an instance: an object of values by feature, or a result that has one under ``action``.
+    """An action from a file: an object {feature: value}, or a result with such an object under ``action``.
 
     Raises
     ------
     BadInput
-        Not such a file, a feature or label that does not exist, or a value that is no number.
+        The file has neither, names a feature or label that does not exist, or has a value of another kind.
     """
     data = read_json(path)
     place = ""
@@ -93,7 +93,7 @@ def read_population(path: str | Path) -> Population:
 
 
 def read_any(path: str | Path) -> Instance | Population:
-    """Whatever the file's ``format`` says it is.
+    """The instance or the population in a file, as its ``format`` says.
 
     Raises
     ------
@@ -109,7 +109,12 @@ def instance_from_dict(data: Any, folder: str | Path = ".") -> Instance:
     Parameters
     ----------
     folder
-        Where a classifier's ``path`` starts from.
+        The folder to which the path of a classifier's own file is relative.
+
+    Raises
+    ------
+    BadInput
+        The value breaks the format.
     """
     model = validate(schema.InstanceModel, data)
     features, shared = _shared(model, Path(folder))
@@ -117,24 +122,28 @@ def instance_from_dict(data: Any, folder: str | Path = ".") -> Instance:
     check_scale(shared["cost"], preferences)
     reference = model.reference
     factual = build_factual(model.factual, features, "factual")
-    made = Instance(
+    instance = Instance(
         **shared,
         factual=factual,
         preferences=preferences,
         reference=None if reference is None else Reference(**reference.model_dump()),
         conditions=build_conditions(model.conditions, features),
     )
-    check_abduction(made, factual)
-    if not made.plausible:
-        _no_offsets([made.preferences])
-    return made
+    check_abduction(instance, factual)
+    if not instance.plausible:
+        _no_offsets([instance.preferences])
+    return instance
 
 
 def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
     """A population from its JSON value; ``folder`` as in :func:`instance_from_dict`.
 
-    An applicant whose values cannot be read is kept, with the reason, in ``Population.unreadable``. Where
-    nobody can be read, the first reason is raised.
+    The error of an applicant whose values cannot be read is kept in ``Population.unreadable``.
+
+    Raises
+    ------
+    BadInput
+        The model side breaks the format, or no applicant can be read (then the error is the first one's).
     """
     model = validate(schema.PopulationModel, data)
     features, shared = _shared(model, Path(folder))
@@ -168,7 +177,7 @@ def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
 
 
 def _shared(model: schema.Problem, folder: Path) -> tuple[tuple[Feature, ...], dict[str, Any]]:
-    """The model side: everything but the applicant."""
+    """What all applicants have in common: the features, and fields of :class:`Instance` by name."""
     features = build_features(model.features)
     scm = build_scm(model.scm, features)
     classifier = build_classifier(model.classifier, len(input_columns(features)), folder)
@@ -188,7 +197,7 @@ def _shared(model: schema.Problem, folder: Path) -> tuple[tuple[Feature, ...], d
 
 
 def _no_offsets(preferences: Sequence[Preferences]) -> None:
-    """An offset of the density says nothing where plausibility is not asked for."""
+    """Check that nobody has a density offset, which is meaningless without plausibility."""
     for k, one in enumerate(preferences):
         if one.density_offset is not None:
             where = (
@@ -209,12 +218,12 @@ def _preferences(model: schema.PopulationModel, features: Sequence[Feature], cou
 def _factuals(
     model: schema.PopulationModel, problem: Instance, folder: Path
 ) -> tuple[FactualTable, dict[int, BadInput], tuple[str, ...] | None]:
-    """The applicants' numbers, why some could not be read, and their identifiers where the file has some.
+    """The applicants' numbers, the errors of those who could not be read, and identifiers or None.
 
     Parameters
     ----------
     problem
-        The model side; its own factual does not matter.
+        What all applicants have in common; its factual is ignored.
     """
     if not isinstance(model.factuals, schema.CsvModel):
         people = ((f"factuals.{k}", one) for k, one in enumerate(model.factuals))
@@ -232,25 +241,25 @@ def _factuals(
 
 
 def _check_header(header: Sequence[str], names: Sequence[str]) -> None:
-    """Exactly the features, in any order, and perhaps ``id``; else the columns that are wrong."""
+    """Check that a CSV file's columns are the features, each once, in any order, and perhaps ``id``."""
     if not header:
         raise BadInput("header", "nothing", "the features: " + ",".join(names))
     twice = [name for name in dict.fromkeys(header) if header.count(name) > 1]
     missing = [name for name in names if name not in header]
     unknown = [name for name in dict.fromkeys(header) if name not in names and name != ID]
     faults = (("columns twice", twice), ("no column", missing), ("unknown columns", unknown))
-    said = "; ".join(f"{what} {', '.join(map(repr, found))}" for what, found in faults if found)
-    if said:
-        raise BadInput("header", said, "the features, each once, and 'id'")
+    wrong = "; ".join(f"{what} {', '.join(map(repr, found))}" for what, found in faults if found)
+    if wrong:
+        raise BadInput("header", wrong, "the features, each once, and 'id'")
 
 
 def _rows(file: Path, features: Sequence[Feature], ids: list[str]) -> Iterator[tuple[str, Person]]:
-    """Applicants from CSV: a header with the features, in any order, perhaps ``id``; rows count from 1.
+    """Applicants from a CSV file: for each its row, counted from 1, and its values by feature.
 
     Parameters
     ----------
     ids
-        Gets the applicants' identifiers.
+        The applicants' identifiers are appended to it, if there is a column of them.
     """
     names = [f.name for f in features]
     content = io.TextIOWrapper(
@@ -275,7 +284,7 @@ def _rows(file: Path, features: Sequence[Feature], ids: list[str]) -> Iterator[t
 
 
 def _cell(text: str, feature: Feature) -> float | str | None:
-    """A cell's value: empty is null; of a numeric feature, text that is no number stays text."""
+    """A cell's value: None if it is empty, text for labels and for what is no number, else a number."""
     number = text.strip()
     if not number:
         return None

@@ -1,8 +1,8 @@
 """Pydantic models that mirror the instance and population formats, key by key.
 
-They check shape: which keys, which types, finite numbers. What spans several fields (shapes of
-weights, known labels, scales for everyone who needs one) is checked by the builders beside this
-module. The JSON Schema files shipped in ``schemas/`` are generated from these models.
+They check keys, types and finite numbers. Rules that span several fields (shapes of weights, known labels,
+scales for all actionable features) are checked by the builders in the files ``*_json.py``. The JSON Schema
+files in ``schemas/`` are generated from these models.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ Scale = dict[str, ScaleOf]
 
 
 def _kinds(choose: Callable[[CostKind], bool]) -> Any:
-    """The names of costs of a sort, as a type."""
+    """A type of the names of those costs that ``choose`` is true of."""
     return Literal[tuple(name for name, kind in KINDS.items() if choose(kind))]
 
 

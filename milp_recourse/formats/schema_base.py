@@ -1,4 +1,4 @@
-"""What all models of the file formats share: strict, closed, finite."""
+"""Types shared by the pydantic models of the file formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pydantic models of a certificate; ``docs/certificate_spec_v2.md`` says what it means."""
+"""Pydantic models of a certificate; ``docs/certificate_spec_v2.md`` defines its meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pydantic models of several choices, and of a certain action."""
+"""Pydantic models of the answers of ``choices`` and ``robust``."""
 
 from __future__ import annotations
 

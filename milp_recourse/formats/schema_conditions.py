@@ -1,4 +1,4 @@
-"""Conditions in JSON: one object per condition, told apart by its first key."""
+"""Pydantic models of conditions: one object per condition, whose kind is seen from its keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _form(value: Any) -> str | None:
     if not isinstance(value, dict):
         return None
     form = next((form for form in _FORMS if form in value), None)
-    return None if form is None else f"{form}: ..."  # no key of a file, so that paths leave it out
+    return None if form is None else f"{form}: ..."  # unlike any key, so that error paths leave it out
 
 
 ConditionModel = TypeAliasType(

@@ -1,4 +1,4 @@
-"""Pydantic models of what comes back: one result, and the summaries of many."""
+"""Pydantic models of one result, and of the summary of many."""
 
 from __future__ import annotations
 

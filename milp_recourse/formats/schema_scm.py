@@ -1,4 +1,4 @@
-"""Structural causal models in JSON: built in by name, or written out as expressions."""
+"""Pydantic models of structural causal models: built-in ones by name, others as expressions."""
 
 from __future__ import annotations
 

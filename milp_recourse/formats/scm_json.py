@@ -42,8 +42,8 @@ def build_scm(model: Any, features: Sequence[Feature]) -> StructuralCausalModel:
     Raises
     ------
     BadInput
-        Unknown features, a cycle, a link of scale 0, Loan's equations over other features. Labels are refused
-        later (:func:`~milp_recourse.instance.check_whole`).
+        A feature is unknown, the equations have a cycle, a link has scale 0, or the features are not those of
+        a built-in model. Labels are checked later (:func:`~milp_recourse.instance.check_whole`).
     """
     names = [f.name for f in features]
     if model.name in _LOANS:
@@ -60,7 +60,7 @@ def scm_to_dict(scm: StructuralCausalModel, explicit: bool = False) -> dict[str,
     Parameters
     ----------
     explicit
-        Write a built-in model's equations out instead of its name.
+        Whether to write the equations of a built-in model instead of its name.
     """
     if scm.name in (*_LOANS, "independent") and not explicit:
         return {"name": scm.name}
@@ -69,12 +69,12 @@ def scm_to_dict(scm: StructuralCausalModel, explicit: bool = False) -> dict[str,
 
 
 def scm_of_dict(content: Any, names: Sequence[str]) -> StructuralCausalModel:
-    """From :func:`scm_to_dict`, over features that are all numbers.
+    """The SCM of a JSON value, over numeric features with these names.
 
     Raises
     ------
     BadInput
-        What breaks the format, or :func:`build_scm` refuses.
+        The value breaks the format, or :func:`build_scm` refuses it.
     """
     return build_scm(validate(schema.ScmModel, content, "scm"), [Feature(name) for name in names])
 
@@ -140,8 +140,9 @@ def _mechanism(model: schema.MechanismModel, path: str, names: Sequence[str]) ->
         if model.link.scale == 0:
             raise BadInput(f"{path}.link.scale", 0, "a number other than 0")
         link = Link("sigmoid", model.link.offset, model.link.scale)
-    said = model.noise
-    noise = None if said is None else _NOISES[said.kind](**said.model_dump(exclude={"kind"}))
+    noise = None
+    if model.noise is not None:
+        noise = _NOISES[model.noise.kind](**model.noise.model_dump(exclude={"kind"}))
     return Mechanism(equation, link, noise)
 
 
@@ -155,6 +156,6 @@ def _mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
     if link.kind == "sigmoid":
         written["link"] = {"kind": "sigmoid", "offset": link.offset, "scale": link.scale}
     if noise is not None:
-        kind = next(kind for kind, made in _NOISES.items() if isinstance(noise, made))
+        kind = next(name for name, noise_type in _NOISES.items() if isinstance(noise, noise_type))
         written["noise"] = {"kind": kind, **asdict(noise)}
     return written

@@ -1,6 +1,6 @@
-"""Preferences sampled once and kept: actionability scores as a file, for test time.
+"""Files of actionability scores, so that preferences are sampled once and used in several runs.
 
-The iCARMA paper (appendix C.1) supplies test preferences from pre-sampled files. Ours is JSON:
+The iCARMA paper (appendix C.1) takes the preferences of its test set from such files. Here they are JSON:
 ``{"format": "milp-recourse/scores-1", "features": [...], "smax": 5, "scores": [[1, 5, 2, 3], ...]}``.
 """
 
@@ -48,7 +48,7 @@ def read_scores(path: str | Path) -> Scores:
     Raises
     ------
     BadInput
-        Another format, a missing or unknown key, or a score that is none.
+        The file breaks the format, or a score is outside 1..smax.
     """
     content = read_json(path)
     try:
@@ -64,18 +64,18 @@ def read_scores(path: str | Path) -> Scores:
 
 
 def preferences_of(scores: Scores, profile: CostProfile) -> tuple[Preferences, ...]:
-    """Mask and weights of every applicant."""
+    """The preferences of every applicant: mask and weights that follow from the scores."""
     rows = named_weights(scores, profile.weights(scores))
     return tuple(Preferences(actionable=tuple(row), weights=row) for row in rows)
 
 
 def with_scores(population: Population, scores: Scores, profile: CostProfile) -> Population:
-    """The same applicants with these preferences.
+    """The same applicants with the preferences that follow from the scores.
 
     Raises
     ------
     BadInput
-        Not as many rows as applicants, or a feature that nobody can act on.
+        There are not as many rows as applicants, or a feature is not globally actionable.
     """
     preferences = preferences_of(scores, profile)
     if len(preferences) != len(population):

@@ -1,7 +1,7 @@
-"""JSON without surprises: one meaning per file, or one clear line saying why not.
+"""Reading JSON strictly, and writing files completely or not at all.
 
-Python's own reader accepts NaN, Infinity, 1e400 and repeated keys. Here each of them is bad
-input, and so are a file that is missing, cut short, not UTF-8 or nested too deeply.
+Python's own reader accepts NaN, Infinity, 1e400 and repeated keys. Here each of these raises BadInput, and so
+does a file that is missing, incomplete, not UTF-8 or nested too deeply.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LARGEST_PLAIN_INTEGER = 2**53
 
 
 def read_bytes(path: str | Path, wanted: str = "a JSON file, .json or .json.gz") -> bytes:
-    """The content of a regular file; of the file inside, where the name ends in ``.gz``.
+    """The content of a regular file, decompressed if its name ends in ``.gz``.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def read_bytes(path: str | Path, wanted: str = "a JSON file, .json or .json.gz")
     Raises
     ------
     BadInput
-        Missing, a directory, unreadable, or not gzip although its name says so.
+        The file is missing, no regular file, unreadable, or not gzipped although its name ends in ``.gz``.
     """
     shown = str(path)
     try:
@@ -56,7 +56,7 @@ def read_bytes(path: str | Path, wanted: str = "a JSON file, .json or .json.gz")
 
 
 def read_json(path: str | Path) -> Any:
-    """The value a ``.json`` or ``.json.gz`` file holds.
+    """The value in a ``.json`` or ``.json.gz`` file.
 
     Raises
     ------
@@ -70,13 +70,13 @@ def read_json(path: str | Path) -> Any:
 
 
 def parse_json(content: bytes) -> Any:
-    """The value that UTF-8 JSON text denotes; integers beyond 2^53 become their nearest double.
+    """The value of UTF-8 JSON text; integers beyond 2^53 become their nearest double.
 
     Raises
     ------
     BadInput
-        Not UTF-8, not JSON, NaN or Infinity, a number that overflows, a repeated key, or
-        nesting beyond what can be read.
+        The content is no UTF-8 or no JSON, is nested too deeply, or has NaN, Infinity, a number too large for
+        a double, or a repeated key.
     """
     refused: list[_Refused] = []
 
@@ -96,12 +96,12 @@ def parse_json(content: bytes) -> Any:
         return refuse(text, "a finite number")
 
     def unique(pairs: list[tuple[str, Any]]) -> Any:
-        made = dict(pairs)
-        if len(made) < len(pairs):
+        mapping = dict(pairs)
+        if len(mapping) < len(pairs):
             keys = [key for key, _ in pairs]
             twice = next(key for key in keys if keys.count(key) > 1)
             return refuse(f"the key {twice!r} twice", "each key once")
-        return made
+        return mapping
 
     try:
         text = content.decode("utf-8")
@@ -126,7 +126,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def write_json(value: Any, path: str | Path, indent: int | None = 2) -> None:
-    """Write JSON, gzipped where the name ends in ``.gz``; never half a file.
+    """Write JSON, gzipped if the name ends in ``.gz``, completely or not at all.
 
     Raises
     ------
@@ -143,14 +143,14 @@ def write_json(value: Any, path: str | Path, indent: int | None = 2) -> None:
 
 
 def write_whole(content: bytes, path: str | Path) -> None:
-    """Write a file completely or not at all: beside its place first, then renamed.
+    """Write a file completely or not at all: into a temporary file beside it, which is then renamed.
 
     Raises
     ------
     BadInput
         The file cannot be written.
     MachineFailed
-        The disk is full, or fails.
+        The disk is full or broken.
     """
     target = Path(path)
     try:
@@ -171,7 +171,7 @@ def write_whole(content: bytes, path: str | Path) -> None:
 
 
 class _Refused:
-    """Stands where the file says something that is not allowed, until its path is known."""
+    """Takes the place of a value that is not allowed, until its path in the file is known."""
 
     def __init__(self, got: str, allowed: str) -> None:
         self.got, self.allowed = got, allowed

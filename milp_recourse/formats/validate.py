@@ -1,4 +1,4 @@
-"""From pydantic's complaints to one :class:`BadInput` line."""
+"""Validation by pydantic, with errors turned into one :class:`BadInput` line."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def validate(kind: Any, data: Any, prefix: str = "") -> Any:
     Parameters
     ----------
     prefix
-        Where ``data`` sits in its file, for the error.
+        The path of ``data`` in its file, for the error.
 
     Raises
     ------
     BadInput
-        The first thing that does not fit, by its path.
+        ``data`` does not fit; the error is about the first fault.
     """
     try:
         return TypeAdapter(kind).validate_python(data)
@@ -106,16 +106,16 @@ def _allowed(kind: str, context: dict[str, Any], message: str) -> str:
 
 
 def _real_path(error: Any, data: Any) -> tuple[str | int, ...]:
-    """pydantic's location without the names of union members, which no file contains."""
+    """pydantic's location without the names of union members, which the file does not contain."""
     loc, kind = error["loc"], error["type"]
     path: list[str | int] = []
-    here: Any = data
+    value: Any = data
     for position, step in enumerate(loc):
-        if kind == "unknown_key" and here is error["input"]:
+        if kind == "unknown_key" and value is error["input"]:
             break
-        fits = step in here if isinstance(here, dict) else isinstance(here, list) and isinstance(step, int)
+        fits = step in value if isinstance(value, dict) else isinstance(value, list) and isinstance(step, int)
         if fits:
-            here = here[step]
+            value = value[step]
         elif not (kind == "missing" and position == len(loc) - 1):
             continue
         path.append(step)

@@ -21,7 +21,7 @@ from milp_recourse.result import Result
 
 
 def instance_to_dict(instance: Instance) -> dict[str, Any]:
-    """The instance as JSON, its classifier in place; reading it back gives the same problem."""
+    """The instance as JSON, with the classifier in it; reading it gives the same problem."""
     written = {"format": INSTANCE_FORMAT, **_shared(instance)}
     written["factual"] = _factual(instance, instance.factual)
     written["preferences"] = preferences_to_dict(instance.preferences, instance.features)
@@ -38,17 +38,17 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
 def population_to_dict(
     population: Population, as_given: Mapping[int, Mapping[str, Any]] | None = None
 ) -> dict[str, Any]:
-    """The population as JSON, applicants, their identifiers and the classifier in place.
+    """The population as JSON, with the applicants, their identifiers and the classifier in it.
 
     Parameters
     ----------
     as_given
-        By index, the values of applicants who could not be read, as they came.
+        For applicants who could not be read, their original values, by index.
 
     Raises
     ------
     BadInput
-        An applicant could not be read, and what came is not given.
+        An applicant could not be read and is not in ``as_given``; the error is the applicant's.
     """
     given = as_given or {}
     for k, fault in population.unreadable.items():
@@ -71,7 +71,7 @@ def population_to_dict(
 
 
 def population_digest(population: Population) -> str:
-    """SHA-256 of the population's content, however its files are laid out; one applicant at a time."""
+    """SHA-256 of the population's content, which does not depend on how it is spread over files."""
     digest = hashlib.sha256(json.dumps(_shared(population.template), sort_keys=True).encode())
     if population.ids is not None:
         digest.update(json.dumps(population.ids).encode())
@@ -89,7 +89,7 @@ def population_digest(population: Population) -> str:
 
 
 def result_to_dict(result: Result) -> dict[str, Any]:
-    """The result as JSON: every key of the format, null where there is nothing to say."""
+    """The result as JSON with every key of the format; missing values are null."""
     first = ("cost", "lower_bound", "gap", "proof", "action", "counterfactual")
     judged = ("logit", "score", "accepted_exact", "accepted_deployed")
     run = ("backend", "seconds", "nodes", "certificate", "message")
@@ -97,7 +97,7 @@ def result_to_dict(result: Result) -> dict[str, Any]:
 
 
 def result_part(result: Result, *names: str) -> dict[str, Any]:
-    """A result's status, and some of its attributes."""
+    """A result's status, and the attributes named, by name."""
     return {"status": result.status.value, **{name: getattr(result, name) for name in names}}
 
 

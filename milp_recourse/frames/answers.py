@@ -1,4 +1,4 @@
-"""Answers as tables: what was proven for each person, beside what the model itself says."""
+"""Answers as tables: what was proven for each person, and whether the model's own ``predict`` agrees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict, result_part
 from milp_recourse.frames.columns import TableColumn
-from milp_recourse.frames.people_rows import Rows, as_came, counterfactual_rows
+from milp_recourse.frames.people_rows import Rows, counterfactual_rows, values_in_file
 from milp_recourse.frames.show import people_of
 from milp_recourse.frames.verdict import Predict, verdicts
 from milp_recourse.front import front
@@ -39,7 +39,7 @@ _COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "messa
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C; the people who were finished are in ``answers``."""
+    """Raised on Ctrl-C; ``answers`` holds the people who were finished."""
 
     def __init__(self, answers: Answers) -> None:
         done = sum(result is not None for result in answers.results)
@@ -49,7 +49,7 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, repr=False)
 class Answers:
-    """One answer per person, in the order asked.
+    """One answer per person, in the order of the people's table.
 
     Attributes
     ----------
@@ -58,13 +58,14 @@ class Answers:
     columns
         The features, and how values of the table become numbers.
     problem
-        The population that was solved; None where nobody could be read.
+        The population that was solved; None if nobody could be read.
     results
-        What was proven; None for a person who could not be read or whose turn never came.
+        A result per person; None for a person who could not be read or was not reached.
     confirmed
-        Whether the model's own ``predict`` agrees; None where there is no action or it was not asked.
+        Whether the model's own ``predict`` confirms the action; None if there is no action, or if ``predict``
+        was not called.
     facts
-        What the summary says about model, cost and margin.
+        Lines of the summary about model, cost and margin.
     options
         Back end, time limit and whether certificates were asked for.
     """
@@ -88,42 +89,42 @@ class Answers:
         for name in ("cost", "lower_bound", "gap", "seconds"):
             frame[name] = frame[name].astype(np.float64)
         frame["confirmed"] = pd.array([row.get("confirmed") for row in rows], dtype="boolean")
-        for name in ("proof", "message"):  # pandas takes texts with None for another type than None alone
+        for name in ("proof", "message"):  # else the dtype would depend on whether all are None
             frame[name] = pd.Series([row.get(name) for row in rows], index=frame.index, dtype=object)
         return frame
 
     @cached_property
     def counterfactuals(self) -> pd.DataFrame:
-        """The people's rows after their actions; a person's own row where there is no action."""
-        return after(self.rows, self.columns, self.results)
+        """The people's rows after their actions; a person without an action keeps their row."""
+        return rows_after(self.rows, self.columns, self.results)
 
     @cached_property
     def changes(self) -> pd.DataFrame:
-        """feature, before, after, cause (``action`` or ``effect``): a row per change, indexed as people.
+        """A row per change, indexed as people: feature, before, after, and cause (``action`` or ``effect``).
 
-        A feature that an action holds against its causes is listed too, with ``after`` equal to ``before``.
+        A feature that an action holds is listed too, with ``after`` equal to ``before``.
         """
         rows, people = [], []
         by_name = {c.name: c for c in self.columns}
         for i, result in enumerate(self.results):
             action = {} if result is None else result.action or {}
-            listed = action.keys() | (moved(self.rows, self.columns, i, result) or {}).keys()
+            listed = action.keys() | (changed_values(self.rows, self.columns, i, result) or {}).keys()
             for name in (c.name for c in self.columns if c.name in listed):
                 key = by_name[name].key
                 cause = "action" if name in action else "effect"
                 values = (frame[key].iloc[i] for frame in (self.rows.frame, self.counterfactuals))
                 rows.append((key, *values, cause))
                 people.append(i)
-        made = pd.DataFrame(rows, columns=["feature", "before", "after", "cause"], dtype=object)
-        return made.set_axis(self.rows.frame.index[people], axis=0)
+        frame = pd.DataFrame(rows, columns=["feature", "before", "after", "cause"], dtype=object)
+        return frame.set_axis(self.rows.frame.index[people], axis=0)
 
     def front(self, person: Hashable, time_limit: float | None = None) -> pd.DataFrame:
-        """Fewer actions or less cost: the cheapest action for every number of features acted on.
+        """Cost against the number of actions: the cheapest action on at most k features, for every k.
 
         Parameters
         ----------
         person
-            The table's index.
+            The person's label in the table's index.
         time_limit
             Seconds for all points together; None for no limit.
 
@@ -135,7 +136,7 @@ class Answers:
         Raises
         ------
         BadInput
-            Nobody, or more than one, is called so, or the person could not be read.
+            No person, or more than one, has this label, or the person could not be read.
         """
         found = front(self._problem_of(person), self.options.get("backend"), time_limit)
         keys = {c.name: c.key for c in self.columns}
@@ -147,19 +148,19 @@ class Answers:
         return pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "acted"])
 
     def why(self, person: Hashable, time_limit: float | None = None) -> dict[str, Any]:
-        """What stands in one person's way, or what each restriction costs them, as a ``why-1`` document.
+        """Which restrictions make recourse impossible, or what each one costs, as a ``why-1`` document.
 
         Parameters
         ----------
         person
-            The table's index.
+            The person's label in the table's index.
         time_limit
             Seconds for everything together; None for no limit.
 
         Raises
         ------
         BadInput
-            Nobody, or more than one, is called so, or the person could not be read.
+            No person, or more than one, has this label, or the person could not be read.
         """
         return ask_why(self._problem_of(person), self.options.get("backend"), time_limit).to_dict()
 
@@ -173,20 +174,18 @@ class Answers:
         time_limit: float | None = None,
         together: bool = False,
     ) -> pd.DataFrame:
-        """The cheapest ways for one person that differ, each proven given those before it.
+        """The cheapest recourses of one person that differ, each proven given those before it.
 
         Parameters
         ----------
         person
-            The table's index.
-        count, differ, apart
+            The person's label in the table's index.
+        count, differ, apart, together
             As for :func:`milp_recourse.choices.choices`.
         scale
-            Column -> what counts as 1.
+            Column -> the change that counts as 1.
         time_limit
             Seconds for all of them together; None for no limit.
-        together
-            The ways whose total cost is least instead, for ``features``.
 
         Returns
         -------
@@ -198,10 +197,10 @@ class Answers:
         Raises
         ------
         BadInput
-            Nobody, or more than one, is called so, the person could not be read, or an argument is not
+            No person, or more than one, has this label, the person could not be read, or an argument is not
             what is allowed.
         Unsupported
-            ``together`` for ways that differ in something else than features.
+            ``together`` is asked for with another ``differ`` than features.
         """
         scales = self._named("scale", scale)
         problem, backend = self._problem_of(person), self.options.get("backend")
@@ -225,14 +224,14 @@ class Answers:
         noise: Mapping[Hashable, float | Sequence[float]] | None = None,
         time_limit: float | None = None,
     ) -> dict[str, Any]:
-        """One person's cheapest action that still holds when not everything turns out as planned.
+        """One person's cheapest action that is accepted even if not everything turns out as planned.
 
         Parameters
         ----------
         person
-            The table's index.
+            The person's label in the table's index.
         missed, threshold, noise
-            As for :func:`milp_recourse.robust.robust`, by column; the threshold in logits, or of scores.
+            As for :func:`milp_recourse.robust.robust`, by column.
         time_limit
             Seconds for everything; None for no limit.
 
@@ -244,15 +243,21 @@ class Answers:
         Raises
         ------
         BadInput
-            Nobody, or more than one, is called so, the person could not be read, or the uncertainty does not
-            fit the problem.
+            No person, or more than one, has this label, the person could not be read, or the uncertainty does
+            not fit the problem.
         """
         away, wide = self._named("missed", missed), self._named("noise", noise)
         problem, backend = self._problem_of(person), self.options.get("backend")
         return robust(problem, away, threshold, wide, backend, time_limit).to_dict()
 
     def _named(self, argument: str, given: Mapping[Hashable, T] | None) -> dict[str, T]:
-        """What was said by column, by feature."""
+        """A mapping from columns as a mapping from features.
+
+        Raises
+        ------
+        BadInput
+            A column does not exist.
+        """
         names = {c.key: c.name for c in self.columns}
         for key in given or {}:
             if key not in names:
@@ -260,12 +265,12 @@ class Answers:
         return {names[key]: value for key, value in (given or {}).items()}
 
     def _in_own_values(self, action: Mapping[str, float | int | str]) -> dict[Hashable, object]:
-        """An action by column, in the table's own values."""
-        said: dict[Hashable, object] = {}
+        """An action as a mapping from columns to the table's own values."""
+        found: dict[Hashable, object] = {}
         for column in self.columns:
             if column.name in action:
-                said[column.key] = column.value(column.feature.number(action[column.name]))
-        return said
+                found[column.key] = column.value(column.feature.number(action[column.name]))
+        return found
 
     def _problem_of(self, person: Hashable) -> Instance:
         position = self._position(person)
@@ -277,7 +282,7 @@ class Answers:
     def population(self) -> dict[str, Any]:
         """The problem as a ``population-1`` document, which ``milp-recourse certify`` and ``verify`` read.
 
-        People who could not be read are in it with the values they came with.
+        People who could not be read are in it with their values in the table.
 
         Raises
         ------
@@ -287,15 +292,15 @@ class Answers:
         if self.problem is None:
             raise next(iter(self.rows.faults.values()), BadInput("people", "nobody", "at least one person"))
         return population_to_dict(
-            self.problem, {i: as_came(self.rows, self.columns, i) for i in self.rows.faults}
+            self.problem, {i: values_in_file(self.rows, self.columns, i) for i in self.rows.faults}
         )
 
     def save(self, folder: str | Path) -> None:
         """Write what ``milp-recourse certify --out DIR`` writes, and ``population.json``, the problem itself.
 
         ``milp-recourse verify DIR`` checks the certificates, if there are any, and ``milp-recourse report
-        DIR`` makes the page. People have the names of the table's index. Those whose turn never came have no
-        row: ``certify DIR/population.json --out DIR`` with the same options goes on with them.
+        DIR`` makes the page. People have the names of the table's index. Those who were not reached have no
+        row: ``certify DIR/population.json --out DIR`` with the same options solves them, too.
 
         Raises
         ------
@@ -306,10 +311,9 @@ class Answers:
         if (where / "results.csv").exists():
             raise BadInput("folder", f"{where}, which holds results", "a new folder")
         written = self.population()
+        confirmed = any(word is not None for word in self.confirmed)
         try:
-            report = PopulationFolder(
-                where, population_from_dict(written), dict(self.options), confirmed=any(self._asked)
-            )
+            report = PopulationFolder(where, population_from_dict(written), dict(self.options), confirmed)
         except BadInput as error:
             raise BadInput("folder", error.got, error.allowed) from None
         for index in report.left(range(len(self))):
@@ -320,16 +324,16 @@ class Answers:
         write_json(written, where / "population.json")
 
     def verify(self) -> str:
-        """What the independent checker ``verify/`` says of these answers' certificates.
+        """The verdict of the independent checker ``verify/`` on these answers' certificates.
 
-        The same as :meth:`save` into a new folder DIR and ``milp-recourse verify DIR``: the checker reads
-        the files, and nothing of this package takes part.
+        The same as :meth:`save` into a new folder DIR and ``milp-recourse verify DIR``: the checker reads the
+        files and uses no code of this package.
 
         Returns
         -------
         str
-            One line, ``VERIFIED ...``, where every certificate was accepted; else the reasons, the last line
-            being ``REJECTED ...``.
+            One line, ``VERIFIED ...``, if every certificate was accepted; else the reasons, and ``REJECTED
+            ...`` as the last line.
 
         Raises
         ------
@@ -340,32 +344,29 @@ class Answers:
 
         if not self.options.get("certificates"):
             raise BadInput("certificates", "none", "answers of certify(people, certificates=True)")
-        said = TextIOWrapper(BytesIO(), "utf-8", write_through=True)
-        with TemporaryDirectory() as folder, redirect_stdout(said), redirect_stderr(StringIO()):
+        output = TextIOWrapper(BytesIO(), "utf-8", write_through=True)
+        with TemporaryDirectory() as folder, redirect_stdout(output), redirect_stderr(StringIO()):
             self.save(Path(folder) / "answers")
             main([str(Path(folder) / "answers"), "--jobs=1"])
-        said.seek(0)
-        return said.read().strip()
-
-    @property
-    def _asked(self) -> list[bool]:
-        """Who the model itself was asked about."""
-        return [word is not None for word in self.confirmed]
+        output.seek(0)
+        return output.read().strip()
 
     def page(self, person: Hashable | None = None, why: bool = False, time_limit: float | None = None) -> str:
-        """One self-contained HTML file as text: of everybody, or of one person by the table's index.
+        """The text of a self-contained HTML file, about everybody or about one person.
 
         Parameters
         ----------
+        person
+            The person's label in the table's index; None for everybody.
         why
-            Ask too, and say on one person's page, what stands in the way or what each restriction costs.
+            Whether one person's page also has the answer of :meth:`why`.
         time_limit
-            Seconds for that; None for no limit.
+            Seconds for this answer; None for no limit.
 
         Raises
         ------
         BadInput
-            Nobody, or more than one, is called so; or why is asked of everybody.
+            No person, or more than one, has this label; or ``why`` is asked for without a person.
         """
         if person is None and why:
             raise BadInput("why", why, "False, or a person: why is for one person's page")
@@ -398,19 +399,20 @@ class Answers:
         return population_fragment(people_of(self, range(len(self))))
 
     def summary(self) -> str:
-        """Counts, what the model itself says, and what the proofs are about, in a few lines."""
+        """A few lines: counts per status, the confirmed actions, costs, and what was proven."""
         table = self.table
         counts = Counter(table["status"])
-        unasked = sum(r is None and i not in self.rows.faults for i, r in enumerate(self.results))
-        counts[Status.LIMIT.value] -= unasked
-        counts["not reached"] = unasked
+        not_reached = sum(r is None and i not in self.rows.faults for i, r in enumerate(self.results))
+        counts[Status.LIMIT.value] -= not_reached
+        counts["not reached"] = not_reached
         known = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
         lines = [f"{len(self)} people: {known or 'none'}"]
         acted = table["cost"].notna()
         if acted.any():
-            asked = table["confirmed"][acted].dropna()
-            said = f"{int(asked.sum())} of {len(asked)} actions are confirmed by the model's own predict"
-            lines.append(said if len(asked) else "the model itself was not asked: give predict")
+            checked = table["confirmed"][acted].dropna()
+            share = f"{int(checked.sum())} of {len(checked)} actions"
+            confirmed = f"{share} are confirmed by the model's own predict"
+            lines.append(confirmed if len(checked) else "the model itself was not asked: give predict")
             lines.append(
                 f"cost: median {table['cost'][acted].median():.6g}, mean {table['cost'][acted].mean():.6g}"
             )
@@ -435,12 +437,13 @@ class Answers:
         return {"status": Status.LIMIT.value, "lower_bound": 0.0, "message": message, "seconds": 0.0}
 
 
-def moved(
+def changed_values(
     rows: Rows, columns: Sequence[TableColumn], i: int, result: Result | None
 ) -> dict[str, float] | None:
     """The features of person i whose value after the action differs from the row, with their new numbers.
 
-    A missing value that an action sets to what the imputer puts there differs too.
+    A missing value differs from any value that an action sets, also from the imputer's. None without an
+    action.
     """
     if result is None or result.counterfactual is None or result.action is None:
         return None
@@ -456,12 +459,13 @@ def moved(
     return found
 
 
-def after(rows: Rows, columns: Sequence[TableColumn], results: Sequence[Result | None]) -> pd.DataFrame:
-    """Everybody's row after the action."""
-    return counterfactual_rows(rows, columns, [moved(rows, columns, i, r) for i, r in enumerate(results)])
+def rows_after(rows: Rows, columns: Sequence[TableColumn], results: Sequence[Result | None]) -> pd.DataFrame:
+    """Everybody's row after the action, in X's columns and dtypes."""
+    changed = [changed_values(rows, columns, i, r) for i, r in enumerate(results)]
+    return counterfactual_rows(rows, columns, changed)
 
 
-def asked(
+def compared_with_model(
     rows: Rows,
     columns: Sequence[TableColumn],
     results: Sequence[Result | None],
@@ -469,25 +473,29 @@ def asked(
     wants: Callable[[object], bool],
     doubt: str | None,
 ) -> tuple[list[Result | None], list[bool | None]]:
-    """Compare results with the model's own predictions: a contradicted one is neither optimal nor infeasible.
+    """Compare results with the model's own predictions; a contradicted result loses its claim.
 
     Parameters
     ----------
+    predict
+        The model's own ``predict``; None if it cannot be called.
+    wants
+        Whether a predicted label is desired.
     doubt
-        Why what was read is another model than the one that predicts, where that is known.
+        Why ``predict`` is another model than the one that was read; None if they agree on X.
 
     Returns
     -------
     list, list
-        The results, those contradicted as ``limit`` with a bound of 0 and no evidence; and whether each
-        action is confirmed.
+        The results, of which a contradicted one becomes ``limit`` with a bound of 0 and no evidence; and
+        whether each action is confirmed.
     """
     if predict is None:
         return list(results), [None] * len(results)
     known = [i for i, result in enumerate(results) if result is not None]
     before = verdicts(predict, rows.frame.iloc[known], wants)
-    later = verdicts(predict, after(rows, columns, results).iloc[known], wants)
-    judged: list[Result | None] = list(results)
+    later = verdicts(predict, rows_after(rows, columns, results).iloc[known], wants)
+    compared: list[Result | None] = list(results)
     confirmed: list[bool | None] = [None] * len(results)
     for i, was, now in zip(known, before.tolist(), later.tolist(), strict=True):
         result = results[i]
@@ -496,17 +504,17 @@ def asked(
             confirmed[i] = now and (not was if result.action else was)
         wrong = contradiction(result, was, now) or doubt
         if wrong is not None and result.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.LIMIT):
-            judged[i] = replace(result, status=Status.LIMIT, lower_bound=0.0, message=wrong, evidence=None)
-    return judged, confirmed
+            compared[i] = replace(result, status=Status.LIMIT, lower_bound=0.0, message=wrong, evidence=None)
+    return compared, confirmed
 
 
 def contradiction(result: Result, before: bool, after: bool) -> str | None:
-    """How the model's own predictions contradict what was read of it; None where they do not.
+    """How the model's own predictions contradict a result, in a sentence; None if they do not.
 
     Parameters
     ----------
     before, after
-        Whether ``predict`` gives a desired class for the person's row, and for the counterfactual one.
+        Whether ``predict`` gives a desired class for the person's row, and for the row after the action.
     """
     if result.action is None:
         if result.status is Status.INFEASIBLE and before:

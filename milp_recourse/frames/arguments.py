@@ -1,4 +1,4 @@
-"""What callers say about columns and people, checked by name before anything is solved."""
+"""Checks of arguments of :class:`~milp_recourse.recourse.Recourse` about columns, and the cost they make."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PARTS = ("l0", "l1", "l2-squared", "linf")
 
 
 def some_columns(argument: str, given: Iterable[Hashable], columns: pd.Index) -> frozenset[Hashable]:
-    """A set of X's columns.
+    """An argument that is a list of X's columns, as a set.
 
     Raises
     ------
     BadInput
-        No list of names, or a name that X does not have.
+        It is no list, or names a column that X does not have.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise BadInput(argument, repr(given), "a list of columns of X")
@@ -37,12 +37,12 @@ def some_columns(argument: str, given: Iterable[Hashable], columns: pd.Index) ->
 
 
 def by_column(argument: str, given: Mapping[Hashable, Any] | None, columns: pd.Index) -> dict[Hashable, Any]:
-    """A mapping from X's columns.
+    """An argument that is a mapping from X's columns; empty for None.
 
     Raises
     ------
     BadInput
-        No mapping, or a name that X does not have.
+        It is no mapping, or names a column that X does not have.
     """
     if given is None:
         return {}
@@ -56,12 +56,12 @@ def by_column(argument: str, given: Mapping[Hashable, Any] | None, columns: pd.I
 def intervals(
     argument: str, given: Mapping[Hashable, Sequence[float]] | None, columns: pd.Index
 ) -> dict[Hashable, Interval]:
-    """Column -> (lowest, highest), lowest <= highest, both finite.
+    """An argument that maps columns to (lowest, highest).
 
     Raises
     ------
     BadInput
-        Something else.
+        As for :func:`by_column`; or a value is not two finite numbers in order.
     """
     found = {}
     for name, ends in by_column(argument, given, columns).items():
@@ -78,12 +78,12 @@ def intervals(
 def positive(
     argument: str, given: Mapping[Hashable, float] | None, columns: pd.Index
 ) -> dict[Hashable, float]:
-    """Column -> a finite number above 0.
+    """An argument that maps columns to numbers above 0.
 
     Raises
     ------
     BadInput
-        Something else.
+        As for :func:`by_column`; or a value is no finite number above 0.
     """
     found = {}
     for name, value in by_column(argument, given, columns).items():
@@ -99,12 +99,12 @@ def cost_of(
     columns: Sequence[TableColumn],
     X: pd.DataFrame,
 ) -> Cost:
-    """The cost that a name, or a mixture of names, and a rule for scales stand for.
+    """The cost, from the arguments ``cost`` and ``scale`` of :class:`~milp_recourse.recourse.Recourse`.
 
     Raises
     ------
     BadInput
-        An unknown name, or a scale that is not above 0; two scales of a column without an order.
+        A name is unknown, a coefficient or scale is out of range, or a column cannot have the scale given.
     """
     features = [c.feature for c in columns]
     if isinstance(cost, str) and cost in PERCENTILES:
@@ -120,18 +120,18 @@ def cost_of(
                 raise BadInput("cost", str(part), "parts called " + ", ".join(PARTS))
             if not is_number(value) or value < 0:
                 raise BadInput(f"cost.{part}", shown(value), "a finite number, 0 or more")
-        said: dict[str, Any] = {"kind": "mixture", **cost, "scale": scales}
+        entry: dict[str, Any] = {"kind": "mixture", **cost, "scale": scales}
     elif isinstance(cost, str) and cost in KINDS:
-        said = {"kind": cost} if cost == "l0" else {"kind": cost, "scale": scales}
+        entry = {"kind": cost} if cost == "l0" else {"kind": cost, "scale": scales}
     else:
         raise BadInput("cost", str(cost), allowed)
-    return build_cost(validate(CostModel, said, "cost"), features)
+    return build_cost(validate(CostModel, entry, "cost"), features)
 
 
 def _scales(
     scale: str | Mapping[Hashable, Any], columns: Sequence[TableColumn], X: pd.DataFrame
 ) -> dict[str, Any]:
-    """Scales as files have them: by a rule, or given; of columns that are not named, the range."""
+    """The scales as in a file: by a rule, or as given, with the range for columns that are not named."""
     if scale is not None and not isinstance(scale, str):
         own = {k: _given_scale(f"scale.{k}", s) for k, s in by_column("scale", scale, X.columns).items()}
         return {c.name: own.get(c.key, scale_of(X[c.key], c.feature, "range")) for c in columns}
@@ -144,20 +144,20 @@ def _scales(
     raise BadInput("scale", str(scale), allowed)
 
 
-def _given_scale(where: str, said: object) -> Any:
-    """A number above 0, two of them by direction, or ``factual``."""
-    if said == RELATIVE:
+def _given_scale(where: str, scale: object) -> Any:
+    """Check one column's scale: a number above 0, two of them by direction, or ``factual``."""
+    if scale == RELATIVE:
         return RELATIVE
-    if isinstance(said, Mapping) and set(said) == {"increase", "decrease"}:
-        return {key: _given_scale(f"{where}.{key}", one) for key, one in said.items()}
-    if not is_number(said) or float(said) <= 0:  # type: ignore[arg-type]
+    if isinstance(scale, Mapping) and set(scale) == {"increase", "decrease"}:
+        return {key: _given_scale(f"{where}.{key}", one) for key, one in scale.items()}
+    if not is_number(scale) or float(scale) <= 0:  # type: ignore[arg-type]
         allowed = 'a finite number above 0, {"increase": s, "decrease": s}, or "factual"'
-        raise BadInput(where, shown(said), allowed)
-    return float(said)  # type: ignore[arg-type]
+        raise BadInput(where, shown(scale), allowed)
+    return float(scale)  # type: ignore[arg-type]
 
 
 def cost_in_words(cost: Cost, scale: str | Mapping[Hashable, Any]) -> str:
-    """The cost's name, and what its changes are divided by."""
+    """The cost's name and the scales of its changes, for the summary."""
     if not cost.uses_scale or cost.quantiles:
         return cost.kind
     units = {

@@ -1,4 +1,4 @@
-"""A table's columns as features: kinds, labels, bounds and scales, inferred unless they are given."""
+"""A table's columns as features: numbers for their values, and kinds, bounds and scales inferred from X."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class TableColumn:
     Attributes
     ----------
     key
-        The column's name in the DataFrame, as it is there.
+        The column's name in the DataFrame, unchanged.
     feature
-        What the problem sees.
+        The feature of the problem.
     labels
         The table's own values, in the order of ``feature.categories``; None for a number.
     dtype
-        Of the column in X.
+        The column's dtype in X.
     imputed
-        What the model takes for a missing value, as the number used inside (a label by its index); None
+        The number (of a label, the index) that the model's imputer puts in place of a missing value; None
         without an imputer.
     missing
         Whether the classifier has a rule of its own for a missing value.
@@ -53,12 +53,12 @@ class TableColumn:
         return self.feature.name
 
     def code(self, value: object) -> float:
-        """The number used inside for one value of the table; nan for a missing one that is no label.
+        """The feature's number for a value of the table (a label's index); nan for a missing value.
 
         Raises
         ------
         BadInput
-            A label that is not known, or no number of the feature's kind.
+            The value is an unknown label, or no number of the feature's kind.
         """
         if self.labels is not None:
             found = position(self.labels, value)
@@ -81,7 +81,7 @@ class TableColumn:
         return number
 
     def value(self, code: float) -> object:
-        """The table's own value of a number used inside."""
+        """The inverse of :meth:`code`: the table's own value for a number of the feature."""
         if self.labels is not None:
             return self.labels[int(code)]
         if pd.api.types.is_bool_dtype(self.dtype):
@@ -90,9 +90,9 @@ class TableColumn:
 
 
 def infer(series: pd.Series, labels: Sequence[object] | None) -> Kind:
-    """The kind of a column nobody said anything about.
+    """The kind of a column if the caller states none.
 
-    Labels are ``categorical``; numbers that are all 0 or 1 ``binary``, all whole ``integer``, else
+    Labels are ``categorical``. Numbers are ``binary`` if all are 0 or 1, ``integer`` if all are whole, else
     ``continuous``.
     """
     if labels is not None:
@@ -109,7 +109,7 @@ def numbers(series: pd.Series) -> NDArray[np.float64]:
     Raises
     ------
     BadInput
-        The column holds something that is no number.
+        A value of the column is no number.
     """
     try:
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -120,7 +120,13 @@ def numbers(series: pd.Series) -> NDArray[np.float64]:
 
 
 def bounds_of(series: pd.Series, kind: Kind) -> tuple[float, float]:
-    """Least and largest finite number of a column: what an action may set where nobody says otherwise."""
+    """Least and largest finite number of a column, the default bounds of actions.
+
+    Raises
+    ------
+    BadInput
+        The column has no finite number.
+    """
     values = numbers(series)
     if not len(values):
         raise BadInput(f"X.{series.name}", "no number at all", "values to take bounds from, or bounds for it")
@@ -129,12 +135,12 @@ def bounds_of(series: pd.Series, kind: Kind) -> tuple[float, float]:
 
 
 def scale_of(series: pd.Series, feature: Feature, rule: str) -> float:
-    """What a change is divided by: ``range``, ``sd``, ``mad``, ``iqr``, ``unit``; 1 where nothing varies.
+    """The scale of a feature by a rule; 1 if all values are equal.
 
-    ``range`` is largest less least value, ``sd`` the standard deviation, ``mad`` the median absolute
+    ``range`` is the largest less the least value, ``sd`` the standard deviation, ``mad`` the median absolute
     deviation from the median (Wachter et al. 2018, https://arxiv.org/abs/1711.00399), ``iqr`` the distance
-    between the quartiles; where one of the last two is 0, it is the range. An ordinal feature's values are
-    its labels' positions; a changed category counts 1.
+    between the quartiles, and ``unit`` is 1. If one of ``mad`` and ``iqr`` is 0, the range is taken. For an
+    ordinal feature the positions of all labels count as its values; a categorical feature has scale 1.
     """
     if feature.kind == "categorical" or rule == "unit":
         return 1.0
@@ -154,7 +160,13 @@ def scale_of(series: pd.Series, feature: Feature, rule: str) -> float:
 
 
 def knots_of(series: pd.Series, feature: Feature, count: int = 101) -> list[list[float]]:
-    """A distribution function through at most ``count`` quantiles of a column, for costs in percentiles."""
+    """The knots (value, probability) of a column's distribution function, at most ``count`` quantiles.
+
+    Raises
+    ------
+    BadInput
+        The column has labels.
+    """
     if feature.categories is not None:
         raise BadInput(
             "cost", f"percentiles of {feature.name}", "a cost other than percentile: it has labels"
@@ -170,13 +182,16 @@ def knots_of(series: pd.Series, feature: Feature, count: int = 101) -> list[list
 def log_knots(knots: Sequence[Sequence[float]], count: int) -> list[list[float]]:
     """Knots of -log(1 - Q) from those of Q, for costs in log-percentiles (Ustun et al. 2019).
 
-    Shares are of ``count`` + 1 instead of ``count``, so that the largest value has a logarithm.
+    Parameters
+    ----------
+    count
+        The number n of rows. Q is multiplied by n / (n + 1), so that the logarithm is finite where Q = 1.
     """
     return [[v, -math.log1p(-p * count / (count + 1))] for v, p in knots]
 
 
 def texts(labels: Sequence[object]) -> tuple[str, ...]:
-    """Labels as the strings that files hold: printable, and told apart where two would read the same.
+    """Labels as strings for files: printable, and distinct even if two labels have the same text.
 
     >>> texts(("yes", 1, "1"))
     ('yes', '1', "'1'")
@@ -209,12 +224,12 @@ def shown(value: object) -> str:
 
 
 def known_name(argument: str, name: object, columns: Sequence[Hashable] | pd.Index) -> None:
-    """A name that an argument mentions is a column of X.
+    """Check that a name in an argument is a column of X.
 
     Raises
     ------
     BadInput
-        It is not; the message has the nearest name.
+        It is not; the message suggests the name that is spelt most like it.
     """
     if not isinstance(name, Hashable) or name not in columns:
         close = nearest(name, columns)
@@ -223,7 +238,10 @@ def known_name(argument: str, name: object, columns: Sequence[Hashable] | pd.Ind
 
 
 def position(labels: Sequence[object], value: object) -> int | None:
-    """Where a value stands among labels; True is not 1, and a missing value may be one of them."""
+    """The position of a value among labels; None if it is not there.
+
+    True does not equal 1 here, and all missing values are equal.
+    """
     for k, label in enumerate(labels):
         if is_missing(label) or is_missing(value):
             if is_missing(label) and is_missing(value):

@@ -1,4 +1,4 @@
-"""Conditions about the columns of a table: as lines of text, as JSON values, or built."""
+"""Conditions about the columns of a table, given as lines of text, JSON values or Condition objects."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ def conditions_of(
     Parameters
     ----------
     given
-        Lines such as ``"at most 2 actions"``, JSON values as files have them, or conditions of
-        :mod:`milp_recourse.domain.conditions`; columns by their names in the table.
+        Lines such as ``"at most 2 actions"``, JSON values as in files with the table's names of columns, or
+        objects of :mod:`milp_recourse.domain.conditions`.
 
     Raises
     ------
     BadInput
-        By place, e.g. ``conditions.0.feature``.
+        It is no list, or a condition breaks the format. The error names the place, e.g.
+        ``conditions.0.feature``.
     """
     if given is None:
         return ()
@@ -42,35 +43,35 @@ def _one(one: Any, columns: Sequence[TableColumn], where: str) -> Condition:
         return condition_from_text(one, {f.name: f for f in features}, where)
     if isinstance(one, get_args(Condition)):
         try:
-            said = condition_to_dict(one, features)
+            value = condition_to_dict(one, features)
         except (KeyError, IndexError):
             raise BadInput(where, shown(one), "features and labels that exist") from None
     elif isinstance(one, Mapping):
-        said = _plain(one, {c.key: c for c in columns})
+        value = _plain(one, {c.key: c for c in columns})
     else:
         raise BadInput(where, shown(one), "a line of text, or an object as in files")
-    return build_condition(validate(ConditionModel, said, where), features, where)
+    return build_condition(validate(ConditionModel, value, where), features, where)
 
 
 def _plain(one: Any, columns: Mapping[Any, TableColumn]) -> Any:
-    """The JSON value with features' names in place of columns, and labels as text."""
+    """The JSON value of a condition, with features in place of columns and labels as text."""
     if isinstance(one, list | tuple):
         return [_plain(part, columns) for part in one]
     if not isinstance(one, Mapping):
         return one
-    made: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
     for key, value in one.items():
         if key in ("feature", "acted"):
-            made[key] = columns[value].name if _among(value, columns) else str(value)
+            plain[key] = columns[value].name if _among(value, columns) else str(value)
         elif key == "sum" and isinstance(value, Mapping):
-            made[key] = {columns[k].name if k in columns else str(k): c for k, c in value.items()}
+            plain[key] = {columns[k].name if k in columns else str(k): c for k, c in value.items()}
         elif key == "in" and isinstance(value, Sequence) and not isinstance(value, str):
-            made[key] = [_label(label, one.get("feature"), columns) for label in value]
+            plain[key] = [_label(label, one.get("feature"), columns) for label in value]
         elif key in ("at_least", "at_most"):
-            made[key] = _label(value, one.get("feature"), columns)
+            plain[key] = _label(value, one.get("feature"), columns)
         else:
-            made[str(key)] = _plain(value, columns)
-    return made
+            plain[str(key)] = _plain(value, columns)
+    return plain
 
 
 def _among(key: Any, columns: Mapping[Any, TableColumn]) -> bool:
@@ -78,7 +79,7 @@ def _among(key: Any, columns: Mapping[Any, TableColumn]) -> bool:
 
 
 def _label(value: Any, feature: Any, columns: Mapping[Any, TableColumn]) -> Any:
-    """A label of the table as the text that stands for it; numbers as they are."""
+    """The text of a label of the table; numbers are returned as they are."""
     column = columns.get(feature) if _among(feature, columns) else None
     if column is not None and column.labels is not None and column.feature.categories is not None:
         found = [k for k, label in enumerate(column.labels) if type(label) is type(value) and label == value]

@@ -1,4 +1,4 @@
-"""From a reading of the model and what the caller says to features, classifier and causal model."""
+"""Makes features, classifier and causal model from the model that was read and the caller's arguments."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from milp_recourse.readers import Column, Reading
 
 
 @dataclass(frozen=True)
-class Said:
-    """What the caller says about columns; each is checked by name."""
+class ColumnArguments:
+    """The caller's arguments about columns, whose names have been checked."""
 
     immutable: frozenset[Hashable]
     increase: frozenset[Hashable]
@@ -49,31 +49,35 @@ class Said:
 
 
 def table_columns(
-    reading: Reading, X: pd.DataFrame, said: Said, causes: Sequence[Hashable]
+    reading: Reading, X: pd.DataFrame, arguments: ColumnArguments, causes: Sequence[Hashable]
 ) -> tuple[TableColumn, ...]:
-    """The columns that the model reads or that cause others, in X's order, as features.
+    """The columns that the model reads or the causal model names, in X's order, as features.
+
+    Parameters
+    ----------
+    causes
+        The columns that the causal model names.
 
     Raises
     ------
     BadInput
-        A kind, an order of labels, bounds or a direction that the column cannot have.
+        A column cannot have the kind, order of labels, bounds or direction that the caller states.
     """
     read = {c.name: c for c in reading.columns}
-    made = []
-    for key in X.columns:
-        if key in read or key in causes:
-            made.append(_column(key, X[key], read.get(key), said))
-    names = [c.name for c in made]
+    columns = [
+        _column(key, X[key], read.get(key), arguments) for key in X.columns if key in read or key in causes
+    ]
+    names = [c.name for c in columns]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
         raise BadInput("X", f"two columns that read {twice!r}", "columns whose names differ as text")
-    return tuple(made)
+    return tuple(columns)
 
 
 def classifier_over(reading: Reading, columns: Sequence[TableColumn]) -> Classifier:
-    """The model's classifier over the features' input columns.
+    """The model's classifier as a function of the features' input columns.
 
-    Labels may come in another order than the model has them, and columns that only cause others are added.
+    Labels may be in another order than in the model. Columns that the model does not read are ignored inputs.
     """
     at = 0
     source: dict[Hashable, list[int]] = {}
@@ -81,14 +85,14 @@ def classifier_over(reading: Reading, columns: Sequence[TableColumn]) -> Classif
         source[column.name] = list(range(at, at + column.width))
         at += column.width
     order: list[int] = []
-    for made in columns:
-        if made.key not in source:
-            order += [-1] * len(made.feature.columns)
+    for own in columns:
+        if own.key not in source:
+            order += [-1] * len(own.feature.columns)
             continue
-        places = source[made.key]
-        if made.feature.encoding == "one-hot":
-            known = next(c for c in reading.columns if c.name == made.key).labels or ()
-            places = [places[_index(known, label)] for label in made.labels or ()]
+        places = source[own.key]
+        if own.feature.encoding == "one-hot":
+            known = next(c for c in reading.columns if c.name == own.key).labels or ()
+            places = [places[_index(known, label)] for label in own.labels or ()]
         order += places
     assert len(order) == len(input_columns([c.feature for c in columns]))
     if order == list(range(at)):
@@ -99,7 +103,7 @@ def classifier_over(reading: Reading, columns: Sequence[TableColumn]) -> Classif
 def column_range(
     values: tuple[float, float], read: Column
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Least and largest number that a column puts into each of the classifier's inputs it fills."""
+    """The least and largest number that a column puts into each of its inputs of the classifier."""
     if read.labels is None:
         return np.array(values[:1]), np.array(values[1:])
     if read.encoding == "one-hot":
@@ -109,12 +113,12 @@ def column_range(
 
 
 def causal_model(scm: Any, columns: Sequence[TableColumn]) -> StructuralCausalModel:
-    """The causal model over the features; None: independent.
+    """The causal model over the features; None means that no feature causes another.
 
     Raises
     ------
     BadInput
-        Not a causal model over columns of X.
+        The JSON form breaks the format.
     """
     features = [c.feature for c in columns]
     names = [f.name for f in features]
@@ -128,12 +132,12 @@ def causal_model(scm: Any, columns: Sequence[TableColumn]) -> StructuralCausalMo
 
 
 def cause_columns(scm: Any, X: pd.DataFrame) -> list[Hashable]:
-    """The columns of X that a causal model speaks of.
+    """The columns of X that a causal model names, as causes or effects.
 
     Raises
     ------
     BadInput
-        It is no causal model, or speaks of a feature that is no column of X.
+        ``scm`` is no causal model, or has a feature that is no column of X.
     """
     names = {str(c): c for c in X.columns}
     if scm is None:
@@ -156,50 +160,52 @@ def _strings(value: Any) -> list[str]:
     return [s for v in value for s in _strings(v)] if isinstance(value, list | tuple) else []
 
 
-def _column(key: Hashable, series: pd.Series, read: Column | None, said: Said) -> TableColumn:
+def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: ColumnArguments) -> TableColumn:
     labels = None if read is None else read.labels
-    kind = _kind(key, series, labels, said)
+    kind = _kind(key, series, labels, arguments)
     settable = None
     if labels is not None:
-        labels = _ordered(key, labels, said)
+        labels = _ordered(key, labels, arguments)
         labels, settable = _settable(key, labels, kind, series, read)
-    elif key in said.categories:
+    elif key in arguments.categories:
         raise BadInput(f"categories.{key}", "labels", "none: the model reads this column as a number")
     name, encoding, table = printable(key), "code", None
     if read is not None and read.labels is not None and labels is not None:
         encoding, table = _encoding(read, labels)
-    actionable = key not in said.immutable and settable != 0
+    actionable = key not in arguments.immutable and settable != 0
     bounds = None if settable is None or settable == len(labels or ()) else (0.0, max(settable, 1) - 1.0)
     if labels is None and actionable:
-        bounds = _bounds(key, series, kind, said)
+        bounds = _bounds(key, series, kind, arguments)
     feature = Feature(
         name=name,
         kind=kind,
         actionable=actionable,
         bounds=bounds,
         categories=None if labels is None else texts(labels),
-        domain=said.domain.get(key),
-        monotone=_direction(key, kind, said),
+        domain=arguments.domain.get(key),
+        monotone=_direction(key, kind, arguments),
         encoding=encoding,  # type: ignore[arg-type]
         table=table,
     )
-    if labels is not None and key in said.bounds:
+    if labels is not None and key in arguments.bounds:
         raise BadInput(
-            f"bounds.{key}", shown(said.bounds[key]), "nothing: an action may set any of its labels"
+            f"bounds.{key}", shown(arguments.bounds[key]), "nothing: an action may set any of its labels"
         )
     if feature.domain is not None and kind == "categorical":
         raise BadInput(f"domain.{key}", shown(feature.domain), "nothing: its labels have no order")
-    made = TableColumn(key, feature, labels, series.dtype, missing=read is not None and read.missing)
+    column = TableColumn(key, feature, labels, series.dtype, missing=read is not None and read.missing)
     if read is None or read.imputed is None:
-        return made
-    imputed = made.code(read.imputed) if labels is not None else float(read.imputed)  # type: ignore[arg-type]
-    return replace(made, imputed=imputed)
+        return column
+    imputed = column.code(read.imputed) if labels is not None else float(read.imputed)  # type: ignore[arg-type]
+    return replace(column, imputed=imputed)
 
 
-def _kind(key: Hashable, series: pd.Series, labels: Sequence[object] | None, said: Said) -> Kind:
+def _kind(
+    key: Hashable, series: pd.Series, labels: Sequence[object] | None, arguments: ColumnArguments
+) -> Kind:
     allowed = LABEL_KINDS if labels is not None else NUMBER_KINDS
-    if key in said.kinds:
-        kind = said.kinds[key]
+    if key in arguments.kinds:
+        kind = arguments.kinds[key]
         if kind not in allowed:
             what = "labels" if labels is not None else "a number"
             raise BadInput(f"kinds.{key}", str(kind), ", ".join(allowed) + f": the model reads it as {what}")
@@ -208,16 +214,16 @@ def _kind(key: Hashable, series: pd.Series, labels: Sequence[object] | None, sai
         if kind == "integer" and infer(series, None) == "continuous":
             raise BadInput(f"kinds.{key}", "integer", "continuous: X has values that are not whole")
         return kind  # type: ignore[no-any-return]
-    if labels is not None and key in said.categories:
+    if labels is not None and key in arguments.categories:
         return "ordinal"
     return infer(series, labels)
 
 
-def _ordered(key: Hashable, labels: tuple[object, ...], said: Said) -> tuple[object, ...]:
-    """The labels in the caller's order; :func:`_settable` then puts last what nobody sets."""
-    if key not in said.categories:
+def _ordered(key: Hashable, labels: tuple[object, ...], arguments: ColumnArguments) -> tuple[object, ...]:
+    """The labels in the order of the argument ``categories``, or in the model's order without it."""
+    if key not in arguments.categories:
         return labels
-    given = said.categories[key]
+    given = arguments.categories[key]
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray | pd.Index):
         raise BadInput(f"categories.{key}", shown(given), "a list of labels in order")
     order = [_index(labels, label) for label in given]
@@ -229,12 +235,12 @@ def _ordered(key: Hashable, labels: tuple[object, ...], said: Said) -> tuple[obj
     lost = [labels[k] for k in range(len(labels)) if k not in order and not is_missing(labels[k])]
     if lost:
         raise BadInput(f"categories.{key}", f"a list without {lost[0]!r}", "every label of X, in order")
-    unsaid = [label for k, label in enumerate(labels) if k not in order]  # at most the missing one
-    return (*(labels[k] for k in order), *unsaid)
+    rest = [label for k, label in enumerate(labels) if k not in order]  # the missing value, if it is a label
+    return (*(labels[k] for k in order), *rest)
 
 
 def _encoding(read: Column, labels: Sequence[object]) -> tuple[str, tuple[tuple[float, ...], ...] | None]:
-    """How labels in this order enter the model's columns."""
+    """The encoding and table of a feature with these labels, in this order."""
     assert read.labels is not None
     if read.encoding == "one-hot":
         return "one-hot", None
@@ -245,15 +251,17 @@ def _encoding(read: Column, labels: Sequence[object]) -> tuple[str, tuple[tuple[
 def _settable(
     key: Hashable, labels: tuple[object, ...], kind: Kind, series: pd.Series, read: Column | None
 ) -> tuple[tuple[object, ...], int]:
-    """The labels, those first that an action may set, and how many these are.
+    """The labels, first those that an action may set, and the number of these.
 
-    Nobody sets a missing value, or a label that X never holds (what an imputer puts in, say). Labels in order
-    leave out a missing one that X does not hold: whoever has a gap there cannot be read.
+    An action may not set a missing value, or a label that X never holds (such as an imputer's constant). The
+    labels of an ordinal column do not include the missing value, so a person with a missing value cannot be
+    read.
 
     Raises
     ------
     BadInput
-        Labels in order, and a missing value among them: it has no place in the order.
+        The column is ordinal, and the model treats a missing value, which has no place in the order, as a
+        label.
     """
     held = series.unique().tolist()
     if kind == "ordinal":
@@ -266,15 +274,15 @@ def _settable(
     return (*first, *(label for label in labels if position(first, label) is None)), len(first)
 
 
-def _bounds(key: Hashable, series: pd.Series, kind: Kind, said: Said) -> tuple[float, float]:
-    low, high = said.bounds.get(key) or bounds_of(series, kind)
+def _bounds(key: Hashable, series: pd.Series, kind: Kind, arguments: ColumnArguments) -> tuple[float, float]:
+    low, high = arguments.bounds.get(key) or bounds_of(series, kind)
     if kind == "binary" and not (low >= 0 and high <= 1):
         raise BadInput(f"bounds.{key}", f"({low:g}, {high:g})", "an interval within 0 and 1: it is binary")
     return low, high
 
 
-def _direction(key: Hashable, kind: Kind, said: Said) -> Any:
-    chosen = [word for word in ("increase", "decrease") if key in getattr(said, word)]
+def _direction(key: Hashable, kind: Kind, arguments: ColumnArguments) -> Any:
+    chosen = [word for word in ("increase", "decrease") if key in getattr(arguments, word)]
     if len(chosen) == 2:
         raise BadInput("decrease", shown(key), "columns that increase does not name; immutable keeps a value")
     if chosen and kind == "categorical":
@@ -288,7 +296,7 @@ def _index(labels: Sequence[object], label: object) -> int:
 
 
 def _rearranged(classifier: Classifier, order: NDArray[np.int64]) -> Classifier:
-    """The classifier on other input columns: new column k is the old ``order[k]``, or one it ignores (-1)."""
+    """The classifier of other input columns: k is the old ``order[k]``, or is ignored if that is -1."""
     if isinstance(classifier, ReluNetwork):
         first = classifier.weights[0]
         weight = np.where(order >= 0, first[:, np.maximum(order, 0)], 0.0)

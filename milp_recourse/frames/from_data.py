@@ -1,12 +1,12 @@
-r"""Scales, distribution functions and plausibility computed once from data, as numbers of the problem.
+r"""Scales, distribution functions and plausibility computed from data, before a problem is solved.
 
-What is proven afterwards is about these numbers, wherever they came from; so they are written into the file.
+The numbers computed here are part of the problem: they are written into its file, and proofs are about them.
 
 * A level of the density (absolute, or a quantile of people's log densities) becomes every applicant's own
   offset: the double nearest to level - log p(x), computed in float64.
-* "Near data" becomes a condition: every value after the action is within r scales of some row's,
-  :math:`\bigvee_j \bigwedge_i |x'_i - z_{ji}| \le r s_i`, labels being equal. Largest distances only: balls
-  would need squares in conditions.
+* "Near data" becomes a condition: for some row z_j every value after the action is within r scales,
+  :math:`\bigvee_j \bigwedge_i |x'_i - z_{ji}| \le r s_i`, and labels are equal. Other distances than the
+  largest one would need squares, which conditions do not have.
 
 References
 ----------
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 MOST_ROWS = 2000
-"""Rows that a condition names at most: it is written into the file, and every row is a case."""
+"""The largest number of rows in a "near data" condition. Each is written into the file, and is a case."""
 
 
 def log_densities(instance: Instance, rows: Array) -> Array:
@@ -54,12 +54,12 @@ def log_densities(instance: Instance, rows: Array) -> Array:
 
 
 def at_level(population: Population, level: float) -> Population:
-    """Everybody's counterfactual must have a log density of at least ``level``.
+    """The population in which every counterfactual must have a log density of at least ``level``.
 
     Raises
     ------
     BadInput
-        The causal model has no density, or the level is no finite number.
+        The causal model has no density, or the level is not finite.
     """
     if not math.isfinite(level):
         raise BadInput("plausibility", level, "a finite log density")
@@ -69,7 +69,13 @@ def at_level(population: Population, level: float) -> Population:
 
 
 def quantile_level(instance: Instance, rows: Array, q: float) -> float:
-    """The q-quantile of the log densities of rows, those of density zero left out."""
+    """The q-quantile of the log densities of rows, without rows of density zero.
+
+    Raises
+    ------
+    BadInput
+        The causal model has no density, or all rows have density zero.
+    """
     known = log_densities(instance, rows)
     known = known[np.isfinite(known)]
     if not len(known):
@@ -80,7 +86,7 @@ def quantile_level(instance: Instance, rows: Array, q: float) -> float:
 
 
 def with_offsets(population: Population, offsets: Sequence[float]) -> Population:
-    """The population with an offset for everyone; a person without a finite one cannot be read."""
+    """The population with these density offsets; applicants whose offset is not finite become unreadable."""
     own, faults = own_offsets(population.preferences, offsets, population.unreadable, "factuals.{0}")
     model, factuals = population.template, population.factuals
     return Population.of(model, factuals, own, faults, population.ids, plausible=True)
@@ -89,7 +95,13 @@ def with_offsets(population: Population, offsets: Sequence[float]) -> Population
 def own_offsets(
     preferences: Sequence[Preferences], offsets: Sequence[float], faults: Mapping[int, BadInput], where: str
 ) -> tuple[list[Preferences], dict[int, BadInput]]:
-    """Everybody's preferences with an offset, and the faults with those added whose offset is not finite."""
+    """Everybody's preferences with their offset, and the errors, with one for each offset that is not finite.
+
+    Parameters
+    ----------
+    where
+        Path of a person for the error, with ``{0}`` in place of the index.
+    """
     own, found = [], dict(faults)
     for k, (one, offset) in enumerate(zip(preferences, offsets, strict=True)):
         if not math.isfinite(offset) and k not in found:
@@ -100,14 +112,14 @@ def own_offsets(
 
 
 def without_offsets(preferences: Preferences) -> Preferences:
-    """One person's preferences without an offset of their own: the instance's applies."""
+    """One person's preferences without an offset of their own, so that the instance's applies."""
     return replace(preferences, density_offset=None)
 
 
 def near_rows(
     instance: Instance, rows: Array, within: float, scale: Mapping[str, float], names: Sequence[str] = ()
 ) -> Condition:
-    """The condition that the counterfactual lies within so many scales of some row.
+    """The condition that the counterfactual lies within ``within`` scales of some row.
 
     Parameters
     ----------
@@ -118,12 +130,12 @@ def near_rows(
     scale
         s_i of every numeric and ordinal feature that is compared.
     names
-        The features compared; (): those that actions can move.
+        The features compared; () for those that actions can move.
 
     Raises
     ------
     BadInput
-        No rows, too many, a distance that is not above 0, or an unknown feature.
+        There are no rows or too many different ones, ``within`` is not above 0, or a feature is unknown.
     """
     by_name = {f.name: f for f in instance.features}
     for name in names:
@@ -134,11 +146,11 @@ def near_rows(
     movable = instance.scm.descendants({f.name for f in instance.features if f.actionable})
     compared = [f for f in instance.features if (f.name in names if names else f.name in movable)]
     columns = [k for k, f in enumerate(instance.features) if f in compared]
-    kept = np.unique(np.asarray(rows, dtype=np.float64)[:, columns], axis=0)
-    kept = kept[~np.isnan(kept).any(axis=1)]
-    if not 1 <= len(kept) <= MOST_ROWS:
+    distinct = np.unique(np.asarray(rows, dtype=np.float64)[:, columns], axis=0)
+    distinct = distinct[~np.isnan(distinct).any(axis=1)]
+    if not 1 <= len(distinct) <= MOST_ROWS:
         allowed = f"1 to {MOST_ROWS} different rows: take prototypes of more"
-        raise BadInput("plausibility.rows", f"{len(kept)} rows", allowed)
+        raise BadInput("plausibility.rows", f"{len(distinct)} rows", allowed)
     parts = tuple(
         All(
             tuple(
@@ -146,16 +158,16 @@ def near_rows(
                 for f, value in zip(compared, row, strict=True)
             )
         )
-        for row in kept.tolist()
+        for row in distinct.tolist()
     )
     return parts[0] if len(parts) == 1 else AnyOf_(parts)
 
 
 def prototypes(rows: Array, scale: Sequence[float], count: int) -> Array:
-    """At most ``count`` of the rows, spread out: each next one is the farthest from those before it.
+    """At most ``count`` of the rows, each the farthest from those chosen before it.
 
-    Farthest-first traversal from the row nearest to the median; the largest distance (in scales) of a row
-    from its prototype is at most twice what any ``count`` rows could reach.
+    This is farthest-first traversal from the row nearest to the median. The largest distance (in scales) of a
+    row from its nearest prototype is at most twice the least that any ``count`` rows have.
     """
     scaled = np.asarray(rows, dtype=np.float64) / np.asarray(scale, dtype=np.float64)
     first = int(np.abs(scaled - np.median(scaled, axis=0)).max(axis=1).argmin())
@@ -167,7 +179,7 @@ def prototypes(rows: Array, scale: Sequence[float], count: int) -> Array:
 
 
 def accepted_rows(instance: Instance, rows: Array) -> Array:
-    """Those rows that the classifier accepts."""
+    """The rows that the classifier accepts, in float64."""
     from milp_recourse.backends.grid import looks_accepted
 
     return np.asarray(rows)[looks_accepted(instance, np.asarray(rows, dtype=np.float64))]
@@ -180,14 +192,14 @@ def _near(feature: Feature, value: float, reach: float) -> Condition:
 
 
 def known_rows(population: Population) -> Array:
-    """The rows of those people who can be read, (n, features)."""
+    """The rows of the applicants who could be read, (n, features)."""
     return np.array(
         [list(one.values()) for k, one in enumerate(population.factuals) if k not in population.unreadable]
     )
 
 
 def data_ranges(instance: Instance, rows: Array) -> dict[str, tuple[float, float]]:
-    """The least and largest value of every feature of numbers."""
+    """The least and largest value of every numeric feature."""
     return {
         f.name: (float(np.nanmin(rows[:, k])), float(np.nanmax(rows[:, k])))
         for k, f in enumerate(instance.features)
@@ -196,7 +208,10 @@ def data_ranges(instance: Instance, rows: Array) -> dict[str, tuple[float, float
 
 
 def data_scales(instance: Instance, rows: Array, rule: str, every: bool = False) -> dict[str, float]:
-    """s_i of levers' features (``every``: of all) from rows (n, features); rules as of :func:`scale_of`."""
+    """s_i of the globally actionable features, or of all with ``every``, from rows (n, features).
+
+    Rules are those of :func:`milp_recourse.frames.columns.scale_of`.
+    """
     import pandas as pd
 
     from milp_recourse.frames.columns import scale_of
@@ -209,7 +224,7 @@ def data_scales(instance: Instance, rows: Array, rule: str, every: bool = False)
 
 
 def data_knots(instance: Instance, rows: Array, logarithm: bool) -> dict[str, Any]:
-    """The knots of every ordered lever's distribution function, or of -log(1 - Q), from rows."""
+    """The knots of Q, or with ``logarithm`` of -log(1 - Q), of every actionable feature with an order."""
     import pandas as pd
 
     from milp_recourse.frames.columns import knots_of, log_knots

@@ -1,4 +1,5 @@
-"""Rows of X that the model has decided: where searches start, and a test of whether it was read rightly."""
+"""The model's own predictions for rows of X: searches start from accepted rows, and a test compares the model
+with the one that was read."""
 
 from __future__ import annotations
 
@@ -14,17 +15,22 @@ from milp_recourse.frames.people_rows import read_rows
 from milp_recourse.frames.verdict import Predict, verdicts
 from milp_recourse.instance import Instance
 
-SAMPLE, STARTS, CHECKED = 20_000, 2_000, 1_000
-"""Rows of X that the model is asked about, accepted ones that searches may start from, and those on which its
-own word is compared with what was read of it."""
+SAMPLE = 20_000
+"""The most rows of X for which ``predict`` is called."""
+
+STARTS = 2_000
+"""The most accepted rows from which searches may start."""
+
+CHECKED = 1_000
+"""The number of rows on which ``predict`` is compared with the model that was read."""
 
 NEAR = 1e-3
-"""Rounding may decide a score whose distance from the threshold is below this share of the median one."""
+"""Rows are not compared if their distance from the threshold is below this part of the median distance."""
 
 
 @dataclass(frozen=True)
 class KnownRows:
-    """Rows of X that can be read, and the model's own word about them.
+    """Rows of X that can be read, and the model's own predictions for them.
 
     Attributes
     ----------
@@ -46,26 +52,26 @@ class KnownRows:
         return self.values[self.wanted][:STARTS]
 
     def doubt(self, problem: Instance) -> str | None:
-        """How ``predict`` and what was read of the model differ; None where they agree.
+        """How ``predict`` differs from the model that was read, in a sentence; None if they agree.
 
-        Two rows per person would not show a ``predict`` of its own, or categories in another order. Rows
-        within rounding of the threshold are left out.
+        They can differ if ``predict`` is another function, or if categories are in another order than at the
+        fit. Each person's two rows alone might not show it. Rows near the threshold are left out.
 
         Parameters
         ----------
         problem
-            The model side; its own factual does not matter.
+            The problem; its factual is ignored.
         """
-        values, said = self.values[:CHECKED], self.wanted[:CHECKED]
+        values, predicted = self.values[:CHECKED], self.wanted[:CHECKED]
         scores = problem.classifier.scores(problem.model_rows(values))
         distance = scores - problem.accept.threshold
         sure = np.abs(distance) > NEAR * (np.median(np.abs(distance)) if len(distance) else 0.0)
-        wrong = np.flatnonzero(sure & ((distance > 0) != said))
+        wrong = np.flatnonzero(sure & ((distance > 0) != predicted))
         if not len(wrong):
             return None
         return (
-            f"predict is not the model that was read: they differ on {len(wrong)} of {len(said)} rows of X, "
-            f"such as {self.names[wrong[0]]!r} (a predict of its own, or categories that are not those of "
+            f"predict is not the model that was read: they differ on {len(wrong)} of {len(values)} rows of "
+            f"X, such as {self.names[wrong[0]]!r} (a predict of its own, or categories that are not those of "
             "the fit)"
         )
 
@@ -73,11 +79,11 @@ class KnownRows:
 def ask_model(
     predict: Predict, wants: Callable[[object], bool], X: pd.DataFrame, columns: Sequence[TableColumn]
 ) -> KnownRows:
-    """Ask the model about a sample of X: of it, the first rows, and of the rest enough that are accepted."""
-    some = X.sample(min(len(X), SAMPLE), random_state=0)
-    wanted = verdicts(predict, some, wants)
+    """Call ``predict`` on a sample of X; keep its first rows, and accepted ones of the others."""
+    sample = X.sample(min(len(X), SAMPLE), random_state=0)
+    wanted = verdicts(predict, sample, wants)
     order = np.argsort(~wanted[CHECKED:], kind="stable")[:STARTS] + CHECKED
-    kept = [*range(min(CHECKED, len(some))), *(k for k in order.tolist() if wanted[k])]
-    rows = read_rows(some.iloc[kept], columns, X.columns)
+    chosen = [*range(min(CHECKED, len(sample))), *(k for k in order.tolist() if wanted[k])]
+    rows = read_rows(sample.iloc[chosen], columns, X.columns)
     known = np.array([i not in rows.faults for i in range(len(rows))], dtype=bool)
-    return KnownRows(rows.frame.index[known], rows.values[known], wanted[kept][known])
+    return KnownRows(rows.frame.index[known], rows.values[known], wanted[chosen][known])

@@ -15,19 +15,19 @@ from milp_recourse.frames.columns import TableColumn, is_missing, printable
 
 @dataclass(frozen=True)
 class Rows:
-    """People, read.
+    """The rows of people, as in the table and as numbers.
 
     Attributes
     ----------
     frame
-        Their rows, the columns being X's.
+        The people's rows, with X's columns.
     values
-        Shape (people, features): what the model sees, labels by index and an imputer's value put in; nan
-        where a value is missing and the classifier has a rule for that.
+        The features' numbers, shape (people, features): labels by index, missing values replaced as the
+        model's imputer does; nan for a missing value without imputer.
     missing
         Whether the cell is empty, same shape.
     faults
-        Why a person could not be read, by position.
+        The errors of people who could not be read, by position.
     """
 
     frame: pd.DataFrame
@@ -40,19 +40,19 @@ class Rows:
 
 
 def read_rows(people: pd.DataFrame, columns: Sequence[TableColumn], order: pd.Index) -> Rows:
-    """People as numbers; who cannot be read gets the reason and holds up nobody.
+    """Read people's rows; the errors of those who cannot be read are in :attr:`Rows.faults`.
 
     Parameters
     ----------
     people
-        Has X's columns, in any order; others are ignored.
+        A table with X's columns, in any order; others are ignored.
     order
         X's columns.
 
     Raises
     ------
     BadInput
-        A column is missing, or there is twice one of a name.
+        A column is missing, or two columns have one name.
     """
     lost = [c for c in order if c not in people.columns]
     if lost:
@@ -79,14 +79,14 @@ def read_rows(people: pd.DataFrame, columns: Sequence[TableColumn], order: pd.In
 
 
 def own_names(index: pd.Index) -> tuple[str, ...] | None:
-    """How the table calls its people, as text; None where it only counts them from 0."""
+    """The labels of a table's index as text; None if the index only counts rows from 0."""
     if index.equals(pd.RangeIndex(len(index))):
         return None
     return tuple(printable(label) for label in index)
 
 
-def as_came(rows: Rows, columns: Sequence[TableColumn], i: int) -> dict[str, float | int | str | None]:
-    """A person's values as a file can hold them, whether or not they can be read."""
+def values_in_file(rows: Rows, columns: Sequence[TableColumn], i: int) -> dict[str, float | int | str | None]:
+    """The values of person i for a file; those that cannot be read are written as they are in the table."""
     found: dict[str, float | int | str | None] = {}
     for column in columns:
         value = rows.frame[column.key].iloc[i]
@@ -108,7 +108,7 @@ def counterfactual_rows(
     Parameters
     ----------
     changed
-        Per person the features that differ from the row and their new numbers; None leaves the row as it is.
+        For each person the features that change, with their new numbers; None leaves the row as it is.
     """
     frame = rows.frame.copy()
     for column in columns:
@@ -123,7 +123,7 @@ def counterfactual_rows(
 
 
 def _codes(series: pd.Series, column: TableColumn, faults: dict[int, BadInput]) -> NDArray[np.float64]:
-    """Every cell's number, nan where it is empty or cannot be read (then ``faults`` says why)."""
+    """Every cell's number; nan if it is empty, or cannot be read (the error is then added to ``faults``)."""
     known: dict[object, float] = {}
     codes = np.full(len(series), np.nan)
     for i, cell in enumerate(series.tolist()):

@@ -1,4 +1,4 @@
-"""What callers say about plausibility: a rule for all, offsets per person, domains or a condition."""
+"""The argument ``plausibility`` of :class:`~milp_recourse.recourse.Recourse`, and what follows from it."""
 
 from __future__ import annotations
 
@@ -39,19 +39,20 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class Plausibility:
-    """What was asked.
+    """The plausibility that the caller asks for.
 
     Attributes
     ----------
     kind
         ``scm-density``, ``domain``, ``near-data``, or None.
     level, quantile
-        The absolute log density, or the share of X's rows whose log density it is; None: the factual's.
+        For ``scm-density``, the least log density: a number, or a quantile of X's log densities. If both are
+        None, it is the factual's.
     offset
-        Added to the factual's, or to the level; in nats.
+        Added to the least log density, in nats.
     within, rows, prototypes, features
-        Of ``near-data``: the distance in scales, the rows (None: X), how many of them are taken (None: all),
-        and the columns compared (None: those that actions can move).
+        For ``near-data``: the distance in scales, the rows (None for X), how many prototypes of them are
+        taken (None for all rows), and the columns compared (None for those that actions can move).
     """
 
     kind: str | None = None
@@ -65,30 +66,30 @@ class Plausibility:
 
     @staticmethod
     def of(given: object) -> Plausibility:
-        """What an argument says.
+        """Read the argument.
 
         Raises
         ------
         BadInput
-            Nothing that is known; the line lists what is.
+            It has none of the allowed forms, or a number in it is out of range.
         """
-        said = {"kind": given} if isinstance(given, str) else given
-        if said is None:
+        options = {"kind": given} if isinstance(given, str) else given
+        if options is None:
             return Plausibility()
-        kind = said.get("kind") if isinstance(said, Mapping) else None
-        if not isinstance(said, Mapping) or kind not in _KEYS or set(said) - {"kind", *_KEYS[kind]}:
+        kind = options.get("kind") if isinstance(options, Mapping) else None
+        if not isinstance(options, Mapping) or kind not in _KEYS or set(options) - {"kind", *_KEYS[kind]}:
             raise BadInput("plausibility", shown(given), ALLOWED)
         if kind == DENSITY:
-            return _density(said)
-        return _near(said) if kind == NEAR else Plausibility(DOMAIN)
+            return _density(options)
+        return _near(options) if kind == NEAR else Plausibility(DOMAIN)
 
     @property
     def is_density(self) -> bool:
-        """Whether a density is asked for."""
+        """Whether the argument asks for a density."""
         return self.kind == DENSITY
 
     def domains(self, columns: Sequence[TableColumn], X: pd.DataFrame) -> dict[str, tuple[float, float]]:
-        """Feature -> range of X, for ``domain``: of every column of numbers."""
+        """For ``domain``, the range in X of every numeric feature; else nothing."""
         if self.kind != DOMAIN:
             return {}
         return {c.name: bounds_of(X[c.key], c.feature.kind) for c in columns if c.feature.categories is None}
@@ -96,12 +97,12 @@ class Plausibility:
     def condition(
         self, problem: Instance, columns: Sequence[TableColumn], X: pd.DataFrame
     ) -> tuple[Condition, ...]:
-        """For ``near-data``: that the counterfactual lies near some accepted row.
+        """For ``near-data``, the condition that the counterfactual lies near some accepted row; else nothing.
 
         Raises
         ------
         BadInput
-            The model accepts none of the rows, or they have other columns than X.
+            The model accepts none of the rows, their columns are not those of X, or a feature is unknown.
         """
         if self.kind != NEAR:
             return ()
@@ -129,7 +130,10 @@ class Plausibility:
         rows: Rows,
         own: Sequence[Preferences],
     ) -> tuple[Rows, list[Preferences]]:
-        """Everybody's offset where a level is asked for; who has no density cannot be read."""
+        """The rows and preferences with everybody's own offset, if a level or quantile is asked for.
+
+        A person whose row has density zero gets a fault.
+        """
         if not self.is_density or (self.level is None and self.quantile is None):
             return rows, list(own)
         level = self.level
@@ -138,12 +142,12 @@ class Plausibility:
         assert level is not None
         with np.errstate(all="ignore"):
             gaps = level + self.offset - log_densities(problem, rows.values)
-        made, faults = own_offsets(own, gaps.tolist(), rows.faults, "")
-        return replace(rows, faults=faults), made
+        preferences, faults = own_offsets(own, gaps.tolist(), rows.faults, "")
+        return replace(rows, faults=faults), preferences
 
 
-def _density(said: Mapping[str, Any]) -> Plausibility:
-    at_least, offset = said.get("at_least", "factual"), said.get("offset", 0.0)
+def _density(options: Mapping[str, Any]) -> Plausibility:
+    at_least, offset = options.get("at_least", "factual"), options.get("offset", 0.0)
     if not is_number(offset):
         raise BadInput("plausibility.offset", shown(offset), "a finite number of nats")
     if isinstance(at_least, Mapping) and set(at_least) == {"quantile"}:
@@ -158,9 +162,9 @@ def _density(said: Mapping[str, Any]) -> Plausibility:
     return Plausibility(DENSITY, offset=float(offset))
 
 
-def _near(said: Mapping[str, Any]) -> Plausibility:
-    within, rows, count = said.get("within"), said.get("rows"), said.get("prototypes")
-    features = said.get("features")
+def _near(options: Mapping[str, Any]) -> Plausibility:
+    within, rows, count = options.get("within"), options.get("rows"), options.get("prototypes")
+    features = options.get("features")
     if not is_number(within) or within <= 0:  # type: ignore[operator]
         raise BadInput("plausibility.within", shown(within), "a number above 0, in ranges of X")
     if rows is not None and not isinstance(rows, pd.DataFrame):
@@ -174,5 +178,5 @@ def _near(said: Mapping[str, Any]) -> Plausibility:
 
 
 def _numbers(rows: Rows) -> NDArray[np.float64]:
-    """The rows that can be read."""
+    """The numbers of the rows that can be read."""
     return rows.values[[k for k in range(len(rows)) if k not in rows.faults]]

@@ -1,4 +1,4 @@
-"""What each person can and would rather change, from a list or a table, one per person."""
+"""The argument ``preferences``: each person's mask, weights, ranges and conditions."""
 
 from __future__ import annotations
 
@@ -22,24 +22,26 @@ def people_preferences(
     columns: Sequence[TableColumn],
     people: pd.DataFrame,
 ) -> list[Preferences]:
-    """One per person; what a person does not say is as everybody has it.
+    """The preferences of each person.
 
     Parameters
     ----------
     given
-        Mappings with the keys ``actionable``, ``weights``, ``ranges`` and ``conditions``, any of which may
-        be left out; or :class:`Preferences`, which say everything; or None. A table has a row per person.
+        One entry per person: a mapping with the keys ``actionable``, ``weights``, ``ranges`` and
+        ``conditions``, any of which may be left out; a :class:`Preferences`, which replaces ``common``
+        entirely; or None. A table has a row per person.
     common
-        Everybody's.
+        What holds for everybody who does not state otherwise.
     columns
         The features.
     people
-        Their rows, the columns being X's.
+        The people's rows, with X's columns.
 
     Raises
     ------
     BadInput
-        Not one per person, an unknown key or column, a column nobody can act on, or a value out of place.
+        There is not one entry per person, a key or column is unknown, a column is not actionable, or a value
+        is not what is allowed.
     """
     if given is None:
         return [common] * len(people)
@@ -85,8 +87,8 @@ class _Own:
         if one.get("actionable") is not None:
             if isinstance(one["actionable"], Mapping):
                 raise BadInput(f"{where}.actionable", "a mapping", "a list of columns of X")
-            said = some_columns(f"{where}.actionable", one["actionable"], self._names)
-            actionable = {self._lever(key, f"{where}.actionable").name for key in said}
+            named = some_columns(f"{where}.actionable", one["actionable"], self._names)
+            actionable = {self._lever(key, f"{where}.actionable").name for key in named}
         weights = positive(f"{where}.weights", one.get("weights"), self._names)
         ranges = intervals(f"{where}.ranges", one.get("ranges"), self._names)
         for key in ranges:
@@ -104,7 +106,7 @@ class _Own:
         )
 
     def _lever(self, key: Hashable, where: str) -> TableColumn:
-        """The column, if anybody can act on it."""
+        """The column called ``key``, after a check that it is globally actionable."""
         column = self._columns.get(key)
         if column is None or not column.feature.actionable:
             reason = "which the model does not read" if column is None else "not globally actionable"
@@ -116,8 +118,13 @@ class _Own:
 def _from_frame(frame: pd.DataFrame, people: pd.DataFrame) -> list[Any]:
     """One mapping per person from the rows of a table.
 
-    Either its columns are keys of ``_KEYS``, or each is a column of X and holds that person's weight, empty
-    where the person cannot change it.
+    The table's columns are either keys of ``_KEYS`` or columns of X. A column of X holds the person's weight
+    of it, and is empty if the person cannot act on it.
+
+    Raises
+    ------
+    BadInput
+        The table has another number of rows or another index than the people, or other columns.
     """
     if len(frame) != len(people):
         raise BadInput("preferences", f"{len(frame)} rows", f"{len(people)}, one per person")

@@ -1,4 +1,4 @@
-"""Answers as what the HTML pages show of each person; values that were missing are shown as missing."""
+"""Prepares answers for the HTML pages, on which values that were missing are shown as missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def people_of(answers: Answers, positions: Sequence[int]) -> list[Person]:
-    """What the pages show of the people at these positions."""
+    """The people at these positions as the pages show them."""
     return [_person(answers, i) for i in positions]
 
 
@@ -34,6 +34,6 @@ def _person(answers: Answers, i: int) -> Person:
 
 
 def _as_missing(change: Change) -> Change:
-    """The change with a missing value before it, not the imputed one; after it too where nothing moved it."""
+    """The change of a feature whose value was missing: None before, and None after if nothing changed it."""
     stays = change.cause in ("unchanged", "held")
     return replace(change, before=None, after=None if stays else change.after)

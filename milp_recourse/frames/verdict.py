@@ -1,4 +1,4 @@
-"""What the model's own ``predict`` says about rows before and after their actions."""
+"""The model's own ``predict``, to compare with rows before and after their actions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Desired = Any
 
 
 def desires(desired: Desired, classes: Sequence[object]) -> Callable[[object], bool]:
-    """Whether a predicted label is what people want.
+    """The function that says whether a predicted label is what people want.
 
     Raises
     ------
     BadInput
-        The label is none of the model's, or there are more than two and none is chosen.
+        ``desired`` is no class of the model, or is None and there are more than two classes.
     """
     target = choose_target(desired, classes)
     label = classes[target.index]
@@ -34,12 +34,11 @@ def desires(desired: Desired, classes: Sequence[object]) -> Callable[[object], b
 
 
 def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predict | None:
-    """The model's ``predict`` as a function of rows like X's; None where it has none that we can call.
+    """The model's own prediction as a function from rows like X's to labels; None if it has none.
 
-    Columns are handed to it in the order it was fitted on, on which scikit-learn insists.
-
-    A torch module takes the columns as one float tensor and answers with a logit, a probability after a
-    closing sigmoid, or two logits; boosters answer with the probability of the second class.
+    Columns are put into the order of the fit, which scikit-learn requires. A torch module is called with the
+    columns as one float tensor, and its logits, or probabilities after a closing sigmoid, are turned into
+    labels; so are the probabilities that the boosters of XGBoost and LightGBM predict.
     """
     kind = type(model).__module__.split(".")[0]
     if kind in ("xgboost", "lightgbm") and not hasattr(model, "classes_"):
@@ -53,10 +52,10 @@ def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predi
 
 
 def in_types_of(X: pd.DataFrame, predict: Predict) -> Predict:
-    """``predict`` on rows in the types that the columns have in X.
+    """``predict`` after the columns of its argument have been converted to their types in X.
 
-    Rows may come with labels as plain text, or with other categories; XGBoost refuses a table for a category
-    that none of its rows has.
+    Rows may have labels as plain text, or other categories than X. XGBoost refuses a table even for an
+    unknown category that no row has.
     """
     dtypes = X.dtypes
 
@@ -67,7 +66,7 @@ def in_types_of(X: pd.DataFrame, predict: Predict) -> Predict:
 
 
 def _retyped(frame: pd.DataFrame, dtypes: pd.Series) -> pd.DataFrame:
-    made = frame.copy(deep=False)
+    retyped = frame.copy(deep=False)
     for name, wanted in dtypes.items():
         column, dtype = frame[name], wanted
         if column.dtype == wanted:
@@ -79,10 +78,10 @@ def _retyped(frame: pd.DataFrame, dtypes: pd.Series) -> pd.DataFrame:
         elif column.dtype != object:
             continue
         elif isinstance(wanted, np.dtype) and wanted.kind in "biu" and column.isna().any():
-            dtype = np.dtype(np.float64)  # whole numbers and truth values have no place for a gap
-        with suppress(TypeError, ValueError):  # predict gets them as they came
-            made[name] = column.astype(dtype)
-    return made
+            dtype = np.dtype(np.float64)  # integer and bool columns cannot hold missing values
+        with suppress(TypeError, ValueError):  # a column that cannot be converted stays as it is
+            retyped[name] = column.astype(dtype)
+    return retyped
 
 
 def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bool]) -> NDArray[np.bool_]:
@@ -108,7 +107,7 @@ def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bo
 
 
 def _first_line(error: Exception) -> str:
-    """Of what the error says; XGBoost adds a stack trace."""
+    """The first line of an error's message, since XGBoost's messages contain stack traces."""
     return (str(error).strip().splitlines() or [""])[0]
 
 

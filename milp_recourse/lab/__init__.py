@@ -1,1 +1,1 @@
-"""Experiments: what makes the shipped instances, times against peers, and redoes the paper's tables."""
+"""Experiments: they make the shipped instances, compare solvers, and compute the paper's tables again."""

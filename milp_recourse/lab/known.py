@@ -1,4 +1,4 @@
-"""Options that name something known."""
+"""Checks of options that take names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from milp_recourse.errors import BadInput
 
 
 def known(option: str, name: str, names: Collection[str]) -> Any:
-    """The name; one line that lists what is known where it is none of them."""
+    """Return the name; raise BadInput, which lists all names, if it is none of them."""
     if name not in names:
         raise BadInput(option, name, ", ".join(names))
     return name
 
 
 def parts(text: str) -> list[str]:
-    """The parts of a text that is comma-separated."""
+    """The parts of a comma-separated text, without spaces around them."""
     return [part.strip() for part in text.split(",")]

@@ -1,4 +1,4 @@
-"""Means, spreads and quantiles of values that may be none: nan where there is nothing to take them of."""
+"""Means, standard deviations and quantiles that are nan, without a warning, if there are no values."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 BOOTSTRAP = 2000
-"""Resamples of an interval."""
+"""How many resamples an interval is computed from."""
 
 
 def mean(values: ArrayLike) -> float:
-    """The mean."""
+    """The mean; nan of no values."""
     array = np.asarray(values)
     return float(array.mean()) if array.size else float("nan")
 
@@ -24,7 +24,7 @@ def sd(values: ArrayLike) -> float:
 
 
 def quantile(values: ArrayLike, share: float) -> float:
-    """What a share of the values lies below."""
+    """The quantile of the values; nan of no values."""
     array = np.asarray(values)
     return float(np.quantile(array, share)) if array.size else float("nan")
 
@@ -37,7 +37,10 @@ def ratio(a: Any, b: Any) -> float:
 def bootstrap(
     values: NDArray[Any], rng: np.random.Generator, samples: int = BOOTSTRAP
 ) -> NDArray[np.float64]:
-    """Means of resamples of n values, (n, ...) -> (samples, ...), the same for all columns; nan for n = 0."""
+    """Means of bootstrap resamples of n values, shape (n, ...) -> (samples, ...); nan for n = 0.
+
+    All columns are resampled together.
+    """
     n = len(values)
     if not n:
         return np.full((samples, *values.shape[1:]), np.nan)
@@ -46,6 +49,6 @@ def bootstrap(
 
 
 def interval(samples: NDArray[np.float64]) -> tuple[float, float]:
-    """What holds 95% of them."""
+    """The ends of the interval that holds the middle 95% of the samples."""
     low, high = np.quantile(samples, (0.025, 0.975))
     return float(low), float(high)

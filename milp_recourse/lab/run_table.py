@@ -1,4 +1,4 @@
-"""Tables of experiments: grown row by row, gone on with after an interruption, and shown to people."""
+"""Tables of experiments: written row by row, continued after an interruption, and printed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ Group = TypeVar("Group")
 
 
 def read_rows(table: Path) -> list[Row]:
-    """The complete rows, as text; [] where there is no table. A last line without its end is none."""
+    """The complete rows of a CSV file, as text; [] if there is no file.
+
+    A last line without a line end is left out: writing it was interrupted.
+    """
     if not table.exists():
         return []
     text = table.read_text(encoding="utf-8")
@@ -34,19 +37,19 @@ def read_rows(table: Path) -> list[Row]:
 def grown(
     table: Path, columns: Sequence[str] | None, identity: Mapping[str, Any]
 ) -> Iterator[tuple[list[Row], Callable[[Mapping[str, Any]], None]]]:
-    """The rows that are there, and what writes the next one.
+    """Open a table to add rows to it: yields its rows and a function that writes a row.
 
     Parameters
     ----------
     columns
-        The table's header; None: what the first row has.
+        The table's header; None: the keys of the first row.
     identity
-        Columns in which all rows of a run agree, and their values.
+        Columns that have the same value in all rows of a run, with these values.
 
     Raises
     ------
     BadInput
-        The table belongs to another run.
+        The table has another header or other values in these columns: it is of another run.
     """
     table.parent.mkdir(parents=True, exist_ok=True)
     rows = read_rows(table)
@@ -54,7 +57,7 @@ def grown(
     for row in rows:
         if list(row) != header or any(row.get(name) != str(v) for name, v in identity.items()):
             raise BadInput("--out", f"another run's {table.name}", "a new folder, or the same options")
-    with table.open("w", newline="", encoding="utf-8") as file:  # without what an interruption cut off
+    with table.open("w", newline="", encoding="utf-8") as file:  # drops an incomplete last line
         writer = csv.DictWriter(file, header, lineterminator="\n")
         if header:
             writer.writeheader()
@@ -81,24 +84,24 @@ def filled(
     jobs: int = 1,
     advance: Callable[[str], object] = lambda name: None,
 ) -> list[Row]:
-    """Write the rows that a table does not have yet, ``jobs`` groups of them at a time; all its rows.
+    """Compute and write the rows that a table does not have yet; return all its rows, as text.
 
     Parameters
     ----------
     keys
-        So many columns, the first ones, tell rows apart.
+        How many columns, from the first on, are a row's key: no two rows have the same values there.
     groups
-        What is worked on in one go, by name.
+        By name, the parts of the work; ``jobs`` of them are worked on at a time.
     solved
-        The rows of a group in turn, as they come, without ``identity``; None in place of each one whose key
-        is in the given set.
+        Called with a group and the keys of the rows that the table has. Yields the group's rows one after the
+        other, without the columns of ``identity``, and None for each row that the table has.
     advance
         Called with a group's name after each of its rows.
 
     Raises
     ------
     BadInput
-        The table belongs to another run.
+        The table is of another run (:func:`grown`).
     """
     lock = Lock()
     with grown(table, columns, identity) as (rows, write), ThreadPoolExecutor(jobs) as pool:
@@ -117,12 +120,12 @@ def filled(
 
 
 def print_rows(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> None:
-    """A table on stdout, three digits a number; wide enough where that is no terminal.
+    """Print a table with three digits per number; 180 characters wide where stdout is not a terminal.
 
     Parameters
     ----------
     columns
-        What is shown; None: what the first row has.
+        The columns to show; None: those of the first row.
     """
     from rich.console import Console
 
@@ -133,7 +136,7 @@ def print_rows(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[
 
 
 def folded(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
-    """A table of which nothing is cut off where a terminal is narrow."""
+    """A table for rich whose cells wrap, so that nothing is cut off in a narrow terminal."""
     from rich.table import Table
 
     table = Table(title=title)
@@ -145,7 +148,7 @@ def folded(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
 
 
 def shown(value: object) -> str:
-    """A cell: three digits of a number, nothing where there is none."""
+    """The text of a cell: three digits of a number, "" for None and nan."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""The neutral program: one problem, lowered once, solved anywhere."""
+"""The neutral program: an instance is lowered to it once, and every back end solves it."""
 
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.equilibrate import equilibrate

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from milp_recourse.domain.enclosure import Enclosure
-from milp_recourse.program.rationals import Rationals, one
+from milp_recourse.program.rationals import Rationals, common_value
 
 Number = Fraction | float | int
 
@@ -20,8 +20,8 @@ Number = Fraction | float | int
 class Affine:
     """constant + sum of terms[k] * atom k; no zero coefficients are stored.
 
-    Where applicants are lowered together the constant is their :class:`Rationals`, which do what is
-    asked of a Fraction here; coefficients are the same for all of them.
+    In a program of several applicants the constant is a :class:`Rationals`, one number per applicant;
+    coefficients are the same for all of them.
     """
 
     constant: Fraction = Fraction(0)
@@ -29,7 +29,7 @@ class Affine:
 
     @staticmethod
     def of(value: Any) -> Affine:
-        """A constant form; a double means its exact binary value, an array one for each applicant."""
+        """A constant form: the exact value of a double or rational, or an array's, one per applicant."""
         if type(value) is float:
             return _of_double(value)
         if isinstance(value, np.ndarray):
@@ -38,12 +38,12 @@ class Affine:
 
     @staticmethod
     def atom(index: int) -> Affine:
-        """The form that is one atom."""
+        """The form that equals atom ``index``."""
         return Affine(Fraction(0), {index: Fraction(1)})
 
     @property
     def is_constant(self) -> bool:
-        """Whether no atom enters."""
+        """Whether the form contains no atom."""
         return not self.terms
 
     def __eq__(self, other: object) -> bool:
@@ -55,8 +55,8 @@ class Affine:
 
     def __add__(self, other: Affine) -> Affine:
         if not other.terms:
-            return self if _is_nought(other) else Affine(self.constant + other.constant, self.terms)
-        if _is_nought(self):
+            return self if _is_zero(other) else Affine(self.constant + other.constant, self.terms)
+        if _is_zero(self):
             return other
         terms = dict(self.terms)
         for k, c in other.terms.items():
@@ -72,10 +72,10 @@ class Affine:
 
     def scaled(self, factor: Number) -> Affine:
         """The form times a number."""
-        if isinstance(factor, Rationals):  # the applicants' own numbers
+        if isinstance(factor, Rationals):  # one number per applicant
             if self.is_constant:
                 return Affine(self.constant * factor)
-            factor = one(factor)
+            factor = common_value(factor)
         f = factor if isinstance(factor, Fraction) else Fraction(factor)
         if not f:
             return Affine()
@@ -100,12 +100,12 @@ class Affine:
         return total
 
 
-def _is_nought(form: Affine) -> bool:
-    """Whether adding the form can be left out."""
+def _is_zero(form: Affine) -> bool:
+    """Whether the form is the constant 0; False for :class:`Rationals`, even if all are 0."""
     return not form.terms and type(form.constant) is Fraction and not form.constant
 
 
 @lru_cache(maxsize=4096)
 def _of_double(value: float) -> Affine:
-    """A double as a fraction; cached, because all applicants share the constants of equations."""
+    """The constant form of a double, cached because all applicants share the constants of equations."""
     return Affine(Fraction(value))

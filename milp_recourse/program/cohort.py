@@ -1,9 +1,10 @@
-"""Programs of many applicants: those who differ in numbers only are lowered once, together.
+"""Programs of many applicants: those whose programs differ in numbers only are lowered once, together.
 
 What :func:`~milp_recourse.program.lower.lower` computes for one applicant with Fractions is computed for
-all at once with :class:`~milp_recourse.program.rationals.Rationals`, by the same functions. Where a
-decision about structure comes out differently (a factual outside its bounds may not be held, a product
-has the factual as a coefficient, a category), the applicants are parted and lowered again.
+all at once with :class:`~milp_recourse.program.rationals.Rationals`, by the same functions. The structure
+of a program can depend on numbers: a factual outside its bounds may not be held, a factual can be the
+coefficient of a product, and categories give different atoms. Applicants who differ in that are separated
+and lowered again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from milp_recourse.program.rationals import Mixed
 
 T = TypeVar("T")
 
-_FEW = 4  # people that it must tell apart on average for a further attempt to be worth it
+_FEW = 4  # with fewer people per group on average, lowering together is not tried again
 
 
 def together(
@@ -31,12 +32,13 @@ def together(
     Parameters
     ----------
     make
-        Gets applicants and their program; where it raises :class:`Mixed` they are parted and lowered again.
+        The function of applicants and their common program. If it raises :class:`Mixed`, the applicants are
+        separated and lowered again.
 
     Yields
     ------
     tuple
-        Numbers of applicants, and what was made for them.
+        Positions of applicants in ``instances``, and the function's value for them.
     """
     waiting = of_one_model(instances)
     while waiting:
@@ -44,15 +46,15 @@ def together(
         members = [instances[person] for person in people]
         try:
             program = lower(members[0]) if len(members) == 1 else lower_together(members)
-            made = make(members, program)
+            value = make(members, program)
         except Mixed as mixed:
             waiting[:0] = _parts(people, mixed.labels)
         else:
-            yield people, made
+            yield people, value
 
 
 def _parts(people: list[int], labels: NDArray[Any]) -> list[list[int]]:
-    """Those with equal labels together; everyone alone where hardly any are equal."""
+    """Groups of people with equal labels; groups of one if the groups would be small."""
     parts: dict[Any, list[int]] = {}
     for person, label in zip(people, labels.tolist(), strict=True):
         parts.setdefault(label, []).append(person)

@@ -1,4 +1,4 @@
-"""Demands of conditions on a program: rows with derived ends, and what is left for given acted features."""
+"""Demands in a program: ranges of their rows, and what is left of a demand once something is decided."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from milp_recourse.domain.conditions import (
 from milp_recourse.domain.enclosure import Enclosure
 
 Span = tuple[Fraction, Fraction]
-"""Least and largest value of sum c x' - b, for every row of a demand."""
+"""Least and largest value of sum c x' - b of a row."""
 
 
 def spans(demand: Demand, reach: Mapping[str, Enclosure]) -> dict[Row, Span]:
-    """How far every row's sum can be above what is demanded, from the values that features can reach."""
+    """The range of sum c x' - b of every row of a demand, from the values that features can reach."""
     found = {}
     for row in leaves(demand):
         if isinstance(row, Row):
@@ -35,12 +35,12 @@ def spans(demand: Demand, reach: Mapping[str, Enclosure]) -> dict[Row, Span]:
 
 
 def reachable_demand(demand: Demand, known: Mapping[Row, Span]) -> Demand:
-    """The demand without rows that hold, or fail, under every action: these are decided here.
+    """The demand after rows that hold under every action, or under none, have been decided.
 
     Parameters
     ----------
     known
-        The span of every row.
+        The range of every row, from :func:`spans`.
     """
 
     def decide(leaf: Demand) -> bool | None:
@@ -53,7 +53,7 @@ def reachable_demand(demand: Demand, known: Mapping[Row, Span]) -> Demand:
 
 
 def for_acted(demand: Demand, acted: Collection[str]) -> Demand:
-    """What is left of a demand where exactly these features are acted on."""
+    """What is left of a demand if exactly these features are acted on."""
 
     def decide(leaf: Demand) -> bool | None:
         if isinstance(leaf, Switched):
@@ -74,22 +74,25 @@ def conjuncts(demand: Demand) -> tuple[list[Row], Demand]:
 
 
 def told_apart(demand: Demand, features: Collection[str]) -> frozenset[str]:
-    """Features of which a demand asks whether they are acted on."""
+    """The features for which it matters to a demand whether they are acted on: all, if it counts actions."""
     named = {leaf.feature for leaf in leaves(demand) if isinstance(leaf, Switched)}
     counted = any(isinstance(leaf, Counted) for leaf in leaves(demand))
     return frozenset(features if counted else named)
 
 
 def nearest_alternative(demand: Demand, slack: Mapping[Row, float]) -> list[Row]:
-    """The rows of the alternatives that a point meets best.
+    """The rows that remain when each disjunction is replaced by the part that a point meets best.
+
+    Of a disjunction's parts, the one whose least slack is largest is taken.
 
     Parameters
     ----------
     slack
-        sum c x' - b of every row there.
+        sum c x' - b of every row at the point.
     """
 
     def chosen(part: Demand) -> tuple[float, list[Row]]:
+        """The least slack and the rows of a part."""
         if isinstance(part, Row):
             return slack[part], [part]
         found = [chosen(one) for one in part.parts] if isinstance(part, AllOf | AnyOf) else []

@@ -1,4 +1,4 @@
-"""Structural equations as affine forms over atoms: one function per kind of expression."""
+"""Structural equations as affine forms over atoms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from milp_recourse.program.model import Atom, Elementary, constant_value
 
 
 class Builder:
-    """Collects atoms; an elementary function of the same form is added once."""
+    """Collects a program's atoms; an elementary function of the same form is added only once."""
 
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
@@ -33,10 +33,13 @@ class Builder:
         self.atoms.append(atom)
         return Affine.atom(len(self.atoms) - 1)
 
-    def unit(self, function: Function, argument: Affine, level: int = 0) -> Affine:
+    def elementary(self, function: Function, argument: Affine, level: int = 0) -> Affine:
         """function(argument): a constant if the argument is constant and the value rational, else an atom.
 
-        Equal atoms are added once. ``level``: the whole number that an indicator is 1 at.
+        Parameters
+        ----------
+        level
+            The argument at which an indicator is 1.
         """
         atom = Elementary(function, argument, level)
         value = constant_value(atom)
@@ -50,16 +53,16 @@ class Builder:
         return known[-1][1]
 
     def product(self, a: Affine, b: Affine) -> Affine:
-        r"""a b; where neither is constant, :math:`((a+b)^2 - (a-b)^2)/4`, two squares."""
+        r"""a b, as :math:`((a+b)^2 - (a-b)^2)/4` with two squares if neither is constant."""
         if a.is_constant:
             return b.scaled(a.constant)
         if b.is_constant:
             return a.scaled(b.constant)
-        plus, minus = self.unit("square", a + b), self.unit("square", a - b)
+        plus, minus = self.elementary("square", a + b), self.elementary("square", a - b)
         return (plus - minus).scaled(Fraction(1, 4))
 
     def lower(self, expression: Expression, values: Mapping[str, Affine]) -> Affine:
-        """The expression where every feature has the given form."""
+        """The form of an expression, given the form of every feature."""
         match expression:
             case Constant(value):
                 return Affine.of(value)
@@ -73,11 +76,11 @@ class Builder:
                     total = self.product(total, self.lower(factor, values))
                 return total
             case Relu(argument):
-                return self.unit("relu", self.lower(argument, values))
+                return self.elementary("relu", self.lower(argument, values))
             case Sigmoid(argument):
-                return self.unit("sigmoid", self.lower(argument, values))
+                return self.elementary("sigmoid", self.lower(argument, values))
             case Square(argument):
-                return self.unit("square", self.lower(argument, values))
+                return self.elementary("square", self.lower(argument, values))
             case NetworkOutput(network, inputs):
                 z = [self.lower(e, values) for e in inputs]
                 last = len(network.weights) - 1
@@ -87,6 +90,6 @@ class Builder:
                         for row, b in zip(weight, bias, strict=True)
                     ]
                     if k < last:
-                        z = [self.unit("relu", v) for v in z]
+                        z = [self.elementary("relu", v) for v in z]
                 return z[0]
         raise TypeError(f"unknown expression {type(expression).__name__}")

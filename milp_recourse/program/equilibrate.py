@@ -1,17 +1,17 @@
-r"""The same program in units of its own size, exactly.
+r"""A program rewritten, exactly, in units in which its numbers are of similar size.
 
-Float bounds and solvers compare with absolute tolerances, so whether income is in euros or in
-millions would matter. Every quantity v of a program is replaced by :math:`v / 2^k` with k chosen
-so that it is about 16 to 32:
+Solvers and bounds in floating point compare with absolute tolerances, so without this it would matter whether
+income is in euros or in millions. Every quantity v of a program is replaced by :math:`v / 2^k` with k chosen
+so that its size is about 16 to 32. The size of
 
-* an action by its interval, or 16 cost scales where that is shorter (whole numbers stay);
-* a ReLU by :math:`\max(0, v) = 2^k \max(0, v / 2^k)`, in equations and in the network, where
-  :math:`W_k` becomes :math:`D_{k+1}^{-1} W_k D_k`; a square likewise;
-* a residual by the root of its weight, a domain row and the logit by their size.
+* an action is the length of its interval, or 16 cost scales if that is shorter (whole numbers stay);
+* a ReLU or square is that of its values, by :math:`\max(0, v) = 2^k \max(0, v / 2^k)`, in equations and in
+  the network, whose weights :math:`W_k` become :math:`D_{k+1}^{-1} W_k D_k`;
+* a residual follows from its weight, and that of a domain row or of the logit from its values.
 
-Powers of two are exact in float64, so nothing is rounded; where a number would leave the range of
-float64, the program is returned as it is. Sizes are read off sample points: a guess that decides
-units, never truth.
+Dividing by a power of two is exact in float64, so nothing is rounded. If a number would leave the range of
+float64, the program is returned as it is. Sizes are estimated from sample points; a bad estimate gives units
+that suit less, and never a wrong program.
 """
 
 from __future__ import annotations
@@ -36,11 +36,14 @@ Array = NDArray[np.float64]
 
 _SAMPLES = 64
 _TARGET = 5  # sizes end up in [2^4, 2^5)
-_FURTHEST = 400  # exponents beyond say that a size means nothing
+_FURTHEST = 400  # quantities whose size has a larger exponent keep their unit
 
 
 def equilibrate(program: Program) -> Program:
-    """The program in units that bring its numbers to similar size; ``decode`` converts actions back."""
+    """The program in units in which its numbers are of similar size.
+
+    :meth:`Program.decode` converts actions back. Programs with tree ensembles are returned as they are.
+    """
     network = program.classifier
     if not isinstance(network, ReluNetwork) or any(a.unit != 1.0 for a in program.actions):
         return program
@@ -74,7 +77,7 @@ def equilibrate(program: Program) -> Program:
 
 
 def power(sizes: Array | float) -> float:
-    """The power of two that brings the largest finite size into [2^4, 2^5); 1 where there is none."""
+    """The power of two p for which the largest finite size / p is in [2^4, 2^5); 1 if all are 0."""
     sizes = np.abs(np.asarray(sizes, dtype=np.float64))
     largest = float(np.max(sizes, where=np.isfinite(sizes), initial=0.0))
     exponent = math.frexp(largest)[1] - _TARGET
@@ -82,7 +85,7 @@ def power(sizes: Array | float) -> float:
 
 
 def _samples(program: Program) -> Array:
-    """Atom values (atoms, samples) in float64 at corners and random actions, switches thrown at random."""
+    """Atom values (atoms, samples) in float64: half of the actions at corners, switches decided at random."""
     rng = np.random.default_rng(0)
     values = np.zeros((len(program.atoms), _SAMPLES))
     with np.errstate(all="ignore"):
@@ -108,21 +111,21 @@ def _evaluate(form: Affine, values: Array) -> Array:
 
 
 def _atoms(program: Program, values: Array) -> tuple[list[float], list[Atom]]:
-    """The unit of every atom, and the atoms in them."""
+    """The unit of every atom, and the atoms rewritten in these units."""
     units: list[float] = []
     atoms: list[Atom] = []
     forms: list[Affine] = []
     terms = {t.feature: t for t in program.cost_terms}
     for k, atom in enumerate(program.atoms):
         unit = 1.0
-        made: Atom
+        scaled: Atom
         if isinstance(atom, Action):
             unit = _action_unit(program, atom, terms[atom.feature])
-            made = replace(atom, lower=atom.lower / unit, upper=atom.upper / unit, unit=unit)
+            scaled = replace(atom, lower=atom.lower / unit, upper=atom.upper / unit, unit=unit)
         elif isinstance(atom, Switch):
             unit = _switch_unit(program, atom, units, values[k])
             inverse = 1 / Fraction(unit)
-            made = replace(
+            scaled = replace(
                 atom,
                 acted=atom.acted.substitute(forms).scaled(inverse),
                 natural=atom.natural.substitute(forms).scaled(inverse),
@@ -132,9 +135,9 @@ def _atoms(program: Program, values: Array) -> tuple[list[float], list[Atom]]:
             if atom.function in ("relu", "square"):
                 inner = power(_evaluate(atom.argument, values))
                 unit = inner if atom.function == "relu" else inner**2
-            made = replace(atom, argument=atom.argument.substitute(forms).scaled(1 / Fraction(inner)))
+            scaled = replace(atom, argument=atom.argument.substitute(forms).scaled(1 / Fraction(inner)))
         units.append(unit)
-        atoms.append(made)
+        atoms.append(scaled)
         forms.append(Affine(terms={k: Fraction(unit)}))
     return units, atoms
 
@@ -150,19 +153,19 @@ def _action_unit(program: Program, action: Action, term: CostTerm) -> float:
 
 
 def _measured(program: Program, term: CostTerm) -> bool:
-    """Whether the term's scale is in the feature's unit, and used."""
+    """Whether the term's scale is in the feature's unit and its cost has a part that divides by it."""
     c = program.cost
     used = bool(c.l2_squared or c.l1 or c.linf)
     return used and term.quantiles is None and _plain(program, term)
 
 
 def _plain(program: Program, term: CostTerm) -> bool:
-    """Whether delta is a - x."""
+    """Whether delta is a - x, an affine form of action atoms."""
     return all(isinstance(program.atoms[k], Action) for k in term.delta.terms)
 
 
 def _switch_unit(program: Program, switch: Switch, units: Sequence[float], values: Array) -> float:
-    """The action's where the action itself is what is switched, so that the two stay comparable."""
+    """A switch's unit: that of the action if the switch is between it and the natural value."""
     if len(switch.acted.terms) == 1 and switch.acted.constant == 0:
         [(k, c)] = switch.acted.terms.items()
         if c == 1 and isinstance(program.atoms[k], Action):
@@ -171,7 +174,7 @@ def _switch_unit(program: Program, switch: Switch, units: Sequence[float], value
 
 
 def _column_unit(form: Affine, units: Sequence[float], values: Array) -> float:
-    """The atom's own unit where the column is an atom: no extra row says so then."""
+    """A column's unit: that of the atom if the column is one atom, so that both are the same variable."""
     if len(form.terms) == 1 and form.constant == 0:
         [(k, c)] = form.terms.items()
         if c == 1:
@@ -180,7 +183,7 @@ def _column_unit(form: Affine, units: Sequence[float], values: Array) -> float:
 
 
 def _network(network: ReluNetwork, units: Array, x: Array) -> tuple[ReluNetwork, float] | None:
-    """The network on columns in their units, and the logit's unit; None where that is not exact."""
+    """The network for columns in the given units, and the logit's unit; None if a weight would be rounded."""
     weights, biases = [], []
     with np.errstate(all="ignore"):
         for weight, bias in zip(network.weights, network.biases, strict=True):
@@ -201,7 +204,7 @@ def _row(row: Row, forms: Sequence[Affine], unit: float) -> Row:
 
 
 def _ball(ball: Ball, forms: Sequence[Affine]) -> Ball:
-    """Residuals in units of their deviation: w r^2 = (w 4^k) (r / 2^k)^2 with w 4^k about 1."""
+    """The ball with residuals in units near their deviation: w r^2 = (w 4^k) (r / 2^k)^2, w 4^k about 1."""
     squares = []
     for weight, form in ball.squares:
         unit = Fraction(2) ** -(exponent(weight) // 2)
@@ -222,7 +225,7 @@ def _cost_term(program: Program, term: CostTerm, forms: Sequence[Affine], unit: 
 
 
 def _exact(program: Program, changed: Program, logit_unit: float) -> bool:
-    """Whether no number was rounded: none left the range of float64."""
+    """Whether no number was rounded, which happens if one leaves the range of float64."""
     pairs = [
         (changed.accept.threshold * logit_unit, program.accept.threshold),
         (changed.accept.margin * logit_unit, program.accept.margin),

@@ -1,7 +1,7 @@
-"""One alternative of an applicant's conditions, folded into mask and domains where they say it exactly.
+"""Writes one alternative of an applicant's conditions as a mask and domains, as far as these can express it.
 
-What no mask or domain can say, sums and the values of features that others move, stays as a demand, which
-the neutral program has as rows.
+Sums, and conditions on the values of features that others move, cannot be expressed so. They stay demands,
+which become rows of the neutral program.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ Literal = Row | Switched
 
 @dataclass(frozen=True)
 class Folded:
-    """A problem whose conditions are folded in.
+    """A problem whose conditions have been written as mask and domains.
 
     Attributes
     ----------
     instance
-        Without conditions; its ``demands`` are what could not be folded.
+        The problem without conditions; its ``demands`` are what mask and domains cannot express.
     held
-        Features that must be acted on, and in ``instance`` need not be: holding them is free.
+        Features that the conditions want acted on, which ``instance`` does not ask: holding them is free.
     """
 
     instance: Instance
     held: tuple[str, ...]
 
     def action(self, action: dict[str, float]) -> dict[str, float]:
-        """An action of the folded problem as one of the applicant's own."""
+        """An action of ``instance`` as one of the original problem: features in ``held`` are held, too."""
         return action | {name: self.instance.factual[name] for name in self.held if name not in action}
 
 
 def fold(instance: Instance, literals: Iterable[Literal]) -> Folded | None:
-    """The problem in which all literals hold besides; None where they contradict each other."""
+    """The problem with all literals in place of its conditions; None if they contradict each other."""
     literals = list(literals)
     wanted = {one.feature: one.acted for one in literals if isinstance(one, Switched)}
     if any(wanted[one.feature] != one.acted for one in literals if isinstance(one, Switched)):
         return None
     mask = tuple(name for name in instance.preferences.actionable if wanted.get(name, True))
     features = {f.name: f for f in instance.features}
-    alone = {name for name in features if not driven(instance, name, mask)}
+    undriven = {name for name in features if not driven(instance, name, mask)}
     demands: list[Row | Switched] = []
     for one in literals:
         if isinstance(one, Switched):
             continue
-        if len(one.terms) != 1 or one.terms[0][0] not in alone:
+        if len(one.terms) != 1 or one.terms[0][0] not in undriven:
             demands.append(one)
             continue
         name = one.terms[0][0]
@@ -60,7 +60,7 @@ def fold(instance: Instance, literals: Iterable[Literal]) -> Folded | None:
             return None
         features[narrowed.name] = narrowed
     preferences = replace(instance.preferences, actionable=mask, conditions=())
-    made = replace(
+    folded = replace(
         instance,
         features=tuple(features.values()),
         preferences=preferences,
@@ -72,29 +72,30 @@ def fold(instance: Instance, literals: Iterable[Literal]) -> Folded | None:
     for name, acted in wanted.items():
         if not acted:
             continue
-        if name not in made.levers:
+        if name not in folded.levers:
             return None
-        if _held_freely(made, name, mask):
+        if _held_freely(folded, name, mask):
             held.append(name)
-        elif name not in alone or not _must_move(features[name], instance.factual[name]):
+        elif name not in undriven or not _must_move(features[name], instance.factual[name]):
             demands.append(Switched(name, True))
-    return Folded(replace(made, demands=tuple(demands)) if demands else made, tuple(held))
+    return Folded(replace(folded, demands=tuple(demands)) if demands else folded, tuple(held))
 
 
 def _must_move(feature: Feature, x: float) -> bool:
-    """Whether a value that nothing else moves has to be acted on to lie in its domain."""
+    """Whether a feature that no other moves must be acted on, because its factual is outside its domain."""
     return feature.domain is not None and (x < feature.domain[0] or x > feature.domain[1])
 
 
 def driven(instance: Instance, name: str, mask: Iterable[str]) -> bool:
-    """Whether an action on another feature of the mask moves it."""
+    """Whether an action on another feature of the mask can move the feature."""
     return any(name in instance.scm.descendants({other}) for other in mask if other != name)
 
 
 def _narrowed(feature: Feature, x: float, row: Row) -> Feature | None:
-    """The feature with the row in its domain: its values are doubles, so the end can be one, rounded inward.
+    """The feature with its domain cut to where a row on its value alone holds; None if nothing is left.
 
-    Where it had no domain, the other end is the farthest value it can have.
+    The new end is rounded inward to a double, which excludes no value, since the values are doubles. A
+    feature without a domain gets the smallest one that contains all its possible values.
     """
     [(_, c)] = row.terms
     end = row.at_least / c
@@ -121,7 +122,7 @@ def without_conditions(instance: Instance) -> Instance:
 
 
 def folds_away(instance: Instance) -> bool:
-    """Whether every case of the conditions can be said by masks and domains, without rows of their own."""
+    """Whether every case of the conditions can be expressed by mask and domains, without demands."""
     mask = instance.preferences.actionable
     for one in leaves(unlabelled(instance.demand)):
         if isinstance(one, Row) and (len(one.terms) != 1 or driven(instance, one.terms[0][0], mask)):
@@ -136,6 +137,6 @@ def folds_away(instance: Instance) -> bool:
 
 
 def _held_freely(instance: Instance, name: str, mask: tuple[str, ...]) -> bool:
-    """Whether holding a lever is the same as leaving it alone."""
+    """Whether holding a lever has the same cost and effect as not acting on it."""
     free = not instance.cost.l0 and not instance.plausible
     return free and instance.may_hold(name) and not driven(instance, name, mask)

@@ -1,9 +1,10 @@
-r"""The elementary functions of programs, each in one place: value, enclosure, range, and lines around it.
+r"""The elementary functions of programs: value, enclosure, range, and lines that bound each on an interval.
 
-On [l, u] a smooth function f lies between :math:`m x + c_{lo}` and :math:`m x + c_{hi}`, where m
-is the chord's slope: f(x) - m x has its extremes at the ends and where f'(x) = m, which for each
-of our functions is a closed form. The gap :math:`c_{hi} - c_{lo}` is the proven error of the
-linearisation and shrinks with the square of the width. ReLU has its own, tighter triangle.
+On [l, u] a smooth function f lies between the lines :math:`m x + c_{lo}` and :math:`m x + c_{hi}`, where m
+is the chord's slope. The offsets are the extremes of f(x) - m x, which it takes at the ends or where
+f'(x) = m; for each function here these points have a closed form. The distance :math:`c_{hi} - c_{lo}` bounds
+the error of the linearisation and shrinks with the square of the width. ReLU, which has no curvature, is
+bounded elsewhere.
 """
 
 from __future__ import annotations
@@ -20,26 +21,30 @@ from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.expression import logit, sigmoid
 
 Function = Literal["relu", "sigmoid", "logit", "log", "square", "indicator"]
-"""``indicator`` is 1 where the argument, a whole number, is the level, else 0."""
+"""``indicator`` is 1 if the argument, a whole number, equals the atom's level, else 0."""
 
 EDGE = 1e-9
-"""Arguments of log and logit stay this far inside their domain; ``check_edges`` in the lowering says why."""
+"""Arguments of log and logit stay this far inside their domain; see
+:func:`milp_recourse.program.lower.check_edges`."""
 
-_SLACK = 1e-13  # covers the rounding of the few float operations behind an offset, relatively
+_SLACK = 1e-13  # relative error, more than the rounding in an offset
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A smooth function, its range and where its slope equals m.
+    """A smooth function f.
 
     Parameters
     ----------
     value
         f, elementwise.
     slope_points
-        m -> the points (up to two) where f'(x) = m, stacked on a new last axis; nan for none.
+        The function from slopes m to the points (up to two) where f'(x) = m, stacked on a new last axis; nan
+        where there is none.
+    derivative
+        f', elementwise.
     low, high
-        The open interval f is defined on.
+        The ends of the open interval on which f is defined.
     """
 
     value: Callable[[NDArray], NDArray]
@@ -125,10 +130,11 @@ def value_range(function: str, low: NDArray, high: NDArray, level: int = 0) -> t
 
 
 def within_domain(function: str, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
-    """Arguments kept inside a curve's domain; ``check_edges`` in the lowering says why that is safe.
+    """Intervals of arguments, cut at :data:`EDGE` from the ends of a curve's domain.
 
-    Only intervals that reach past the edge are cut; one that lies beyond it (a constant) stays, and
-    one outside the domain, where every density is zero, becomes a sliver at the edge.
+    :func:`milp_recourse.program.lower.check_edges` makes sure that this loses no plausible action. An
+    interval between the edge and the end of the domain stays, and one outside the domain, where the density
+    is zero, is replaced by a short one at the edge.
     """
     if function == "log":
         return _from_edge(low, high)

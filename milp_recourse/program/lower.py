@@ -1,8 +1,8 @@
 r"""Lowering an instance to the neutral program.
 
-The counterfactual of feature i under additive noise is
-:math:`x'_i = x_i + f_i(x'_{pa}) - f_i(x_{pa})` unless it is acted on (the abducted noise
-cancels), so the four Loan actions give affine forms and one ReLU, exactly.
+Under additive noise the counterfactual of a feature i that is not acted on is :math:`x'_i = x_i +
+f_i(x'_{pa}) - f_i(x_{pa})`, since the abducted noise cancels. Equations of sums, products, ReLUs and squares
+become forms and atoms exactly; the four Loan actions give affine forms and one ReLU.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from milp_recourse.program.demands import Span, reachable_demand, spans
 from milp_recourse.program.equations import Builder
 from milp_recourse.program.functions import EDGE
 from milp_recourse.program.model import Action, Ball, CostCoefficients, CostTerm, Program, Row, Switch
-from milp_recourse.program.rationals import everyone, one
+from milp_recourse.program.rationals import common_value, everyone
 
 
 def lower(instance: Instance) -> Program:
@@ -39,14 +39,18 @@ def lower(instance: Instance) -> Program:
     Raises
     ------
     Unsupported
-        Plausibility is asked of a mechanism that states no noise.
+        Plausibility is asked of a mechanism that states no noise or of a factual with density zero, or
+        :func:`check_edges` refuses.
     """
     check_edges(instance)
     return _lower(instance, instance.factual, instance.levers, instance.weights, instance.offset)
 
 
 def lower_together(instances: Sequence[Instance]) -> Program:
-    """One program of several applicants of one model with the same levers: the same as each one's own.
+    """One program of several applicants of one model with the same levers.
+
+    Its numbers are arrays, or :class:`Rationals`, with one entry per applicant; with an applicant's entries
+    it is the applicant's own program.
 
     Raises
     ------
@@ -72,9 +76,15 @@ def _lower(
     weights: Mapping[str, Any],
     offset: Any,
 ) -> Program:
-    """The program of applicants whose numbers are given: doubles, or arrays with one for each.
+    """The program of one or several applicants.
 
-    ``instance`` is any of them: what all have in common.
+    Parameters
+    ----------
+    instance
+        Any one of them, for what they have in common.
+    numbers, levers, weights, offset
+        Factual values, ends of levers, weights and density offset: doubles for one applicant, arrays with one
+        entry per applicant for several.
     """
     build = Builder()
     scm = instance.scm
@@ -106,12 +116,12 @@ def _lower(
     )
     cost = instance.cost
     demand: Demand = TRUE
-    asked, known = dict[str, Affine](), dict[ConditionRow, Span]()
-    if instance.demand != TRUE:  # such an applicant is lowered alone
+    followed, known = dict[str, Affine](), dict[ConditionRow, Span]()
+    if instance.demand != TRUE:  # such an applicant is never lowered together with others
         plain, reach = unlabelled(instance.demand), reachable(instance)
         known = spans(plain, reach)
         demand = reachable_demand(plain, known)
-        asked = {name: values[name] for row in known for name, _ in row.terms}
+        followed = {name: values[name] for row in known for name, _ in row.terms}
     program = Program(
         atoms=tuple(build.atoms),
         columns=tuple(columns),
@@ -123,21 +133,21 @@ def _lower(
         cost_terms=tuple(terms),
         cost=CostCoefficients(*(Fraction(c) for c in (cost.l2_squared, cost.l1, cost.linf, cost.l0))),
         factual={f: numbers[f] for f in levers},
-        followed=asked,
+        followed=followed,
         spans=known,
     )
     return program.demanding(demand)
 
 
 def _columns(build: Builder, instance: Instance, values: Mapping[str, Affine]) -> list[Affine]:
-    """The classifier's input columns where features have these values."""
+    """The classifier's input columns as forms, given the forms of the features' values."""
     columns = []
     for feature in instance.features:
         value, lookup = values[feature.name], feature.lookup if feature.by_label else None
         if lookup is None:
             columns.append(value)
             continue
-        labels = [build.unit("indicator", value, k) for k in range(len(lookup))]
+        labels = [build.elementary("indicator", value, k) for k in range(len(lookup))]
         for numbers in lookup.T.tolist():
             terms = (label.scaled(Fraction(c)) for label, c in zip(labels, numbers, strict=True) if c)
             columns.append(sum(terms, Affine()))
@@ -162,7 +172,7 @@ def _turned_out(
             values[f] = planned[f]
             continue
         more = Affine()
-        for g in upstream if noise else ():  # where one of them is acted on
+        for g in upstream if noise else ():  # the noise differs if any of them is acted on
             more = build.add(Switch(g, acted=Affine.of(noise), natural=more))
         natural = _natural(build, scm.mechanisms[f], factual[f], values, factual, f, more)
         if f in actions:
@@ -181,25 +191,25 @@ def _natural(
     name: str,
     more: Affine = Affine(),  # noqa: B008  # a value
 ) -> Affine:
-    """The counterfactual value when the feature is not acted on, its noise ``more`` above the abducted."""
+    """The counterfactual value if the feature is not acted on and its noise is the abducted plus ``more``."""
     if all(values[p] == factual[p] for p in mechanism.equation.parents) and more == Affine():
-        return x  # and no atom is spent on an equation that cancels
+        return x  # the equation cancels and needs no atoms
     shift = build.lower(mechanism.equation, values | {name: x}) - build.lower(mechanism.equation, factual)
     shift = shift + more
     if shift.is_constant and shift.constant == 0:
         return x
     if mechanism.link.kind == "identity":
         return x + shift
-    return _linked(build, build.unit("logit", _share(x, mechanism.link)) + shift, mechanism.link)
+    return _linked(build, build.elementary("logit", _share(x, mechanism.link)) + shift, mechanism.link)
 
 
 def _share(x: Affine, link: Link) -> Affine:
-    """(x - offset) / scale, the sigmoid's value."""
+    """(x - offset) / scale: the value of the sigmoid in a link."""
     return (x - Affine.of(link.offset)).scaled(1 / Fraction(link.scale))
 
 
 def _linked(build: Builder, z: Affine, link: Link) -> Affine:
-    return Affine.of(link.offset) + build.unit("sigmoid", z).scaled(link.scale)
+    return Affine.of(link.offset) + build.elementary("sigmoid", z).scaled(link.scale)
 
 
 def _cost_term(
@@ -208,12 +218,13 @@ def _cost_term(
     feature, factual = instance.feature(name), Affine.of(x)
     delta = action - factual
     if feature.kind == "categorical":
-        delta = Affine.of(1) - build.unit("indicator", action, int(one(factual.constant)))
+        delta = Affine.of(1) - build.elementary("indicator", action, int(common_value(factual.constant)))
     quantiles = instance.cost.quantiles.get(name)
     if quantiles is not None:
         start = Fraction(quantiles.probabilities[0]) - quantiles.exact(Fraction(x))
         bends = (
-            build.unit("relu", action - Affine(knot)).scaled(change) for knot, change in quantiles.kinks()
+            build.elementary("relu", action - Affine(knot)).scaled(change)
+            for knot, change in quantiles.kinks()
         )
         delta = sum(bends, Affine(start))
     scale = Fraction(instance.cost.scale[name]) if instance.cost.uses_scale else Fraction(1)
@@ -225,16 +236,16 @@ def _cost_term(
 def _two_slopes(
     build: Builder, instance: Instance, name: str, action: Affine
 ) -> tuple[Affine, Fraction, Quantiles]:
-    r"""Changes whose scale depends on their sign, as changes of one function g with one scale.
+    r"""Changes whose scale depends on their sign, as values of one function g with one scale u.
 
-    :math:`g(a) = u (a - x) / s` with s the scale of the change's direction and u, a power of two, the
-    scale of g: its values are at most 1 in size.
+    :math:`g(a) = u (a - x) / s` with s the scale of the change's direction. u is a power of two that makes
+    g's values at most 1 in size.
 
     Returns
     -------
     (g, u, values)
-        g as a form of the action; u; and g's values at the ends of the interval and at the factual. Two are
-        the least that a table holds: a lever of one value gets a second beside it.
+        g as a form of the action; u; and g's values at the ends of the interval and at the factual. A table
+        needs two values at least, so for a lever of a single value the next double is added.
     """
     cost, x, (low, high) = instance.cost, instance.factual[name], instance.levers[name]
     slopes = [1 / Fraction(cost.decrease[name]), 1 / Fraction(cost.scale[name])]
@@ -244,15 +255,15 @@ def _two_slopes(
     unit = Fraction(2) ** -(exponent(size) + 1) if size else Fraction(1)
     change = action - Affine.of(x)
     delta = change.scaled(slopes[0] * unit)
-    delta = delta + build.unit("relu", change).scaled((slopes[1] - slopes[0]) * unit)
+    delta = delta + build.elementary("relu", change).scaled((slopes[1] - slopes[0]) * unit)
     if len(ends) == 1:
         ends, values = [x, math.nextafter(x, math.inf)], [Fraction(0), Fraction(0)]
     return delta, unit, Quantiles(tuple(ends), tuple(float(value * unit) for value in values))
 
 
 def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure]) -> float:
-    """An upper bound, by interval arithmetic, of the abs(logit) of a sigmoid-linked feature's share where it
-    is not acted on itself."""
+    """An upper bound, by interval arithmetic, on abs(logit((value - offset) / scale)) of a feature with a
+    sigmoid link that is not acted on."""
     m = instance.scm.mechanisms[name]
     factual = {f: Enclosure.of(instance.factual[f]) for f in instance.scm.features}
     share = (factual[name] - Enclosure.of(m.link.offset)) / m.link.scale
@@ -261,31 +272,30 @@ def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure])
 
 
 def reachable(*instances: Instance) -> dict[str, Enclosure]:
-    """An interval per feature that holds its value under every action of any of the applicants.
+    """An interval per feature that contains its value under every action of any of the applicants.
 
-    They have one model and the same levers; of one applicant it is tighter than of many. A missing value
-    counts as 0.
+    The applicants must be of one model and have the same levers. A missing value counts as 0.
     """
-    scm, alone = instances[0].scm, len(instances) == 1
+    scm, single = instances[0].scm, len(instances) == 1
     factual = {f: _hull(0.0 if f in i.missing else i.factual[f] for i in instances) for f in scm.features}
     ranges: dict[str, Enclosure] = {}
     moved: set[str] = set()
     for f in scm.order:
-        m, here = scm.mechanisms[f], factual[f]
+        m, reach = scm.mechanisms[f], factual[f]
         if scm.parents(f) & moved:
             if m.link.kind == "identity":
-                here = here + m.equation.enclose(ranges) - m.equation.enclose(factual)
+                reach = reach + m.equation.enclose(ranges) - m.equation.enclose(factual)
             else:
                 ends = Fraction(m.link.offset), Fraction(m.link.offset) + Fraction(m.link.scale)
-                here = Enclosure(min(ends), max(ends))
+                reach = Enclosure(min(ends), max(ends))
             moved.add(f)
         if f in instances[0].levers:
             allowed = _hull(end for i in instances for end in i.levers[f])
-            here = Enclosure(min(here.lower, allowed.lower), max(here.upper, allowed.upper))
+            reach = Enclosure(min(reach.lower, allowed.lower), max(reach.upper, allowed.upper))
             moved.add(f)
-        if alone and here == factual[f]:
+        if single and reach == factual[f]:
             moved.discard(f)
-        ranges[f] = here
+        ranges[f] = reach
     return ranges
 
 
@@ -295,20 +305,21 @@ def _hull(values: Iterable[float]) -> Enclosure:
 
 
 Energy = tuple[tuple[Fraction, Affine] | None, Affine]
+"""A part of an energy: weight and form of a square, or None; and an affine form."""
 
 
 def check_edges(instance: Instance) -> None:
-    r"""Make sure that nothing plausible is lost beyond :data:`EDGE`.
+    r"""Check that under plausible actions arguments of log and logit stay :data:`EDGE` inside their domain.
 
     Towards the end of its support the energy of a feature grows without bound: a gamma's by
-    :math:`-(k-1) \log u`, a sigmoid-linked normal's by :math:`(|logit| - |f|)^2 / 2 sd^2 - |logit|`.
-    The counterfactual may not exceed the factual's total, so if the energy at the edge alone does,
-    no plausible action lies beyond it.
+    :math:`-(k-1) \log u`, a sigmoid-linked normal's by :math:`(|logit| - |f|)^2 / 2 sd^2 - |logit|`. If one
+    feature's energy at the edge already exceeds what plausibility allows in total, no plausible action lies
+    beyond the edge.
 
     Raises
     ------
     Unsupported
-        It does not; the message names the feature.
+        The energy at the edge does not exceed that; the message names the feature.
     """
     if not _has_edges(instance):
         return
@@ -324,7 +335,7 @@ def check_edges(instance: Instance) -> None:
         if m.link.kind == "sigmoid" and any(
             ranges[p] != Enclosure.of(instance.factual[p]) for p in scm.parents(f)
         ):
-            budget += reach + 2.0  # what its Jacobian's energy can fall by
+            budget += reach + 2.0  # by how much the energy of its Jacobian can fall
             if _farthest_logit(instance, f, ranges) > reach - 0.1:
                 raise Unsupported(
                     f"plausibility: what is upstream of {f!r} can push it to the end of its support, "
@@ -353,7 +364,8 @@ def check_edges(instance: Instance) -> None:
 
 
 def _has_edges(instance: Instance) -> bool:
-    """Whether an action can move an energy that has an edge, which a normal one has not."""
+    """Whether plausibility is asked and an action can move a feature with a sigmoid link, or with gamma or
+    Bernoulli noise, whose support has an end."""
     if not instance.plausible:
         return False
     scm = instance.scm
@@ -369,9 +381,9 @@ def _energy(
     natural: Affine,
     factual: dict[str, Affine],
 ) -> list[Energy]:
-    """Energy of one feature less its factual energy: a square (or None) and an affine rest.
+    """The energy of one feature less its factual energy, in parts (:data:`Energy`).
 
-    See :mod:`milp_recourse.domain.plausibility`. Features that stay put contribute nothing.
+    See :mod:`milp_recourse.domain.plausibility`. Features that cannot move have no parts.
     """
     m, x, value = instance.scm.mechanisms[name], factual[name], values[name]
     acted = name in instance.levers
@@ -383,7 +395,7 @@ def _energy(
             (_share(x, m.link), _share(value, m.link)),
             (Affine.of(1) - _share(x, m.link), Affine.of(1) - _share(value, m.link)),
         ):
-            result.append((None, build.unit("log", after) - build.unit("log", before)))
+            result.append((None, build.elementary("log", after) - build.elementary("log", before)))
     if not acted:
         return result
     before = build.lower(m.equation, factual)
@@ -391,8 +403,8 @@ def _energy(
         u = x - before
         residual = u + value - natural  # u where not acted, a - f(x'_pa) where acted
     else:
-        u = build.unit("logit", _share(x, m.link)) - before
-        moved = build.unit("logit", _share(value, m.link)) - build.lower(m.equation, values)
+        u = build.elementary("logit", _share(x, m.link)) - before
+        moved = build.elementary("logit", _share(value, m.link)) - build.lower(m.equation, values)
         residual = build.add(Switch(name, acted=moved, natural=u))
     noise = m.noise
     if u.is_constant and _impossible(noise, u.constant):
@@ -402,18 +414,18 @@ def _energy(
         rest = (
             Affine.of(u.constant * u.constant * -weight)
             if u.is_constant
-            else build.unit("square", u).scaled(-weight)
+            else build.elementary("square", u).scaled(-weight)
         )
         result.append(((weight, residual), rest))
     elif isinstance(noise, Gamma):
         shape = Fraction(noise.shape) - 1
-        logs = build.unit("log", residual) - build.unit("log", u)
+        logs = build.elementary("log", residual) - build.elementary("log", u)
         result.append((None, (residual - u).scaled(1 / Fraction(noise.scale)) - logs.scaled(shape)))
     elif isinstance(noise, Bernoulli):
         p = Fraction(noise.p)
         if p != Fraction(1, 2):
             chance = [r.scaled(2 * p - 1) + Affine.of(1 - p) for r in (residual, u)]
-            result.append((None, build.unit("log", chance[1]) - build.unit("log", chance[0])))
+            result.append((None, build.elementary("log", chance[1]) - build.elementary("log", chance[0])))
     else:
         raise Unsupported(f"plausibility: the mechanism of {name!r} states no noise")
     return result

@@ -1,4 +1,4 @@
-r"""The program every back end receives.
+r"""The neutral program, which every back end that needs one starts from.
 
 Atoms are numbered in the order they can be computed:
 
@@ -7,9 +7,8 @@ Atoms are numbered in the order they can be computed:
 * :class:`Elementary`: a univariate function of an affine form (relu, sigmoid, logit, log, square, or
   the indicator of one whole number).
 
-Everything else is affine in atoms: the classifier's input columns, domain rows, residuals. The
-ReLU network stays dense, and a program is exact: coefficients are rational, and no function is
-approximated here.
+The classifier's input columns, domain rows and residuals are affine forms of atoms. The classifier itself is
+kept as it is. A program is exact: its coefficients are rational, and no function is approximated.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from milp_recourse.program.rationals import Rationals, agreed, everyone
 
 @dataclass(frozen=True)
 class Action:
-    """The value a_i that an action sets feature ``feature`` to: unit times this atom, lower <= atom <= upper.
+    """The value a_i that an action sets ``feature`` to, divided by ``unit``; it lies in [lower, upper].
 
     ``unit`` is a power of two; 1 unless :func:`~milp_recourse.program.equilibrate.equilibrate` chose another.
     """
@@ -59,7 +58,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Elementary:
-    """An elementary function of a form; ``level`` is the whole number an indicator stands for."""
+    """An elementary function of a form; ``level`` is the argument at which an indicator is 1."""
 
     function: Function
     argument: Affine
@@ -71,7 +70,7 @@ Atom = Action | Switch | Elementary
 
 @dataclass(frozen=True)
 class Row:
-    """lower <= form <= upper; the form is what is meant, divided by ``unit``, a power of two."""
+    """lower <= form <= upper; form and ends have been divided by ``unit``, a power of two."""
 
     name: str
     form: Affine
@@ -93,12 +92,19 @@ class Ball:
 
 @dataclass(frozen=True)
 class CostTerm:
-    """What acting on one feature costs: delta is a_i - x_i, Q_i(a_i) - Q_i(x_i), or a category's change.
+    """What acting on one feature costs.
 
-    With the program's coefficients c: ``c.l2_squared * weight * (delta/scale)^2 + c.l1 * weight
-    * |delta|/scale + c.l0 * weight``, and weight * |delta|/scale enters the shared maximum.
-    ``delta`` counts only where the feature is acted on. ``quantiles`` is Q_i where delta is made of it
-    (as a form it is a sum of relu units), or the function that changes with two scales are measured with.
+    With the program's coefficients c the cost is ``c.l2_squared * weight * (delta/scale)^2 + c.l1 * weight
+    * |delta|/scale + c.l0 * weight`` if the feature is acted on, else 0. The largest weight * |delta|/scale
+    of all features acted on, times ``c.linf``, is added once.
+
+    Parameters
+    ----------
+    delta
+        a_i - x_i, Q_i(a_i) - Q_i(x_i) as a sum of ReLUs, or the indicator of another category.
+    quantiles
+        The piecewise linear function that delta is a difference of: Q_i, or a function with one slope for
+        increases and one for decreases; None if delta is a_i - x_i or an indicator.
     """
 
     feature: str
@@ -120,36 +126,36 @@ class CostCoefficients:
 
 @dataclass(frozen=True)
 class Program:
-    """minimise cost subject to acceptance, domain rows and the plausibility ball.
+    """Minimise the cost subject to acceptance, rows, the plausibility ball and the demand.
 
     Parameters
     ----------
     atoms
-        In computing order; forms refer to them by index.
+        In an order in which each can be computed from those before it; forms refer to them by index.
     columns
         The classifier's input columns as forms.
     column_names
         Their names.
     classifier, accept
-        The network (or trees) on those columns, and when its answer counts.
+        The network or trees on those columns, and when it accepts.
     rows, ball
-        Domain rows; the ball or None.
+        Rows of domains and conditions; the ball, or None without plausibility.
     cost_terms, cost
         One term per feature that can be acted on.
     factual
-        x_i of those features, in units of their action atoms.
+        x_i of the features that can be acted on, in units of their action atoms.
     demand
-        What conditions ask besides ``rows``: alternatives, and which features are acted on. Back ends that do
-        not look at it solve a relaxation.
+        The part of the conditions that is not in ``rows``: alternatives, and which features are acted on. A
+        back end that ignores it solves a relaxation.
     followed, spans
-        The counterfactual values that its rows are sums of, as forms, and the range of every row's sum.
+        For the rows in ``demand``: the counterfactual values that they are sums of, by feature, as forms; and
+        the range of each row's sum.
 
     Notes
     -----
-    A program of several applicants (:func:`~milp_recourse.program.cohort.together`) has arrays, one number
-    per applicant, for the actions' bounds and the factual, and
-    :class:`~milp_recourse.program.rationals.Rationals` for the forms' constants and the weights. No action is
-    decoded with it.
+    In a program of several applicants (:func:`~milp_recourse.program.cohort.together`) the bounds of actions
+    and the factual are arrays with one number per applicant, and the constants of forms and the weights are
+    :class:`~milp_recourse.program.rationals.Rationals`. Such a program cannot decode actions.
     """
 
     atoms: tuple[Atom, ...]
@@ -173,17 +179,17 @@ class Program:
 
     @property
     def switched(self) -> tuple[str, ...]:
-        """Features that may or may not be acted on; () once fixed."""
+        """Features that can be acted on or not; () in a program in which that is decided (:meth:`fix`)."""
         names = [a.feature for a in self.atoms if isinstance(a, Switch)]
         return tuple(dict.fromkeys(names))
 
     def decode(self, values: Iterable[float], acted: Sequence[str] | None = None) -> dict[str, float]:
-        """The action that action-atom values (in order of :attr:`actions`) stand for.
+        """The action with the given values of the action atoms, in the order of :attr:`actions`.
 
         Parameters
         ----------
         acted
-            The features acted on; all action atoms' when None (a fixed program).
+            The features acted on; None for all that have an action atom, as in a fixed program.
         """
         return {
             a.feature: float(round(v)) if a.integral else min(max(float(v), a.lower), a.upper) * a.unit
@@ -192,11 +198,11 @@ class Program:
         }
 
     def values(self, action: Mapping[str, float]) -> list[float]:
-        """Action-atom values (in order of :attr:`actions`) of an action on all of them."""
+        """The values of the action atoms, in the order of :attr:`actions`, of an action on all of them."""
         return [action[a.feature] / a.unit for a in self.actions]
 
     def enclose(self, action: Mapping[str, float]) -> list[Enclosure]:
-        """Exact value of every atom under an action (action atoms not acted on read as zero)."""
+        """The exact value of every atom under an action; action atoms of other features are 0."""
         values: list[Enclosure] = []
         for atom in self.atoms:
             if isinstance(atom, Action):
@@ -208,17 +214,17 @@ class Program:
         return values
 
     def configurations(self) -> Iterator[frozenset[str]]:
-        """The sets of acted features worth telling apart; together they cover every subset.
+        """The sets of acted features that must be solved separately; together they cover every subset.
 
-        Where not acting leaves a feature at its factual value, holding it there is the same
-        and free, so the acted case covers both (unless actions have a fixed cost, or an action
-        may not set the factual value, or a condition asks whether the feature is acted on). Sets that
-        conditions rule out are left out.
+        If a feature that is not acted on stays at its factual value, holding it there has the same effect and
+        is free. Acting on it then covers both cases, unless actions have a fixed cost, an action may not set
+        the factual value, or a condition asks whether the feature is acted on. Sets that conditions exclude
+        are left out.
         """
         choices: list[tuple[bool, ...]] = []
-        asked = told_apart(self.demand, self.switched)
+        distinguished = told_apart(self.demand, self.switched)
         for feature in self.switched:
-            covers = feature not in asked and self._acting_covers(feature)
+            covers = feature not in distinguished and self._acting_covers(feature)
             choices.append((True,) if covers else (True, False))
         for choice in product(*choices):
             acted = frozenset(f for f, acted in zip(self.switched, choice, strict=True) if acted)
@@ -226,10 +232,10 @@ class Program:
                 yield acted
 
     def substitution(self, acted: frozenset[str]) -> tuple[list[Atom], list[Affine]]:
-        """What deciding every switch leaves: the atoms that remain, and each old atom as a form in them.
+        """Decide every switch: returns the remaining atoms, and each atom of this program as a form in them.
 
-        Atoms that become rational constants disappear. The action of a feature that is not
-        acted on reads as zero; only switches that are off refer to it.
+        Atoms that become rational constants disappear. The action atom of a feature that is not acted on
+        becomes the constant 0; only switches that ignore it refer to it.
         """
         atoms: list[Atom] = []
         forms: list[Affine] = []
@@ -238,18 +244,18 @@ class Program:
                 if atom.feature not in acted:
                     forms.append(Affine())
                     continue
-                kept: Atom = atom
+                remaining: Atom = atom
             elif isinstance(atom, Switch):
                 forms.append((atom.acted if atom.feature in acted else atom.natural).substitute(forms))
                 continue
             else:
-                kept = replace(atom, argument=atom.argument.substitute(forms))
-                known = constant_value(kept)
+                remaining = replace(atom, argument=atom.argument.substitute(forms))
+                known = constant_value(remaining)
                 if known is not None:
                     forms.append(Affine(known))
                     continue
             forms.append(Affine.atom(len(atoms)))
-            atoms.append(kept)
+            atoms.append(remaining)
         return atoms, forms
 
     def fix(self, acted: frozenset[str], prune: bool = True) -> Program:
@@ -258,8 +264,8 @@ class Program:
         Parameters
         ----------
         prune
-            Drop units that nothing refers to any more; without, atoms are numbered as in
-            :meth:`substitution`.
+            Whether to drop elementary functions that nothing refers to any more. Without it, atoms are
+            numbered as in :meth:`substitution`.
         """
         atoms, forms = self.substitution(acted)
         fixed = self._with(atoms, forms, acted).demanding(for_acted(self.demand, acted))
@@ -268,27 +274,27 @@ class Program:
         needed = fixed.behind(fixed.forms()) | {k for k, a in enumerate(atoms) if isinstance(a, Action)}
         if len(needed) == len(atoms):
             return fixed
-        kept = sorted(needed)
-        renamed = [Affine.atom(kept.index(k)) if k in needed else Affine() for k in range(len(atoms))]
-        left = [
+        order = sorted(needed)
+        renamed = [Affine.atom(order.index(k)) if k in needed else Affine() for k in range(len(atoms))]
+        pruned = [
             replace(a, argument=a.argument.substitute(renamed)) if isinstance(a, Elementary) else a
-            for a in (atoms[k] for k in kept)
+            for a in (atoms[k] for k in order)
         ]
-        return fixed._with(left, renamed, acted)
+        return fixed._with(pruned, renamed, acted)
 
     def demanding(self, demand: Demand) -> Program:
-        """The program with another demand, what must hold in any case being rows."""
+        """The program with another demand, whose rows that must hold in any case are added to ``rows``."""
         rows, rest = conjuncts(demand)
         if not rows and rest == self.demand:
             return self
         start = len(self.rows)
-        made = [self.demand_row(f"condition_{start + k}", row) for k, row in enumerate(rows)]
-        return replace(self, rows=(*self.rows, *made), demand=rest)
+        more = [self.demand_row(f"condition_{start + k}", row) for k, row in enumerate(rows)]
+        return replace(self, rows=(*self.rows, *more), demand=rest)
 
     def demand_row(self, name: str, row: conditions.Row) -> Row:
-        """sum c x' - b >= 0 as a row, in a unit of its own size.
+        """A condition's row sum c x' - b >= 0 as a row of the program, divided by a power of two of its size.
 
-        Its upper end is twice the largest value it can have, so that it is never reached.
+        Its upper end is twice the largest value that it can have, so that it never binds.
         """
         form = Affine(-row.at_least)
         for feature, c in row.terms:
@@ -298,22 +304,22 @@ class Program:
         return Row(name, form.scaled(1 / Fraction(unit)), 0.0, 2 * top / unit, unit)
 
     def at_point(self, atoms: Sequence[float]) -> Program:
-        """The fixed program in the alternative that a point meets best, said by rows.
+        """The fixed program with rows in place of the demand, for the alternatives that a point meets best.
 
         Parameters
         ----------
         atoms
-            Value of every atom there.
+            Value of every atom at the point.
         """
         slack = {}
         for row in conditions.leaves(self.demand):
             if isinstance(row, conditions.Row):
-                made = self.demand_row("", row).form
-                slack[row] = float(made.constant) + sum(float(c) * atoms[k] for k, c in made.terms.items())
+                form = self.demand_row("", row).form
+                slack[row] = float(form.constant) + sum(float(c) * atoms[k] for k, c in form.terms.items())
         return self.demanding(conditions.all_of(nearest_alternative(self.demand, slack)))
 
     def forms(self) -> Iterator[Affine]:
-        """Every form that is not an atom's own: columns, rows, ball, costs, what conditions may ask for."""
+        """All forms but those inside atoms: columns, rows, ball, costs, and the values in ``followed``."""
         yield from self.constrained()
         yield from (term.delta for term in self.cost_terms)
         yield from self.followed.values()
@@ -327,7 +333,7 @@ class Program:
             yield from (form for _, form in self.ball.squares)
 
     def behind(self, forms: Iterable[Affine]) -> set[int]:
-        """The atoms of a fixed program that forms refer to, themselves or through arguments."""
+        """The atoms of a fixed program to which forms refer, directly or through arguments of other atoms."""
         needed = {k for form in forms for k in form.terms}
         for k in range(len(self.atoms) - 1, -1, -1):
             atom = self.atoms[k]
@@ -336,7 +342,7 @@ class Program:
         return needed
 
     def _with(self, atoms: Sequence[Atom], forms: Sequence[Affine], acted: frozenset[str]) -> Program:
-        """The same program over other atoms, each old atom k being ``forms[k]``."""
+        """The program over other atoms, with every old atom k replaced by ``forms[k]``."""
         ball = self.ball and Ball(
             tuple((w, f.substitute(forms)) for w, f in self.ball.squares), self.ball.linear.substitute(forms)
         )
@@ -367,7 +373,13 @@ class Program:
 
 
 def constant_value(atom: Elementary) -> Fraction | None:
-    """The atom's value where it is a rational constant, else None."""
+    """The atom's value if it is a rational constant, else None.
+
+    Raises
+    ------
+    Mixed
+        The argument is constant, one number per applicant, and the function can be irrational.
+    """
     if not atom.argument.is_constant:
         return None
     argument = atom.argument.constant

@@ -1,7 +1,7 @@
-"""One rational per applicant, for lowering applicants of one structure together.
+"""Vectors of rationals, one per applicant, for lowering several applicants to one program.
 
-A :class:`Rationals` stands in an affine form where one applicant has a Fraction. Whatever the structure
-of a program depends on must be the same for all of them; where it is not, :class:`Mixed` says who differs.
+A :class:`Rationals` replaces a Fraction in forms. Numbers on which the structure of the program depends must
+be the same for all applicants; if they are not, :class:`Mixed` is raised and says which applicants differ.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Mixed(Exception):
     Attributes
     ----------
     labels
-        One per applicant; only those with equal labels may have a structure in common.
+        One per applicant. Applicants with different labels need programs of different structure.
     """
 
     def __init__(self, labels: NDArray[Any]) -> None:
@@ -80,7 +80,7 @@ class Rationals:
         return self * self
 
     def indicator(self, level: int) -> Rationals:
-        """1 where x is ``level``, else 0."""
+        """1 if x equals ``level``, else 0."""
         hit = self.numerator == level * self.denominator
         return Rationals(_whole([int(h) for h in hit.tolist()]), 1)
 
@@ -90,12 +90,12 @@ class Rationals:
 
 
 def agreed(condition: bool | NDArray[np.bool_]) -> bool:
-    """The answer to a question about structure, asked of one applicant or of many.
+    """A truth value on which the structure depends, given for one applicant or for each of several.
 
     Raises
     ------
     Mixed
-        The applicants' answers differ.
+        It is not the same for all applicants.
     """
     answers = np.asarray(condition, dtype=bool)
     if answers.all():
@@ -105,8 +105,8 @@ def agreed(condition: bool | NDArray[np.bool_]) -> bool:
     return False
 
 
-def one(value: Fraction | Rationals) -> Fraction:
-    """A number that the structure depends on.
+def common_value(value: Fraction | Rationals) -> Fraction:
+    """A number on which the structure depends, given for one applicant or for each of several.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def one(value: Fraction | Rationals) -> Fraction:
 
 
 def everyone(count: int) -> Mixed:
-    """The error that sends each of ``count`` applicants to be lowered alone."""
+    """The error that makes :func:`~milp_recourse.program.cohort.together` lower each applicant separately."""
     return Mixed(np.arange(count))
 
 

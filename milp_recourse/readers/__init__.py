@@ -1,9 +1,8 @@
-"""Read a trained classifier: pipelines and networks from scikit-learn, torch or ONNX, trees from three
-libraries.
+"""Readers of fitted classifiers: pipelines, networks (scikit-learn, torch, ONNX) and trees (scikit-learn,
+XGBoost, LightGBM).
 
 :func:`read_model` takes a fitted model and the DataFrame it was fitted on. Each reader imports its library
-only when called, and refuses with one line whatever it cannot represent: a classifier is read as it is or
-not at all.
+only when called. A model that cannot be represented is refused with one line; none is approximated.
 """
 
 from milp_recourse.readers.column import Column, Reading

@@ -1,4 +1,4 @@
-"""Which class is wanted."""
+"""The wanted class, and the logit that is above 0 where a network predicts it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from milp_recourse.readers.layers import Layers
 
 @dataclass(frozen=True)
 class Target:
-    """The wanted class, or the one to get away from.
+    """The class that people want, or the one that they do not want.
 
     Attributes
     ----------
     index
-        Position in the model's classes.
+        Position of the class among the model's classes.
     wanted
-        Whether that class is wanted; else every other one is.
+        Whether this class is wanted; if not, any other class is.
     words
-        The wish in words, as ``'good'`` or ``not 'bad'``.
+        The wish in words, such as ``'good'`` or ``not 'bad'``.
     """
 
     index: int
@@ -43,9 +43,9 @@ def choose_target(desired: object, classes: Sequence[object]) -> Target:
     Raises
     ------
     Unsupported
-        The model knows a single class.
+        The model has a single class.
     BadInput
-        No such class, or None with more than two classes.
+        The model has no such class, or ``desired`` is None and there are more than two.
     """
     shown = ", ".join(repr(c) for c in classes)
     if len(classes) < 2:
@@ -104,7 +104,13 @@ def choose_logit(layers: Layers, target: Target, classes: int) -> None:
 
 
 def two_classes(append: Callable[[Any, Layers], DType], model: Any) -> ReluNetwork:
-    """The network of a model of two classes: one output, or two of which the second is wanted."""
+    """The network of a model of two classes, whose logit is above 0 for the second class.
+
+    Parameters
+    ----------
+    append
+        Appends the model's maps to layers, and returns the precision.
+    """
     layers = Layers()
     dtype = append(model, layers)
     if layers.outputs == 2:

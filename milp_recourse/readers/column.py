@@ -1,4 +1,4 @@
-"""What a fitted model takes, in terms of the DataFrame it was fitted on."""
+"""A fitted model in terms of the columns of the DataFrame X it was fitted on."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from milp_recourse.readers.margins import Arithmetic
 
 @dataclass(frozen=True)
 class Column:
-    """One column of X, as the model sees it.
+    """One column of X, as it enters the classifier.
 
     Parameters
     ----------
     name
-        The DataFrame's column name, unchanged (a str as a rule).
+        The DataFrame's column name, unchanged (usually a str).
     labels
-        The original labels (str, int, bool, nan, ...); None: a number. A label nan is what the model knows a
-        missing value as.
+        The original labels (str, int, bool, nan, ...); None for a column of numbers. If nan is a label, the
+        model treats a missing value as a category.
     encoding
-        How it enters the classifier: ``code`` (a number itself), and for labels ``one-hot`` (one 0/1 input
-        per label) or ``table``.
+        How a value enters the classifier: ``code`` for numbers, which enter as they are; for labels
+        ``one-hot`` (one 0/1 input per label) or ``table``.
     table
-        With ``table``: one row per label, the classifier's input numbers.
+        With ``table``, one row per label: the classifier's input numbers.
     imputed
-        The number or label that the model sees where this column is missing; None: no imputer.
+        The number or label that an imputer puts in place of a missing value; None without imputer.
     missing
         Whether the classifier has its own rule for a missing value: trees with ``missing_left``.
     """
@@ -42,7 +42,7 @@ class Column:
 
     @property
     def width(self) -> int:
-        """How many of the classifier's inputs it fills."""
+        """The number of the classifier's inputs that the column fills."""
         if self.labels is None:
             return 1
         return len(self.labels) if self.table is None else len(self.table[0])
@@ -50,24 +50,26 @@ class Column:
 
 @dataclass(frozen=True)
 class Reading:
-    """A fitted model, read.
+    """A fitted model as a classifier of X's raw columns.
 
     Parameters
     ----------
     columns
         The columns of X that the model uses, in X's order; it ignores the others.
     classifier
-        Of the columns' numbers one after another: 1 input per number, one per label (``one-hot``), or a row
-        of the table.
+        A function of the columns' inputs, one column after another: one input for a number, one per label
+        for ``one-hot``, a row of the table for ``table``.
     accept
-        The model's own decision: a tree ensemble's score above the threshold; a network's logit at or above
-        it once :func:`milp_recourse.readers.rounding_margin` is added. The margin here is 0.
+        When the model itself predicts the desired class: if a tree ensemble's score is above the threshold;
+        if a network's logit is at least the threshold plus :func:`milp_recourse.readers.rounding_margin`. The
+        margin in here is 0.
     classes
         The model's classes, in its order.
     desired
-        The wish in words.
+        The desired class in words.
     arithmetic
-        How a network's model computes, for the margin; None for trees, which are read bit for bit.
+        How the model of a network computes, from which the margin follows; None for trees, which are read
+        bit for bit.
     """
 
     columns: tuple[Column, ...]

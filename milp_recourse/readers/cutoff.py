@@ -15,24 +15,25 @@ from milp_recourse.readers.refusal import not_fitted, refuse
 from milp_recourse.readers.tree_parts import above, last_refused
 
 Probabilities = Callable[[float], tuple[Any, Any]]
-"""Both classes' probabilities at a score, in the model's own types and as it computes them."""
+"""A function from a score to both classes' probabilities, in the model's own types and arithmetic."""
 
 _FAR = 1e30
-"""Scores are looked for up to here."""
+"""The search for a score ends at this size."""
 
 
 @dataclass(frozen=True)
 class Cutoff:
-    """One of two classes is predicted where its probability or score is at least a threshold.
+    """The rule that class ``positive`` is predicted if its probability or score is at least a threshold.
 
     Attributes
     ----------
     threshold
-        In the type that is compared: numpy compares a float32 with a float64 otherwise than with a float.
+        The threshold in its own type, because numpy compares float32 numbers with a float64 in another way
+        than with a Python float.
     positive
-        Which class, 0 or 1.
+        The class to which the rule applies, 0 or 1.
     on_scores
-        Whether scores are compared: the decision function, its sign turned for class 0. Else probabilities.
+        Whether scores are compared instead of probabilities: the decision function, negated for class 0.
     """
 
     threshold: Any
@@ -50,7 +51,7 @@ class Cutoff:
         Parameters
         ----------
         probabilities
-            Of a score; class 1's rises with it.
+            The probabilities at a score; that of class 1 rises with the score.
         single
             Whether scores are float32.
         """
@@ -59,24 +60,24 @@ class Cutoff:
         return above(_last_of_all(lambda score: self.second(probabilities(score)), single))
 
     def accept_scores(self) -> Acceptance:
-        """The scores at which class 1 is predicted where scores are compared."""
+        """The scores at which class 1 is predicted, if the threshold is one of scores."""
         t = float(self.threshold)
         return Acceptance(t) if self.positive == 1 else above(-t)
 
     def last_share(self, count: int) -> float:
-        """The largest sum of so many shares whose mean is below the threshold."""
+        """The largest sum of ``count`` trees' probabilities whose mean is below the threshold."""
         threshold = float(self.threshold)
         return _last_of_all(lambda total: total / count >= threshold, single=False)
 
     @property
     def steepness(self) -> float:
-        """Probability per score of a logistic function where it meets the threshold."""
+        """The derivative of the logistic function at the score where it equals the threshold."""
         t = float(self.threshold)
         return t * (1.0 - t)
 
 
 def _last_of_all(rule: Callable[[float], bool], single: bool) -> float:
-    """The largest score that a rising rule does not accept; an end of the range where all are alike."""
+    """The largest score that a rising rule refuses; -1e30 if it refuses none, 1e30 if it refuses all."""
     if rule(-_FAR):
         return -_FAR
     return last_refused(rule, -_FAR, _FAR, single) if rule(_FAR) else _FAR
@@ -102,12 +103,12 @@ def is_frozen(model: Any) -> bool:
 
 
 def inner(model: Any, where: str) -> Any:
-    """What a wrapper wraps, fitted."""
+    """The fitted estimator inside a wrapper."""
     if is_frozen(model):
         return model.estimator
     if hasattr(model, "estimator_"):
         return model.estimator_
-    if _named(model, "FixedThresholdClassifier"):  # scikit-learn takes a fitted one as it is
+    if _named(model, "FixedThresholdClassifier"):  # it also predicts unfitted, with a fitted estimator
         return model.estimator
     raise not_fitted(where)
 
@@ -118,7 +119,7 @@ def read_cutoff(model: Any, where: str) -> Cutoff:
     Raises
     ------
     Unsupported
-        More than two classes, or the model is not fitted.
+        The model is not fitted, has other than two classes, or its label or threshold is unknown.
     """
     within = inner(model, where)
     classes = [plain(c) for c in getattr(within, "classes_", ())]

@@ -1,7 +1,8 @@
 """Read LightGBM's trees, bit for bit: float64 comparisons and sums.
 
-Missing values follow each split's ``missing_type``: with NaN they take the default side, with None they are
-read as 0. Numbers up to ``1e-35`` (as a float) in size are read as 0 too.
+Missing values follow each split's ``missing_type``: with ``NaN`` they take the default side, with ``None``
+LightGBM compares 0 in their place. It also compares 0 in place of numbers of at most 1e-35 in size (rounded
+to float32).
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from milp_recourse.readers.cutoff import Cutoff, logistic
 from milp_recourse.readers.refusal import not_fitted, refuse
 from milp_recourse.readers.tree_parts import (
     CategorySplit,
-    Judged,
     ReadTree,
     Sums,
+    TreeDecision,
     above,
-    judged_classes,
-    judged_sum,
+    decision_by_classes,
+    decision_by_sum,
     last_refused,
     numbers_only,
 )
@@ -56,34 +57,34 @@ def is_lightgbm(model: Any) -> bool:
     return type(model).__module__.split(".")[0] == "lightgbm"
 
 
-def judge_lightgbm(model: Any, target: Target, cutoff: Cutoff | None = None) -> Judged:
-    """The model's decision for a class, or against it: its probability, in doubles, above or not above 1/2.
+def lightgbm_decision(model: Any, target: Target, cutoff: Cutoff | None = None) -> TreeDecision:
+    """The trees, and the scores at which the model predicts the target.
 
-    Of more than two classes, the first whose probability is largest is predicted. A ``Booster`` has no
-    decision of its own: its probability is compared with 1/2, or with the other classes'. A ``cutoff`` takes
-    the place of 1/2.
+    Of two classes the second is predicted if its probability, in doubles, is above 1/2, or by ``cutoff``. Of
+    more classes the first with the largest probability is predicted. A ``Booster``, which has no ``predict``
+    of classes, is read in the same way.
     """
     content = _content(model)
     sums = _sums(content)
     if len(sums.trees) > 1:
-        return judged_classes(sums, target.index, target.wanted)
-    said = str(content.get("objective", "")).split("sigmoid:")
-    steepness = float(said[1].split(" ")[0]) if len(said) == 2 else 1.0
+        return decision_by_classes(sums, target.index, target.wanted)
+    objective = str(content.get("objective", "")).split("sigmoid:")
+    steepness = float(objective[1].split(" ")[0]) if len(objective) == 2 else 1.0
     ensemble, splits = sums.only()
     if cutoff is not None:
         rule = cutoff.accept(lambda s: logistic(steepness * s))
     else:
         rule = above(last_refused(lambda s: logistic(steepness * s)[1] > 0.5, 0.0, 1.0, single=False))
-    return judged_sum(ensemble, rule, target.index == 1, splits)
+    return decision_by_sum(ensemble, rule, target.index == 1, splits)
 
 
 def class_count(model: Any) -> int:
-    """Of a model that does not name its classes."""
+    """The number of classes of a model that does not name them."""
     return max(2, int(_content(model).get("num_tree_per_iteration", 1)))
 
 
 def _content(model: Any) -> dict[str, Any]:
-    """What dump_model returns, which stops at the best iteration as predict does."""
+    """The result of dump_model, which like predict uses the trees up to the best iteration."""
     if isinstance(model, dict):
         return model
     try:
@@ -97,7 +98,7 @@ def _content(model: Any) -> dict[str, Any]:
 
 
 def _sums(model: dict[str, Any]) -> Sums:
-    """The raw score, or one for each of more than two classes."""
+    """The sums of the model's raw scores: one for two classes, else one per class."""
     count = class_count(model) if class_count(model) > 2 else 1
     objective = str(model.get("objective", "none")).split(" ")[0]
     if objective != ("binary" if count == 1 else "multiclass"):
@@ -118,15 +119,15 @@ def _tree(root: dict[str, Any], number: int) -> ReadTree:
     splits: dict[int, CategorySplit] = {}
 
     def add(node: dict[str, Any]) -> int:
-        here = len(rows)
+        at = len(rows)
         if "split_feature" not in node:
             if "leaf_coeff" in node:
                 raise refuse(where, "linear leaves", "constant leaves")
             rows.append([-2, -2.0, -1, -1, float(node["leaf_value"]), 0])
-            return here
+            return at
         if node["decision_type"] == "==":
             codes = frozenset(int(code) for code in str(node["threshold"]).split("||"))
-            splits[here] = CategorySplit(codes, True, False)
+            splits[at] = CategorySplit(codes, True, False)
             node = node | {"threshold": 0.0, "missing_type": "None"}
         kind, cut = node.get("missing_type", "None"), float(node["threshold"])
         if kind == "Zero":
@@ -135,9 +136,9 @@ def _tree(root: dict[str, Any], number: int) -> ReadTree:
         if abs(cut) <= _ZERO:
             cut = _ZERO if cut >= 0 else float(np.nextafter(-_ZERO, -1.0))
         rows.append([int(node["split_feature"]), cut, 0, 0, 0.0, missing])
-        rows[here][2] = add(node["left_child"])
-        rows[here][3] = add(node["right_child"])
-        return here
+        rows[at][2] = add(node["left_child"])
+        rows[at][3] = add(node["right_child"])
+        return at
 
     add(root)
     feature, threshold, left, right, value, missing = zip(*rows, strict=True)

@@ -1,4 +1,4 @@
-"""Read an ONNX graph."""
+"""Read a network from an ONNX graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALLOWED = (
     "Gemm, MatMul, Add, Relu, LeakyRelu, Clip, BatchNormalization, Dropout, Flatten, Identity, and a "
     "Sigmoid, Softmax or LogSoftmax at the end"
 )
-_OLDEST_OPSET = 7  # before, Gemm and Add broadcast by attributes of their own
+_OLDEST_OPSET = 7  # in earlier ones, Gemm and Add broadcast by attributes
 
 
 def read_onnx(path_or_model: str | PathLike[str] | Any) -> ReluNetwork:
@@ -36,9 +36,9 @@ def read_onnx(path_or_model: str | PathLike[str] | Any) -> ReluNetwork:
     ======================  ==============================================================
 
     Applicants may be rows, ``x W + b``, or columns, ``W x + b``; a graph that mixes the two is
-    refused. Weights are taken bit for bit, except that alpha or beta other than 1 is multiplied
-    in, and an Add after a Gemm with bias is added up: both round to the graph's precision. Affine maps in a
-    row are multiplied, in doubles. Of two logits, the second minus the first is read.
+    refused. Weights are taken bit for bit, with two exceptions: they are multiplied by an alpha or beta other
+    than 1, and an Add after a Gemm with bias is added to the bias. Both round to the graph's precision.
+    Consecutive affine maps are multiplied, in doubles. Of two logits, the second minus the first is read.
 
     Parameters
     ----------
@@ -48,15 +48,15 @@ def read_onnx(path_or_model: str | PathLike[str] | Any) -> ReluNetwork:
     Returns
     -------
     ReluNetwork
-        ``dtype`` is that of the initialisers; float64 where multiplying maps leaves a number that is no
-        float32. Runtimes compute in the same precision but may
-        sum in another order, so they agree within rounding.
+        ``dtype`` is that of the initialisers, or float64 if multiplying maps gives a number that is no
+        float32. Runtimes compute in the same precision but may sum in another order, so that they agree up to
+        rounding.
 
     Raises
     ------
     Unsupported
-        Another operator, a graph that is no chain, more than two outputs, another precision, no ONNX
-        file, or onnx is not installed.
+        The graph has another operator, is no chain, has more than two outputs or another precision; the file
+        is no ONNX model; or onnx is not installed.
     FileNotFoundError
         There is no such file.
     """
@@ -64,7 +64,7 @@ def read_onnx(path_or_model: str | PathLike[str] | Any) -> ReluNetwork:
 
 
 def append_onnx(path_or_model: str | PathLike[str] | Any, layers: Layers) -> DType:
-    """Append a graph's maps; the precision it computes in."""
+    """Append a graph's maps to ``layers``, and return the precision in which it computes."""
     onnx = require("onnx", "read_onnx", "onnx")
     model = path_or_model if isinstance(path_or_model, onnx.ModelProto) else _load(onnx, path_or_model)
     for opset in model.opset_import:
@@ -86,7 +86,7 @@ def _load(onnx: Any, path: str | PathLike[str]) -> Any:
 
 
 class _Walk:
-    """Follows the one tensor that depends on the input from node to node."""
+    """Follows the one tensor that depends on the input from node to node, and appends each node's maps."""
 
     def __init__(self, graph: Any, layers: Layers) -> None:
         from onnx import numpy_helper
@@ -99,10 +99,10 @@ class _Walk:
         self._current: str = inputs[0]
         self._layers = layers
         self._dtypes: set[str] = {str(a.dtype) for a in self._constants.values() if a.dtype.kind == "f"}
-        self._rows: bool | None = None  # whether applicants are rows; None: not known yet
+        self._rows: bool | None = None  # whether applicants are rows; None if not known yet
 
     def visit(self, node: Any, where: str) -> None:
-        """Take one node into the chain."""
+        """Append one node, which must follow the one before it."""
         attributes = {a.name: a for a in node.attribute}
         if node.domain not in ("", "ai.onnx"):
             raise refuse(where, f"an operator of domain {node.domain}", _ALLOWED)
@@ -135,7 +135,7 @@ class _Walk:
         self._current = node.output[0]
 
     def end(self, outputs: list[str]) -> DType:
-        """The precision, once every node is visited."""
+        """Check the outputs after the last node, and return the precision."""
         if outputs != [self._current]:
             raise refuse("graph", f"outputs {', '.join(outputs)}", f"the chain's end, {self._current}, alone")
         self._layers.slack += HIDDEN * self._unit
@@ -224,7 +224,7 @@ class _Walk:
             raise refuse(where, f"Flatten with axis {axis}", "axis 1")
 
     def _orient(self, rows_out: bool, rows_in: bool, where: str) -> None:
-        """Check that the product meets applicants as rows (or columns) as the graph has them."""
+        """Check that a product has applicants as rows, or as columns, like the nodes before it."""
         if self._rows is not None and self._rows != rows_in:
             held, met = ("rows", "columns") if self._rows else ("columns", "rows")
             raise refuse(where, f"applicants as {met}", f"applicants as {held}, as in the nodes before")
@@ -242,7 +242,7 @@ class _Walk:
         return constant
 
     def _bias(self, node: Any, position: int, outputs: int, where: str) -> NDArray:
-        """A constant that broadcasts to one number per output, the same for every applicant."""
+        """A constant broadcast to one number per output; it must be the same for every applicant."""
         constant = self._constant(node, position, where)
         full = [(outputs,), (1, outputs)] if self._rows else [(outputs, 1)]
         if (constant.size != 1 and constant.shape not in full) or constant.ndim > 2:
@@ -252,7 +252,7 @@ class _Walk:
 
 
 def _outputs_first(matrix: NDArray, data_first: bool, where: str) -> NDArray:
-    """The matrix as (outputs, inputs): transposed where it multiplies rows from the right."""
+    """The matrix as (outputs, inputs): transposed if rows are multiplied by it from the right."""
     if matrix.ndim != 2:
         raise refuse(where, f"a factor of shape {matrix.shape}", "a matrix")
     return matrix.T if data_first else matrix

@@ -1,4 +1,4 @@
-"""Read a scikit-learn estimator."""
+"""Read a binary linear model or perceptron of scikit-learn, alone or behind scalers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _ALLOWED = "binary MLPClassifier or LogisticRegression, alone or last in a Pipel
 
 
 def read_sklearn(estimator: Any) -> ReluNetwork:
-    r"""Read a binary classifier; scalers in front are folded into the first layer.
+    r"""Read a binary classifier; scalers before it are folded into the first layer.
 
-    Folding rounds, so the network read and the pipeline differ within float64 rounding of the
-    logit; the network is then the model, and near logit 0 the two may decide differently. Only
-    an estimator without scaler and without ``activation="identity"`` is taken number by number.
+    Folding rounds, so the logits of the network and of the pipeline differ by float64 rounding, and near
+    logit 0 the two may decide differently. The network is the model from then on. Only an estimator without
+    scaler and without ``activation="identity"`` is read without any rounding.
 
     scikit-learn's ``predict`` answers class 1 when the logit is *above* 0 (decision function
-    > 0, or float probability > 0.5); here a logit of 0 is accepted. An acceptance margin of,
-    say, 1e-9 keeps clear of both that and the rounding.
+    > 0, or float probability > 0.5); here a logit of 0 is accepted. A small acceptance margin, 1e-9 say,
+    covers both this and the rounding.
 
     Parameters
     ----------
@@ -42,7 +42,8 @@ def read_sklearn(estimator: Any) -> ReluNetwork:
     Raises
     ------
     Unsupported
-        Anything else, not two classes, not fitted, or scikit-learn is not installed.
+        The estimator is of another kind, not fitted or has other than two classes; or scikit-learn is not
+        installed.
     """
     require("sklearn", "read_sklearn", "sklearn")
     from sklearn.exceptions import NotFittedError

@@ -8,7 +8,7 @@ GradientBoostingClassifier      float32 <=   sum, f64   prior     sum >= 0
 HistGradientBoostingClassifier  float64 <=   sum, f64   baseline  sum > 0
 ==============================  ===========  =========  ========  ================================
 
-With more than two classes there is such a sum per class, and the first of the largest is predicted.
+With more than two classes there is one such sum per class, and the first class with the largest is predicted.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from milp_recourse.readers.refusal import not_fitted, refuse, require
 from milp_recourse.readers.tree_parts import (
     LARGEST,
     CategorySplit,
-    Judged,
     ReadTree,
     Sums,
+    TreeDecision,
     above,
     checked,
-    judged_classes,
-    judged_sum,
+    decision_by_classes,
+    decision_by_sum,
     numbers_only,
 )
 
@@ -44,7 +44,7 @@ _SKLEARN = (
     "GradientBoostingClassifier or HistGradientBoostingClassifier"
 )
 _FINE = 2.0**20
-"""Multiples of its inverse add up without rounding."""
+"""Probabilities that are multiples of its inverse add up without rounding."""
 
 
 def read_sklearn_trees(estimator: Any) -> TreeEnsemble:
@@ -65,7 +65,8 @@ def read_sklearn_trees(estimator: Any) -> TreeEnsemble:
     Raises
     ------
     Unsupported
-        Anything else, not two classes, not fitted, or scikit-learn is not installed.
+        The estimator is of another kind, not fitted or has other than two classes; or scikit-learn is not
+        installed.
     """
     require("sklearn", "read_sklearn_trees", "sklearn")
     _supported(estimator)
@@ -80,7 +81,7 @@ def read_sklearn_trees(estimator: Any) -> TreeEnsemble:
 
 
 def is_sklearn_trees(estimator: Any) -> bool:
-    """Whether the estimator is one that is read here."""
+    """Whether the estimator is a classifier made of trees that this file reads."""
     from sklearn import ensemble, tree
 
     forests = (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier)
@@ -100,52 +101,53 @@ def _members(estimator: Any) -> Sequence[Any]:
     return members
 
 
-def judge_sklearn_trees(
+def sklearn_trees_decision(
     estimator: Any, target: Target, sparse: bool = False, cutoff: Cutoff | None = None
-) -> Judged:
-    r"""The estimator's decision for a class, or against it.
+) -> TreeDecision:
+    r"""The trees, and the scores at which the estimator predicts the target.
 
-    A forest compares two means of shares, each rounded. Where all shares are multiples of :math:`2^{-20}`
-    (grown to the end, they are 0 and 1) both are exact enough to decide as real numbers do. Else rounding
-    breaks ties between the classes in ways no single sum repeats, and a class counts as predicted from
-    :math:`1/2 + 2 n 2^{-52}` on, n trees: only exact ties are given away.
+    A forest compares two means of its trees' probabilities, each of which is rounded. If all probabilities
+    are multiples of :math:`2^{-20}` (in trees grown to the end they are 0 and 1), rounding cannot change the
+    comparison. Otherwise it may, if the means are nearly equal, in a way that no single sum can reproduce. A
+    class then counts as predicted only above :math:`1/2 + 2 n 2^{-52}`, with n trees, so that near ties count
+    as refused.
 
     Parameters
     ----------
     estimator
-        Fitted.
+        A fitted estimator.
     target
-        The class.
+        The wanted class, or the one that is not wanted.
     sparse
-        Whether it receives a sparse matrix, in which it takes no missing values.
+        Whether the estimator receives a sparse matrix, in which no value can be missing.
     cutoff
-        The threshold that a wrapper puts on it; None: the estimator's own decision.
+        The threshold that a wrapper puts on it; None for the estimator's own decision.
     """
     _supported(estimator)
     two, index = len(estimator.classes_) == 2, target.index
     if _boosts(estimator):
         sums = _boosted(estimator)
         if not two:
-            return judged_classes(sums, index, target.wanted)
+            return decision_by_classes(sums, index, target.wanted)
         ensemble, splits = sums.only()
         # at a raw prediction of 0 gradient boosting predicts the second class, histogram boosting the first
         own = Acceptance(0.0, strict=hasattr(estimator, "_predictors"))
         rule = own if cutoff is None else cutoff.accept(_boosted_probabilities(estimator))
-        return judged_sum(ensemble, rule, index == 1, splits)
+        return decision_by_sum(ensemble, rule, index == 1, splits)
     members = _members(estimator)
     shares = [m.tree_.value[:, 0, :] for m in members]
     if cutoff is not None:
         return _forest_cutoff(estimator, members, shares, index, sparse, cutoff)
     if len(members) == 1:
         won = [((s.argmax(axis=1) == index) == target.wanted).astype(np.float64) for s in shares]
-        return Judged(_mean(estimator, members, won, sparse), above(0.5))
+        return TreeDecision(_mean(estimator, members, won, sparse), above(0.5))
     exact = _exact(members)
     if not two:
-        return judged_classes(_forest_sums(estimator, members, exact, sparse), index, target.wanted)
+        return decision_by_classes(_forest_sums(estimator, members, exact, sparse), index, target.wanted)
     made = _mean(estimator, members, [s[:, index] for s in shares], sparse)
     if exact:
-        return Judged(made, Acceptance(0.5, strict=index == 1))
-    return Judged(made, above(0.5 + 2 * len(members) * 2.0**-52))
+        return TreeDecision(made, Acceptance(0.5, strict=index == 1))
+    return TreeDecision(made, above(0.5 + 2 * len(members) * 2.0**-52))
 
 
 def _forest_cutoff(
@@ -155,11 +157,11 @@ def _forest_cutoff(
     index: int,
     sparse: bool,
     cutoff: Cutoff,
-) -> Judged:
-    """The sum s of one class's shares, where s / n as predict_proba returns it meets a threshold.
+) -> TreeDecision:
+    """The sum s of one class's probabilities in n trees, where predict_proba compares s / n with a threshold.
 
-    With ``n_jobs`` the sum's order is that in which threads end, so sums within rounding of the threshold
-    count as refused.
+    With ``n_jobs`` the order of the sum is that in which threads end, so sums within rounding of the
+    threshold count as refused.
     """
     if cutoff.on_scores:
         raise refuse("model", f"a threshold on a score of {type(estimator).__name__}", "one on probabilities")
@@ -168,17 +170,17 @@ def _forest_cutoff(
     last = cutoff.last_share(count)
     if getattr(estimator, "n_jobs", None) not in (None, 1) and not _exact(members):
         last += (1.0 if index == positive else -1.0) * count * count * 2.0**-52
-    return judged_sum(replace(mean, aggregate="sum"), above(last), index == positive)
+    return decision_by_sum(replace(mean, aggregate="sum"), above(last), index == positive)
 
 
 def _exact(members: Sequence[Any]) -> bool:
-    """Whether shares add up without rounding: all are multiples of a fine unit."""
+    """Whether probabilities add up without rounding: all are multiples of 2^-20."""
     at_leaves = (m.tree_.value[m.tree_.children_left == -1, 0, :] for m in members)
     return all((s * _FINE == np.round(s * _FINE)).all() for s in at_leaves)
 
 
 def _boosted_probabilities(estimator: Any) -> Probabilities:
-    """Of a raw prediction, as predict_proba computes them."""
+    """The function from a raw prediction to probabilities, as predict_proba computes them."""
 
     def probabilities(score: float) -> tuple[float, float]:
         row = estimator._loss.predict_proba(np.array([score]))[0]
@@ -188,7 +190,7 @@ def _boosted_probabilities(estimator: Any) -> Probabilities:
 
 
 def _forest_sums(estimator: Any, members: Sequence[Any], exact: bool, sparse: bool) -> Sums:
-    """Per class, the sum of its shares: a class is predicted by the mean, which orders classes alike."""
+    """Per class the sum of its probabilities, which orders classes as their means do."""
     missing, classes = not sparse and _takes_missing(estimator), len(estimator.classes_)
     trees = tuple(
         tuple(ReadTree(_tree(m.tree_, m.tree_.value[:, 0, k], missing)) for m in members)
@@ -198,7 +200,7 @@ def _forest_sums(estimator: Any, members: Sequence[Any], exact: bool, sparse: bo
 
 
 def _boosted(estimator: Any) -> Sums:
-    """The raw prediction, or one for each of more than two classes; the largest probability is predicted."""
+    """The sums of raw predictions: one for two classes, else one per class."""
     columns = int(estimator.n_features_in_)
     if hasattr(estimator, "_predictors"):  # histogram boosting
         base = tuple(np.ravel(estimator._baseline_prediction).tolist())
@@ -248,7 +250,7 @@ def _takes_missing(estimator: Any) -> bool:
 
 
 def _boosting_base(estimator: Any) -> tuple[float, ...]:
-    """What the sums start from: one, or one per class."""
+    """The numbers that the sums start from: one for two classes, else one per class."""
     if estimator.init_ != "zero" and estimator.init is not None:
         raise refuse("init", type(estimator.init_).__name__, 'None or "zero"')
     row = np.zeros((1, estimator.n_features_in_))

@@ -1,4 +1,4 @@
-"""Read a torch module."""
+"""Read a network from a torch module."""
 
 from __future__ import annotations
 
@@ -18,42 +18,43 @@ _ALLOWED = (
     "Sequential, a closing Sigmoid, Softmax or LogSoftmax"
 )
 HIDDEN = 2.0**7
-"""Logit units, in unit roundoffs, that a sigmoid or softmax may hide near equal classes."""
+"""How far, in unit roundoffs, a logit can be from 0 while the rounded sigmoid or softmax ties the classes."""
 
 
 def read_torch(module: Any) -> ReluNetwork:
-    r"""Read a feed-forward classifier; where a layer stands between ReLUs by itself, bit for bit.
+    r"""Read a feed-forward classifier. A Linear with no other affine layer before the next ReLU is read bit
+    for bit.
 
     A closing Sigmoid is dropped, because :math:`\mathrm{sigmoid}(z) \ge 1/2` exactly when
-    :math:`z \ge 0`. (In floats a sigmoid of a tiny negative logit rounds to 1/2: whoever
-    thresholds the float sigmoid accepts a little more than the network read here, never less.) Of two
-    logits, the second minus the first is read.
+    :math:`z \ge 0`. (In floating point the sigmoid of a tiny negative logit rounds to 1/2. So a threshold on
+    the computed sigmoid accepts a little more than the network read here, never less.) Of two logits, the
+    second minus the first is read.
 
     Parameters
     ----------
     module
-        ``torch.nn.Sequential`` (nested if you like) of Linear, ReLU, LeakyReLU, Hardtanh, BatchNorm1d,
+        ``torch.nn.Sequential`` (possibly nested) of Linear, ReLU, LeakyReLU, Hardtanh, BatchNorm1d,
         Dropout, Flatten and Identity, or a single Linear; it takes rows of shape (n, d) and has one output,
         the logit of class 1, or one per class of two. BatchNorm1d and Dropout must be in eval mode.
 
     Returns
     -------
     ReluNetwork
-        ``dtype`` is that of the parameters; float64 where folding leaves a number that is no float32.
-        ``deployed_logit`` and torch compute in the same precision but may sum in another order, so they agree
-        within rounding.
+        ``dtype`` is that of the parameters, or float64 if multiplying layers gives a number that is no
+        float32. ``deployed_logit`` and torch compute in the same precision but may sum in another order, so
+        they agree up to rounding.
 
     Raises
     ------
     Unsupported
-        Another layer, more than two outputs, parameters not all float32 or all float64, hooks, or torch is
-        not installed.
+        The module has another layer, more than two outputs, hooks, or parameters that are not all float32 or
+        all float64; or torch is not installed.
     """
     return two_classes(append_torch, module)
 
 
 def append_torch(module: Any, layers: Layers) -> DType:
-    """Append a module's layers; return the precision it computes in."""
+    """Append a module's layers to ``layers``, and return the precision in which it computes."""
     nn = require("torch", "read_torch", "torch").nn
     leaves = list(_leaves(nn, module, ""))
     dtype = _precision(leaves)
@@ -139,7 +140,7 @@ def _precision(leaves: list[tuple[str, Any]]) -> DType:
 
 
 def _leaves(nn: Any, module: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The layers in order, each with its dotted path, looking into Sequentials."""
+    """The layers in order, each with its dotted path; Sequentials are replaced by their layers."""
     if not isinstance(module, nn.Module):
         raise refuse(f"layer {path}" if path else "module", type(module).__name__, "a torch.nn.Module")
     if _is(module, nn.Sequential) and not (module._forward_hooks or module._forward_pre_hooks):
@@ -150,7 +151,7 @@ def _leaves(nn: Any, module: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _is(layer: Any, kind: Any) -> bool:
-    """Whether the layer computes what ``kind`` does: that class, or a subclass with its forward."""
+    """Whether the layer is of class ``kind``, or of a subclass that keeps its ``forward``."""
     return isinstance(layer, kind) and type(layer).forward is kind.forward
 
 

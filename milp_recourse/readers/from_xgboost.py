@@ -1,7 +1,7 @@
 """Read XGBoost's trees, bit for bit: float32 comparisons with <, sums in float32.
 
-``x < t`` in float32 is ``x <= t'`` with t' the float32 before t. An ``XGBClassifier`` predicts with the
-trees up to its best iteration, a ``Booster`` with all.
+``x < t`` in float32 is ``x <= t'`` with t' the largest float32 below t. An ``XGBClassifier`` predicts with
+the trees up to its best iteration, a ``Booster`` with all trees.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from milp_recourse.readers.refusal import not_fitted, refuse, require
 from milp_recourse.readers.tree_parts import (
     LARGEST,
     CategorySplit,
-    Judged,
     ReadTree,
     Sums,
+    TreeDecision,
     above,
-    judged_classes,
-    judged_sum,
+    decision_by_classes,
+    decision_by_sum,
     last_refused,
     numbers_only,
 )
@@ -34,7 +34,7 @@ from milp_recourse.readers.tree_parts import (
 _TWO = ("binary:logistic", "binary:logitraw")
 _SEVERAL = ("multi:softprob", "multi:softmax")
 _KNOWN = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"}
-"""What a model of trees may hold: anything else could change what the trees mean."""
+"""The entries that a model of trees may have. Another entry could change the meaning of the trees."""
 
 
 def read_xgboost(model: Any) -> TreeEnsemble:
@@ -64,31 +64,31 @@ def is_xgboost(model: Any) -> bool:
     return type(model).__module__.split(".")[0] == "xgboost"
 
 
-def judge_xgboost(model: Any, target: Target, cutoff: Cutoff | None = None) -> Judged:
-    """The model's decision for a class, or against it: its probability, in float32, above or not above 1/2.
+def xgboost_decision(model: Any, target: Target, cutoff: Cutoff | None = None) -> TreeDecision:
+    """The trees, and the scores at which the model predicts the target.
 
-    Of more than two classes, the first whose probability is largest is predicted. A ``Booster`` has no
-    decision of its own: its probability is compared with 1/2, or with the other classes'. A ``cutoff`` takes
-    the place of 1/2.
+    Of two classes the second is predicted if its probability, in float32, is above 1/2, or by ``cutoff``. Of
+    more classes the first with the largest probability is predicted. A ``Booster``, which has no ``predict``
+    of classes, is read in the same way.
     """
     content, last = _content(model)
     sums = _sums(content, last)
     if len(sums.trees) > 1:
-        return judged_classes(sums, target.index, target.wanted)
+        return decision_by_classes(sums, target.index, target.wanted)
     second = target.index == 1
     ensemble, splits = sums.only()
     if cutoff is not None:
         if _objective(content) == "binary:logitraw":
             raise refuse("model", "a threshold on binary:logitraw", "binary:logistic")
-        return judged_sum(ensemble, cutoff.accept(_probabilities(), single=True), second, splits)
+        return decision_by_sum(ensemble, cutoff.accept(_probabilities(), single=True), second, splits)
     if _objective(content) == "binary:logitraw":
         half = 0.5 if hasattr(model, "get_booster") else 0.0  # XGBClassifier compares the margin with 1/2
-        return judged_sum(ensemble, above(half), second, splits)
-    return judged_sum(ensemble, above(_last_half()), second, splits)
+        return decision_by_sum(ensemble, above(half), second, splits)
+    return decision_by_sum(ensemble, above(_last_half()), second, splits)
 
 
 def class_count(model: Any) -> int:
-    """Of a model that does not name its classes."""
+    """The number of classes of a model that does not name them."""
     content, _ = _content(model)
     count = int(content["learner"]["learner_model_param"].get("num_class", 0))
     return max(count, 2)
@@ -96,7 +96,7 @@ def class_count(model: Any) -> int:
 
 @cache
 def _probabilities() -> Probabilities:
-    """What XGBoost itself, and its classifier, make of a float32 margin."""
+    """The function from a float32 margin to the probabilities that XGBoost itself computes."""
     xgboost = require("xgboost", "read_model", "xgboost")
     row = np.zeros((1, 1))
     settings = {"objective": "binary:logistic", "nthread": 1}
@@ -112,13 +112,13 @@ def _probabilities() -> Probabilities:
 
 @cache
 def _last_half() -> float:
-    """The largest float32 margin that XGBoost itself does not turn into more than 1/2."""
+    """The largest float32 margin whose probability, as XGBoost computes it, is not above 1/2."""
     probabilities = _probabilities()
     return last_refused(lambda margin: bool(probabilities(margin)[1] > 0.5), 0.0, 1e-6, single=True)
 
 
 def _content(model: Any) -> tuple[dict[str, Any], int | None]:
-    """What save_model writes, and the number of iterations that predict uses; None: all."""
+    """The model's JSON as save_model writes it, and how many iterations predict uses (None for all)."""
     if isinstance(model, dict):
         return model, None
     booster, last = model, None
@@ -146,23 +146,23 @@ def _objective(model: dict[str, Any]) -> str:
 
 
 def _sums(model: dict[str, Any], last: int | None) -> Sums:
-    """The margin, or one for each class, of the trees up to the last iteration."""
+    """The sums of margins, of the first ``last`` iterations: one for two classes, else one per class."""
     objective = _objective(model)
     try:
         learner = model["learner"]
         kind = learner["gradient_booster"]["name"]
-        said = learner["learner_model_param"]
-        columns, prior = int(said["num_feature"]), str(said["base_score"]).strip("[]")
-        count = int(said["num_class"]) if objective in _SEVERAL else 1
-        held = learner["gradient_booster"]["model"] if kind == "gbtree" else {"trees": []}
-        end = None if last is None else held["iteration_indptr"][last]
-        trees = held["trees"][:end]
-        classes = held["tree_info"][:end] if count > 1 else [0] * len(trees)
+        parameters = learner["learner_model_param"]
+        columns, prior = int(parameters["num_feature"]), str(parameters["base_score"]).strip("[]")
+        count = int(parameters["num_class"]) if objective in _SEVERAL else 1
+        content = learner["gradient_booster"]["model"] if kind == "gbtree" else {"trees": []}
+        end = None if last is None else content["iteration_indptr"][last]
+        trees = content["trees"][:end]
+        classes = content["tree_info"][:end] if count > 1 else [0] * len(trees)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise refuse("model", f"JSON without {error}", "what XGBoost's save_model writes") from error
-    if kind != "gbtree" or "weight_drop" in held:  # 3.4 and later keep the trees' weights of dart there
-        raise refuse("booster", "dart" if "weight_drop" in held else kind, "gbtree")
-    if strange := sorted(set(held) - _KNOWN):
+    if kind != "gbtree" or "weight_drop" in content:  # 3.4 and later keep the trees' weights of dart there
+        raise refuse("booster", "dart" if "weight_drop" in content else kind, "gbtree")
+    if strange := sorted(set(content) - _KNOWN):
         raise refuse(
             "booster", f"gbtree with {', '.join(strange)}", f"nothing but {', '.join(sorted(_KNOWN))}"
         )
@@ -171,10 +171,10 @@ def _sums(model: dict[str, Any], last: int | None) -> Sums:
     base = [float(np.float32(b)) for b in prior.split(",")]
     if objective == "binary:logistic":
         base = [_log_odds(prior)]
-    mine = tuple(
+    of_class = tuple(
         tuple(_tree(tree) for tree, k in zip(trees, classes, strict=True) if k == c) for c in range(count)
     )
-    return Sums(mine, tuple(base if len(base) == count else base * count), columns, "float32", "float32")
+    return Sums(of_class, tuple(base if len(base) == count else base * count), columns, "float32", "float32")
 
 
 def _log_odds(prior: str) -> float:
@@ -187,7 +187,7 @@ def _log_odds(prior: str) -> float:
 
 
 def _splits(tree: dict[str, Any]) -> Iterator[tuple[int, CategorySplit]]:
-    """Nodes that split on categories: those listed go right."""
+    """The nodes that split on categories; categories that are listed go right."""
     listed = tree.get("categories", [])
     ends = zip(*(tree.get(f"categories_{name}", []) for name in ("nodes", "segments", "sizes")), strict=True)
     for node, start, size in ends:
@@ -202,7 +202,7 @@ def _tree(tree: dict[str, Any]) -> ReadTree:
         before = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)
     leaf = left == -1
     missing = tree.get("default_left")
-    made = Tree(
+    arrays = Tree(
         np.where(leaf, -2, np.array(tree["split_indices"], dtype=np.int64)),
         np.where(leaf, -2.0, np.clip(before, -LARGEST, LARGEST)),
         left,
@@ -210,4 +210,4 @@ def _tree(tree: dict[str, Any]) -> ReadTree:
         np.where(leaf, condition.astype(np.float64), 0.0),
         None if missing is None else np.array(missing, dtype=bool),
     )
-    return ReadTree(made, dict(_splits(tree)))
+    return ReadTree(arrays, dict(_splits(tree)))

@@ -1,4 +1,4 @@
-"""A classifier as the classifier entry of an instance file."""
+"""A classifier as JSON: the entry ``classifier`` of an instance file."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from milp_recourse.domain.network import ReluNetwork
 
 
 def to_json(network: ReluNetwork | TreeEnsemble) -> dict[str, Any]:
-    """The classifier entry: ``{"kind": ..., "dtype": ..., "layers": [...]}``, or ``"trees"``.
+    """The entry: ``{"kind": ..., "dtype": ..., "layers": [...]}``, or ``"trees"`` in place of ``"layers"``.
 
     Parameters
     ----------
     network
-        Takes raw features in feature order (fold any standardisation first, see
+        A classifier of raw features in feature order (fold any standardisation first, see
         :func:`milp_recourse.readers.standardised`).
 
     Returns
     -------
     dict
         Plain lists and floats, for ``json.dump``: per layer ``weight`` (outputs x inputs) and
-        ``bias`` (outputs), or per tree its node arrays. Python writes doubles so that they are
-        read back unchanged, and a float32 value is a double, so nothing is lost.
+        ``bias`` (outputs), or per tree its node arrays. Python writes doubles so that they are read back
+        unchanged, and every float32 value is a double, so nothing is lost.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def to_json(network: ReluNetwork | TreeEnsemble) -> dict[str, Any]:
 
 
 def layers_to_json(network: ReluNetwork) -> list[dict[str, Any]]:
-    """The layers entry."""
+    """The entry ``layers`` of a network."""
     return [
         {"weight": weight.tolist(), "bias": bias.tolist()}
         for weight, bias in zip(network.weights, network.biases, strict=True)
@@ -43,15 +43,15 @@ def layers_to_json(network: ReluNetwork) -> list[dict[str, Any]]:
 
 
 def _forest_to_json(forest: TreeEnsemble) -> dict[str, Any]:
-    """The classifier entry of trees; what is left out is the format's default."""
+    """The entry of trees; fields that equal the format's default are left out."""
     keys = ("feature", "threshold", "left", "right", "value")
-    said: dict[str, Any] = {"kind": "tree-ensemble", "dtype": forest.dtype}
+    entry: dict[str, Any] = {"kind": "tree-ensemble", "dtype": forest.dtype}
     if forest.aggregate != "mean":
-        said |= {"aggregate": forest.aggregate, "base": forest.base, "sum_dtype": forest.sum_dtype}
+        entry |= {"aggregate": forest.aggregate, "base": forest.base, "sum_dtype": forest.sum_dtype}
     if forest.parts:
-        said |= {"parts": list(forest.parts), "combine": forest.combine}
+        entry |= {"parts": list(forest.parts), "combine": forest.combine}
     trees = []
     for tree in forest.trees:
         used = keys if tree.missing_left is None else (*keys, "missing_left")
         trees.append({key: getattr(tree, key).tolist() for key in used})
-    return said | {"trees": trees}
+    return entry | {"trees": trees}

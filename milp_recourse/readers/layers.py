@@ -1,15 +1,15 @@
-r"""A piecewise linear model as its library computes it, and the same as a ReLU network.
+r"""The affine maps and ReLUs of a piecewise linear model, and the ReLU network that they make.
 
-Everything is a list of :class:`Segment`: affine maps, one after another, with a ReLU after each segment but
-the last. The network's layer k is the product of segment k's maps. What is no ReLU is rewritten, exactly in
-real arithmetic:
+:class:`Layers` holds a list of segments. A segment is a list of affine maps (:class:`Map`), applied one after
+another; a ReLU follows each segment but the last. Layer k of the network is the product of segment k's maps.
+Other functions are rewritten with ReLUs, which changes nothing in real arithmetic:
 
 ====================  =================================================================
 LeakyReLU, slope s    relu(z) - s relu(-z)
 Hardtanh, l <= u      l + relu(z - l) - relu(z - u)
 the smaller of a, b   a - relu(a - b)
 the larger of a, b    a + relu(b - a)
-a through a ReLU      relu(a) - relu(-a)
+a unchanged           relu(a) - relu(-a)
 ====================  =================================================================
 """
 
@@ -29,7 +29,7 @@ from milp_recourse.readers.refusal import refuse
 FloatArray = NDArray[np.float64]
 
 UNIT: dict[str, float] = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
-"""Unit roundoff."""
+"""Unit roundoff of each precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +41,12 @@ class Map:
     weight, bias
         Shapes (outputs, inputs) and (outputs,), as doubles.
     unit
-        Unit roundoff that the model computes the map with; 0 for a map that only rewrites, which no model
-        computes.
+        Unit roundoff with which the model computes the map; 0 for a map that comes from rewriting a function
+        and that the model does not compute.
     size
-        Magnitude, at least :math:`|b|`, that rounding of the bias is proportional to; shape (outputs,).
+        Magnitude, at least :math:`|b|`, to which the rounding of the bias is proportional; shape (outputs,).
     choice
-        Whether the model compares this map's inputs instead of computing it: its outputs, and what follows,
-        only say which class it predicts.
+        Whether the map takes differences of logits that the model itself only compares.
     """
 
     weight: FloatArray
@@ -58,23 +57,23 @@ class Map:
 
 
 class Layers:
-    """Affine maps and activations in the order data meets them.
+    """Affine maps and activations, appended in the order in which the model applies them.
 
     Parameters
     ----------
     inputs
-        Columns, or None where the first affine map says it.
+        Number of input columns; None to take it from the first affine map.
     """
 
     def __init__(self, inputs: int | None = None) -> None:
         self.inputs = inputs
         self.segments: list[list[Map]] = [[]]
-        self.slack = 0.0  # logit units that the closing sigmoid or softmax may hide
+        self.slack = 0.0  # how far a logit may be above 0 while the closing function ties the classes
         self._closed = ""
 
     @property
     def outputs(self) -> int | None:
-        """Numbers that come out so far; None before the first affine map."""
+        """Number of outputs so far; ``inputs`` before the first affine map."""
         for segment in reversed(self.segments):
             if segment:
                 return len(segment[-1].bias)
@@ -89,7 +88,13 @@ class Layers:
         size: FloatArray | None = None,
         choice: bool = False,
     ) -> None:
-        """Append z -> W z + b, with shapes (outputs, inputs) and (outputs,)."""
+        """Append z -> W z + b, with shapes (outputs, inputs) and (outputs,); for the others see :class:`Map`.
+
+        Raises
+        ------
+        Unsupported
+            Shapes do not fit, a number is not finite, or a closing function came before.
+        """
         w, b = np.array(weight, dtype=np.float64), np.array(bias, dtype=np.float64)
         if self._closed:
             raise refuse(where, f"an affine map right after {self._closed}", f"nothing after {self._closed}")
@@ -136,7 +141,7 @@ class Layers:
         self.affine(last.weight, bias, where, last.unit, last.size + np.abs(added))
 
     def relu(self, where: str) -> None:
-        """Append max(0, z); a second one in a row does nothing."""
+        """Append max(0, z). A ReLU directly after another one is dropped."""
         if self._closed or self.outputs is None:
             raise refuse(
                 where, f"a ReLU right after {self._closed or 'the input'}", "a ReLU after an affine map"
@@ -166,7 +171,17 @@ class Layers:
         self.affine(np.hstack([eye, -eye]), np.full(count, low), where)
 
     def close(self, what: str, slack: float) -> None:
-        """End with a sigmoid or softmax, which only keeps order: nothing may follow but a choice of class."""
+        """End with a sigmoid or softmax, which is dropped since it keeps the order of logits.
+
+        Only :meth:`choose` may follow.
+
+        Parameters
+        ----------
+        what
+            Name of the function, for messages.
+        slack
+            Added to :attr:`slack`.
+        """
         if self._closed or not self.segments[-1]:
             raise refuse("last layer", f"{what} right after {self._closed or 'a ReLU'}", f"{what} at the end")
         self._closed = what
@@ -178,9 +193,9 @@ class Layers:
         Parameters
         ----------
         weight
-            One row per difference between two classes' logits, or one row for a logit that stands.
+            One row per difference between two classes' logits; a single row gives the logit itself.
         combine
-            ``smallest``: this class and no other; ``largest``: any other; ``one``: there is one row.
+            ``smallest`` if one class is wanted, ``largest`` if any other is, ``one`` if there is one row.
         """
         self._closed = ""
         rows = np.asarray(weight, dtype=np.float64)
@@ -193,13 +208,13 @@ class Layers:
     def network(self, dtype: DType) -> ReluNetwork:
         """The network: each segment's maps multiplied into one layer.
 
-        Products are rounded to doubles; a segment of one map is taken bit for bit. The network is
-        float32 where ``dtype`` is and every number stayed a float32 value.
+        Products are rounded to doubles; a segment of one map is taken bit for bit. The network is float32 if
+        ``dtype`` is float32 and every number of it is a float32 value.
 
         Raises
         ------
         Unsupported
-            A ReLU comes last, there is not one output, or numbers do not fit.
+            A ReLU comes last, there is more than one output, or a product is not finite.
         """
         if not self.segments[-1]:
             last = "a ReLU" if len(self.segments) > 1 else "the input"

@@ -1,4 +1,4 @@
-"""Read scikit-learn's linear models and perceptrons."""
+"""Read scikit-learn's linear models and perceptrons of any number of classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from milp_recourse.readers.cutoff import Cutoff, logistic
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.refusal import refuse
 
-_SIGMOID = 2.0**-46  # a logistic function of more than this is above 1/2 in doubles, whatever its last bits
+_SIGMOID = 2.0**-46  # for logits above it, the logistic function in doubles is above 1/2 despite rounding
 _STEEP = 1e-6 * (1 - 1e-6)
 
 
@@ -26,13 +26,14 @@ def is_linear(estimator: Any) -> bool:
 def read_linear(estimator: Any, layers: Layers, where: str) -> float:
     r"""Append a fitted classifier's maps to ``layers``; the outputs are its logits.
 
-    ==========================================  ==================================================
-    LogisticRegression, SGDClassifier, ...      predicts the second class where :math:`w x + b > 0`; of
-    several
-                                                the first one with the largest
-    MLPClassifier, two classes                  where the logistic function of the logit is above 1/2
-    MLPClassifier, several                      the first with the largest softmax
-    ==========================================  ==================================================
+    ======================================  ===============================================
+    classifier                              predicts
+    ======================================  ===============================================
+    linear models, two classes              the second class if :math:`w x + b > 0`
+    linear models, more                     the first class with the largest :math:`w x + b`
+    MLPClassifier, two classes              the second if the logistic function of the logit is above 1/2
+    MLPClassifier, more                     the first class with the largest softmax
+    ======================================  ===============================================
 
     Returns
     -------
@@ -41,8 +42,11 @@ def read_linear(estimator: Any, layers: Layers, where: str) -> float:
 
     Raises
     ------
+    NotFittedError
+        The estimator is not fitted (scikit-learn's error).
     Unsupported
-        Not fitted, a decision of its own, several outputs, or an activation that is not piecewise linear.
+        The estimator does not decide by its linear function, has several outputs, or has an activation that
+        is not piecewise linear.
     """
     from sklearn.neural_network import MLPClassifier
     from sklearn.utils.validation import check_is_fitted
@@ -55,15 +59,16 @@ def read_linear(estimator: Any, layers: Layers, where: str) -> float:
 
 
 def logit_from(estimator: Any, cutoff: Cutoff, where: str) -> tuple[float, float]:
-    r"""The logit from which on a threshold predicts class 1, and what the closing function may hide of it.
+    r"""The logit above which a threshold predicts class 1, and a bound on its error.
 
-    Where the logistic function is off by at most d at probability t, logits are by
+    If the computed logistic function is off by at most d at probability t, the logit is off by about
     :math:`d / (t (1 - t))`.
 
     Raises
     ------
     Unsupported
-        The classifier's probability is no function that is known here, or the threshold is too near 0 or 1.
+        The classifier's probability is no logistic function of the logit, or the threshold is too near 0
+        or 1.
     """
     from sklearn.linear_model import LogisticRegression, SGDClassifier
     from sklearn.neural_network import MLPClassifier

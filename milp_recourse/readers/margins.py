@@ -1,4 +1,4 @@
-"""How far a model's own arithmetic may be from the network that was read."""
+"""How far the logit that a model computes can be from that of the network that was read from it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from numpy.typing import ArrayLike, NDArray
 from milp_recourse.errors import BadInput
 from milp_recourse.readers.layers import UNIT, FloatArray, Map
 
-_SPARE = 8  # roundings per map beyond one per term: a reciprocal, a factor, a shift and their kin
-_OUTWARD = 1 + 2.0**-30  # covers the roundings of the bound itself, up to 2**20 in a row
+_SPARE = 8  # roundings per map beyond one per term: in a reciprocal, a factor, a shift and the like
+_OUTWARD = 1 + 2.0**-30  # more than the rounding of the bound itself, up to 2**20 roundings in a row
 _TINY = {UNIT["float32"]: 2.0**-126, UNIT["float64"]: 2.0**-1022}
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One number that enters the model's first step.
+    """One number that enters the model's first affine map.
 
     Attributes
     ----------
     start
-        The classifier's input column, for a label its first one.
+        The classifier's input column of the number, or the first input column of the labels.
     values
-        For a label: what each label enters as; None for a number.
+        For labels, the number that each label enters as; None for a number.
     apart
-        What may lie between the number that stands for a missing value and the one the model itself takes,
-        after this column's operations.
+        Bound on the distance between the raw number used for a missing value and the one whose scaled value
+        the model's imputer puts in, in raw units.
     """
 
     start: int
@@ -37,21 +37,21 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic:
-    """A network's model as it computes: what enters, its affine maps between ReLUs, and its last step.
+    """What is needed to bound a model's rounding errors: its inputs, affine maps, and closing function.
 
     Attributes
     ----------
     entries
-        In the order of the first map's outputs.
+        The numbers that enter, in the order of the first map's outputs.
     segments
-        As :class:`milp_recourse.readers.layers.Layers` has them; the first map picks the entries.
+        As in :class:`milp_recourse.readers.layers.Layers`; the first map makes the entries from the
+        classifier's inputs.
     slack
-        Logit units that the closing sigmoid or softmax may hide.
+        How far above 0 a logit may be while the closing sigmoid or softmax ties the classes.
     softmax_unit
-        Unit roundoff of a softmax, which subtracts the largest logit; 0 without one.
+        Unit roundoff of a softmax, which subtracts the largest logit first; 0 without one.
     input_unit
-        Unit roundoff that raw numbers are rounded with before anything else; 0 where they are taken as they
-        are.
+        Unit roundoff of the precision to which raw numbers are rounded first; 0 if they are not rounded.
     """
 
     entries: tuple[Entry, ...]
@@ -62,12 +62,17 @@ class Arithmetic:
 
 
 def margin_of(arithmetic: Arithmetic, lower: ArrayLike, upper: ArrayLike) -> float:
-    r"""See :func:`milp_recourse.readers.rounding_margin`."""
+    r"""A bound on how far the logit that the model computes is from the network's, on a box of inputs.
+
+    For the formulas see :func:`milp_recourse.readers.rounding_margin`. ``computed`` bounds the difference
+    between the model's computation and its exact maps, ``folded`` that between the exact maps and the
+    network.
+    """
     low, high = _start(arithmetic.entries, lower, upper)
     apart = np.array([entry.apart for entry in arithmetic.entries])
     numbers = np.array([entry.values is None for entry in arithmetic.entries])
-    computed = np.where(numbers, arithmetic.input_unit, 0.0) * _size(low, high)  # model against exact maps
-    folded = np.zeros(len(low))  # exact maps against the network
+    computed = np.where(numbers, arithmetic.input_unit, 0.0) * _size(low, high)
+    folded = np.zeros(len(low))
     settled, extra = 0.0, 0.0
     last = len(arithmetic.segments) - 1
     with np.errstate(over="ignore", invalid="ignore"):
@@ -101,7 +106,13 @@ def margin_of(arithmetic: Arithmetic, lower: ArrayLike, upper: ArrayLike) -> flo
 
 
 def _start(entries: tuple[Entry, ...], lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Lowest and highest value of every entry."""
+    """Lowest and highest value of every entry on a box of the classifier's inputs.
+
+    Raises
+    ------
+    BadInput
+        The box has too few numbers, one that is not finite, or a lower end above the upper.
+    """
     below, above = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
     count = max((e.start + (1 if e.values is None else len(e.values)) for e in entries), default=0)
     for name, ends in (("lower", below), ("upper", above)):
@@ -143,11 +154,11 @@ def _size(low: FloatArray, high: FloatArray) -> FloatArray:
 
 
 def _gamma(roundings: int, unit: float | NDArray[np.float64]) -> NDArray[np.float64]:
-    """Higham's n u / (1 - n u); infinite where that says nothing."""
+    """Higham's n u / (1 - n u) for n roundings; infinite if n u is 1/2 or more."""
     product = roundings * np.asarray(unit, dtype=np.float64)
     return np.where(product < 0.5, product / np.maximum(1 - product, 0.5), np.inf)
 
 
 def _tiny(unit: float, inputs: int) -> float:
-    """What underflow may take away, numbers below the normal ones flushed to 0."""
+    """A bound on what underflow loses in one map, if subnormal numbers are replaced by 0."""
     return (inputs + _SPARE) * _TINY.get(unit, 0.0)

@@ -1,4 +1,4 @@
-"""A fitted classifier or a whole Pipeline, as a classifier of its DataFrame's raw columns."""
+"""Read a fitted classifier or a whole Pipeline as a classifier of its DataFrame's raw columns."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from milp_recourse.readers.classes import Target, choose_logit, choose_target, p
 from milp_recourse.readers.column import Column, Reading
 from milp_recourse.readers.cutoff import Cutoff, inner, is_cutoff, is_frozen, read_cutoff
 from milp_recourse.readers.from_lightgbm import class_count as lightgbm_classes
-from milp_recourse.readers.from_lightgbm import is_lightgbm, judge_lightgbm
+from milp_recourse.readers.from_lightgbm import is_lightgbm, lightgbm_decision
 from milp_recourse.readers.from_onnx import append_onnx
-from milp_recourse.readers.from_sklearn_trees import is_sklearn_trees, judge_sklearn_trees
+from milp_recourse.readers.from_sklearn_trees import is_sklearn_trees, sklearn_trees_decision
 from milp_recourse.readers.from_torch import append_torch
 from milp_recourse.readers.from_xgboost import class_count as xgboost_classes
-from milp_recourse.readers.from_xgboost import is_xgboost, judge_xgboost
+from milp_recourse.readers.from_xgboost import is_xgboost, xgboost_decision
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import is_linear, logit_from, read_linear
 from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
 from milp_recourse.readers.operations import apply
 from milp_recourse.readers.raw_trees import on_raw_columns
 from milp_recourse.readers.refusal import not_fitted, refuse, require
-from milp_recourse.readers.steps_before import Front, model_columns, read_front
+from milp_recourse.readers.steps_before import Preprocessing, model_columns, read_preprocessing
 from milp_recourse.readers.transformers import Track
-from milp_recourse.readers.tree_parts import Judged
+from milp_recourse.readers.tree_parts import TreeDecision
 
 _ALLOWED = (
     "a linear classifier, MLPClassifier, or trees of scikit-learn, XGBoost or LightGBM, alone or in a "
@@ -43,9 +43,9 @@ _ALLOWED = (
 def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     """Read a fitted model as a classifier of X's raw columns.
 
-    Trees take every branch as deployed, bit for bit. What stands before a linear model or a network is
-    folded into its first layer, which rounds: :func:`rounding_margin` covers that together with the model's
-    own rounding. Numbers of X are taken as float64.
+    Trees take every branch as deployed, bit for bit. Scalers and encoders before a linear model or a network
+    are folded into its first layer, which rounds. :func:`rounding_margin` covers this together with the
+    model's own rounding. Numbers of X are taken as float64.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
         A classifier, a scikit-learn Pipeline or a search's result that ends in one, a torch module, or an
         ONNX model or file.
     X
-        The DataFrame it was fitted on. The columns are matched by name where the model knows names.
+        The DataFrame it was fitted on. Columns are matched by name if the model knows names.
     desired
-        A class, or ``{"not": class}``; None: the second of two.
+        A class, or ``{"not": class}``; None for the second of two classes.
 
     Returns
     -------
@@ -65,9 +65,9 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     Raises
     ------
     Unsupported
-        Something the model does cannot be read; the message says what to do.
+        The model, or a step of it, cannot be read; the message says what to do.
     BadInput
-        X lacks a column, or there is no such class.
+        X lacks a column, or the model has no such class.
     """
     if isinstance(model, str | PathLike) and not Path(model).is_file():
         raise refuse("model", f"{str(model)!r}, which is no file", "a fitted classifier, or an ONNX file")
@@ -75,29 +75,31 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     names = model_columns(model, X)
     graph = None if steps or cutoff else _graph(final)
     if graph is not None:
-        return _read_graph(graph, final, read_front([], names, X), X, desired)
+        return _read_graph(graph, final, read_preprocessing([], names, X), X, desired)
     if is_xgboost(final) or is_lightgbm(final):
-        judge, count = (
-            (judge_xgboost, xgboost_classes) if is_xgboost(final) else (judge_lightgbm, lightgbm_classes)
+        decide, count = (
+            (xgboost_decision, xgboost_classes)
+            if is_xgboost(final)
+            else (lightgbm_decision, lightgbm_classes)
         )
         classes = _classes(final, count)
         target = choose_target(desired, classes)
-        judged = judge(final, target, cutoff)
+        decision = decide(final, target, cutoff)
         if steps and has_own_categories(final):
             raise refuse(
                 "model",
                 f"{type(final).__name__} on pandas categories behind a transformer",
                 "categories without a transformer, or labels behind OneHotEncoder or OrdinalEncoder",
             )
-        native = None if steps else native_labels(final, judged, names, X)
-        front = read_front(steps, names, X, native)
-        if front.sparse and is_xgboost(final):
+        native = None if steps else native_labels(final, decision, names, X)
+        preprocessing = read_preprocessing(steps, names, X, native)
+        if preprocessing.sparse and is_xgboost(final):
             raise refuse(
                 "model",
                 "sparse columns before XGBoost, which takes their zeros as missing",
                 "OneHotEncoder(sparse_output=False) and ColumnTransformer(sparse_threshold=0), and fit again",
             )
-        return _trees(judged, front, X, classes, target)
+        return _trees(decision, preprocessing, X, classes, target)
     require("sklearn", "read_model", "sklearn")
     from sklearn.exceptions import NotFittedError
 
@@ -106,44 +108,44 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
             classes = _classes(final)
             target = choose_target(desired, classes)
             own = getattr(final, "_preprocessor", None)  # of histogram boosting on categories
-            front = read_front(steps if own is None else [*steps, ("model", own)], names, X)
-            judged = judge_sklearn_trees(final, target, front.sparse, cutoff)
-            return _trees(judged, front, X, classes, target)
+            preprocessing = read_preprocessing(steps if own is None else [*steps, ("model", own)], names, X)
+            decision = sklearn_trees_decision(final, target, preprocessing.sparse, cutoff)
+            return _trees(decision, preprocessing, X, classes, target)
         if is_linear(final):
             classes = _classes(final)
             target = choose_target(desired, classes)
-            return _network(final, read_front(steps, names, X), X, classes, target, cutoff)
+            return _network(final, read_preprocessing(steps, names, X), X, classes, target, cutoff)
     except NotFittedError as error:
         raise not_fitted("model") from error
     raise refuse("model", type(final).__name__, _ALLOWED)
 
 
 def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> float:
-    r"""A margin from which on the model's own arithmetic decides as the network read.
+    r"""A margin m with which acceptance by the network that was read implies acceptance by the model.
 
-    For every row x of the box with real-number logit :math:`h(x) \ge \text{threshold} + m` the model itself
-    predicts the desired class. With hats for what the model computes, for each affine map of n terms, unit
-    roundoff u:
+    For every row x of the box whose exact logit is :math:`h(x) \ge \text{threshold} + m`, the model itself
+    predicts the desired class. Let z be the exact value of an affine map of n terms, :math:`\hat z` the one
+    that the model computes in any order of summation, and u the unit roundoff. Then
 
     .. math:: |\hat z - z| \le |W| e + \gamma_{n+8} (|W| (a + e) + |b|), \quad \gamma_k = \frac{k u}{1 - k u},
 
-    where e bounds the error of its inputs and a their size, from intervals over the box; whatever the order
-    of the sum. Products of maps folded into one layer differ from the maps by :math:`\gamma` times the
-    product of their absolute values. A ReLU enlarges no difference, and ends it where its input is below 0
-    over the whole box. To this come the logits that a closing sigmoid or softmax cannot tell from 1/2, and
-    the rounding of raw numbers to float32 where the model takes those.
+    where e bounds the error of the map's inputs and a their size, from intervals over the box. Maps that are
+    multiplied into one layer of the network differ from it by :math:`\gamma` times the product of their
+    absolute values. A ReLU enlarges no difference, and removes it if its input is below 0 on the whole box.
+    Added to this are the size of logits for which the closing sigmoid or softmax ties the classes, and the
+    rounding of raw numbers to float32 by models that do so.
 
     Parameters
     ----------
     reading
-        Of :func:`read_model`.
+        The result of :func:`read_model`.
     lower, upper
         The box, one finite number per input column of the classifier.
 
     Returns
     -------
     float
-        Logit units, above 0; 0 for trees, which are read bit for bit; infinite where nothing can be said.
+        In logit units, above 0; 0 for trees, which are read bit for bit; infinite if no bound is finite.
 
     References
     ----------
@@ -154,7 +156,7 @@ def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> flo
 
 
 def _graph(final: Any) -> Callable[[Any, Layers], DType] | None:
-    """How a torch module or ONNX model is read; None for anything else."""
+    """The function that appends a torch module or an ONNX model to layers; None for anything else."""
     roots = {kind.__module__.split(".")[0] for kind in type(final).__mro__}
     if "torch" in roots:
         return append_torch
@@ -162,9 +164,9 @@ def _graph(final: Any) -> Callable[[Any, Layers], DType] | None:
 
 
 def _read_graph(
-    append: Callable[[Any, Layers], DType], final: Any, front: Front, X: Any, desired: object
+    append: Callable[[Any, Layers], DType], final: Any, preprocessing: Preprocessing, X: Any, desired: object
 ) -> Reading:
-    columns, entries, layers = _entry(front, list(X.columns))
+    columns, entries, layers = _entry(preprocessing, list(X.columns))
     dtype = append(final, layers)
     outputs = layers.outputs or 0
     classes = tuple(range(max(outputs, 2)))
@@ -177,8 +179,9 @@ def _read_graph(
 
 
 def _unwrap(model: Any, where: str) -> tuple[list[tuple[str, Any]], Any, Cutoff | None]:
-    """The transformers in order, the classifier, and a threshold put on it; looks into pipelines, searches
-    and wrappers.
+    """The transformers in order, the classifier, and the threshold that a wrapper puts on it, if any.
+
+    Pipelines, searches and wrappers are replaced by what they contain.
     """
     if hasattr(model, "best_estimator_"):
         return _unwrap(model.best_estimator_, where)
@@ -214,15 +217,22 @@ def _classes(final: Any, count: Callable[[Any], int] | None = None) -> tuple[obj
     return tuple(plain(c) for c in from_model)
 
 
-def _trees(judged: Judged, front: Front, X: Any, classes: tuple[object, ...], target: Target) -> Reading:
-    columns, ensemble = on_raw_columns(judged, front, list(X.columns))
-    return Reading(columns, ensemble, judged.accept, classes, target.words)
+def _trees(
+    decision: TreeDecision, preprocessing: Preprocessing, X: Any, classes: tuple[object, ...], target: Target
+) -> Reading:
+    columns, ensemble = on_raw_columns(decision, preprocessing, list(X.columns))
+    return Reading(columns, ensemble, decision.accept, classes, target.words)
 
 
 def _network(
-    final: Any, front: Front, X: Any, classes: tuple[object, ...], target: Target, cutoff: Cutoff | None
+    final: Any,
+    preprocessing: Preprocessing,
+    X: Any,
+    classes: tuple[object, ...],
+    target: Target,
+    cutoff: Cutoff | None,
 ) -> Reading:
-    columns, entries, layers = _entry(front, list(X.columns))
+    columns, entries, layers = _entry(preprocessing, list(X.columns))
     softmax = read_linear(final, layers, "model")
     accept = Acceptance()
     if cutoff is not None:
@@ -230,48 +240,52 @@ def _network(
         layers.slack += slack
         accept = Acceptance(least if target.index == 1 else 0.0 - least)
     choose_logit(layers, target, len(classes))
-    narrow = UNIT["float32"] if front.narrow else 0.0
+    narrow = UNIT["float32"] if preprocessing.narrow else 0.0
     segments = tuple(tuple(segment) for segment in layers.segments)
     arithmetic = Arithmetic(entries, segments, layers.slack, softmax, narrow)
     return Reading(columns, layers.network("float64"), accept, classes, target.words, arithmetic)
 
 
-def _entry(front: Front, order: Sequence[object]) -> tuple[tuple[Column, ...], tuple[Entry, ...], Layers]:
-    """The columns of X, and the maps from their numbers to the classifier's columns."""
+def _entry(
+    preprocessing: Preprocessing, order: Sequence[object]
+) -> tuple[tuple[Column, ...], tuple[Entry, ...], Layers]:
+    """The columns of X that are used, their entries, and layers with the maps before the classifier."""
     columns: list[Column] = []
     starts: dict[int, int] = {}
     count = 0
-    for raw in front.used(order):
+    for raw in preprocessing.used(order):
         starts[raw] = count
-        labels = front.labels.get(raw)
+        labels = preprocessing.labels.get(raw)
         kind: Encoding = "code" if labels is None else "one-hot"
-        columns.append(Column(front.names[raw], labels, kind, None, front.filled(raw), False))
+        columns.append(Column(preprocessing.names[raw], labels, kind, None, preprocessing.filled(raw), False))
         count += columns[-1].width
     entries: list[Entry] = []
-    pick = np.zeros((len(front.tracks), count))
+    pick = np.zeros((len(preprocessing.tracks), count))
     seen: dict[int, int] = {}
-    for k, track in enumerate(front.tracks):
-        start, labels = starts[track.raw], front.labels.get(track.raw)
+    for k, track in enumerate(preprocessing.tracks):
+        start, labels = starts[track.raw], preprocessing.labels.get(track.raw)
         if labels is None:
             entries.append(Entry(start, None, _apart(track)))
             pick[k, start] = 1.0
             continue
-        values = front.tables[track.raw][:, seen.setdefault(track.raw, 0)]
+        values = preprocessing.tables[track.raw][:, seen.setdefault(track.raw, 0)]
         seen[track.raw] += 1
         if not np.isfinite(values).all():
             raise refuse(
-                f"column {front.names[track.raw]!r}", "a label that becomes no number", "a number for it"
+                f"column {preprocessing.names[track.raw]!r}",
+                "a label that becomes no number",
+                "a number for it",
             )
         entries.append(Entry(start, tuple(values.tolist())))
         pick[k, start : start + len(values)] = values
     layers = Layers(count)
     layers.affine(pick, np.zeros(len(pick)), "model")
-    _scale(front, layers)
+    _scale(preprocessing, layers)
     return tuple(columns), tuple(entries), layers
 
 
 def _apart(track: Track) -> float:
-    """Twice how far the number that stands for a missing one is from what the model takes, in raw units."""
+    """:attr:`Entry.apart` of a column: twice the distance, as computed in doubles."""
     if not isinstance(track.filled, int | float):
         return 0.0
     taken, stands = apply(track.operations, np.array([np.nan, float(track.filled)]))
@@ -281,11 +295,12 @@ def _apart(track: Track) -> float:
     return 2 * abs(float(taken - stands)) / abs(factor)
 
 
-def _scale(front: Front, layers: Layers) -> None:
-    """Append the numbers' operations, one map per operation and all columns at a time."""
-    unit = UNIT["float32" if front.narrow else "float64"]
+def _scale(preprocessing: Preprocessing, layers: Layers) -> None:
+    """Append the scalers' operations on numbers: map d applies the d-th operation of every column."""
+    unit = UNIT["float32" if preprocessing.narrow else "float64"]
     chains = [
-        [] if t.raw in front.labels else [o for o in t.operations if o.kind != "impute"] for t in front.tracks
+        [] if t.raw in preprocessing.labels else [o for o in t.operations if o.kind != "impute"]
+        for t in preprocessing.tracks
     ]
     for depth in range(max((len(chain) for chain in chains), default=0)):
         factor, shift = np.ones(len(chains)), np.zeros(len(chains))

@@ -1,4 +1,4 @@
-"""What scalers and imputers do to one number, rounded as they round, and back."""
+"""The operations of scalers and imputers on a number, rounded as the libraries round, and their inverse."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIGN = np.int64(-(2**63))
 
 @dataclass(frozen=True)
 class Operation:
-    """One elementwise operation in doubles: z + a, z * a, z / a, min(max(z, a), b), or a for a missing z."""
+    """One elementwise operation in doubles: z + a, z * a, z / a, min(max(z, a), b), or a if z is missing."""
 
     kind: Literal["add", "multiply", "divide", "clip", "impute"]
     a: float
@@ -42,12 +42,12 @@ def apply(operations: Sequence[Operation], z: np.ndarray) -> np.ndarray:
 
 
 def last_raw(operations: Sequence[Operation], thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The last double x with g(x) <= t per threshold; the least double where there is none.
+    """Per threshold t, the largest double x with g(x) <= t; the least finite double if there is none.
 
     Parameters
     ----------
     operations
-        g, which never falls.
+        The operations that make g, a function that never falls. Imputing is left out.
     thresholds
         Doubles, shape (n,).
 
@@ -72,7 +72,7 @@ def last_raw(operations: Sequence[Operation], thresholds: NDArray[np.float64]) -
 
 
 def stand_in(operations: Sequence[Operation], value: float) -> float:
-    """The raw number whose g(x) comes nearest to a value that is imputed after the operations g."""
+    """The raw number x for which g(x) is nearest to a value that is imputed after the operations g."""
     if not operations:
         return value
     at = float(last_raw(operations, np.array([value]))[0])
@@ -81,7 +81,7 @@ def stand_in(operations: Sequence[Operation], value: float) -> float:
 
 
 def _rank(x: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Doubles as whole numbers in their order."""
+    """Whole numbers that are ordered as the doubles are."""
     bits = x.view(np.int64)
     return np.where(bits >= 0, bits, _SIGN - bits)
 

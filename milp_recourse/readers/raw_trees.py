@@ -1,9 +1,10 @@
-r"""Trees of transformed columns, as trees of raw columns that take every branch as deployed.
+r"""Rewrites trees of transformed columns as trees of raw columns that take every branch as deployed.
 
-A number: the transformed value g(x) is computed by a few rounded operations, each of which rises with x, so
-:math:`g(x) \le t` is :math:`x \le t'` with t' the last double that goes left, found by bisection over all
-doubles. A label: its transformed numbers are known, one row of a table per label. Where a tree splits on
-sets of labels, or a label becomes a missing number, the table holds one 0/1 number per distinct set instead.
+Numbers: the transformed value g(x) is computed by a few rounded operations, none of which falls as x rises.
+So :math:`g(x) \le t` is equivalent to :math:`x \le t'` with t' the largest double that goes left, which
+bisection over all doubles finds. Labels: a table holds the transformed numbers of each label. If a tree
+splits on sets of labels, or a label becomes a missing number, the table instead has one 0/1 column per
+distinct set of labels that goes left.
 """
 
 from __future__ import annotations
@@ -18,71 +19,83 @@ from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.readers.column import Column
 from milp_recourse.readers.operations import Operation, apply, last_raw
 from milp_recourse.readers.refusal import refuse
-from milp_recourse.readers.steps_before import Front
-from milp_recourse.readers.tree_parts import LARGEST, Judged, Splits
+from milp_recourse.readers.steps_before import Preprocessing
+from milp_recourse.readers.tree_parts import LARGEST, Splits, TreeDecision
 
 
 def on_raw_columns(
-    judged: Judged, front: Front, order: Sequence[object]
+    decision: TreeDecision, preprocessing: Preprocessing, order: Sequence[object]
 ) -> tuple[tuple[Column, ...], TreeEnsemble]:
-    """The columns of X that reach an ensemble, in X's order, and the ensemble of what they put in.
+    """The columns of X that reach an ensemble, in X's order, and the ensemble as a function of these columns.
 
     Parameters
     ----------
-    judged
-        Of the columns that reach the classifier: its column k is ``front.tracks[k]``.
-    front
-        What stands before.
+    decision
+        The ensemble as a function of transformed columns; its column k is described by
+        ``preprocessing.tracks[k]``.
+    preprocessing
+        The transformers before the ensemble.
     order
-        X's columns.
+        The names of X's columns.
 
     Raises
     ------
     Unsupported
         A float32 column is scaled, or a label becomes a missing number that the trees have no rule for.
     """
-    ensemble = judged.ensemble
-    if len(front.tracks) != ensemble.inputs:
+    ensemble = decision.ensemble
+    if len(preprocessing.tracks) != ensemble.inputs:
         raise refuse(
-            "model", f"{len(front.tracks)} columns", f"{ensemble.inputs}, as many as the trees were fitted on"
+            "model",
+            f"{len(preprocessing.tracks)} columns",
+            f"{ensemble.inputs}, as many as the trees were fitted on",
         )
-    exact = front.plain()
-    if front.narrow and front.scaled():
+    exact = preprocessing.plain()
+    if preprocessing.narrow and preprocessing.scaled():
         raise refuse("X", "float32 columns before a transformer", "float64: X.astype('float64')")
     if not exact:
         trees = tuple(replace(t, threshold=last_left(t.threshold, ensemble.dtype)) for t in ensemble.trees)
         ensemble = replace(ensemble, trees=trees, dtype="float64")
     ruled = all(tree.missing_left is not None for tree in ensemble.trees)
-    split = {front.tracks[int(ensemble.trees[t].feature[node])].raw for t, node in judged.splits}
+    split = {preprocessing.tracks[int(ensemble.trees[t].feature[node])].raw for t, node in decision.splits}
     columns: list[Column] = []
-    moved = Moved(ensemble)
+    rewriter = NodeRewriter(ensemble)
     count = 0
-    for raw in front.used(order):
-        mine = [k for k, track in enumerate(front.tracks) if track.raw == raw]
-        filled = front.filled(raw)
-        if raw not in front.labels:
+    for raw in preprocessing.used(order):
+        made = [k for k, track in enumerate(preprocessing.tracks) if track.raw == raw]
+        filled = preprocessing.filled(raw)
+        if raw not in preprocessing.labels:
             if raw in split:
                 got = "splits on sets of its numbers behind a transformer"
                 allowed = "an OrdinalEncoder for it, or the classifier without transformers"
-                raise refuse(f"column {front.names[raw]!r}", got, allowed)
-            moved.numbers(mine, [front.tracks[k].operations for k in mine], count, filled, front.names[raw])
-            missing = ruled and filled is None and not front.imputed_unevenly(raw)
-            columns.append(Column(front.names[raw], None, "code", None, filled, missing))
+                raise refuse(f"column {preprocessing.names[raw]!r}", got, allowed)
+            rewriter.numbers(
+                made,
+                [preprocessing.tracks[k].operations for k in made],
+                count,
+                filled,
+                preprocessing.names[raw],
+            )
+            missing = ruled and filled is None and not preprocessing.imputed_unevenly(raw)
+            columns.append(Column(preprocessing.names[raw], None, "code", None, filled, missing))
             count += 1
             continue
-        table = front.tables[raw]
+        table = preprocessing.tables[raw]
         if raw in split or np.isnan(table).any():
-            table = moved.sets(mine, table, judged.splits, count, front.names[raw])
+            table = rewriter.sets(made, table, decision.splits, count, preprocessing.names[raw])
         else:
-            moved.codes(mine, count)
+            rewriter.codes(made, count)
         if table.shape[1]:
-            columns.append(_label(front, raw, table))
+            columns.append(_label(preprocessing, raw, table))
             count += table.shape[1]
-    return tuple(columns), replace(ensemble, trees=moved.trees(), inputs=count)
+    return tuple(columns), replace(ensemble, trees=rewriter.trees(), inputs=count)
 
 
-class Moved:
-    """The trees' nodes, column by column, on their new inputs."""
+class NodeRewriter:
+    """Rewrites the nodes of an ensemble's trees for new inputs, one raw column at a time.
+
+    ``columns`` are the transformed columns made of the raw column, and ``at`` is its first new input.
+    """
 
     def __init__(self, ensemble: TreeEnsemble) -> None:
         self._trees = ensemble.trees
@@ -91,36 +104,53 @@ class Moved:
 
     def numbers(
         self,
-        mine: Sequence[int],
+        columns: Sequence[int],
         operations: Sequence[Sequence[Operation]],
         at: int,
         filled: object | None,
         name: object,
     ) -> None:
-        """A number's columns: all on the raw number, at the last double that goes left."""
-        for k, done in zip(mine, operations, strict=True):
-            ends = np.nan if filled is None else float(filled)  # type: ignore[arg-type]
-            missing, stands = apply(done, np.array([np.nan, ends]))
+        """Nodes on a number: compare the raw number with the largest double that goes left.
+
+        Parameters
+        ----------
+        filled
+            The raw number put in place of a missing one; None without imputer.
+
+        Raises
+        ------
+        Unsupported
+            The trees tell a missing value, as the model imputes it, from ``filled``.
+        """
+        for k, done in zip(columns, operations, strict=True):
+            raw = np.nan if filled is None else float(filled)  # type: ignore[arg-type]
+            missing, imputed = apply(done, np.array([np.nan, raw]))
             for t, nodes in self._nodes(k):
                 cuts = self._trees[t].threshold[nodes]
-                if filled is not None and ((missing <= cuts) != (stands <= cuts)).any():
+                if filled is not None and ((missing <= cuts) != (imputed <= cuts)).any():
                     got = "a value imputed after scaling that no raw value stands for"
                     raise refuse(f"column {name!r}", got, "SimpleImputer first, then the scaler")
                 self._cuts[t][nodes] = last_raw(done, self._trees[t].threshold[nodes])
                 self._features[t][nodes] = at
 
-    def codes(self, mine: Sequence[int], at: int) -> None:
-        """A label's columns, its numbers compared as they are."""
-        for offset, k in enumerate(mine):
+    def codes(self, columns: Sequence[int], at: int) -> None:
+        """Nodes on a label's numbers, which are the new inputs themselves."""
+        for offset, k in enumerate(columns):
             for t, nodes in self._nodes(k):
                 self._features[t][nodes] = at + offset
 
     def sets(
-        self, mine: Sequence[int], table: NDArray[np.float64], splits: Splits, at: int, name: object
+        self, columns: Sequence[int], table: NDArray[np.float64], splits: Splits, at: int, name: object
     ) -> NDArray[np.float64]:
-        """A label's splits, each on its own 0/1 number: 0 for the labels that go left."""
+        """Nodes on a label: compare one 0/1 input per distinct set of labels that goes left.
+
+        Returns
+        -------
+        array
+            The new inputs of every label: 0 if it is in the set, else 1; shape (labels, sets).
+        """
         found: dict[tuple[bool, ...], int] = {}
-        for offset, k in enumerate(mine):
+        for offset, k in enumerate(columns):
             for t, nodes in self._nodes(k):
                 for node in nodes.tolist():
                     left = self._left(table[:, offset], t, node, splits, name)
@@ -129,11 +159,11 @@ class Moved:
         return np.array([[0.0 if left[k] else 1.0 for left in found] for k in range(len(table))])
 
     def trees(self) -> tuple[Tree, ...]:
-        """The trees on their new inputs."""
-        made = zip(self._trees, self._features, self._cuts, strict=True)
+        """The trees of the new inputs."""
+        rewritten = zip(self._trees, self._features, self._cuts, strict=True)
         return tuple(
             replace(tree, feature=feature, threshold=np.clip(cuts, -LARGEST, LARGEST))
-            for tree, feature, cuts in made
+            for tree, feature, cuts in rewritten
         )
 
     def _nodes(self, column: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
@@ -145,20 +175,21 @@ class Moved:
     def _left(
         self, values: NDArray[np.float64], t: int, node: int, splits: Splits, name: object
     ) -> NDArray[np.bool_]:
-        gone, tree = np.isnan(values), self._trees[t]
+        """Which labels, given by their numbers, go left at a node."""
+        missing, tree = np.isnan(values), self._trees[t]
         if (t, node) in splits:
             split = splits[t, node]
-            listed = np.array([not g and int(v) in split.codes for v, g in zip(values, gone, strict=True)])
-            return np.where(gone, split.missing_left, listed == split.listed_left)
-        if gone.any() and tree.missing_left is None:
+            listed = np.array([not m and int(v) in split.codes for v, m in zip(values, missing, strict=True)])
+            return np.where(missing, split.missing_left, listed == split.listed_left)
+        if missing.any() and tree.missing_left is None:
             raise refuse(f"column {name!r}", "a label that becomes a missing number", "a number for it")
         rule = False if tree.missing_left is None else bool(tree.missing_left[node])
-        return np.where(gone, rule, values <= tree.threshold[node])
+        return np.where(missing, rule, values <= tree.threshold[node])
 
 
-def _label(front: Front, raw: int, table: NDArray[np.float64]) -> Column:
-    labels = front.labels[raw]
-    name, filled = front.names[raw], front.filled(raw)
+def _label(preprocessing: Preprocessing, raw: int, table: NDArray[np.float64]) -> Column:
+    labels = preprocessing.labels[raw]
+    name, filled = preprocessing.names[raw], preprocessing.filled(raw)
     if table.shape == (len(labels), len(labels)) and (table == np.eye(len(labels))).all():
         return Column(name, labels, "one-hot", None, filled, False)
     return Column(name, labels, "table", tuple(map(tuple, table.tolist())), filled, False)

@@ -1,4 +1,4 @@
-"""Fold what stands before a network into its first layer."""
+"""Fold the standardisation of features into a network's first layer."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ def standardised(
     .. math:: W_1 \frac{x - \mu}{\sigma} + b_1 = W' x + b', \quad
         W' = W_1 / \sigma, \quad b' = b_1 - W' \mu.
 
-    The returned network *is* the model from here on: folding rounds, so near logit 0 it can
-    decide otherwise than "standardise, then predict". With ``dtype`` float32 every weight and
-    bias is rounded to a float32 value. W' is rounded first and b' is computed from the rounded
-    W', so that the rounding of W' costs in proportion to :math:`x - \mu`, not to x.
+    Folding rounds, so near logit 0 the returned network can decide otherwise than "standardise, then
+    predict"; it is the model from then on. With ``dtype`` float32 every weight and bias is rounded to a
+    float32 value. W' is rounded first and b' is computed from the rounded W', so that the rounding of W'
+    changes the logit in proportion to :math:`x - \mu` instead of x.
 
     Parameters
     ----------
     network
-        Takes standardised features.
+        A network of standardised features.
     mean, sd
         :math:`\mu` and :math:`\sigma > 0` in each feature's unit, shape (inputs,).
     dtype
-        Of the returned network; None keeps the network's own.
+        Precision of the returned network; None keeps the network's own.
 
     Returns
     -------
     ReluNetwork
-        Takes raw features.
+        The network of raw features.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What stands before the classifier: raw columns in, the classifier's columns out, as computed."""
+"""The fitted transformers before a classifier: how each of its columns is computed from X's raw columns."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ from milp_recourse.readers.operations import apply
 from milp_recourse.readers.refusal import listed, refuse
 from milp_recourse.readers.transformers import Track, Walk, add_labels
 
-_ROWS = 256  # rows of X that the operations are checked on
+_ROWS = 256  # number of rows of X on which the operations are checked
 _WRITINGS = (lambda name: "_".join(str(name).split(" ")), str)  # LightGBM's names, XGBoost's
 
 
 @dataclass(frozen=True, eq=False)
-class Front:
-    """The fitted steps before the classifier, followed from X's columns.
+class Preprocessing:
+    """How the fitted steps before a classifier compute its columns from X's.
 
     Attributes
     ----------
     names
-        Raw columns in the order the model takes them; all are columns of X.
+        X's columns in the order in which the model takes them. A raw column is given by its position here.
     tracks
-        One per column that reaches the classifier.
+        One per column of the classifier: the raw column that it is made of, and how.
     labels
-        Per raw column that holds labels: the labels.
+        The labels of each raw column that holds labels.
     tables
-        Per raw column that holds labels: its numbers in the classifier's columns, shape (labels, its tracks).
+        For each raw column that holds labels, the numbers of every label in the classifier's columns, shape
+        (labels, tracks of the column).
     sparse
         Whether the classifier receives a sparse matrix.
     narrow
-        Whether a number column of X is float32, so that its operations are too.
+        Whether a column of numbers is float32 or float16 in X, so that the steps do not compute in doubles.
     """
 
     names: tuple[object, ...]
@@ -54,23 +55,23 @@ class Front:
         return sorted(reached, key=lambda raw: place[self.names[raw]])
 
     def filled(self, raw: int) -> object | None:
-        """What stands for a missing value of a raw column; None: nothing, or not the same everywhere."""
+        """The raw value that replaces a missing one in all tracks of a raw column; None if there is none."""
         values = [track.filled for track in self.tracks if track.raw == raw]
         if any(value is None or value != values[0] for value in values):
             return None
         return values[0]
 
     def imputed_unevenly(self, raw: int) -> bool:
-        """Whether only some of a raw column's tracks, or not all by the same value, are imputed."""
+        """Whether some of a raw column's tracks are imputed, but not all with the same value."""
         return self.filled(raw) is None and any(t.filled is not None for t in self.tracks if t.raw == raw)
 
     def scaled(self) -> bool:
-        """Whether a number is changed before it reaches the classifier."""
+        """Whether a number is changed, other than by imputing, before it reaches the classifier."""
         numbers = [track for track in self.tracks if track.raw not in self.labels]
         return any(o.kind != "impute" for track in numbers for o in track.operations)
 
     def plain(self) -> bool:
-        """Whether the classifier takes raw numbers as they are."""
+        """Whether the classifier receives all columns as the raw numbers."""
         return not self.labels and not self.scaled()
 
 
@@ -93,8 +94,8 @@ def model_columns(model: Any, X: Any) -> list[object]:
     Parameters
     ----------
     model
-        Fitted. Where it knows names, they are looked up in X, in any order; else it takes X's columns in
-        order.
+        A fitted model. The names that it was fitted with are looked up in X, in any order; a model without
+        names takes X's columns in order.
     X
         A DataFrame.
 
@@ -103,7 +104,7 @@ def model_columns(model: Any, X: Any) -> list[object]:
     BadInput
         X is no DataFrame, names a column twice, or lacks one that the model names.
     Unsupported
-        The model knows no names and takes another number of columns than X has.
+        The model knows no names, and the number of columns of X is not the one that it takes.
     """
     check_frame(X)
     names = _known_names(model)
@@ -124,38 +125,39 @@ def model_columns(model: Any, X: Any) -> list[object]:
     return [known[name] for name in names]
 
 
-def read_front(
+def read_preprocessing(
     steps: Sequence[tuple[str, Any]],
     names: Sequence[object],
     X: Any,
     native: Mapping[int, Sequence[tuple[object, float]]] | None = None,
-) -> Front:
+) -> Preprocessing:
     """Follow X's columns through the fitted steps.
 
     Parameters
     ----------
     steps
-        (where it stands, transformer) in order.
+        Pairs of a name for messages and a fitted transformer, in order.
     names
         X's columns in the model's order.
     X
         The DataFrame the model was fitted on.
     native
-        Without steps: raw columns that the classifier itself takes as categories, each label with its code.
+        Only without steps: the raw columns that the classifier itself treats as categories, with pairs of
+        label and code.
 
     Raises
     ------
     Unsupported
-        A step cannot be followed, or computes otherwise than its attributes say.
+        A step is of an unknown kind, or its results on X are not those that follow from its attributes.
     """
     frame = X[list(names)]
     walk = Walk(names)
     tracks = [Track(raw) for raw in range(len(names))]
     for where, step in steps:
         tracks = walk.through(step, tracks, where)
-    kept = {track.raw for track in tracks}
+    reached = {track.raw for track in tracks}
     labels: dict[int, list[object]] = {}
-    for raw in sorted(kept & set(walk.labels)):
+    for raw in sorted(reached & set(walk.labels)):
         known, column = walk.labels[raw], frame.iloc[:, raw]
         add_labels(known, iter(column.dropna().unique()))
         fills = [t.filled for t in tracks if t.raw == raw]
@@ -164,23 +166,29 @@ def read_front(
         elif len(known) and column.isna().any():
             add_labels(known, iter([np.nan]))
         labels[raw] = known
-    held = native or {}
-    numbers = {raw: _numbers(frame.iloc[:, raw], names[raw]) for raw in sorted(kept - {*labels, *held})}
+    coded = native or {}
+    numbers = {raw: _numbers(frame.iloc[:, raw], names[raw]) for raw in sorted(reached - {*labels, *coded})}
     narrow = any(str(frame.iloc[:, raw].dtype).lower() in ("float32", "float16") for raw in numbers)
-    made = tuple(tracks)
     if not steps:
-        said = {raw: tuple(label for label, _ in pairs) for raw, pairs in held.items()}
-        codes = {raw: np.array([[code] for _, code in pairs]) for raw, pairs in held.items()}
-        return Front(tuple(names), made, said, codes, narrow=narrow)
-    tables, sparse = _tables(steps, frame, made, labels)
-    front = Front(tuple(names), made, {k: tuple(v) for k, v in labels.items()}, tables, sparse, narrow)
+        own_labels = {raw: tuple(label for label, _ in pairs) for raw, pairs in coded.items()}
+        codes = {raw: np.array([[code] for _, code in pairs]) for raw, pairs in coded.items()}
+        return Preprocessing(tuple(names), tuple(tracks), own_labels, codes, narrow=narrow)
+    tables, sparse = _tables(steps, frame, tracks, labels)
+    fixed_labels = {raw: tuple(known) for raw, known in labels.items()}
+    preprocessing = Preprocessing(tuple(names), tuple(tracks), fixed_labels, tables, sparse, narrow)
     if not narrow:
-        _check(steps, frame, front, numbers)
-    return front
+        _check(steps, frame, preprocessing, numbers)
+    return preprocessing
 
 
 def run(steps: Sequence[tuple[str, Any]], frame: Any) -> tuple[NDArray[np.float64], bool]:
-    """What the steps make of rows, dense, and whether it was sparse."""
+    """The steps' output for rows of X as a dense array, and whether the output was sparse.
+
+    Raises
+    ------
+    Unsupported
+        A step raises an error.
+    """
     z = frame if not steps or hasattr(steps[0][1], "feature_names_in_") else frame.to_numpy()
     try:
         with warnings.catch_warnings():
@@ -201,7 +209,7 @@ def run(steps: Sequence[tuple[str, Any]], frame: Any) -> tuple[NDArray[np.float6
 def _tables(
     steps: Sequence[tuple[str, Any]], frame: Any, tracks: Sequence[Track], labels: dict[int, list[object]]
 ) -> tuple[dict[int, NDArray[np.float64]], bool]:
-    """Every label's numbers, all columns of labels probed at once."""
+    """:attr:`tables` and :attr:`sparse`, from the steps' output for rows that hold every label once."""
     import pandas as pd
 
     count = max((len(known) for known in labels.values()), default=1)
@@ -224,17 +232,28 @@ def _tables(
 
 
 def _check(
-    steps: Sequence[tuple[str, Any]], frame: Any, front: Front, numbers: dict[int, NDArray[np.float64]]
+    steps: Sequence[tuple[str, Any]],
+    frame: Any,
+    preprocessing: Preprocessing,
+    numbers: dict[int, NDArray[np.float64]],
 ) -> None:
-    """Compare the operations with the steps themselves, bit for bit, on rows of X."""
+    """Compare the tracks' operations with the steps' output, bit for bit, on rows of X.
+
+    Raises
+    ------
+    Unsupported
+        They differ.
+    """
     at = np.unique(np.linspace(0, len(frame) - 1, min(_ROWS, len(frame))).astype(int))
     values, _ = run(steps, frame.iloc[at])
-    for k, track in enumerate(front.tracks):
-        if track.raw in front.labels:
+    for k, track in enumerate(preprocessing.tracks):
+        if track.raw in preprocessing.labels:
             continue
-        mine = apply(track.operations, numbers[track.raw][at])
-        if not np.array_equal(mine, values[:, k], equal_nan=True):
-            got = f"column {front.names[track.raw]!r} computed otherwise than the steps' attributes say"
+        computed = apply(track.operations, numbers[track.raw][at])
+        if not np.array_equal(computed, values[:, k], equal_nan=True):
+            got = (
+                f"column {preprocessing.names[track.raw]!r} computed otherwise than the steps' attributes say"
+            )
             raise refuse("model", got, "the fitted transformers of a supported scikit-learn on dense columns")
 
 
@@ -249,7 +268,7 @@ def _numbers(column: Any, name: object) -> NDArray[np.float64]:
 
 
 def _known_names(model: Any) -> list[object] | None:
-    """The column names a model was fitted with."""
+    """The column names that a model was fitted with; None if it was fitted without."""
     try:
         names = getattr(model, "feature_names_in_", None)
     except Exception:
@@ -261,8 +280,8 @@ def _known_names(model: Any) -> list[object] | None:
         return list(booster)
     own = getattr(model, "feature_name", None)  # LightGBM's Booster
     if callable(own) and hasattr(model, "dump_model"):
-        said = list(own())
-        return None if said == [f"Column_{k}" for k in range(len(said))] else said
+        given = list(own())
+        return None if given == [f"Column_{k}" for k in range(len(given))] else given
     return None
 
 

@@ -1,4 +1,4 @@
-"""Follow raw columns through fitted transformers: what each transformed column is made of."""
+"""Follow raw columns through fitted transformers: which raw column each output column is made of, and how."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Track:
     raw
         Position among the model's raw columns.
     operations
-        What happened to a number, in order.
+        The operations on a number, in order.
     filled
-        What an imputer puts where the raw column is missing, as a raw value: after a scaler, the number whose
-        scaled value comes nearest. None: no imputer so far.
+        The value that an imputer puts in place of a missing one, as a raw value: if it imputes after a
+        scaler, the number whose scaled value is nearest. None if there was no imputer so far.
     coded
-        Whether an encoder has read it as labels.
+        Whether an encoder has treated the column as labels.
     """
 
     raw: int
@@ -44,16 +44,16 @@ class Track:
 
 @dataclass
 class Walk:
-    """Tracks through the steps, and the labels that encoders meet on the way.
+    """Follows tracks from step to step, and collects the labels that encoders know.
 
     Attributes
     ----------
     names
-        Raw columns, for messages.
+        Names of the raw columns, for messages.
     labels
-        Per raw column that an encoder reads: the labels it knows, in its order.
+        For each raw column that an encoder treats as labels, the labels that it knows, in its order.
     sparse
-        Whether the matrix is sparse here: scalers then multiply by reciprocals.
+        Whether the matrix is sparse at this point. Scalers multiply a sparse matrix by reciprocals.
     """
 
     names: Sequence[object]
@@ -66,7 +66,7 @@ class Walk:
         Raises
         ------
         Unsupported
-            The step is of another kind, or mixes columns.
+            The step is of a kind or has an option that cannot be read, or takes another number of columns.
         """
         from sklearn import compose, feature_selection, pipeline
         from sklearn.preprocessing import FunctionTransformer
@@ -131,7 +131,7 @@ class Walk:
         self._fitted(step, tracks, where)
         if step.transformer_weights:
             raise refuse(where, "transformer_weights", "none: scale the columns in a step of their own")
-        made: list[Track] = []
+        output: list[Track] = []
         before = self.sparse
         for name, inner, _ in step.transformers_:
             self.sparse = before
@@ -140,52 +140,52 @@ class Walk:
             if (isinstance(inner, str) and inner == "drop") or not picked:
                 continue
             after = self.through(inner, picked, f"{where} {name!r}")
-            if (at.start, at.stop) != (len(made), len(made) + len(after)):
+            if (at.start, at.stop) != (len(output), len(output) + len(after)):
                 raise refuse(
                     f"{where} {name!r}", f"output columns {at.start} to {at.stop}", f"{len(after)} columns"
                 )
-            made += after
+            output += after
         self.sparse = bool(step.sparse_output_)
-        return made
+        return output
 
     def _side_by_side(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
         if step.transformer_weights:
             raise refuse(where, "transformer_weights", "none: scale the columns in a step of their own")
-        made: list[Track] = []
+        output: list[Track] = []
         before, after = self.sparse, False
         for name, inner in step.transformer_list:
             if isinstance(inner, str) and inner == "drop":
                 continue
             self.sparse = before
-            made += self.through(inner, tracks, f"{where} {name!r}")
+            output += self.through(inner, tracks, f"{where} {name!r}")
             after = after or self.sparse
         self.sparse = after
-        return made
+        return output
 
     def _impute(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
         if step.add_indicator and len(step.indicator_.features_):
             raise refuse(where, "SimpleImputer(add_indicator=True)", "add_indicator=False, and fit again")
         value = step.missing_values
-        usual = value is None or _missing(value)
-        made = []
+        imputes_missing = value is None or _missing(value)
+        output = []
         for track, statistic in zip(tracks, step.statistics_, strict=True):
             filled = plain(statistic)
             number = isinstance(filled, int | float)
             if _missing(filled):
                 name = f"{where} column {self.names[track.raw]!r}"
                 raise refuse(name, "no value to impute", "a column that is not all missing")
-            if number and not usual and not track.coded:
+            if number and not imputes_missing and not track.coded:
                 raise refuse(
                     where, f"SimpleImputer(missing_values={value!r})", "missing_values=nan for numbers"
                 )
-            made.append(track if track.coded or not usual else _filled(track, filled, where))
-        return made
+            output.append(track if track.coded or not imputes_missing else _filled(track, filled, where))
+        return output
 
     def _encode(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
         counts = getattr(step, "_n_features_outs", None) or [1] * len(tracks)
         if getattr(step, "target_type_", "binary") == "multiclass":
             raise refuse(where, "TargetEncoder for several classes", "OneHotEncoder or OrdinalEncoder")
-        made: list[Track] = []
+        output: list[Track] = []
         for track, categories, count in zip(tracks, step.categories_, counts, strict=True):
             if not track.coded:
                 if any(o.kind != "impute" for o in track.operations):
@@ -193,13 +193,13 @@ class Walk:
                     raise refuse(where, f"{kind} after a scaler", f"{kind} on the raw column")
                 known = self.labels.setdefault(track.raw, [])
                 known += [c for c in map(plain, categories) if not _among(c, known)]
-            made += [replace(track, coded=True)] * int(count)
+            output += [replace(track, coded=True)] * int(count)
         self.sparse = bool(getattr(step, "sparse_output", False))
-        return made
+        return output
 
 
 def _filled(track: Track, value: object, where: str) -> Track:
-    """The track with missing values replaced; what an earlier imputer left is never missing."""
+    """The track after an imputer; after a second one it is the same, since nothing is missing any more."""
     if track.filled is not None:
         return track
     if not isinstance(value, int | float):
@@ -218,32 +218,31 @@ def _missing(value: object) -> bool:
 
 
 def _only_checks(step: Any) -> bool:
-    """Whether a function transformer applies a partial of scikit-learn's ``check_array`` that leaves doubles
-    as they are: one without a ``dtype``, or with float64.
+    """Whether a FunctionTransformer only applies scikit-learn's ``check_array``, without changing doubles.
 
-    Histogram boosting puts one before its numeric columns.
+    Its ``dtype`` must be missing or float64. Histogram boosting puts such a step before its numeric columns.
     """
     from sklearn.utils import check_array
 
     if getattr(step.func, "func", None) is not check_array or step.func.args:
         return False
-    asked = {**step.func.keywords, **(step.kw_args or {})}.get("dtype")
-    kinds = asked if isinstance(asked, list | tuple) else [asked]
+    dtype = {**step.func.keywords, **(step.kw_args or {})}.get("dtype")
+    kinds = dtype if isinstance(dtype, list | tuple) else [dtype]
     return all(kind in (None, "numeric") or np.dtype(kind) == np.float64 for kind in kinds)
 
 
 def _among(label: object, known: Sequence[object]) -> bool:
-    """Whether a label is there already; a missing one equals a missing one."""
+    """Whether a label is among those known; all missing values count as the same label."""
     return any(label is k or (_missing(label) and _missing(k)) or label == k for k in known)
 
 
 def add_labels(known: list[object], more: Iterator[object]) -> None:
-    """Append the labels that are not there yet."""
+    """Append the labels that are not among those known."""
     known += [label for label in map(plain, more) if not _among(label, known)]
 
 
 def _reciprocal(operation: Operation) -> Operation:
-    """A division as the multiplication by the reciprocal, which scalers use on sparse matrices."""
+    """Multiplication by the reciprocal in place of a division, as scalers compute on sparse matrices."""
     return Operation("multiply", 1.0 / operation.a) if operation.kind == "divide" else operation
 
 
@@ -258,8 +257,8 @@ def _robust(step: Any, count: int) -> list[list[Operation]]:
 
 
 def _maxabs(step: Any, count: int) -> list[list[Operation]]:
-    made = _shift_and_divide(None, step.scale_, count)
-    return [[*o, Operation("clip", -1.0, 1.0)] for o in made] if getattr(step, "clip", False) else made
+    divided = _shift_and_divide(None, step.scale_, count)
+    return [[*o, Operation("clip", -1.0, 1.0)] for o in divided] if getattr(step, "clip", False) else divided
 
 
 def _minmax(step: Any, count: int) -> list[list[Operation]]:
@@ -270,10 +269,10 @@ def _minmax(step: Any, count: int) -> list[list[Operation]]:
 
 
 def _shift_and_divide(shift: Any, scale: Any, count: int) -> list[list[Operation]]:
-    made: list[list[Operation]] = [[] for _ in range(count)]
+    operations: list[list[Operation]] = [[] for _ in range(count)]
     for k in range(count):
         if shift is not None:
-            made[k].append(Operation("add", -float(shift[k])))
+            operations[k].append(Operation("add", -float(shift[k])))
         if scale is not None:
-            made[k].append(Operation("divide", float(scale[k])))
-    return made
+            operations[k].append(Operation("divide", float(scale[k])))
+    return operations

@@ -1,8 +1,8 @@
-"""What the readers of trees share: the sums that a model makes, and its decision by them.
+"""What the readers of trees share: the sums that a model computes, and the class that it predicts from them.
 
-Trees are read bit for bit, with their model's rule for missing values where it has one. Where a finite value
-counts as missing, the model is refused. :func:`safe_threshold` gives the ``accept.above`` from which on the
-library predicts class 1; :func:`milp_recourse.readers.read_model` says it exactly.
+Trees are read bit for bit, with the model's rule for missing values if it has one. Models for which a finite
+value counts as missing are refused. :func:`safe_threshold` gives an ``accept.above`` that is large enough for
+the library to predict class 1; :func:`milp_recourse.readers.read_model` finds the exact one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from milp_recourse.readers.refusal import refuse
 LARGEST = float(np.finfo(np.float64).max)
 
 _TIE = 2.0**-22
-"""Less than what exactly added scores of two classes differ by, where they differ."""
+"""Less than the least difference between the scores of two classes that are added without rounding."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class CategorySplit:
     Attributes
     ----------
     codes
-        The categories that are listed.
+        The categories that the node lists.
     listed_left
-        Whether those go left, and the others right; else the other way round.
+        Whether the listed categories go left and the others right, or the reverse.
     missing_left
-        Whether a missing one goes left.
+        Whether a missing value goes left.
     """
 
     codes: frozenset[int]
@@ -44,21 +44,21 @@ class CategorySplit:
 
 
 Splits = dict[tuple[int, int], CategorySplit]
-"""By (tree, node)."""
+"""Splits on categories, by (tree, node)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """An ensemble and its model's own decision.
+class TreeDecision:
+    """An ensemble, and the scores at which its model predicts the wanted class.
 
     Attributes
     ----------
     ensemble
-        Of the columns that reach the classifier.
+        A function of the columns that reach the classifier.
     accept
         The scores at which the wanted class is predicted.
     splits
-        Splits on categories. Such a node's threshold says nothing.
+        The nodes that split on categories; their thresholds are meaningless.
     """
 
     ensemble: TreeEnsemble
@@ -67,12 +67,12 @@ class Judged:
 
 
 def checked(ensemble: TreeEnsemble) -> TreeEnsemble:
-    """The ensemble, if every number in it can be worked with.
+    """The ensemble itself, after a check of its numbers.
 
     Raises
     ------
     Unsupported
-        It has no trees, or a number that is not finite.
+        It has no trees, a number that is not finite, or a feature out of range.
     """
     if not ensemble.trees:
         raise refuse("model", "no trees", "at least one")
@@ -93,28 +93,33 @@ def checked(ensemble: TreeEnsemble) -> TreeEnsemble:
 
 
 def above(threshold: float) -> Acceptance:
-    """Scores above a number."""
+    """Acceptance of the scores above a number."""
     return Acceptance(threshold, strict=True)
 
 
-def judged_sum(
+def decision_by_sum(
     ensemble: TreeEnsemble, accept: Acceptance, second: bool, splits: Splits | None = None
-) -> Judged:
-    """For a sum whose model predicts its second class where ``accept`` holds, else the first.
+) -> TreeDecision:
+    """The decision of a model that predicts its second class where ``accept`` holds, else its first.
 
-    The first is wanted: negated values add up, rounding included, to the negated score, and not
-    ``s > t`` is ``-s >= -t``.
+    If the first class is wanted, the trees' values are negated: they add up, rounding included, to -s, and
+    the negation of ``s > t`` is ``-s >= -t``.
+
+    Parameters
+    ----------
+    second
+        Whether the second class is wanted.
     """
     if second:
-        return Judged(ensemble, accept, splits or {})
+        return TreeDecision(ensemble, accept, splits or {})
     trees = tuple(replace(tree, value=0.0 - tree.value) for tree in ensemble.trees)
     mirrored = replace(ensemble, trees=trees, base=0.0 - ensemble.base)
-    return Judged(mirrored, Acceptance(0.0 - accept.threshold, strict=not accept.strict), splits or {})
+    return TreeDecision(mirrored, Acceptance(0.0 - accept.threshold, strict=not accept.strict), splits or {})
 
 
 @dataclass(frozen=True, eq=False)
 class ReadTree:
-    """One tree of a fitted model, and its splits on categories by node."""
+    """One tree of a fitted model, and its splits on categories, by node."""
 
     tree: Tree
     splits: Mapping[int, CategorySplit] = field(default_factory=dict)
@@ -122,16 +127,16 @@ class ReadTree:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What a fitted model adds up, read from whatever library made it: one sum, or one for each class.
+    """The sums of trees' values that a fitted model computes: one sum, or one for each class.
 
     Attributes
     ----------
     trees
-        Per sum, the trees whose values add up to it, in order.
+        For each sum, the trees whose values are added up, in order.
     base
-        Per sum, what it starts from.
+        For each sum, the number that it starts from.
     inputs
-        How many columns reach the trees.
+        Number of columns.
     dtype, sum_dtype
         The precision of comparisons, and of the sums.
     exact
@@ -147,7 +152,7 @@ class Sums:
 
     @property
     def apart(self) -> float:
-        """Where two scores differ by more, the model orders them as it would without rounding."""
+        """A difference of two scores above which rounding does not change their order."""
         if self.exact:
             return 0.0
         reach = max(
@@ -158,12 +163,12 @@ class Sums:
         return rounding_apart(len(self.trees[0]), reach, unit)
 
     def only(self) -> tuple[TreeEnsemble, Splits]:
-        """The one sum of a model of two classes, with its splits on categories.
+        """The single sum of a model of two classes as an ensemble, and its splits on categories.
 
         Raises
         ------
         Unsupported
-            There is one for each class, there are no trees, or a number is not finite.
+            The model has a sum for each class, or :func:`checked` refuses the ensemble.
         """
         if len(self.trees) > 1:
             raise refuse("model", f"{len(self.trees)} classes", "two, or read_model with the wanted one")
@@ -173,12 +178,13 @@ class Sums:
         return checked(TreeEnsemble(trees, self.inputs, "sum", base, self.dtype, self.sum_dtype)), splits
 
 
-def judged_classes(sums: Sums, index: int, wanted: bool) -> Judged:
-    r"""The decision of a model that predicts the first of the classes whose score is largest.
+def decision_by_classes(sums: Sums, index: int, wanted: bool) -> TreeDecision:
+    r"""The decision of a model that predicts the first of the classes with the largest score.
 
-    A part per rival d of class c. Where c is wanted it is the margin :math:`s_c - s_d`, and all must be above
-    0; else it is :math:`s_d - s_c`, and one must. Where the model adds without rounding, a tie goes to the
-    class that comes first. Elsewhere scores that differ by no more than rounding count as not accepted.
+    The ensemble has one part for each other class d. If class c (``index``) is wanted, the part is the margin
+    :math:`s_c - s_d`, and all must be above 0. If c is not wanted, it is :math:`s_d - s_c`, and one must be.
+    If the model adds without rounding, a tie is decided for the class that comes first. Otherwise scores that
+    differ by no more than rounding count as refused.
     """
     trees: list[Tree] = []
     splits: Splits = {}
@@ -198,18 +204,23 @@ def judged_classes(sums: Sums, index: int, wanted: bool) -> Judged:
                 trees.append(one.tree if sign > 0 else replace(one.tree, value=0.0 - one.tree.value))
         parts.append(len(trees) - before)
     combine: Combine = "smallest" if wanted else "largest"
-    made = TreeEnsemble(
+    ensemble = TreeEnsemble(
         *(tuple(trees), sums.inputs, "sum", 0.0, sums.dtype, "float64", tuple(parts), combine)
     )
-    return Judged(checked(made), above(sums.apart), splits)
+    return TreeDecision(checked(ensemble), above(sums.apart), splits)
 
 
 def rounding_apart(terms: int, reach: float, unit: float) -> float:
-    r"""By how much the scores of two classes have to differ for every rounding to order them alike.
+    r"""A difference of the scores of two classes above which no rounding changes their order.
 
-    Each sum of n terms of total size R is off by at most :math:`\gamma_{n+1} R`, the difference of both,
-    added up again, by twice as much in doubles; the exponentials of two scores that differ by 8 u (1 + R)
-    differ by more than two of their roundings (Higham 2002, section 3.1). The double of the sum of these.
+    Each score, a sum of n terms of total size R, has an error of at most :math:`\gamma_{n+1} R`. The margin,
+    added up anew in doubles, has twice that at most. Exponentials of scores that differ by 8 u (1 + R) differ
+    by more than their own rounding (Higham 2002, section 3.1). The result is twice the sum of these.
+
+    Parameters
+    ----------
+    terms, reach, unit
+        n, R and u, the unit roundoff of the model's sums.
     """
     return 2.0 * unit * (4.0 * (terms + 4) * reach + 8.0 * (1.0 + reach))
 
@@ -222,7 +233,15 @@ def _constant(value: float) -> Tree:
 
 
 def last_refused(accepts: Callable[[float], bool], low: float, high: float, single: bool) -> float:
-    """The largest number, double or (``single``) float32, that a rising rule does not accept yet."""
+    """The largest number between ``low`` and ``high`` that a rising rule refuses, by bisection.
+
+    Parameters
+    ----------
+    accepts
+        The rule; it refuses ``low`` and accepts ``high``.
+    single
+        Whether numbers are float32; else they are doubles.
+    """
     kind = np.float32 if single else np.float64
     while True:
         middle = float(kind(low + (high - low) / 2))
@@ -232,12 +251,12 @@ def last_refused(accepts: Callable[[float], bool], low: float, high: float, sing
 
 
 def numbers_only(ensemble: TreeEnsemble, splits: Splits) -> TreeEnsemble:
-    """The ensemble of a model that splits on numbers alone.
+    """The ensemble itself, if it has no splits on categories.
 
     Raises
     ------
     Unsupported
-        It splits on categories, which needs the table they come from.
+        It has some, for which the labels of the DataFrame are needed.
     """
     if splits:
         got = f"tree {min(splits)[0]}"
@@ -246,16 +265,18 @@ def numbers_only(ensemble: TreeEnsemble, splits: Splits) -> TreeEnsemble:
 
 
 def safe_threshold(ensemble: TreeEnsemble, at_zero: bool = False) -> float:
-    r"""The ``accept.above`` from which on the library itself predicts class 1.
+    r"""An ``accept.above`` such that the library itself predicts class 1 for every score above it.
 
-    Means: the library compares :math:`p_1` with :math:`p_0`, both rounded sums of n shares that add up to 1,
-    so :math:`p_1 > 1/2 + 2 n 2^{-52}` settles it. Sums: 0, the margin at probability 1/2, plus what rounding
-    of the sigmoid may hide (1e-6 where sums are float32, 1e-12 else).
+    For means it is :math:`1/2 + 2 n 2^{-52}`: the library compares the rounded sums :math:`p_1` and
+    :math:`p_0` of n trees' probabilities, and above this value rounding cannot make :math:`p_0` larger. For
+    sums it is 0, the margin at probability 1/2, plus a bound on the error of the computed sigmoid (1e-6 if
+    sums are float32, else 1e-12).
 
     Parameters
     ----------
     at_zero
-        For sums whose library compares with 0 itself (scikit-learn's boosting): exactly 0.
+        Whether the library compares the sum itself with 0, as scikit-learn's boosting does; the result for
+        sums is then 0.
     """
     if ensemble.aggregate == "mean":
         return 0.5 + 2 * len(ensemble.trees) * 2.0**-52

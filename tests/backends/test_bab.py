@@ -13,6 +13,7 @@ import pytest
 from milp_recourse import solve, solve_population
 from milp_recourse.backends import Options
 from milp_recourse.backends.bab import BabBackend
+from milp_recourse.compiled import search
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.expression import NetworkOutput, Variable, as_expression
 from milp_recourse.domain.features import Feature
@@ -222,6 +223,15 @@ def test_a_limit_is_honest(limit: float) -> None:
             assert result.cost is None
     if limit == 1e-6:
         assert stopped >= len(instances) // 2
+
+
+def test_rows_of_any_layout_are_started_from_without_compiling_again() -> None:
+    """A table's columns lie one after the other in memory; the compiled search has one kind of array."""
+    instance = shipped(24)[-1]
+    rows = np.asfortranarray(np.array([list(instance.factual.values())] * 3, dtype=float))
+    ((_, proposal),) = BabBackend().solve_many([instance], Options(TIME_LIMIT, starts=rows))
+    check_reference(instance, conclude(instance, proposal, "bab", 0.0))
+    assert len(search.run.signatures) == 1
 
 
 def test_a_wrong_bound_would_be_noticed() -> None:

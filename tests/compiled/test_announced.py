@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from milp_recourse.compiling import SAID
+from milp_recourse.compiling import NOTICE
 
 CODE = """
 import sys, time
@@ -33,7 +33,7 @@ def test_one_line_on_stderr_where_something_is_compiled(tmp_path: Path) -> None:
     """Not where it is quick, and not where it is only loaded, however long that takes."""
     (tmp_path / "doubling.py").write_text(TWICE)
     places = {"PYTHONPATH": f"{Path(__file__).parents[2]}{os.pathsep}{tmp_path}"}
-    for cache, seconds, expected in (("a", 600, ""), ("b", 0.01, f"{SAID}\n"), ("b", 0.01, "")):
+    for cache, seconds, expected in (("a", 600, ""), ("b", 0.01, f"{NOTICE}\n"), ("b", 0.01, "")):
         command = [sys.executable, "-c", CODE, str(seconds)]
         environment = os.environ | places | {"NUMBA_CACHE_DIR": str(tmp_path / cache)}
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)

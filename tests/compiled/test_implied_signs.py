@@ -1,4 +1,4 @@
-"""A sign that bounds imply becomes a row where the relaxed optimum contradicts it (``hold``)."""
+"""A sign that bounds imply becomes a row where the relaxed optimum contradicts it (``add_implied_sign``)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from milp_recourse.instance import Acceptance, Instance, Preferences
 def the_worst_is_held() -> None:
     """Of signs that are implied, open to be held and contradicted, the one that is off the most."""
     from milp_recourse.compiled import layout as at
-    from milp_recourse.compiled.splitting import hold
+    from milp_recourse.compiled.splitting import add_implied_sign
 
     def held(*units: tuple[float, float, float, float]) -> list[float] | None:
         """SPLIT afterwards, given bounds, argument at the optimum and SPLIT; None where none is held."""
@@ -29,7 +29,7 @@ def the_worst_is_held() -> None:
         for j, (low, high, argument, split) in enumerate(units):
             unit[[at.ZL, at.ZH, at.ZB, at.ZS, at.SPLIT], 1, j] = low, high, argument, 1.0, split
         problem = SimpleNamespace(widths=np.array([0, len(units)]))
-        found = hold(problem, SimpleNamespace(unit=unit))
+        found = add_implied_sign(problem, SimpleNamespace(unit=unit))
         return unit[at.SPLIT, 1].tolist() if found else None
 
     assert held((0.5, 2.0, -0.1, 0.0), (-3.0, 0.0, 0.4, 0.0), (0.0, 1.0, -0.2, 0.0)) == [0.0, -1.0, 0.0]

@@ -24,14 +24,14 @@ def steps(trials: int) -> None:
         every = k + bends
         size = max(m, every)
         vec, pair, kvec = np.zeros((8, m)), np.zeros((5, 2 * m + k)), np.zeros((5, every))
-        pair[at.SLACK], pair[at.PRICE] = rng.uniform(0.05, 2.0, (2, 2 * m + k))
+        pair[at.SLACK], pair[at.LAMBDA] = rng.uniform(0.05, 2.0, (2, 2 * m + k))
         pair[at.REST] = rng.normal(0, 1, 2 * m + k)
         kvec[at.DIAGONAL], kvec[at.RP] = rng.uniform(0.05, 2.0, every), rng.normal(0, 1, every)
         a = rng.normal(0, 1, (every, m)) * (rng.random((every, m)) < 0.8)
         stiff, pull = rng.uniform(0.1, 20.0, m), rng.normal(0, 1, m)
         vec[at.THETA] = 1.0 / stiff
         rows, curves = a[:k], a[k:]
-        slack, price, rest = pair[at.SLACK, 2 * m :], pair[at.PRICE, 2 * m :], pair[at.REST, 2 * m :]
+        slack, price, rest = pair[at.SLACK, 2 * m :], pair[at.LAMBDA, 2 * m :], pair[at.REST, 2 * m :]
         dense = np.block(
             [
                 [np.diag(stiff) + curves.T @ np.diag(1.0 / kvec[at.DIAGONAL, k:]) @ curves, -rows.T],

@@ -66,7 +66,7 @@ def test_everybody_is_in_one_box(made) -> None:
 
 def test_quarters_by_density_add_up(made, people) -> None:
     """Everybody is in one quarter, from less to more probable; the quarters' shares are the whole's."""
-    density = people.template.scm.log_density(made[0].said.rows)
+    density = people.template.scm.log_density(made[0].recommended.rows)
     for one in made:
         parts, whole = by_density(one, density), row_of(one)
         assert [part["quarter"] for part in parts] == [1, 2, 3, 4]
@@ -89,7 +89,7 @@ def test_misses_are_told_apart(made) -> None:
     for name, (valid, plausible) in (broken | {"missed, both": (False, False)}).items():
         scored = replace(one.scored, sure=np.where(who, valid, one.scored.sure))
         scored = replace(scored, plausible=np.where(who, plausible, one.scored.plausible))
-        assert missed(replace(one, said=replace(one.said, scored=scored)))[name][who].all()
+        assert missed(replace(one, recommended=replace(one.recommended, scored=scored)))[name][who].all()
 
 
 def test_sides_bind_the_engine(people, tmp_path) -> None:

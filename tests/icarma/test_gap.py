@@ -108,7 +108,7 @@ def test_polishing_stands_between(compared) -> None:
 
 def saying(compared, scored):
     """The same with other recommendations."""
-    return replace(compared, said=replace(compared.said, scored=scored))
+    return replace(compared, recommended=replace(compared.recommended, scored=scored))
 
 
 def test_a_recommendation_that_refutes_a_proof_is_seen(compared) -> None:

@@ -103,7 +103,7 @@ def real_problems(data: Path) -> Iterator[tuple[str, Instance, Array]]:
     )
     plan = real.Plan(sets, networks, ("l1", "l2-squared"), 1, ("bab",), 30.0, 0, data)
     for name in plan.sets:
-        for widths in plan.networks:
+        for widths in plan.models:
             network = fit_network(name, widths, data, plan.seed)
             logits = network.classifier.evaluate(network.table.inputs)[:, 0]
             for row in real.chosen(network, plan):

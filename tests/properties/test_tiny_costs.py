@@ -9,14 +9,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from milp_recourse.backends.protocol import Proposal
+from milp_recourse.backends.bab import BabBackend
+from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
+from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import independent
 from milp_recourse.formats import write_instance
-from milp_recourse.instance import Instance, Preferences
-from milp_recourse.judge import conclude
+from milp_recourse.instance import Acceptance, Instance, Preferences
+from milp_recourse.judge import conclude, judge
 from milp_recourse.result import Status, gap_tolerance, is_closed
 from milp_recourse.solve import solve
 from tests.properties.test_other_units import drawn
@@ -44,6 +46,43 @@ def test_bab_finds_the_optimum_in_any_scale(exponent: int) -> None:
         if one.cost is not None:
             factor = 2.0 ** (exponent * POWERS[instance.cost.kind])
             assert abs(two.cost * factor - one.cost) <= 1.01e-6 * one.cost, seed
+
+
+@pytest.mark.parametrize("of_trees", [False, True])
+@pytest.mark.parametrize("exponent", [0, 20, -20])
+def test_watched_costs_are_the_applicants_own(exponent: int, of_trees: bool) -> None:
+    """The search works with costs of usual size; networks' were reported in these."""
+    instance = with_scale(two_trees() if of_trees else drawn(SEEDS[0]), exponent)
+    watched: list[tuple[float, float]] = []
+    proposal = BabBackend().solve(instance, Options(watch=lambda *costs: watched.append(costs)))
+    assert proposal.action is not None
+    cost = float(judge(instance, proposal.action).cost)
+    last, bound = watched[-1]
+    assert last == pytest.approx(cost, rel=1e-6)
+    assert bound <= cost
+
+
+def two_trees() -> Instance:
+    """A number that must exceed two thresholds."""
+    stumps = tuple(
+        Tree(
+            np.array([0, -2, -2]),
+            np.array([threshold, -2.0, -2.0]),
+            np.array([1, -1, -1]),
+            np.array([2, -1, -1]),
+            np.array([0.0, 0.0, 1.0]),
+        )
+        for threshold in (0.5, 0.75)
+    )
+    return Instance(
+        (Feature("x", "continuous", True, (0.0, 1.0)),),
+        independent(["x"]),
+        TreeEnsemble(stumps, 1),
+        {"x": 0.0},
+        Preferences(("x",)),
+        Cost.pure("l1", {"x": 1.0}),
+        Acceptance(0.75, strict=True),
+    )
 
 
 @pytest.mark.parametrize("seed", SEEDS[:8])

@@ -16,6 +16,7 @@ from milp_recourse.certificates.prices import shortened
 from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
 from tests.helpers.tree_samples import random_tree_instance, with_missing
+from verify.fast.box import prices as fast_prices
 from verify.fast.prices import Prices as Fast
 from verify.files.cells import Priced, filled
 from verify.files.certificate import Certificate
@@ -246,3 +247,55 @@ def test_cells_with_a_hole_are_refused(tmp_path):
                     Prices(configuration, part)
                 refused += 1
     assert refused > 20
+
+
+def test_the_fast_path_does_not_rely_on_cells_and_classes(tmp_path):
+    """Where a cell or a class holds values that a tree tells apart, the kernel is asked instead."""
+    joined = {"cells": 0, "classes": 0}
+    for _, configuration in configurations(tmp_path, range(60)):
+        right = Priced([], "here", configuration)
+        fast = fast_prices(configuration, right)
+        assert isinstance(fast, Fast)
+        for i, (j, cells) in enumerate(zip(fast.actions, right.cells, strict=True)):
+            labelled = configuration.model.features[j].table is not None
+            for k in range(0 if labelled else len(cells) - 1):
+                wrong = Priced([], "here", configuration)
+                wrong.cells[i] = [*cells[:k], (cells[k][0], cells[k + 1][1]), *cells[k + 2 :]]
+                for tree in wrong.classes:
+                    others = tree[j][: k + 1] + tree[j][k + 2 :] if j in tree else []
+                    number = {c: n for n, c in enumerate(dict.fromkeys(others))}
+                    tree.update({j: [number[c] for c in others]} if others else {})
+                assert not isinstance(fast_prices(configuration, wrong), Fast)
+                joined["cells"] += 1
+        for t, tree in enumerate(right.classes):
+            for j, own in tree.items():
+                for c in range(own[-1]):
+                    wrong = Priced([], "here", configuration)
+                    wrong.classes[t][j] = [one - (one > c) for one in own]
+                    assert not isinstance(fast_prices(configuration, wrong), Fast)
+                    joined["classes"] += 1
+    assert min(joined.values()) > 20, joined
+
+
+def test_the_fast_path_refuses_prices_that_are_not_one_per_class(tmp_path):
+    """A list of another length, or a unit that is not positive, would make the bound wrong."""
+    refused = 0
+    for seed, configuration in configurations(tmp_path, range(6)):
+        read = tables(configuration, random.Random(seed))
+        fast = fast_prices(configuration, read)
+        fast.bound(0, configuration.box, fast.everything)
+        right = read.counted(0)
+        t, j = next(((t, j) for t, tree in enumerate(right.prices) for j in tree), (0, None))
+        wrong = [right._replace(unit=Fraction(-1)), right._replace(unit=Fraction(0))]
+        if j is not None:
+            for own in ([*right.prices[t][j], 0.0], right.prices[t][j][:-1]):
+                wrong.append(
+                    right._replace(prices=[p | {j: own} if k == t else p for k, p in enumerate(right.prices)])
+                )
+        for table in wrong:
+            read.counted = lambda k, table=table: table
+            fast = fast_prices(configuration, read)
+            with pytest.raises(Rejected, match="one per class"):
+                fast.bound(0, configuration.box, fast.everything)
+            refused += 1
+    assert refused > 10

@@ -1,4 +1,4 @@
-"""The fast path: the kernel's bounds, several times as fast; a check with ``--slow`` does not use it.
+"""The fast path computes the kernel's bounds several times as fast; a check with ``--slow`` does without it.
 
 Networks are bounded in doubles rounded outward (``box``), trees in whole numbers (``cells``, ``prices``).
 Without ``--slow`` the verdict rests on this folder too. Tests compare the two ways on every certificate in

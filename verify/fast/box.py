@@ -1,10 +1,10 @@
-"""Affine bounds on a box in floating point, rounded outward; what they do not settle is left to the kernel.
+"""Affine bounds on a box in floating point, rounded outward. The kernel decides where they close no leaf.
 
-The same intervals, lines and bounds as :class:`verify.kernel.box.Box`, which is what to read, but every
-number is the nearest double. A form's bound is then off by at most gamma times the form's *size*, which is
-what it comes to if every product on the way counts by its absolute value (Higham 2002, section 3.1), and that
-is added. docs/certificate_constants.md derives it. Intervals come out a little wider, and lines with them;
-any line that holds on an interval is valid. What is too large for a double settles nothing.
+Read :class:`verify.kernel.box.Box` first: intervals, lines and bounds are the same here, but every number is
+the nearest double. The error of a form's bound is then at most gamma times the form's *size*, the sum in
+which every product is replaced by its absolute value (Higham 2002, section 3.1); it is added to the bound.
+docs/certificate_constants.md derives it. Intervals come out a little wider, and lines with them: any line
+that holds on an interval is valid. A number too large for a double gives an infinite bound.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from math import floor, inf
 from operator import add, mul
 from typing import Any, NamedTuple
 
-from verify.fast.cells import TooLarge
+from verify.fast.cells import Unsuited
 from verify.fast.prices import Prices
 from verify.kernel import box
 from verify.kernel.box import FREE, Budget, Signs
@@ -29,14 +29,14 @@ from verify.kernel.prices import Prices as KernelPrices
 from verify.kernel.problem import Interval, Term
 
 MOST_COLUMNS = 600
-"""Rows are dense: a configuration with more actions and units is left to the kernel, whose forms are not."""
+"""Rows are dense here. A configuration with more actions and units is left to the kernel's sparse forms."""
 
 ROUNDOFF = 2.0**-53
 TINY = 2.0**-960
-"""Times sizes: what products lose below the smallest normal number."""
+"""This share of a size is added to a bound, for what products lose below the smallest normal number."""
 
 LEAST = 2.0**-960
-"""Added to sizes, for the same loss in these: a weight further on may make much of it."""
+"""This share is added to sizes for the same loss, which later weights may enlarge."""
 
 MOST = 2.0**900
 """Forms of a larger size are left to the kernel, so that nothing overflows on the way."""
@@ -46,7 +46,7 @@ ORDINARY = 2.0**200
 to the kernel."""
 
 HUGE = Fraction(2) ** 5000
-"""A bound that settles nothing: more than any square of what doubles bound, times any weight."""
+"""Stands for an infinite bound: more than the square of any bound in doubles, times any weight."""
 
 Sparse = list[tuple[int, float]]
 """A form's coefficients and their places: 0 for the constant, k + 1 for the kernel's key k."""
@@ -55,7 +55,7 @@ Line = tuple[float, float]
 
 
 def arithmetics(configuration: Configuration) -> list[Exact]:
-    """How boxes are bounded, one after the other until one settles it."""
+    """The ways to bound a configuration's boxes, in the order in which they are tried."""
     exact = Exact(configuration)
     exact.prices = partial(prices, configuration)
     size = len(configuration.acted) + len(configuration.units)
@@ -67,7 +67,7 @@ def arithmetics(configuration: Configuration) -> list[Exact]:
 
 
 def _numbers(configuration: Configuration, forms: Iterable[Form]) -> Iterator[Any]:
-    """The numbers that bounds are computed from, but ends and multipliers; the forms' are among them."""
+    """The numbers of the instance that bounds are computed from: of network, forms and costs."""
     for layer in configuration.model.layers or ():
         yield from chain(layer["bias"], *layer["weight"])
     for form in forms:
@@ -78,20 +78,20 @@ def _numbers(configuration: Configuration, forms: Iterable[Form]) -> Iterator[An
 
 
 def ordinary(numbers: Iterable[Any]) -> bool:
-    """Whether none of the numbers is so large or small that its products with others may be no doubles."""
+    """Whether every number that is not 0 is between 1 / ORDINARY and ORDINARY in size."""
     return all(not v or 1 / ORDINARY < abs(v) < ORDINARY for v in numbers)
 
 
 def prices(configuration: Configuration, tables: Any) -> KernelPrices:
-    """The configuration's tables of prices; the kernel's own where leaves would take too much room."""
+    """The configuration's tables of prices; the kernel's own where the fast ones are unsuited."""
     try:
         return Prices(configuration, tables)
-    except TooLarge:
+    except Unsuited:
         return KernelPrices(configuration, tables)
 
 
 def near(value: Fraction) -> float:
-    """The nearest double, or what is not finite."""
+    """The nearest double, infinite where there is none."""
     try:
         return float(value)
     except OverflowError:
@@ -109,13 +109,15 @@ class Floats(Exact):
     Attributes
     ----------
     units
-        (function, argument) by place; labels' and the network's own are left as they are.
+        (function, argument) for every unit. Labels and the network's neurons stand as "indicator": they are
+        not replaced by lines with the other units.
     first
-        By place, what the first layer's arguments take from it.
+        By place, the coefficient of what has that place in each argument of the first layer.
     ordinary
-        Whether all numbers are (:func:`ordinary`); what bounds say otherwise is not to be used.
+        Whether all numbers are (:func:`ordinary`). If not, the bounds must not be used.
     gamma
-        Bound of the relative error of a sum of products, of which none takes more roundings than this counts.
+        The largest error of a sum of products, relative to its size: twice the most roundings that a product
+        can go through, times ROUNDOFF.
     """
 
     def __init__(self, configuration: Configuration) -> None:
@@ -157,16 +159,19 @@ class Floats(Exact):
 
 
 class Lever:
-    """An action's cost on an interval, ready to be weighed against many forms.
+    """An action's cost on an interval in doubles, made once and used for many forms.
 
     Attributes
     ----------
     points
-        (value, place of its label or 0, cost) where a piece ends, or of every label.
+        (value, place of its label or 0, cost) for every end of a piece, or for every label.
     bends
-        (rate, start, least and most size) of pieces on which the derivative may be 0 between the ends.
-    reach, dear
-        The most that the value, or a size over its rate, can be; the most that it costs.
+        (rate, start, least size, largest size) for pieces on which the derivative may be 0 between the ends.
+    reach
+        The largest absolute value, or size of a change divided by its rate; infinite where an end is not
+        ordinary.
+    dear
+        The largest cost.
     """
 
     def __init__(self, term: Term, low: Fraction, high: Fraction, labels: Mapping[int, int]) -> None:
@@ -192,7 +197,10 @@ class Lever:
                 self.reach = max(self.reach, (most + abs(near(piece.start))) / abs(near(piece.rate)))
 
     def most(self, row: Sequence[float], c: float, theta: float) -> float:
-        """The most of coefficient times value less theta times the cost."""
+        """The maximum of c * value + (the label's coefficient in ``row``) - theta * cost.
+
+        Infinite where it may not be a double.
+        """
         found = max([c * a + (row[at] if at else 0.0) - theta * cost for a, at, cost in self.points])
         steep = 2.0 * theta * self.kappa
         if self.bends and not (steep > TINY and abs(c) < MOST):
@@ -206,14 +214,20 @@ class Lever:
 
 
 class Neuron(NamedTuple):
-    """A hidden neuron, ``place`` in its layer, that may be positive or whose sign was split on.
+    """A hidden neuron that may be positive on the box, or whose sign was split on.
 
     Attributes
     ----------
+    number, place
+        Its number in the network, and in its layer.
     reads, bias
-        The weights of what its layer reads, places or neurons of the layer before, and what is added.
-    size, slope, rise, free
-        Of its argument; its upper line; whether the lower line's slope is for the leaf to say.
+        Its weights, for every place (layer 0) or every kept neuron of the layer before; the constant added.
+    size
+        The size of its argument.
+    slope, rise
+        Slope and intercept of its upper line.
+    free
+        Whether its sign is open: then a leaf chooses its lower line's slope.
     """
 
     number: int
@@ -227,7 +241,15 @@ class Neuron(NamedTuple):
 
 
 class Layer:
-    """A hidden layer's neurons that count, attribute by attribute; ``columns`` by what they read."""
+    """The neurons of a hidden layer that are kept (see :class:`Neuron`), as one list per attribute.
+
+    Attributes
+    ----------
+    outputs
+        The sizes of the neurons' values.
+    columns
+        For each of the ``reads`` inputs of the layer, the neurons' weights of it.
+    """
 
     def __init__(self, neurons: list[Neuron], reads: int) -> None:
         self.neurons = neurons
@@ -242,16 +264,16 @@ class Layer:
 
 
 class Box(box.Box):
-    """A box of actions with the lines of every unit; those of neurons when they are first needed.
+    """A box of actions with the lines of every unit; those of neurons are made when first needed.
 
     Attributes
     ----------
-    sizes
-        By place, the size of what it stands for; ``largest`` of all so far.
+    sizes, largest
+        By place, the size of the action or unit there; the largest size computed so far.
     bounds
-        Lower and upper line of every unit; None where there is none, or nothing is known.
+        Lower and upper line of every unit but neurons; None where no line is known.
     hidden
-        The network's layers; all of them where :attr:`empty` says no.
+        The hidden layers: all of them, unless the box is :attr:`empty`.
     """
 
     def __init__(
@@ -294,11 +316,11 @@ class Box(box.Box):
         return self._least() + sum(abs(c) * self.sizes[place] for place, c in form)
 
     def _least(self) -> float:
-        """What counts as a size although the products it comes from are lost."""
+        """What is added to a size for products below the smallest normal number."""
         return LEAST * (1.0 + self.largest)
 
     def _slack(self, size: float) -> float:
-        """What rounding may have taken from a bound; infinite where numbers may have been too large."""
+        """The largest rounding error of a bound of this size; infinite where numbers may have overflowed."""
         most = max(size, self.largest)
         return self.floats.gamma * size + TINY * (1.0 + most) if most < MOST else inf
 
@@ -327,14 +349,14 @@ class Box(box.Box):
         return row
 
     def _most(self, row: list[float], size: float) -> float:
-        """The maximum of a row without units, from above."""
+        """An upper bound on the box of a row whose units have been replaced."""
         found = sum(map(max, map(mul, row, self.low), map(mul, row, self.high)))
         for place, numbers in self.labelled:
             found += max([row[place] * a + (row[at] if at else 0.0) for a, at in numbers])
         return finite(found + self._slack(size))
 
     def _within(self, row: list[float], size: float, theta: float) -> float:
-        """The same where no more than the budget is spent, by one theta."""
+        """As :meth:`_most`, for actions that cost less than the target; theta weighs their cost."""
         if not theta:
             return self._most(row, size)
         if not ordinary([theta]):
@@ -345,31 +367,32 @@ class Box(box.Box):
         return finite(found + self._slack(size + theta * (abs(self.spent) + 4.0 * self.dear)))
 
     def most(self, form: Form, theta: Fraction = ZERO) -> Fraction:
-        """The maximum of the form from above; without a budget."""
+        """An upper bound of the form on the box; ``theta`` must be 0."""
         assert not theta
         return self._settled(sparse(form), 1.0)
 
     def least(self, form: Form) -> Fraction:
-        """The minimum of the form from below."""
+        """A lower bound of the form on the box."""
         return -self._settled(sparse(form), -1.0)
 
     def _settled(self, form: Sparse, factor: float) -> Fraction:
+        """An upper bound of a multiple of a form."""
         return known(self._most(self._row(form, factor), self._size(form)))
 
     def interval(self, form: Form) -> Interval:
-        """The form's interval: from below and from above (section 7)."""
+        """Bounds of the form on the box, from below and from above (section 7)."""
         return self.least(form), self.most(form)
 
     # -- the network ------------------------------------------------------------------------
 
     @property
     def empty(self) -> bool:
-        """Whether some neuron's argument has nowhere to lie."""
+        """Whether some neuron's argument has an empty interval, so that the box holds nothing."""
         return len(self.hidden) < len(self.floats.layers) - 1
 
     @cached_property
     def hidden(self) -> list[Layer]:
-        """The hidden layers, up to one with a neuron whose argument has nowhere to lie."""
+        """The hidden layers, up to the first with a neuron whose argument has an empty interval."""
         found, number = list[Layer](), 0
         for depth, layer in enumerate(self.floats.layers[:-1]):
             lower, neurons = [one.lower(self.slopes) for one in found], list[Neuron]()
@@ -396,10 +419,10 @@ class Box(box.Box):
         return found
 
     def _reads(self, depth: int, place: int, layers: list[Layer]) -> tuple[Sequence[float], float, float]:
-        """(weights, bias, size) of a unit: by what its layer reads, its weights; what is added; a size bound.
+        """A neuron's, or the output's, (weights, bias, size of the argument).
 
-        ``size`` bounds the size of the unit's argument. In layer 0 the bias is in the constant's place of the
-        weights, and 0 is returned for it.
+        The weights are those of its layer's inputs: places in layer 0, else the kept neurons of the layer
+        before. In layer 0 the constant's place has the bias, and 0 is returned for it.
         """
         floats, bias = self.floats, self.floats.layers[depth]["bias"][place]
         if not layers:  # the constant's place holds the bias
@@ -414,7 +437,7 @@ class Box(box.Box):
 
     @cached_property
     def inputs(self) -> list[float]:
-        """The sizes of what the network reads."""
+        """The sizes of the network's inputs."""
         return list(map(self._size, self.floats.inputs))
 
     def _argument(
@@ -448,8 +471,7 @@ class Box(box.Box):
     ) -> Form:
         """The form, plus ``logit`` times the logit row and multiples of arguments, bounded from above.
 
-        ``arguments``: a neuron's number and what its argument is multiplied with. The bound is a form in
-        actions and labels; units are replaced by their lines, the last first.
+        As :meth:`verify.kernel.box.Box.above`. The constant is HUGE where the bound may have overflowed.
         """
         given = sparse(form)
         row, size = self._dense(given), self._size(given)
@@ -487,10 +509,10 @@ def upper(low: float, high: float) -> Line:
 
 
 def finite(value: float) -> float:
-    """A bound; infinite, so that it settles nothing, where it is no finite number."""
+    """An upper bound; infinite where it is not a finite number."""
     return value if abs(value) < inf else inf
 
 
 def known(value: float) -> Fraction:
-    """A bound as a fraction."""
+    """An upper bound as a fraction, HUGE where it is not finite."""
     return Fraction(value) if abs(value) < inf else HUGE

@@ -1,10 +1,11 @@
-"""Cells and leaves as :class:`verify.kernel.prices.Prices` has them; sets are bits of whole numbers."""
+"""The cells and leaves of :class:`verify.kernel.prices.Prices`, with sets as bits of whole numbers."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from verify.kernel.checks import Clock
@@ -15,33 +16,45 @@ from verify.kernel.trees import Node
 Inner = tuple[int, float, int, int, bool | None]
 
 Allowed = dict[int, tuple[int, int] | int]
-"""Per action, the cells that are left: the first and the last, or a bit for each where there is a table."""
+"""Per action, the cells that are left: the first and the last; for labels with a table, a bit for each."""
 
 
 MOST_WAYS = 1_000_000
-"""How many nodes, and actions tested above them, finding the leaves of all trees may look at."""
+"""The most nodes, plus actions tested above each of them, that finding the leaves of all trees may visit."""
 
 
-class TooLarge(Exception):
-    """An ensemble for which this path would need more memory than the kernel, which is then asked instead."""
+class Unsuited(Exception):
+    """Raised where the kernel has to be asked instead: the leaves would need more memory than it does, or
+    cells or classes, which come from outside the trust base, are not those of the trees."""
 
 
 class Lever(NamedTuple):
     """The values that an action may take, cut into cells on which every tree takes the same branches.
 
-    ``least``: each cell's least value as it is compared; with a table of numbers each label is a cell, and
-    ``numbers`` has what is compared, label by label.
+    Attributes
+    ----------
+    least, most
+        The least and the greatest compared value of each cell, in the first column.
+    numbers
+        For a feature with a table, where each label is a cell: per label, the compared number of each column.
     """
 
     cells: list[Interval]
     least: list[float]
+    most: list[float]
     numbers: list[list[float]] | None
 
 
 class Leaf(NamedTuple):
-    """Its node, the number of its value, and per action the classes from which it can be reached, as bits.
+    """A leaf of a tree.
 
-    Actions from all of whose classes it can be reached are left out.
+    Attributes
+    ----------
+    node, value
+        The numbers of its node in the tree, and of its value in :attr:`Ordered.values`.
+    tested
+        (action, classes from which the leaf can be reached, as bits). An action from all of whose classes it
+        can be reached is left out.
     """
 
     node: int
@@ -55,13 +68,13 @@ class Ordered:
     Attributes
     ----------
     levers
-        Per action.
+        Per action, its cells.
     classes
         Per tree, for each action that it looks at, in order, every cell's class.
     leaves
-        Per tree, most valuable first.
+        Per tree, the leaf with the largest value first.
     values
-        The leaves' values.
+        All different values of leaves, ascending.
     """
 
     def __init__(self, prices: Prices, all_classes: Sequence[Mapping[int, Sequence[int]]]) -> None:
@@ -72,18 +85,44 @@ class Ordered:
         ]
         self.levers = []
         for cells, j in zip(prices.tables.cells, prices.actions, strict=True):
-            rows = [[low for low, _ in ranges] for _, ranges in prices.seen[j]]
-            labelled = prices.configuration.model.features[j].table is not None
-            self.levers.append(Lever(list(cells), [row[0] for row in rows], rows if labelled else None))
+            ranges = [seen for _, seen in prices.seen[j]]
+            (least, most), rows = zip(*(seen[0] for seen in ranges), strict=True), None
+            if prices.configuration.model.features[j].table is not None:
+                rows = [[low for low, _ in seen] for seen in ranges]
+            self.levers.append(Lever(list(cells), list(least), list(most), rows))
+        if any(a[1] >= b[0] for lever in self.levers for a, b in pairwise(lever.cells)):
+            raise Unsuited
         trees = [tree for _, tree in prices.trees]
         self.values = sorted({node for tree in trees for node in tree if isinstance(node, float)})
         self.number = {value: k for k, value in enumerate(self.values)}
         self.room = MOST_WAYS
         self.classes = [{at[j]: own for j, own in tree.items()} for tree in all_classes]
+        if not all(map(self._suits, trees, self.classes)):
+            raise Unsuited
         self.leaves = [
             sorted(self._leaves(tree, classes), key=lambda leaf: -leaf.value)
             for tree, classes in zip(trees, self.classes, strict=True)
         ]
+
+    def _suits(self, tree: Sequence[Node], classes: Mapping[int, Sequence[int]]) -> bool:
+        """Whether the classes ascend with the cells, and no node of the tree divides a cell or a class."""
+        for i, own in classes.items():
+            steps = {1} if self.levers[i].numbers is not None else {0, 1}
+            if own[0] or not {b - a for a, b in pairwise(own)} <= steps:
+                return False
+        for node in tree:
+            if isinstance(node, float) or not isinstance(seen := self.columns[node[0]], tuple):
+                continue
+            (i, _), threshold = seen, node[1]
+            lever, own = self.levers[i], classes.get(i, ())
+            if len(own) != len(lever.cells):
+                return False
+            border = bisect_right(lever.least, threshold) if lever.numbers is None else 0
+            if border and (
+                lever.most[border - 1] > threshold or own[border - 1 : border] == own[border : border + 1]
+            ):
+                return False
+        return True
 
     def _leaves(self, tree: Sequence[Node], classes: Mapping[int, Sequence[int]]) -> Iterator[Leaf]:
         waiting = [(0, Allowed())]
@@ -92,7 +131,7 @@ class Ordered:
             number, allowed = waiting.pop()
             self.room -= 1 + len(allowed)
             if self.room < 0:
-                raise TooLarge
+                raise Unsuited
             node = tree[number]
             if isinstance(node, float):
                 tested = ((i, bits(cells, classes[i])) for i, cells in allowed.items())
@@ -125,7 +164,7 @@ class Ordered:
 
 
 def bits(cells: tuple[int, int] | int, classes: Sequence[int]) -> int:
-    """The classes of some cells as bits; cells with a table come as bits already, a class for each cell."""
+    """The classes of some cells as bits. With a table, cells are given as bits, and each is its own class."""
     if isinstance(cells, int):
         return cells
     first, last = cells

@@ -1,7 +1,7 @@
-"""Leaves closed by prices as the kernel does, in whole numbers (:class:`verify.kernel.prices.Prices`).
+"""The bounds by prices of :class:`verify.kernel.prices.Prices`, computed in whole numbers.
 
-Everything is counted in grid units; what is not whole is rounded so that a bound only ever errs downwards:
-the kernel's bound is never smaller.
+All amounts are multiples of a grid unit. Others are rounded so that a bound becomes smaller, never larger,
+than the kernel's.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from typing import Any, NamedTuple, Protocol
 
 from verify.fast.cells import Leaf, Ordered, listed
 from verify.kernel import prices as kernel
-from verify.kernel.checks import Clock, Empty, multipliers
+from verify.kernel.checks import Clock, Empty, Rejected, multipliers
 from verify.kernel.forms import Configuration
 from verify.kernel.prices import Tables
 from verify.kernel.problem import Interval
 
 KEPT = 16
-"""So many tables are kept, those that were asked last: nodes that ask for one are mostly neighbours."""
+"""How many tables are kept, those used last: nodes that use the same table are mostly neighbours."""
 
 FINER = 24
-"""The grid is finer than the unit of prices by so many binary digits."""
+"""The grid unit is the unit of prices times 2^-FINER."""
 
 Pair = tuple[int, int]
-"""An action, and classes of its cells as bits: what a leaf tests."""
+"""(action, classes of its cells as bits): see :attr:`verify.fast.cells.Leaf.tested`."""
 
 
 NONE: Mapping[int, list[Leaf]] = MappingProxyType({})
 
 
 class Counted(Tables, Protocol):
-    """The tables as they are written.
+    """The tables as the certificate has them.
 
     Attributes
     ----------
@@ -48,29 +48,30 @@ class Counted(Tables, Protocol):
     classes: list[dict[int, list[int]]]
 
     def counted(self, k: float) -> Any:
-        """The k-th: its prices are whole numbers of a unit, per class."""
+        """The k-th table: per class a whole number of the table's unit."""
 
 
 class Left(NamedTuple):
-    """What is left at a node.
+    """The cells and leaves that are left at a node.
 
     Attributes
     ----------
     cells
-        Per action, as bits.
+        Per action, the cells that are left, as bits.
     trees
-        Each one's leaves, most valuable first. What they test are some of the classes that cells which are
-        left fall into, neither none nor all. A list that a node changes nothing of is the object it was.
+        Per tree, the leaves that are left, the largest value first. The classes that they test are classes
+        of cells that are left: some of them, not all. The same list object as at the node before if nothing
+        changed.
     ends
-        The box that the cells meet; at first, none.
+        The box of the node; None per action before the first box.
     whole
-        Per action, whether the box cuts through none of its cells.
+        Per action, whether each cell that is left lies in the box entirely.
     reached
-        Per action, its cells' classes to all trees that look at it (:attr:`Prices.by_cell`).
+        Per action, the classes of its cells to all trees that look at it (as :attr:`Prices.by_cell`).
     open
-        Trees that may still lead elsewhere: all but those with one leaf, which every cell leads to.
+        The trees of which more than one leaf is left, or one leaf that not every cell leads to.
     settled
-        Per sum, what the leaves of the other trees add up to.
+        Per part of the ensemble, the sum of the values of the leaves of all other trees.
     """
 
     cells: tuple[int, ...]
@@ -83,7 +84,18 @@ class Left(NamedTuple):
 
 
 class Prices(kernel.Prices):
-    """A configuration's tables of prices, each read when a node needs it."""
+    """A configuration's tables of prices; each is read when a node needs it.
+
+    Attributes
+    ----------
+    looking
+        Per action, (tree, place, number of classes) for the trees that look at it: the classes to that tree
+        are the bits from ``place`` on.
+    by_cell
+        Per action and cell, the cell's classes to all these trees, as bits.
+    firsts
+        Per tree and action, the first cell of each class, and the number of cells.
+    """
 
     def __init__(self, configuration: Configuration, tables: Counted) -> None:
         super().__init__(configuration, tables)
@@ -92,7 +104,7 @@ class Prices(kernel.Prices):
         self.read: dict[float, Table] = {}
         values = [value.as_integer_ratio() for value in self.ordered.values]
         self.latest: Table | None = None
-        self.paid: dict[int, Payments] = {}  # what trees pay by that table
+        self.paid: dict[int, Payments] = {}  # per tree, by the table that was used last
         self.digits = max(below.bit_length() - 1 for _, below in values)
         self.whole_values = [above << self.digits - below.bit_length() + 1 for above, below in values]
         self._costs: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
@@ -105,13 +117,13 @@ class Prices(kernel.Prices):
         self.everything = self._everything()
 
     def _looking(self, i: int) -> list[tuple[int, int, int]]:
-        """The trees that look at an action, and where its classes to each begin, and how many there are."""
+        """(tree, place of the first class, number of classes) for each tree that looks at an action."""
         own = [(t, len(classes[i]) - 1) for t, classes in enumerate(self.firsts) if i in classes]
         places = accumulate((count for _, count in own), initial=0)
         return [(t, place, count) for (t, count), place in zip(own, places, strict=False)]
 
     def _by_cell(self, i: int) -> list[int]:
-        """For every cell of an action, its classes to all trees that look at it, as bits side by side."""
+        """For every cell of an action, its class to each tree that looks at the action, as bits."""
         steps: list[list[int]] = [[] for _ in self.ordered.levers[i].cells]
         known, found = 0, []
         for t, place, _ in self.looking[i]:
@@ -124,7 +136,7 @@ class Prices(kernel.Prices):
         return found
 
     def cost(self, i: int, cell: int, box: Interval) -> tuple[Fraction, Fraction]:
-        """The least cost of what of a cell of an action is in a box, and what enters the maximum."""
+        """The least cost, and entry in the cost's maximum, over the part of a cell that is in a box."""
         term, (low, high) = self.configuration.terms[i], self.ordered.levers[i].cells[cell]
         if low < box[0] or high > box[1]:
             return term.ends(max(low, box[0]), min(high, box[1]))[0]
@@ -141,7 +153,7 @@ class Prices(kernel.Prices):
         return self._with(nothing, list(self.ordered.leaves))
 
     def bound(self, k: int, ends: Sequence[Interval], left: Any) -> Fraction | float:
-        """What actions in what is left of a box cost at least by table k; infinite: nothing is left."""
+        """As :meth:`verify.kernel.prices.Prices.bound`, rounded down."""
         try:
             table = self._table(k)
             total = table.bound(self.within_box(ends, left))
@@ -150,7 +162,7 @@ class Prices(kernel.Prices):
         return total * table.grid + self.configuration.fixed
 
     def taken_out(self, k: int, ends: Sequence[Interval], left: Any, target: Fraction) -> Any:
-        """What is left below a node, each cell and leaf by which the bound rises to the target being gone."""
+        """What is left below ``["t", k]``: no cells and leaves whose use raises the bound to the target."""
         try:
             table = self._table(k)
             need = -floor((self.configuration.fixed - target) / table.grid)
@@ -159,7 +171,7 @@ class Prices(kernel.Prices):
             return left
 
     def merged(self, ends: Sequence[Interval], left: Any) -> Any:
-        """What is left below ``["m"]``: of cells that lead to the same leaves, the cheapest."""
+        """What is left below ``["m"]``: of cells that lead to the same leaves, only the cheapest."""
         try:
             left = self.within_box(ends, left)
         except Empty:
@@ -179,9 +191,9 @@ class Prices(kernel.Prices):
         return self.cut(left, kept)
 
     def _runs(self, t: int, i: int, mask: int) -> Sequence[Pair]:
-        """The first cells of runs of cells in some classes, and the cells behind them.
+        """The runs of cells in some classes of a tree, as (first cell, first cell behind the run).
 
-        Numbers: of what is left, no other class is between those from which a leaf can be reached.
+        Where cells are intervals of numbers this is one run: a leaf is reached from neighbouring cells.
         """
         if self.ordered.levers[i].numbers is not None:
             return [(k, k + 1) for k in listed(mask)]
@@ -189,17 +201,18 @@ class Prices(kernel.Prices):
         return ((first[_lowest(mask)], first[mask.bit_length()]),)
 
     def _dearer_gone(self, i: int, cells: int, box: Interval, steps: dict[int, int], left: Left) -> int:
-        """An action's cells without those for which a cheaper one stands.
+        """An action's cells without those that lead to the same leaves as a cheaper one.
 
         Parameters
         ----------
         steps
-            Where leaves begin and end to be reached, and by how much the sum of their numbers changes there:
-            cells with equal sums are compared leaf by leaf unless they are neighbours.
+            By cell, the change at it of the sum of the numbers (hashes) of the leaves that can be reached.
+            Cells between two changes lead to the same leaves; others with equal sums are compared leaf by
+            leaf.
         """
         borders = sorted(steps)
         sums = list(accumulate([steps[c] for c in borders], initial=0))
-        stand: dict[int, list[int]] = {}  # by sums, the cheapest cells, no two of which lead to the same
+        stand: dict[int, list[int]] = {}  # by sum, the cheapest cell of each set of leaves reached
 
         def cheapest(run: list[int]) -> int:
             return run[0] if len(run) == 1 else min(run, key=lambda c: (self.cost(i, c, box), c))
@@ -227,7 +240,7 @@ class Prices(kernel.Prices):
         return True
 
     def cut(self, left: Left, cells: tuple[int, ...], leaves: Mapping[int, list[Leaf]] = NONE) -> Left:
-        """What is left where only some cells are left, and of some trees only some leaves."""
+        """What is left if only these cells are, and of the trees in ``leaves`` only these leaves."""
         changed: dict[int, dict[int, int]] = {}
         reached, open_ = list(left.reached), set(left.open)
         for i, (before, after) in enumerate(zip(left.cells, cells, strict=True)):
@@ -247,7 +260,7 @@ class Prices(kernel.Prices):
         return self._with(left._replace(cells=cells, reached=tuple(reached)), trees)
 
     def _with(self, left: Left, trees: list[list[Leaf]]) -> Left:
-        """What is left where so much of the trees is."""
+        """``left`` with these leaves of the trees; trees that are now settled are no longer open."""
         still, settled = [], list(left.settled)
         for t in left.open:
             leaves = trees[t]
@@ -258,7 +271,7 @@ class Prices(kernel.Prices):
         return left._replace(trees=tuple(trees), open=tuple(still), settled=tuple(settled))
 
     def _reached(self, i: int, cells: int) -> int:
-        """The classes of some cells of an action, to all trees that look at it, as bits side by side."""
+        """The classes of some cells of an action, to all trees that look at it, as bits."""
         found, by_cell = 0, self.by_cell[i]
         for c in listed(cells):
             found |= by_cell[c]
@@ -278,7 +291,7 @@ class Prices(kernel.Prices):
         return self.read[k]
 
     def within_box(self, ends: Sequence[Interval], before: Any) -> Left:
-        """What is left in a box; before the first table nothing is known, and everything is left."""
+        """What is left in a box, of what was left ``before`` (empty at the root: everything)."""
         left: Left = before or self.everything
         inside, whole = list(left.cells), list(left.whole)
         for i, (now, then) in enumerate(zip(ends, left.ends, strict=True)):
@@ -297,7 +310,7 @@ class Prices(kernel.Prices):
 
 
 def _within(leaves: list[Leaf], changed: dict[int, int]) -> list[Leaf]:
-    """The leaves that can be reached where only some classes of actions are left."""
+    """The leaves that can still be reached if of these actions only these classes are left, as bits."""
     Clock.look()
     found = []
     for leaf in leaves:
@@ -329,19 +342,41 @@ def _lowest(bits: int) -> int:
 
 
 def _firsts(classes: Sequence[int]) -> list[int]:
-    """The first cell of every class, and what comes behind the last: classes ascend with the cells."""
+    """The first cell of every class, then the number of cells: classes ascend with the cells."""
     return [bisect_left(classes, k) for k in range(classes[-1] + 2)]
 
 
 class Table:
-    """One table of prices."""
+    """One table of prices.
+
+    Attributes
+    ----------
+    grid
+        The grid unit, in units of the cost.
+    paid
+        Per tree and action, the price of each class, in units of prices.
+    taken
+        Per action and cell, the prices that all trees pay for it.
+    rest, costs
+        Per action and cell, once computed: the cost less these prices; the cost.
+    rates
+        Per part of the ensemble, what a unit of its score is worth, in grid units.
+    paying
+        The trees that pay any prices.
+    """
 
     def __init__(self, prices: Prices, given: Any) -> None:
         self.prices, view = prices, prices.ordered
+        at = {j: i for i, j in enumerate(prices.actions)}
+        if given.unit <= 0 or any(
+            len(own) != len(prices.firsts[t][at[j]]) - 1
+            for t, tree in enumerate(given.prices)
+            for j, own in tree.items()
+        ):
+            raise Rejected("prices: not one per class, of a positive unit (section 7.3)")
         self.grid = given.unit / 2**FINER
         self.shares = multipliers(given.shares, len(view.levers), most=1)
         rates = multipliers(given.rates, len(prices.goals))
-        at = {j: i for i, j in enumerate(prices.actions)}
         self.paid = [{at[j]: list(map(int, own)) for j, own in tree.items()} for tree in given.prices]
         steps = [[0] * len(lever.cells) for lever in view.levers]
         for firsts, paid in zip(prices.firsts, self.paid, strict=True):
@@ -359,13 +394,13 @@ class Table:
         self.paying = [t for t, paid in enumerate(self.paid) if paid]
 
     def bound(self, left: Left) -> int:
-        """What actions in some cells and leaves cost at least, without the fixed part."""
+        """The least cost of an accepted action in these cells and leaves, without the fixed part."""
         total = self.start + sum(min(self._left_over(i, left)) for i in range(len(left.cells)))
         trees, settled = self._trees(left)
         return total + settled + sum(tree.least for tree in trees.values())
 
     def taken_out(self, left: Left, need: int) -> Left:
-        """What is left of some cells and leaves, without those that by themselves cost as much as needed."""
+        """What is left without the cells and leaves whose use raises the bound to ``need``."""
         total, rests, dead = self.start, [], [0] * len(left.cells)
         for i in range(len(left.cells)):
             rests.append(self._left_over(i, left))
@@ -393,7 +428,7 @@ class Table:
         return self.prices.cut(left, tuple(kept), below)
 
     def _trees(self, left: Left) -> tuple[dict[int, Payments], int]:
-        """What open trees pay, and others for whose cells there are prices; and all others together."""
+        """The payments of trees that are open or pay prices, and what all other trees add to the bound."""
         settled, trees, known = list(left.settled), {}, self.prices.paid
         for t in left.open:
             if t not in known or known[t].leaves is not left.trees[t]:
@@ -406,12 +441,12 @@ class Table:
         return trees, sum(map(self.worth, range(len(settled)), settled))
 
     def worth(self, part: int, value: int) -> int:
-        """What a sum's leaves, or one, lower the bound by; values are whole numbers."""
+        """What a sum of leaves' values, as a whole number, adds to the bound."""
         rate = self.rates[part]
         return -value * rate.numerator // rate.denominator
 
     def _left_over(self, i: int, left: Left) -> list[int]:
-        """The least costs of an action's cells less what all trees pay for them."""
+        """For each cell of an action, its least cost less what all trees pay for it."""
         rest, inside, own = self.rest[i], listed(left.cells[i]), self.prices.ordered.levers[i].cells
         found = []
         for c in inside:
@@ -427,7 +462,7 @@ class Table:
         return found
 
     def _cost(self, i: int, c: int, box: Interval) -> int:
-        """The least cost of what of a cell is in a box."""
+        """The least cost over the part of a cell that is in a box, its share of the maximum included."""
         cost, most = self.prices.cost(i, c, box)
         if self.shares[i] and most:
             cost += self.shares[i] * most
@@ -435,14 +470,20 @@ class Table:
 
 
 class Payments:
-    """What a tree pays at least for its leaves.
+    """What one tree adds to the bound: its *payment* for a leaf is the cells' prices less mu times the value.
 
     Attributes
     ----------
     least
-        For the leaf it pays least for.
+        The smallest payment.
     most
-        By how much it pays more for the leaf that it pays most for.
+        The largest payment less the smallest.
+    free
+        Per action that the tree pays for, the smallest price of a class that is left.
+    more
+        What is paid above ``free`` for the classes that a leaf tests.
+    energies
+        Per leaf, its payment without ``free``; ``best`` is the smallest.
     """
 
     def __init__(self, table: Table, t: int, left: Left) -> None:
@@ -454,7 +495,7 @@ class Payments:
         above, below = -rate.numerator, rate.denominator
         self.met = partial(table.prices.met, t, left)
         self.free = {i: min([own[k] for k in listed(self.met(i))]) for i, own in paid.items()}
-        self.more: dict[Pair, int] = {}  # what is paid more for what a leaf tests than for any class
+        self.more: dict[Pair, int] = {}
         self.energies = [values[value] * above // below for _, value, _ in self.leaves]
         if paid:
             self._charge()
@@ -463,7 +504,7 @@ class Payments:
         self._rises: dict[int, dict[int, int]] | None = None
 
     def _charge(self) -> None:
-        """Add to the leaves' energies what is paid more for them than for any class."""
+        """Add to the leaves' energies what is paid above ``free`` for the classes that they test."""
         paid, free, more, energies = self.paid, self.free, self.more, self.energies
         for n, (_, _, tested) in enumerate(self.leaves):
             for pair in tested:
@@ -475,7 +516,11 @@ class Payments:
                     energies[n] += more[pair]
 
     def rises(self) -> dict[int, dict[int, int]]:
-        """By how much it pays more, per action and class that leads to a leaf; nothing where it is 0."""
+        """Per action and class, by how much the smallest payment rises if the action is in that class.
+
+        A class that no leaf is reached from has no entry. An action for whose classes nothing rises, because
+        the leaf with the smallest payment does not look at it and the tree pays it nothing, has none either.
+        """
         if self._rises is None:
             self._rises = self._found_rises()
         return self._rises
@@ -509,6 +554,6 @@ class Payments:
         return found
 
     def below(self, room: int) -> list[Leaf]:
-        """The leaves that cost less."""
+        """The leaves whose payment exceeds the smallest by less than ``room``."""
         most = room + self.best
         return [leaf for leaf, energy in zip(self.leaves, self.energies, strict=True) if energy < most]

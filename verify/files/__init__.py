@@ -1,5 +1,5 @@
-"""Files, which need not be trusted: instances, certificates, tables and archives; what is printed.
+"""Reads instances, certificates, tables and archives, and prints verdicts; outside what has to be trusted.
 
-What is decided here is *which* problem a certificate is checked against (``instance``); a mistake here
-speaks about the wrong problem, but proves nothing false about the one that it hands to the kernel.
+``instance`` decides *which* problem a certificate is checked against. A mistake here makes the verdict one
+about another problem; it cannot prove anything false about the problem that the kernel is given.
 """

@@ -1,6 +1,7 @@
-"""Tables of prices as a certificate has them, read for a configuration (section 7.3).
+"""Reads a certificate's tables of prices for a configuration (section 7.3).
 
-The kernel looks whether the cells cover the box. Which of them a tree gives one price is the file's matter.
+Cells and classes are worked out here. A mistake in them proves nothing false: the kernel checks that the
+cells cover the box, and then any prices of cells are valid; the fast path checks that they are right.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LARGEST_PRICE = 2.0**53
 
 
 def _some(value: Any, where: str) -> bool:
-    """Whole numbers of units; whether some are not 0."""
+    """Whether some price is not 0; reject prices that are not whole numbers of at most 2^53 in size."""
     for price in conform(value, list, where):
         if type(price) is not float or not price.is_integer() or abs(price) > LARGEST_PRICE:
             raise Rejected(f"{where}: a price that is no whole number of at most 2^53")
@@ -35,7 +36,10 @@ TABLE = {"unit": positive, "mu": float, "trees": list, "weights?": [float], "sha
 
 
 class Counted(NamedTuple):
-    """A table as it is written: prices are whole numbers of a unit, by tree, feature and class."""
+    """A table as the file has it: prices by tree, feature and class, as whole numbers of ``unit``.
+
+    ``rates`` has mu times the weight for each part of the ensemble.
+    """
 
     unit: Fraction
     shares: Sequence[float] | None
@@ -44,7 +48,7 @@ class Counted(NamedTuple):
 
 
 def reader(listed: Sequence[Any], where: str, reading: Reading) -> Read:
-    """What reads some tables for a configuration."""
+    """Return a function that reads these tables for a configuration."""
 
     def read(configuration: Configuration) -> Priced:
         reading.place = where
@@ -73,14 +77,14 @@ class Priced:
         ]
 
     def table(self, k: float) -> Table:
-        """One table, cell by cell."""
+        """The k-th table, with a price for every cell."""
         unit, shares, rates, paid = self.counted(k)
         each = zip(self.classes, paid, strict=True)
         found = [{j: [unit * int(own[c]) for c in of[j]] for j, own in tree.items()} for of, tree in each]
         return Table(shares, rates, found)
 
     def counted(self, k: float) -> Counted:
-        """One table, its numbers counted."""
+        """The k-th table as the file has it, once the number of trees, actions and classes is checked."""
         where = f"{self.where}.{checks.index(k, len(self.listed))}"
         given, parts = conform(self.listed[int(k)], TABLE, where), len(self.forests)
         weights = given["weights"] or []
@@ -103,9 +107,9 @@ class Priced:
 
 
 def filled(listed: Any, count: int, where: str) -> dict[int, list[Any]]:
-    """Of so many lists, by their places, those that are not empty.
+    """The lists that are not empty, by their places among ``count``.
 
-    A number stands for so many empty ones, and nothing for all of them.
+    In ``listed`` a number n stands for n empty lists, and an empty ``listed`` for ``count`` of them.
     """
     found, place, given = {}, 0, conform(listed, list, where)
     with placed(where):
@@ -124,7 +128,10 @@ def filled(listed: Any, count: int, where: str) -> dict[int, list[Any]]:
 def classes(
     tree: Sequence[Node], forest: Ensemble, least: dict[int, list[float]], labelled: set[int]
 ) -> dict[int, list[int]]:
-    """For each action that a tree looks at, every cell's class; ``least``: cells' least compared values."""
+    """For each action that a tree looks at, every cell's class.
+
+    ``least`` has, by action, the least compared value of each cell; ``labelled`` are actions with tables.
+    """
     looks = [(forest.places[node[0]][0], node[1]) for node in tree if not isinstance(node, float)]
     found = {}
     for j in sorted({j for j, _ in looks} & least.keys()):
@@ -136,7 +143,7 @@ def classes(
 
 
 def cells(forests: Sequence[Ensemble], f: Feature, number: int, box: Interval) -> list[Interval]:
-    """An action's cells, ascending; labels with numbers of their own are a cell each."""
+    """An action's cells, ascending; for a feature with a table each label is a cell."""
     low, high = box
     if f.table is not None:
         return [(Fraction(k), Fraction(k)) for k in range(int(low), int(high) + 1)]
@@ -152,7 +159,7 @@ def cells(forests: Sequence[Ensemble], f: Feature, number: int, box: Interval) -
 
 
 def last_left(single: bool, threshold: float) -> float:
-    """The largest double that is compared as at most a threshold; checked on both sides."""
+    """The largest double that goes left at a threshold, after rounding to float32 where ``single``."""
     compared, end = float32 if single else float64, threshold
     if single:  # about half way between two neighbours
         above = min(above32(threshold), 2.0**128)  # from there on numbers are rounded to infinity

@@ -1,4 +1,4 @@
-"""A certificate's file: its shape, node by node (section 4). What it proves is the kernel's matter."""
+"""Reads a certificate's file and checks its shape (section 4); the kernel checks what it proves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_TERMS = 64
 """Most terms in a leaf, so that no leaf takes long to check."""
 
 FEWEST = 3
-"""Least number of parts of a leaf ``["d", slopes, terms]``: shares and thetas may be left out."""
+"""Least length of a leaf ``["d", slopes, terms]``: behind these, shares and thetas may be left out."""
 
 TREE = {"tree": list, "prices?": list}
 SHAPE = {
@@ -48,7 +48,7 @@ SHAPE = {
 
 
 class Certificate(Stated):
-    """What a file states, about which instance, and the action as it is written."""
+    """What a file states, with the digest and index of its instance, and the action as the file has it."""
 
     def __init__(self, data: Any) -> None:
         given = conform(data, SHAPE, "certificate")
@@ -83,7 +83,7 @@ def _proof(given: dict[str, Any], where: str, reading: Reading) -> Proof:
 
 
 def written_out(thetas: list[float], where: str) -> list[float]:
-    """Thetas, where a whole number below zero, -n, stands for n zeros."""
+    """Replace every whole number -n below zero in a list of thetas by n zeros."""
     found: list[float] = []
     for value in thetas:
         if value < 0 and (value != int(value) or len(found) - value > 2 * MOST_WEIGHTS):
@@ -93,7 +93,7 @@ def written_out(thetas: list[float], where: str) -> list[float]:
 
 
 class Nodes:
-    """A tree's nodes, each looked at when it is its turn."""
+    """A tree's nodes in preorder; the shape of each is checked when the iteration reaches it."""
 
     def __init__(self, listed: list[Any], where: str, priced: bool, reading: Reading) -> None:
         self.listed, self.where, self.priced, self.reading = listed, where, priced, reading

@@ -1,4 +1,4 @@
-"""The check of one certificate: what is printed."""
+"""Check one certificate, and say in one line what came out."""
 
 from __future__ import annotations
 
@@ -23,11 +23,21 @@ from verify.kernel.certificate import check
 from verify.kernel.checks import Clock, Rejected
 
 Instances = Path | dict[str, list[Path]]
-"""An instance's or population's file, or those of a folder by digest."""
+"""The file of an instance or population; or, by digest, the files of a folder's instances."""
 
 
 class Outcome(NamedTuple):
-    """What became of one certificate."""
+    """What came out of the check of one certificate.
+
+    Attributes
+    ----------
+    claim
+        The claim that was verified; None if the certificate was rejected.
+    line
+        What is printed.
+    applicant
+        The certificate's index in a population; None without one.
+    """
 
     name: str
     claim: str | None
@@ -37,7 +47,7 @@ class Outcome(NamedTuple):
 
 
 def source(path: Path) -> Source:
-    """An instance's or population's file, read once per process and state of the file."""
+    """Read an instance's or population's file, once per process unless the file changes."""
     state = path.stat() if path.is_file() else None
     return _source(path, state and (state.st_mtime_ns, state.st_size))
 
@@ -49,9 +59,9 @@ def _source(path: Path, state: tuple[int, int] | None) -> Source:
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """The time that the kernel may take for what runs inside.
+    """Limit the time that the kernel may take inside the ``with`` block.
 
-    What has been read, millions of numbers at times, is not searched for garbage meanwhile.
+    Meanwhile garbage collection passes over what exists now, which can be millions of numbers.
     """
     Clock.end = time.monotonic() + seconds
     gc.freeze()
@@ -67,8 +77,8 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
 
 
-def says(certificate: Certificate) -> str:
-    """The claim in one line: about whom, and what to do."""
+def statement(certificate: Certificate) -> str:
+    """The claim in one line: status, numbers, the applicant's index and the action."""
     whose = "" if certificate.index is None else f" index={certificate.index:.0f}"
     if certificate.claim == "infeasible":
         return certificate.claim + whose
@@ -85,14 +95,14 @@ def examine(
     row: Row | None = None,
     slow: bool = False,
 ) -> Outcome:
-    """Check one certificate against its instance's file, and its row; whatever goes wrong rejects it.
+    """Check one certificate against its instance's file and its row. Any error rejects it.
 
     Parameters
     ----------
     row
-        The row of its number in ``results.csv``, empty where it has none; None where there is no such file.
+        The applicant's row of ``results.csv``, empty if the file has none; None if there is no such file.
     slow
-        By the kernel alone.
+        Whether to use the kernel alone, without the fast path.
     """
     start, index = time.monotonic(), None
     place = path if isinstance(path, Place) else Place(path)
@@ -114,7 +124,7 @@ def examine(
         if row:
             names = {str(source(file).name or file.name.split(".")[0]) for file in files}
             agree(row, certificate, source(files[0]), None if source(files[0]).population else names)
-        claim, line = certificate.claim, f"VERIFIED {says(certificate)}"
+        claim, line = certificate.claim, f"VERIFIED {statement(certificate)}"
     except Rejected as reason:
         claim, line = None, f"REJECTED: {reason}"
     except Exception as error:  # a check that fails to run proves nothing

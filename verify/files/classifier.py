@@ -1,4 +1,4 @@
-"""A classifier's file: its shape, and what the formats exclude (section 1)."""
+"""Reads a classifier, checks its shape and rejects what the formats exclude (section 1)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LARGEST_SCORE = 1e30
 
 
 def read_classifier(data: Any, folder: Path) -> dict[str, Any]:
-    """The canonical content, read from its own file where the instance names one."""
+    """The classifier's canonical content, read from its own file where the instance names one."""
     if isinstance(data, dict) and "path" in data:
         given = conform(data, {"path": str, "sha256": str}, "classifier")
         file = folder / given["path"]
@@ -51,7 +51,10 @@ def read_classifier(data: Any, folder: Path) -> dict[str, Any]:
 
 
 def accepted(classifier: dict[str, Any], given: dict[str, Any] | None, columns: int) -> dict[str, Any]:
-    """The canonical rule of acceptance, after a look at everything that goes with it."""
+    """Check that classifier and rule of acceptance fit each other; return the rule's canonical form.
+
+    ``columns`` is the number of the classifier's inputs.
+    """
     accept = given or dict.fromkeys(("at_least", "margin", "above"))
     if accept["above" if "layers" in classifier else "margin"] is not None:
         raise Rejected("accept: another classifier's")
@@ -63,15 +66,15 @@ def accepted(classifier: dict[str, Any], given: dict[str, Any] | None, columns: 
         if classifier["dtype"] == "float32" and any(float32(number) != number for number in listed):
             raise Rejected("classifier: a number that is no float32, as its dtype says")
         return {key: accept[key] or 0.0 for key in ("at_least", "margin")}
-    said = {key: accept[key] for key in ("above", "at_least") if accept[key] is not None}
-    if len(said) > 1:
+    rule = {key: accept[key] for key in ("above", "at_least") if accept[key] is not None}
+    if len(rule) > 1:
         raise Rejected("accept: both above and at_least")
     check_trees(classifier, columns)
-    return said or {"above": 0.0 if "aggregate" in classifier else 0.5}
+    return rule or {"above": 0.0 if "aggregate" in classifier else 0.5}
 
 
 def check_layers(layers: Any, inputs: int) -> None:
-    """Each layer fits the one before, and the last has one output."""
+    """Raise :class:`Rejected` unless each layer fits the one before and the last has one output."""
     weights = 0
     for k, layer in enumerate(layers, start=1):
         width = len(layer["bias"])
@@ -88,7 +91,7 @@ def check_layers(layers: Any, inputs: int) -> None:
 
 
 def check_trees(content: dict[str, Any], columns: int) -> None:
-    """Every tree is one, and its values are what the sum can hold."""
+    """Raise :class:`Rejected` unless every tree is one and ``sum_dtype`` holds all values exactly."""
     values = [content.get("base", 0.0)]
     for k, tree in enumerate(content["trees"]):
         _check_tree(tree, columns, "aggregate" not in content, f"classifier.trees.{k}")
@@ -102,7 +105,7 @@ def check_trees(content: dict[str, Any], columns: int) -> None:
 
 
 def without_rule(content: dict[str, Any]) -> set[int]:
-    """Columns that some node compares without a rule for a missing value."""
+    """The columns at which some tree splits without a rule for missing values."""
     return {
         int(column)
         for tree in content.get("trees", ())
@@ -114,7 +117,10 @@ def without_rule(content: dict[str, Any]) -> set[int]:
 def ensembles(
     content: dict[str, Any], accept: dict[str, float], places: list[tuple[int, int]]
 ) -> list[Ensemble]:
-    """The kernel's view of an ensemble's parts, whose content loses its arrays; none of a network's."""
+    """The parts of an ensemble for the kernel; none for a network.
+
+    The trees' arrays are removed from ``content`` to save memory.
+    """
     if "layers" in content:
         return []
     waiting, [(rule, threshold)] = iter(content["trees"]), accept.items()
@@ -134,6 +140,7 @@ def ensembles(
 
 
 def _nodes(tree: dict[str, Any]) -> list[Node]:
+    """A tree's nodes for the kernel; its arrays are removed from ``tree``."""
     rules = tree.get("missing_left") or [None] * len(tree["value"])
     arrays = (tree[key] for key in ARRAYS)
     nodes: list[Node] = [
@@ -145,7 +152,7 @@ def _nodes(tree: dict[str, Any]) -> list[Node]:
 
 
 def _forest(data: dict[str, Any]) -> dict[str, Any]:
-    """An ensemble's content in canonical form (section 1): how a sum is made is said of sums only."""
+    """An ensemble's canonical content (section 1), in which only sums have base, sum_dtype and parts."""
     summed = {"base": data["base"] or 0.0, "sum_dtype": data["sum_dtype"] or "float64"}
     parts, combine = data["parts"], data["combine"]
     if (parts is None) != (combine is None) or (parts is not None and data["aggregate"] != "sum"):
@@ -154,20 +161,20 @@ def _forest(data: dict[str, Any]) -> dict[str, Any]:
         raise Rejected("classifier.parts: allowed: whole numbers that add up to the number of trees")
     if data["aggregate"] == "sum":
         several = {} if parts is None else {"parts": parts, "combine": combine}
-        said = {"aggregate": "sum", **summed, **several}
+        summed = {"aggregate": "sum", **summed, **several}
     elif summed == {"base": 0.0, "sum_dtype": "float64"}:
-        said = {}
+        summed = {}
     else:
         raise Rejected("classifier: base and sum_dtype belong to an aggregate that is sum")
     for tree in data["trees"]:
         tree["feature"] = [max(number, -2.0) for number in tree["feature"]]  # a leaf's means nothing
         if tree["missing_left"] is None:
             del tree["missing_left"]
-    return {"kind": data["kind"], "dtype": data["dtype"], **said, "trees": data["trees"]}
+    return {"kind": data["kind"], "dtype": data["dtype"], **summed, "trees": data["trees"]}
 
 
 def _check_tree(data: dict[str, Any], columns: int, mean: bool, where: str) -> None:
-    """Every node is reached exactly once."""
+    """Raise :class:`Rejected` unless the arrays are a tree: the root leads to every node exactly once."""
     children, below, count = [0], dict[int, list[int]](), len(data["value"])
     rules = data.get("missing_left") or [None] * count
     if not count or any(len(data[key]) != count for key in ARRAYS) or len(rules) != count:

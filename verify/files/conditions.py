@@ -1,4 +1,4 @@
-"""Conditions as files have them, in canonical form (section 11)."""
+"""From conditions as files have them to their canonical form (section 11)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 def canonical(condition: Any, features: dict[str, Variable], where: str, depth: int = 0) -> dict[str, Any]:
-    """One condition: features' bounds as sums of one, labels as ascending indices."""
+    """The canonical form of one condition: bounds as sums of one feature, labels as ascending indices."""
     if depth > DEEPEST:
         raise Rejected(f"{where}: nested more than {DEEPEST} deep")
     form = next((f for f in SHAPES if isinstance(condition, dict) and f in condition), None)

@@ -1,4 +1,4 @@
-"""What a lever may do and what it costs, from files' numbers to the kernel's (sections 2 and 3)."""
+"""From a file's bounds, scales and weights to the kernel's lever intervals and cost terms (sections 2, 3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ PARTS = ("l0", "l1", "l2-squared", "linf")
 
 
 def lever(content: Mapping[str, Any], chosen: Any, factual: Fraction | None) -> Interval | None:
-    """The values that an action may set: bounds, range, domain and monotonicity; None where there is none."""
+    """The lever interval: bounds, range, domain and monotonicity intersected; None if it is empty.
+
+    ``chosen`` is the applicant's own range; ``factual`` is None for a missing value.
+    """
     every = [0.0, len(content["categories"] or ()) - 1.0]
     ends = [content["bounds"] or every, *filter(None, (chosen, content["domain"]))]
     low, high = Fraction(max(end[0] for end in ends)), Fraction(min(end[1] for end in ends))
@@ -29,7 +32,10 @@ def lever(content: Mapping[str, Any], chosen: Any, factual: Fraction | None) -> 
 
 
 def term(cost: Mapping[str, Any], name: str, weight: float, label: bool, factual: Fraction | None) -> Term:
-    """What a change costs, an applicant's scale filled in."""
+    """What changing a feature costs an applicant.
+
+    ``label`` says whether the feature is categorical; ``factual`` is None for a missing value.
+    """
     given = cost["scale"][name]
     scale, down = (given["increase"], given["decrease"]) if isinstance(given, dict) else (given, given)
     s = Fraction(1) if factual is None else Fraction(scale)
@@ -41,7 +47,11 @@ def term(cost: Mapping[str, Any], name: str, weight: float, label: bool, factual
 
 
 def _pieces(x: Fraction | None, label: bool, knots: Sequence[Sequence[float]], fall: Fraction) -> list[Piece]:
-    """How large a change is: where a value is missing every one is a change, as every other label is."""
+    """The size of a change from x, piece by piece.
+
+    The size is 1 for every value if x is None (missing), and for every other label; with ``knots`` it is
+    measured in percentiles; else it is the distance, a fall counting ``fall`` times as much as a rise.
+    """
     zero, one = Fraction(0), Fraction(1)
     if x is None:
         return [Piece(-inf, inf, zero, one)]

@@ -1,6 +1,6 @@
-"""What canonical conditions demand of one applicant, as the kernel knows demands (section 11).
+"""From canonical conditions to the demands of one applicant that the kernel checks (section 11).
 
-Negations are pushed to the leaves; what concerns factual values alone is decided.
+Negations are moved down to the rows and counts; what concerns factual values alone is true or false.
 """
 
 from __future__ import annotations
@@ -27,23 +27,26 @@ class Count:
 
 TRUE = Parts(True, ())
 Open = Any
-"""A :data:`~verify.kernel.problem.Demand` in which counts may still stand; :func:`settled` replaces them."""
+"""A :data:`~verify.kernel.problem.Demand` that may also contain a :class:`Count` (see :func:`settled`)."""
 
 
 def join(every: bool, parts: Sequence[Open]) -> Open:
-    """All or any of some demands. Constants are settled, parts of the same kind are spliced in, repeats are
-    dropped; if one part remains, it is returned without a wrapper."""
-    ends_it = FALSE if every else TRUE
-    if ends_it in parts:
-        return ends_it
-    kept: dict[Open, None] = {}
+    """The demand that all of some demands hold, or any of them, in its simplest form.
+
+    Constants are worked in, parts of the same kind are spliced in, repeats are dropped, and a single part
+    stands for itself.
+    """
+    decisive = FALSE if every else TRUE
+    if decisive in parts:
+        return decisive
+    found: dict[Open, None] = {}
     for part in parts:
-        kept |= dict.fromkeys(part.parts if isinstance(part, Parts) and part.every == every else (part,))
-    return next(iter(kept)) if len(kept) == 1 else Parts(every, tuple(kept))
+        found |= dict.fromkeys(part.parts if isinstance(part, Parts) and part.every == every else (part,))
+    return next(iter(found)) if len(found) == 1 else Parts(every, tuple(found))
 
 
 def settled(demand: Open, acted: Collection[str]) -> Demand:
-    """What is left of a demand where exactly these features are acted on."""
+    """The demand where exactly these features are acted on, so that counts are true or false."""
     if isinstance(demand, Parts):
         return join(demand.every, [settled(part, acted) for part in demand.parts])
     if isinstance(demand, Count):
@@ -59,7 +62,7 @@ def counted(demand: Open) -> set[str]:
 
 
 class Reader:
-    """Reads canonical conditions of an applicant.
+    """Makes demands of an applicant's canonical conditions.
 
     Parameters
     ----------
@@ -75,11 +78,11 @@ class Reader:
         self.variables, self.factual, self.missing = variables, factual, set(missing)
 
     def all(self, conditions: Sequence[Any]) -> Open:
-        """What a list of conditions demands."""
+        """The demand that all these conditions hold."""
         return join(True, [self.read(one, True) for one in conditions])
 
     def read(self, one: Any, sign: bool) -> Open:
-        """What a condition demands; its negation where ``sign`` is false."""
+        """The demand of one condition, or of its negation if ``sign`` is false."""
         if "not" in one:
             return self.read(one["not"], not sign)
         if "if" in one:

@@ -26,19 +26,19 @@ FEATURE = {
 
 
 def table_cells(content: Mapping[str, Any]) -> int:
-    """How many numbers a feature's table holds."""
+    """How many numbers a feature's table of labels has; one-hot counts as labels times labels."""
     count = len(content["categories"] or ())
     width = count if content["encoding"] == "one-hot" else len((content.get("table") or [[]])[0])
     return count * width
 
 
 class Variable:
-    """A feature with its labels, which the kernel only knows by number.
+    """A feature with its labels; the kernel knows labels only by number.
 
     Attributes
     ----------
     feature
-        What the kernel knows.
+        The feature for the kernel.
     """
 
     def __init__(self, content: Mapping[str, Any]) -> None:
@@ -58,7 +58,11 @@ class Variable:
         )
 
     def value(self, given: Any, where: str, factual: bool = False) -> Fraction:
-        """A file's number or label as the number the model reads; an integer's factual may be a fraction."""
+        """A file's number, or the index of its label.
+
+        Raises :class:`Rejected` where the feature cannot have that value. The factual value of an integer
+        feature may be a fraction.
+        """
         if self.labels is not None:
             if given not in self.labels:
                 refuse(where, given, "one of " + ", ".join(self.labels))
@@ -71,7 +75,7 @@ class Variable:
 
 
 def feature_content(content: dict[str, Any], where: str) -> dict[str, Any]:
-    """A feature's canonical content, after a look at whether its parts go together."""
+    """A feature's canonical content; raise :class:`Rejected` where its entries do not go together."""
     kind, labels, table = content["kind"], content["categories"], content["table"]
     labelled, ordered = kind in ("ordinal", "categorical"), kind != "categorical"
     content["encoding"] = content["encoding"] or ("code" if ordered else "one-hot")

@@ -1,4 +1,4 @@
-"""Where certificates lie: files of their own, and archives of many (zip)."""
+"""Finds the certificates of a folder: files of their own, and members of zip archives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNREADABLE = (OSError, RuntimeError, ValueError, KeyError, EOFError, zipfile.Bad
 
 
 def counted(name: str) -> bool:
-    """Whether a name is a number as it is usually written: no 007, no digits of other scripts."""
+    """Whether a name is a whole number in ASCII digits without leading zeros (007 is none)."""
     return name.isascii() and name.isdecimal() and len(name) < 19 and name == str(int(name))
 
 
@@ -30,12 +30,12 @@ class Place(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The file's or the member's own."""
+        """The name of the archive's member, or of the file."""
         return self.member or self.path.name
 
     @property
     def number(self) -> str:
-        """What stands before the ending: the applicant's index."""
+        """The name up to its first dot: in a population's folder, the applicant's index."""
         return self.name.split(".")[0]
 
     def read(self) -> bytes:
@@ -52,12 +52,15 @@ class Place(NamedTuple):
 
 @lru_cache(2)
 def _archive(path: Path, state: int, process: int) -> zipfile.ZipFile:
-    """Open once per process: a file that processes share is read by one from where another has got to."""
+    """Open an archive, once per process and state: processes that share an open file share its position."""
     return zipfile.ZipFile(path)
 
 
 def places(files: list[Path]) -> Iterator[Place]:
-    """Every certificate among these files and in the archives among them; none of them twice."""
+    """Every certificate among these files and in the archives among them.
+
+    Raises :class:`Rejected` where an applicant or a name is there twice.
+    """
     seen: set[int | str] = set()
     for place in _every(files):
         key = int(place.number) if place.number.isdecimal() and place.name.endswith(".gz") else place.name

@@ -1,6 +1,6 @@
-"""Instances and populations as files: read, filled in, digested, handed to the kernel (section 1).
+"""Reads instances and populations, fills in defaults, digests them, makes the kernel's problem (section 1).
 
-What is decided here is which problem is spoken about: everything after that is the kernel's.
+This decides which problem a verdict is about; all that follows is the kernel's.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ KINDS: dict[str, tuple[dict[str, float], dict[str, Any]]] = {part: ({part: 1.0},
     "log-percentile": ({"l1": 1.0}, {"ranks": not_negative}),
     "log-percentile-max": ({"linf": 1.0}, {"ranks": not_negative}),
 }
-"""For each name of a cost its coefficients, whether it is their sum's root, and for costs in percentiles what
-the second numbers of knots are."""
+"""For each name of a cost, its coefficients; and either "root", if the cost is the root of their sum, or
+"ranks", for costs in percentiles: the shape of a knot's second number."""
 COST = by(
     "kind",
     {"mixture": {f"{part}?": not_negative for part in PARTS} | {"scale?": SCALE}}
@@ -116,7 +116,7 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class Applicant(NamedTuple):
-    """One applicant's problem, and the digest of the very content that it was made of.
+    """One applicant's problem, and the digest of the content that the problem was made of.
 
     Attributes
     ----------
@@ -129,7 +129,10 @@ class Applicant(NamedTuple):
     variables: dict[str, Variable]
 
     def numbers(self, action: dict[str, Any] | None) -> dict[str, Fraction]:
-        """A certificate's action with labels by their numbers; unknown features are left to the kernel."""
+        """A certificate's action with labels by their numbers.
+
+        A feature that is no lever gets 0: the kernel rejects the action by the feature's name.
+        """
         return {
             name: self.variables[name].value(given, f"action.{name}")
             if name in self.problem.levers
@@ -139,7 +142,20 @@ class Applicant(NamedTuple):
 
 
 class Everyone:
-    """What a file says about everyone, in canonical form (section 1)."""
+    """What all applicants of a file share, in canonical form (section 1).
+
+    Attributes
+    ----------
+    content, written
+        Canonical content by key; its JSON text for the digest, without the cost, whose scale is each
+        applicant's.
+    model
+        The same for the kernel.
+    parents
+        By feature, the features that its equation reads.
+    without_rule
+        The numbers of features on which some tree splits without a rule for missing values.
+    """
 
     def __init__(self, data: dict[str, Any], folder: Path) -> None:
         if len(data["features"]) > MOST_FEATURES:
@@ -188,19 +204,19 @@ class Everyone:
         self._check_whole({f["name"] for f in features if f["actionable"]})
         if data["plausibility"] and any(mechanisms.get(name, NOTHING)["noise"] is None for name in order):
             raise Rejected("plausibility: the causal model does not state the noise of every feature")
-        self.conditions = self.said(data["conditions"], "conditions")
+        self.conditions = self.canonical_conditions(data["conditions"], "conditions")
 
-    def said(self, conditions: list[Any] | None, where: str) -> list[dict[str, Any]]:
+    def canonical_conditions(self, conditions: list[Any] | None, where: str) -> list[dict[str, Any]]:
         """Conditions in canonical form."""
         if sum(map(_conditions_in, conditions or [])) > MOST_CONDITIONS:
             raise Rejected(f"{where}: more than {MOST_CONDITIONS} (section 9)")
         return [canonical(one, self.variables, f"{where}.{k}") for k, one in enumerate(conditions or [])]
 
     def _check_whole(self, moved: set[str]) -> None:
-        """Whole numbers are moved by actions on themselves only; features with labels have no causes, and
-        categorical ones have no effects (section 1).
+        """Reject equations that section 1 rules out.
 
-        ``moved``: what can be acted on, to which what follows from it is added.
+        Only an action on itself may move a whole-valued feature; a feature with labels has no causes, and a
+        categorical one has no effects. ``moved``: the features that can be acted on; their effects are added.
         """
         for name in self.model.mechanisms:
             if any(self.variables[cause].kind == "categorical" for cause in self.parents[name]):
@@ -215,7 +231,7 @@ class Everyone:
                     )
 
     def applicant(self, factual: Any, preferences: Any) -> Applicant:
-        """One applicant's problem, from factual values and preferences as files have them."""
+        """One applicant's problem, from factual values and preferences as the file has them."""
         factual = conform(factual, {str: anything}, "factual")
         if factual.keys() != self.variables.keys():
             raise Rejected("factual: not exactly the features")
@@ -247,7 +263,8 @@ class Everyone:
             person["cost"]["quantiles"] = {
                 f: knots for f, knots in person["cost"]["quantiles"].items() if f in actionable
             }
-        conditions = self.conditions + self.said(given["conditions"], "preferences.conditions")
+        own_conditions = self.canonical_conditions(given["conditions"], "preferences.conditions")
+        conditions = self.conditions + own_conditions
         if conditions:
             person["conditions"] = conditions
         problem = self._problem(person)
@@ -255,7 +272,7 @@ class Everyone:
         return Applicant(problem, hashlib.sha256(_object(parts).encode("ascii")).hexdigest(), self.variables)
 
     def _problem(self, person: dict[str, Any]) -> Problem:
-        """The kernel's problem of an applicant's canonical content."""
+        """Make the kernel's problem of an applicant's canonical content."""
         missing = {name for name, given in person["factual"].items() if given is None}
         factual = {
             name: Fraction(0)
@@ -286,7 +303,7 @@ class Everyone:
         )
 
     def _check_missing(self, missing: set[str]) -> None:
-        """A value may be missing where the trees have a rule for it and nothing else reads it (section 1)."""
+        """Reject a missing value for which the classifier has no rule, or which anything else reads."""
         for i, f in enumerate(self.model.features):
             if f.name not in missing:
                 continue
@@ -297,7 +314,7 @@ class Everyone:
 
 
 def _mechanism(given: dict[str, Any]) -> Mechanism:
-    """A feature's mechanism for the kernel: equation, link, noise as -log of a density (section 2)."""
+    """A feature's mechanism for the kernel: equation, link, and the noise's -log density (section 2)."""
     link, noise = given["link"], {key: n for key, n in (given["noise"] or {}).items() if key != "kind"}
     size, kind = {key: Fraction(n) for key, n in noise.items()}, (given["noise"] or {}).get("kind")
     known = Noise()
@@ -325,7 +342,7 @@ def causes_first(parents: Mapping[str, set[str]]) -> list[str]:
         for cause in causes:
             effects.setdefault(cause, []).append(f)
     order = [f for f, count in waits.items() if not count]
-    for f in order:  # grows on the way
+    for f in order:  # the loop appends to it
         for effect in effects.get(f, ()):
             waits[effect] -= 1
             order += [effect] if not waits[effect] else []
@@ -345,7 +362,13 @@ def _reads(expression: Any) -> list[str]:
 
 
 class Source:
-    """An instance's or a population's file."""
+    """An instance's or a population's file.
+
+    Attributes
+    ----------
+    files
+        All files that the problem is read from: itself, and a classifier's and a table's of their own.
+    """
 
     def __init__(self, path: Path) -> None:
         data = conform(parse_json(read_bytes(path), path.name), FILE, path.name)
@@ -371,14 +394,14 @@ class Source:
             raise Rejected("preferences: not as many as applicants")
 
     def id(self, applicant: Any) -> str | None:
-        """An applicant's own identifier; None where the file has none."""
+        """The identifier that the file gives an applicant, in one line; None where it gives none."""
         if not self.ids and not isinstance(self.factuals, People):
             return None
         k = index(len(self.factuals))(applicant, "index")
         return " ".join(self.ids[k].split()) if self.ids else self.factuals.id(k)
 
     def applicant(self, which: Any) -> Applicant:
-        """The problem a certificate's ``index`` names; None in an instance's own file (section 1)."""
+        """The problem of the applicant with this ``index``; None for the one of an instance."""
         if self.population != (which is not None):
             raise Rejected(f"index: {'needed for' if self.population else 'only for'} a population")
         k = index(len(self.factuals))(which, "index") if self.population else 0
@@ -390,7 +413,7 @@ class Source:
 
 
 def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any]:
-    """The canonical cost: coefficients, scale, and the knots of what is measured in percentiles."""
+    """The canonical cost: coefficients, scale, and the knots of features measured in percentiles."""
     kinds = {f["name"]: f["kind"] for f in features}
     own, more = KINDS.get(data["kind"], (data, {}))  # a mixture says its coefficients itself
     parts = {part: own.get(part) or 0.0 for part in PARTS}
@@ -413,7 +436,7 @@ def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any
 
 
 def _own(scale: Any, given: Any, name: str) -> Any:
-    """An applicant's scale: the size of the factual value where changes are relative to it (section 1)."""
+    """A feature's scale for one applicant; "factual" stands for the size of the factual value."""
     if scale != RELATIVE or given is None:
         return 1.0 if scale == RELATIVE else scale
     size = abs(conform(given, float, f"factual.{name}"))
@@ -443,7 +466,10 @@ def _object(parts: dict[str, str]) -> str:
 
 
 class People:
-    """Applicants from CSV, read when asked for. An empty cell is null; one that is no number is text."""
+    """Applicants from a CSV file; each is read when it is asked for.
+
+    An empty cell becomes None, a cell that is no number becomes text.
+    """
 
     def __init__(self, path: Path, features: list[Variable]) -> None:
         self.lines, names = Lines(path), {f.name for f in features}
@@ -464,7 +490,7 @@ class People:
         }
 
     def id(self, k: int) -> str | None:
-        """An applicant's own identifier, in one line; None where the file has none."""
+        """The identifier in an applicant's row, in one line; None where there is no such column."""
         return " ".join(self._row(k)["id"].split()) if self.ids else None
 
     def _row(self, k: int) -> dict[str, str]:
@@ -483,7 +509,7 @@ def _cell(cell: str, label: bool) -> str | float | None:
 
 
 def _scm(data: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The canonical causal model; and its mechanisms, those of a built-in model written out."""
+    """The canonical causal model, and its mechanisms; a built-in model's mechanisms are written out."""
     if data["name"] in LOANS and names != LOAN_FEATURES:
         raise Rejected(f"scm: {data['name']} wants exactly the features {', '.join(LOAN_FEATURES)}")
     known = set(names)

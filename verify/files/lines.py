@@ -1,4 +1,4 @@
-"""A table in CSV whose rows are found again by their place in the file, so that none has to be kept."""
+"""A CSV table that keeps only where each row begins in the file, and reads a row when it is asked for."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Lines:
         return next(self._read(self.starts[k]))[1]
 
     def _read(self, start: int) -> Iterator[tuple[int, list[str]]]:
-        """Rows from a place on, each with its own place."""
-        place = [start]  # where the next line starts; the reader takes no line before it needs it
+        """The rows from a place in the file on, each with its own place."""
+        place = [start]  # where the next line begins: csv.reader takes a line only when it needs one
         try:
             with self.path.open("rb") as stream:
                 stream.seek(start)

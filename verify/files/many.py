@@ -1,4 +1,4 @@
-"""Checks of a folder of certificates, in order or on several processes, and resumed where they stopped."""
+"""Check a folder of certificates, on one or several processes; a check that was stopped can be resumed."""
 
 from __future__ import annotations
 
@@ -26,15 +26,18 @@ from verify.files.table import Row, Table
 from verify.kernel.checks import Rejected
 
 TOGETHER = 16
-"""Certificates that a process takes at a time."""
+"""How many certificates a process takes at a time."""
 
 Task = tuple[Place, Instances, float, Row | None, bool]
 Mapped = Callable[[Callable[[list[Task]], list[Outcome]], Iterable[list[Task]]], Iterable[list[Outcome]]]
-"""Work of every part, parts in any order: this module's processes, or a cluster's."""
+"""A function of work and parts that yields the work's result for each part, in any order.
+
+:meth:`Processes.map` is one; a cluster's is another.
+"""
 
 
 def by_digest(folder: Path) -> dict[str, list[Path]]:
-    """The instances of a folder; files of the same content share a digest."""
+    """The instance files of a folder by digest; files with the same content share one."""
     found: dict[str, list[Path]] = {}
     for path in sorted(p for suffix in ("*.json", "*.json.gz") for p in folder.rglob(suffix)):
         try:
@@ -50,48 +53,49 @@ def work(tasks: list[Task]) -> list[Outcome]:
 
 
 def failed(tasks: list[Task], error: BaseException) -> list[Outcome]:
-    """Of checks that did not come to an end: they prove nothing."""
+    """The outcomes of checks that an error ended: nothing is proven."""
     line = plain(f"REJECTED: the check failed: {error!r}")
     return [Outcome(plain(task[0].name), None, line, 0.0, None) for task in tasks]
 
 
 class Processes:
-    """Processes on this machine; a few parts more than there are of them are made at any time."""
+    """Processes on this machine. At most twice as many parts as processes are handed out at any time."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
 
     def map(
-        self, done: Callable[[list[Task]], list[Outcome]], parts: Iterable[list[Task]]
+        self, check: Callable[[list[Task]], list[Outcome]], parts: Iterable[list[Task]]
     ) -> Iterator[list[Outcome]]:
-        """``done`` of every part, as they get done."""
+        """Yield ``check`` of every part, in the order in which they end."""
         waiting = iter(parts)
         if self.jobs == 1:
-            yield from map(done, waiting)
+            yield from map(check, waiting)
             return
         with ProcessPoolExecutor(self.jobs) as pool:
             running: dict[Future[list[Outcome]], list[Task]] = {}
             while True:
                 for part in islice(waiting, 2 * self.jobs - len(running)):
                     try:
-                        running[pool.submit(done, part)] = part
-                    except BrokenExecutor as error:
-                        yield failed(part, error)
+                        running[pool.submit(check, part)] = part
+                    except BrokenExecutor as broken:
+                        yield failed(part, broken)
                 if not running:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    part, broken = running.pop(future), future.exception()  # of a process that died, perhaps
-                    yield failed(part, broken) if broken else future.result()
+                    part, error = running.pop(future), future.exception()  # a process may have died
+                    yield failed(part, error) if error else future.result()
 
 
 JOURNALLED = (str, str, {"optimal", "infeasible", "bounds"}, str, float, maybe(float))
-"""A line of a journal: the digest, and the parts of :class:`~verify.files.check.Outcome`."""
+"""The shape of a journal's line: a digest, then the entries of :class:`~verify.files.check.Outcome`."""
 
 
 class Journal:
-    """What was verified before, in a file of the reader's own: a line each, after one that says of what.
+    """A file of the reader's own that records what was verified.
 
-    An outcome is taken from it only for a certificate of the very same bytes, beside the very same row.
+    Its first line is :func:`about`: the instances, options and checker. Every other line is an outcome, which
+    counts only for a certificate with the same bytes and the same row of ``results.csv``.
     """
 
     def __init__(self, path: Path, about: str) -> None:
@@ -108,10 +112,10 @@ class Journal:
             )
         for k, line in enumerate(lines[1:], start=2):
             try:
-                digest, name, claim, said, seconds, applicant = conform(json.loads(line), JOURNALLED, "")
+                digest, *outcome = conform(json.loads(line), JOURNALLED, "")
             except (ValueError, RecursionError, Rejected):
                 raise Rejected(f"{path.name}: line {k} is no outcome: remove it, or the file") from None
-            self.known[name] = digest, Outcome(name, claim, said, seconds, applicant)
+            self.known[outcome[0]] = digest, Outcome(*outcome)
         try:
             self.stream = path.open("r+b" if lines else "wb")
         except OSError as error:
@@ -123,19 +127,19 @@ class Journal:
         self.stream.flush()
 
     def outcome(self, place: Place, row: Row | None) -> Outcome | None:
-        """What came out before, or None."""
+        """The outcome that is recorded for a certificate, or None."""
         digest, outcome = self.known.get(plain(place.name), ("", None))
         return outcome if outcome and digest == self.digest(place, row) else None
 
     def add(self, digest: str, outcome: Outcome) -> None:
-        """Note what was verified now."""
+        """Record an outcome, if the certificate was verified."""
         if outcome.claim is not None:
             self.stream.write(json.dumps([digest, *outcome]).encode() + b"\n")
             self.stream.flush()
 
     @staticmethod
     def digest(place: Place, row: Row | None) -> str:
-        """Of a certificate's bytes and its row."""
+        """The SHA-256 of a certificate's bytes and its row; "" if the certificate cannot be read."""
         try:
             content = place.read()
         except Rejected:
@@ -144,7 +148,7 @@ class Journal:
 
 
 def about(instances: Instances, seconds: float, slow: bool) -> str:
-    """What a check depends on besides the certificates: instances, options, and the checker itself."""
+    """One line of JSON that changes when instances, options or the checker's code change."""
     own = sorted(Path(__file__).parents[1].rglob("*.py"))
     listed = (
         [file for files in instances.values() for file in files]
@@ -160,7 +164,7 @@ def about(instances: Instances, seconds: float, slow: bool) -> str:
 
 
 class Listing(NamedTuple):
-    """What lies in a folder: how many certificates, their numbers, some drawn at random, the files read."""
+    """What is in a folder: how many certificates, their numbers, some drawn at random, and the files."""
 
     total: int
     numbers: set[int]
@@ -169,7 +173,7 @@ class Listing(NamedTuple):
 
 
 def listing(files: list[Path], sample: int | None) -> Listing:
-    """Look through a folder once."""
+    """List the certificates of a folder in one pass; ``sample``: how many to draw, None for no sample."""
     count, numbers, drawn, read = 0, set[int](), list[Place](), set[Path]()
     chance = SystemRandom()
     for place in places(files):
@@ -185,7 +189,7 @@ def listing(files: list[Path], sample: int | None) -> Listing:
 
 
 class Check:
-    """A folder's check: options, and the sums of what came out."""
+    """The check of a folder: its options, and counts of the outcomes so far."""
 
     def __init__(self, folder: Path, instances: Instances, seconds: float, slow: bool) -> None:
         self.folder, self.instances, self.seconds, self.slow = folder, instances, seconds, slow
@@ -199,7 +203,7 @@ class Check:
         self.indices: set[float] = set()
 
     def run(self, mapped: Mapped, sample: int | None, resume: Path | None) -> int:
-        """Check all certificates, or so many, and sum up; the exit code."""
+        """Check all certificates, or a sample of so many; print the verdict and return the exit code."""
         folder, table = self.folder, self.table
         inner = folder / "certificates" if os.path.lexists(folder / "certificates") else folder
         if inner == folder and table.there:
@@ -226,7 +230,10 @@ class Check:
     def _outcomes(
         self, wanted: Iterable[Place], mapped: Mapped, journal: Journal | None, total: int
     ) -> Iterator[Outcome]:
-        """Those known from the journal, and those of the others as they get done."""
+        """Check what the journal does not know; yield each outcome as its check ends.
+
+        Outcomes that the journal knows are counted here and not yielded.
+        """
         digests: dict[str, str] = {}
 
         def tasks() -> Iterator[Task]:
@@ -248,7 +255,7 @@ class Check:
                 yield outcome
 
     def _count(self, outcome: Outcome, total: int) -> None:
-        """Add an outcome up, print what is wrong, say how far it is."""
+        """Count an outcome, print it if it is a rejection, and print the progress."""
         self.done += 1
         self.claims[outcome.claim] += 1
         self.seconds_each.append(outcome.seconds)
@@ -263,7 +270,7 @@ class Check:
             sys.stderr.flush()
 
     def _sum_up(self, total: int, drawn_from: int | None, lost: bool, others: set[str]) -> int:
-        """The last line, and the exit code."""
+        """Print the verdict, the last line, and return the exit code."""
         table, claims = self.table, self.claims
         passed = bool(total) and self.done == total and not claims[None] and not lost
         kinds = ", ".join(f"{count} {claim}" for claim, count in sorted(claims.items(), key=str) if claim)
@@ -280,22 +287,22 @@ class Check:
         if self.taken:
             parts.append(f"{self.taken} of them checked before")
         seconds = time.monotonic() - self.start
-        usual = f"median {median(self.seconds_each or [0.0]):.2g} s"
+        middle = f"median {median(self.seconds_each or [0.0]):.2g} s"
         slowest = f"slowest {self.slowest.name} {self.slowest.seconds:.1f} s"
-        parts.append(f"{seconds:.1f} s, {usual}, {slowest}")
-        said = "; ".join(parts)
-        print(f"{'VERIFIED' if passed else 'REJECTED'} {said}{some(others, '; not looked at: ')}")
+        parts.append(f"{seconds:.1f} s, {middle}, {slowest}")
+        verdict = "VERIFIED" if passed else "REJECTED"
+        print(f"{verdict} {'; '.join(parts)}{some(others, '; not looked at: ')}")
         return 0 if passed else 4
 
 
 def batches(tasks: Iterator[Task]) -> Iterator[list[Task]]:
-    """A few at a time."""
+    """Lists of at most TOGETHER tasks each."""
     while part := list(islice(tasks, TOGETHER)):
         yield part
 
 
 def some(names: Iterable[str], before: str) -> str:
-    """The first few of some names, with text before them; nothing where there are none."""
+    """The text ``before`` and the first five names; "" where there are no names."""
     listed = sorted(names, key=lambda name: (len(name), name))
     more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
     return before + ", ".join(map(plain, listed[:5])) + more if listed else ""

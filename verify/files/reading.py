@@ -16,12 +16,12 @@ from verify.kernel.checks import Rejected
 
 LARGEST_FILE = 32 * 2**20
 MOST_ROOM = 2_200_000
-"""What JSON text may ask for: 1 for a comma, 2 for a list, 4 for an object, and 1 for 8 bytes of text that is
-not all ASCII (a character may then take 4): up to 60 bytes of memory each."""
+"""The most that JSON text may ask for, in units of up to 60 bytes of memory: 1 for a comma, 2 for a list, 4
+for an object, and 1 for 8 bytes of text that is not all ASCII (a character may then take 4 bytes)."""
 
 
 def read_raw(path: Path) -> bytes:
-    """What a regular file holds as it lies there; never more than the limit."""
+    """The bytes of a regular file, not unpacked; raise :class:`Rejected` beyond LARGEST_FILE."""
     if not path.is_file():
         raise Rejected(f"{path}: no such file")
     try:
@@ -32,7 +32,7 @@ def read_raw(path: Path) -> bytes:
 
 
 def unpacked(raw: bytes, path: Path) -> bytes:
-    """The content of a file, unpacked where its name ends in ``.gz``; never more than the limit."""
+    """A file's content, unpacked where its name ends in ``.gz``; raise :class:`Rejected` beyond the limit."""
     if path.suffix != ".gz":
         return raw
     try:
@@ -42,7 +42,7 @@ def unpacked(raw: bytes, path: Path) -> bytes:
 
 
 def limited(stream: Any, name: str) -> bytes:
-    """What a stream holds; never more than the limit."""
+    """The content of a stream; raise :class:`Rejected` beyond LARGEST_FILE."""
     content: bytes = stream.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         raise Rejected(f"{name}: larger than {LARGEST_FILE} bytes")
@@ -50,22 +50,22 @@ def limited(stream: Any, name: str) -> bytes:
 
 
 def read_bytes(path: Path) -> bytes:
-    """What a file holds, unpacked."""
+    """A file's content, unpacked where its name ends in ``.gz``."""
     return unpacked(read_raw(path), path)
 
 
 def parse_json(content: bytes, name: str) -> Any:
-    """The value of JSON text, every number a float (one that overflows is left to :func:`conform`)."""
+    """The value of JSON text, with every number a float; :func:`conform` rejects infinite ones."""
 
     def refuse_constant(text: str) -> NoReturn:
         raise Rejected(f"{name}: {text} is not a finite number")
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
+        found = dict(pairs)
+        if len(found) < len(pairs):
             twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
             raise Rejected(f"{name}: the key {twice[:40]!r} twice")
-        return made
+        return found
 
     room = content.count(b",") + 2 * content.count(b"[") + 4 * content.count(b"{")
     if room + (0 if content.isascii() else len(content) // 8) > MOST_ROOM:
@@ -94,7 +94,7 @@ def _look_at_text(value: Any) -> None:
 
 
 def by(key: str, shapes: dict[str, Any]) -> Callable[[Any, str], Any]:
-    """An object whose other keys depend on what it says it is."""
+    """The shape of an object whose value for ``key`` chooses, from ``shapes``, its other keys."""
 
     def chosen(value: Any, where: str) -> Any:
         kind: Any = value.get(key) if isinstance(value, dict) else None
@@ -105,7 +105,7 @@ def by(key: str, shapes: dict[str, Any]) -> Callable[[Any, str], Any]:
 
 
 def word(value: Any, where: str) -> str:
-    """A name or a label: 1 to 200 characters, none of them for control."""
+    """A name or a label: 1 to 200 characters without control characters."""
     if not 1 <= len(conform(value, str, where)) <= 200 or any(c < " " or c == "\x7f" for c in value):
         refuse(where, value, "a name of 1 to 200 characters")
     return str(value)

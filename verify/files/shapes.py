@@ -1,4 +1,4 @@
-"""Values of a stated shape, as files have them (section 4)."""
+"""Check that a file's values have the shape that the format demands (section 4)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from verify.kernel.checks import Rejected
 
 
 class Reading:
-    """Where in a file the kernel is: what it rejects is there. Empty where that says so itself."""
+    """The place in a file that the kernel has reached, to be named if it rejects the certificate there.
+
+    Empty where the message names the place itself.
+    """
 
     place = ""
 
     @contextmanager
     def placed(self) -> Iterator[None]:
-        """Say of what is rejected inside where it is."""
+        """Put the place in front of what is rejected in the ``with`` block."""
         try:
             yield
         except Rejected as reason:
@@ -28,7 +31,7 @@ class Reading:
 
 @contextmanager
 def placed(where: str) -> Iterator[None]:
-    """Say of what is rejected inside where it is."""
+    """Put ``where`` in front of what is rejected in the ``with`` block."""
     try:
         yield
     except Rejected as reason:
@@ -36,11 +39,12 @@ def placed(where: str) -> Iterator[None]:
 
 
 def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
-    """The value if it has a shape, the absent optional keys of objects filled in with None.
+    """Return a value that has a shape; raise :class:`Rejected` for any other.
 
     A shape is ``float`` (a finite number), ``str``, ``bool`` or ``list``; a set of words; ``[shape]``, a
     list; ``(shape, ...)``, a list of that length; ``{"key": shape, "key?": shape, ...}``, an object with
-    these keys, some optional, or ``{str: shape}``, one with any; or a function of value and place.
+    these keys, some optional, or ``{str: shape}``, one with any keys; or a function of value and place that
+    returns the value. An optional key that is absent gets the value None.
     """
     if isinstance(shape, type):
         if type(value) is not shape or (isinstance(value, float) and not math.isfinite(value)):

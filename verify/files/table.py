@@ -1,9 +1,9 @@
-"""``results.csv`` and ``results.json`` beside a folder's certificates: they must say what is proven.
+"""Check that ``results.csv`` and ``results.json`` beside a folder's certificates say what is proven.
 
-The columns of ``results.csv`` are those of COLUMNS, the second perhaps ``id``; then ``action_<feature>``
-columns; then, both or neither, ``counterfactual_<feature>`` columns and ``message``; then perhaps
-``confirmed`` or ``name`` (where rows are of instances' own files). ``gap``, ``proof``, ``backend``,
-``seconds``, ``message`` and ``confirmed`` are not looked at.
+The columns of ``results.csv`` are those of COLUMNS, perhaps with ``id`` as the second; then
+``action_<feature>`` columns; then, both or neither, ``counterfactual_<feature>`` columns and ``message``;
+then perhaps ``confirmed``, or ``name`` where each row is of an instance with a file of its own. ``gap``,
+``proof``, ``backend``, ``seconds``, ``message`` and ``confirmed`` are not checked.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from verify.kernel.trees import float64
 COLUMNS = ["index", "status", "cost", "lower_bound", "gap", "proof", "backend", "seconds", "certificate"]
 PROVEN = {"optimal", "infeasible"}
 NOT_COMPARED = {"not_solved", "seconds", "backend", "time_limit", "index", "certificates", "results"}
-"""Keys of results.json beside what the rows come to; ``results`` is compared row by row."""
-STATUSES = {  # whether a cost and a lower bound go with it; None: either way
+"""Keys of results.json that need not agree with the rows; but ``results`` is compared row by row."""
+STATUSES = {  # whether a row with this status has a cost, and a lower bound; None: it may
     "optimal": (True, True),
     "infeasible": (False, False),
     "limit": (None, True),
@@ -43,18 +43,18 @@ Row = dict[str, str]
 
 
 class Table:
-    """A folder's ``results.csv``, if it has one; anything unusual about it rejects it.
+    """A folder's ``results.csv``, if there is one; raise :class:`Rejected` unless it has the format above.
 
-    Rows are looked up in the file; what is kept of each is its place.
+    Rows are not kept in memory, only where each is in the file.
 
     Attributes
     ----------
     places
-        By the number in ``index``, the row's place.
+        By ``index``, the row's number, from 0.
     certified
-        The numbers of those that name a certificate.
-    there
-        Whether there is such a file; ``summarised``: whether there is a ``results.json``.
+        The ``index`` of every row that names a certificate.
+    there, summarised
+        Whether there is a ``results.csv``, and whether there is a ``results.json``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -85,12 +85,12 @@ class Table:
         wanted = [f"action_{name}" for name in features], [f"counterfactual_{name}" for name in features]
         wrong = actions != wanted[0] or after not in (None, wanted[1]) or len(set(header)) < len(header)
         if fixed[: len(COLUMNS)] != COLUMNS or wrong:
-            raise Rejected("results.csv: the first line is not its columns (verify/table.py)")
+            raise Rejected("results.csv: the first line is not its columns (verify/files/table.py)")
         for k, line in enumerate(lines, start=1):
             self._add(k, header, line, actions, after or [])
 
     def _add(self, k: int, header: list[str], line: list[str], actions: list[str], after: list[str]) -> None:
-        """Take a row in, if it can be one."""
+        """Check the k-th row, from 1, and note its place, status and cost."""
         row = dict(zip(header, line, strict=False))
         if len(line) != len(header) or row["status"] not in STATUSES:
             raise Rejected(f"results.csv: row {k}: a length, status or index it cannot have")
@@ -116,7 +116,7 @@ class Table:
             self.costs.append(float(number(row, "cost") or 0.0))
 
     def row(self, index: str) -> Row:
-        """The row of a number, as it is written; empty where there is none."""
+        """The row with this ``index``, as text by column; empty where there is none."""
         if self.lines is None or not counted(index) or int(index) not in self.places:
             return {}
         return dict(zip(self.lines.header, self.lines[self.places[int(index)]], strict=True))
@@ -145,19 +145,20 @@ class Table:
             several = self.rows() if "results" in data else iter(())
             for (name, result), row in zip(listed, several, strict=True):
                 k = row["index"]
-                said = {key: result[key] for key in ("status", "cost", "lower_bound", "certificate")}
+                expected = {key: result[key] for key in ("status", "cost", "lower_bound", "certificate")}
                 for key in row:
                     part, _, feature = key.partition("_")
                     if part in ("action", "counterfactual"):
-                        said[key] = (result[part] or {}).get(feature)
-                wrong = [key for key, value in (said | {"name": name}).items() if not _is(row, key, value)]
+                        expected[key] = (result[part] or {}).get(feature)
+                expected["name"] = name
+                wrong = [key for key, value in expected.items() if not _is(row, key, value)]
                 if wrong:
                     raise Rejected(f"results.json: results.{k}: {wrong[0]} is not what results.csv says")
         except (AttributeError, KeyError, TypeError, ValueError):
             raise Rejected("results.json: its results are not the rows of results.csv") from None
 
     def belongs(self, source: Source) -> None:
-        """Raise :class:`Rejected` where a row is of no applicant of the population, or of another's name."""
+        """Raise :class:`Rejected` for a row whose ``index`` or ``id`` is no applicant's of the population."""
         for row in self.rows():
             index = row["index"]
             if len(index) > 9 or int(index) >= len(source.factuals):
@@ -167,7 +168,7 @@ class Table:
 
 
 def _is(row: Row, column: str, value: Any) -> bool:
-    """Whether a cell holds a value of a JSON file."""
+    """Whether a cell is the same as a value of a JSON file; None is the empty cell."""
     if value is None or isinstance(value, str):
         return row[column] == (value or "")
     return number(row, column) == value
@@ -181,12 +182,12 @@ def agree(row: Row, certificate: Certificate, source: Source, names: set[str] | 
     source
         The file the certificate was checked against.
     names
-        What the row may be called: the names of the instance's files; None in a population.
+        What the row's ``name`` may be: the names of the instance's files; None in a population.
     """
     if not row["certificate"]:
         raise Rejected("results.csv: the row names no certificate, and here is one")
     cost, bound = number(row, "cost"), number(row, "lower_bound")
-    # an optimum's bound may differ within the gap, which the checker set; another's may not be better
+    # an optimum's row may state any bound up to its cost, as the checker set the gap; others: up to the bound
     most = certificate.cost if row["status"] == "optimal" else certificate.lower_bound
     action = certificate.action or {}
     acted = {key[7:]: key for key, cell in row.items() if key.startswith("action_") and cell}
@@ -210,7 +211,7 @@ def agree(row: Row, certificate: Certificate, source: Source, names: set[str] | 
 
 
 def after(row: Row, certificate: Certificate, applicant: Applicant) -> dict[str, bool]:
-    """Whether the row's counterfactual is what the action leads to, to the nearest double; by column."""
+    """Whether each column of the counterfactual is what the action leads to, as the nearest double."""
     cells = {key[15:]: cell for key, cell in row.items() if key.startswith("counterfactual_")}
     if certificate.action is None:
         return {f"counterfactual_{name}": not cell for name, cell in cells.items()}

@@ -6,10 +6,10 @@ features), ``curves`` and ``box`` (bounds), ``feasible`` (one action), ``trees``
 rules), ``certificate`` (how they are put together). It imports nothing but itself and pure parts of Python's
 library.
 
-What it is given: a :class:`~verify.kernel.problem.Problem`, which ``verify/files`` makes of an instance's
+Its input is a :class:`~verify.kernel.problem.Problem`, which ``verify/files`` makes of an instance's
 canonical content (labels as numbers, lever intervals, sizes of changes, causes before effects, conditions as
-demands with negations worked in: sections 1, 2, 3 and 11), and what a certificate states, of the shape of
-section 4. A problem that is not what the file says would be a proof about something else; no certificate can
-bring that about. Of a certificate nothing is taken on trust: multipliers may be any numbers that are not
-negative, prices any numbers at all, cells any that cover the box. What is not of the shape ends the check.
+demands with negations worked in: sections 1, 2, 3 and 11), and what a certificate states, in the shape of
+section 4. If ``verify/files`` made the wrong problem of a file, the verdict would be about that other
+problem; no certificate can cause this. Nothing in a certificate is taken on trust: any multipliers that are
+not negative, any prices, and any cells that cover the box give valid bounds. Anything else is rejected.
 """

@@ -11,33 +11,42 @@ from verify.kernel.forms import ONE, Configuration, Form, add, constant, plus
 from verify.kernel.problem import Interval, Term
 
 Signs = Mapping[int, int]
-"""-1 or 1 for the neurons split on, counted layer by layer from 0, in the order of the splits."""
+"""Number of a neuron -> the sign assumed for its argument (-1 or 1), in the order of the splits.
+
+Neurons are numbered from 0, layer by layer.
+"""
 
 Part = dict[int | None, Fraction]
-"""What a form says of one action: its coefficient (None), and what is added at numbers of labels."""
+"""The part of a form that depends on one action: its coefficient (key None), and what each label adds."""
 
 
 class Budget(NamedTuple):
-    """What actions may cost, the fixed part apart, and every neuron's two thetas (section 7)."""
+    """The target less the fixed part of the cost, and two thetas for every neuron (section 7)."""
 
     most: Fraction = ZERO
     thetas: Sequence[tuple[Fraction, Fraction]] = ()
 
 
 FREE = Budget()
-"""No budget."""
+"""No thetas: intervals hold for all actions of the box, whatever they cost."""
 
 
 class Box:
-    """A box of actions with the lines of every unit that was needed so far, made in the order of keys.
+    """A box of actions. The lines of its units are made when they are needed, in the order of their keys.
 
-    ``verify/fast`` has one that says the same: the rules ask for :attr:`empty`, :meth:`interval`,
-    :meth:`least` and :meth:`above`.
+    :class:`verify.fast.box.Box` has the same methods and can take its place.
 
     Parameters
     ----------
-    slopes, budget
-        For the neurons' intervals.
+    slopes
+        For every neuron, "0" or "1": the slope of the line below it, where its sign is open.
+    budget
+        Narrows neurons' intervals to what actions that cost less than the target can reach.
+
+    Raises
+    ------
+    Empty
+        A logarithm's argument is nowhere positive on the box.
     """
 
     def __init__(
@@ -46,35 +55,42 @@ class Box:
         self.configuration, self.ends, self.slopes = moved, ends, slopes
         self.units, self.signs, self.budget = moved.units, signs, budget
         self.arguments, self.lines = list[Interval](), list[tuple[Line | None, Line | None]]()
-        # a logarithm that is nowhere defined raises Empty, whatever the box is asked for
+        # lines of logarithms are made at once: where one is nowhere defined, making the box raises Empty
         self._make(max((key for key, unit in self.units.items() if unit.function == "log"), default=-1))
 
     @property
     def empty(self) -> bool:
-        """Whether some neuron's argument has nowhere to lie."""
+        """Whether some neuron's argument has an empty interval, so that the box holds nothing."""
         assert self.configuration.logit is not None  # it makes the neurons
         self._make(self.configuration.neurons.stop - 1)
         return any(low > high for low, high in self.arguments)
 
     def interval(self, form: Form) -> Interval:
-        """The form's interval: from below and from above (section 7)."""
+        """Bounds of the form on the box, from below and from above (section 7)."""
         return self.least(form), self.most(form)
 
     def least(self, form: Form) -> Fraction:
-        """The minimum of the form from below."""
+        """A lower bound of the form on the box."""
         return -self.most(plus({}, form, -1))
 
     def above(
         self, form: Form, slopes: str, logit: Fraction, arguments: Sequence[tuple[int, Fraction]]
     ) -> Form:
-        """A form in actions and labels alone, nowhere below form + logit times the logit + sum m argument.
+        """Bound form + logit * (the logit row) + sum of m * argument from above.
+
+        Returns a form in actions and labels alone, which is nowhere below that sum on the box.
 
         Parameters
         ----------
         slopes
-            The neurons' lower lines, a character 0 or 1 each.
+            The slopes of the neurons' lower lines, a character 0 or 1 each.
         arguments
-            Neurons and what their arguments are multiplied with.
+            (number of a neuron, m) for every neuron whose argument is added.
+
+        Raises
+        ------
+        Empty
+            A neuron's argument has an empty interval.
         """
         total = dict(form)
         if (logit or arguments) and self.empty:
@@ -86,7 +102,7 @@ class Box:
         return self._replaced(total, slopes)
 
     def most(self, form: Form, theta: Fraction = ZERO) -> Fraction:
-        """The maximum of the form from above, where no more than the budget is spent unless theta is 0."""
+        """An upper bound of the form: on the box; with a theta above 0, where the cost is in the budget."""
         affine = self._replaced(form, self.slopes)
         moved, most = parts(self.configuration, affine), affine.get(ONE, ZERO) + theta * self.budget.most
         for k in range(len(self.ends)) if theta else moved:
@@ -94,7 +110,7 @@ class Box:
         return most
 
     def _replaced(self, form: Form, slopes: str) -> Form:
-        """The form with its units replaced from above, the last first."""
+        """The form with each unit replaced by a line, the last unit first: nowhere below the form itself."""
         total, neurons, first = dict(form), self.configuration.neurons, len(self.ends)
         self._make(max(form, default=-1))
         for key in range(max(form, default=-1), first - 1, -1):
@@ -113,11 +129,11 @@ class Box:
         return total
 
     def _make(self, last: int) -> None:
-        """Lines for all units up to a key; a neuron's interval is cut at 0 where its sign was split on."""
+        """Make the lines of all units up to a key; a split on a neuron's sign cuts its interval at 0."""
         for key in range(len(self.ends) + len(self.lines), last + 1):
             (function, argument), up, down, sign = self.units[key], ZERO, ZERO, 0
             if key in self.configuration.labels:
-                argument, function = {}, "relu"  # it stays as it is
+                argument, function = {}, "relu"  # labels are never replaced, so this line is not used
             if key in self.configuration.neurons:
                 number = self.configuration.neurons.index(key)
                 sign = self.signs.get(number, 0)
@@ -129,7 +145,7 @@ class Box:
 
 
 def parts(configuration: Configuration, affine: Form) -> dict[int, Part]:
-    """A form in the actions and their labels, action by action."""
+    """Split a form in actions and labels into its parts: by action, all but the constant."""
     found: dict[int, Part] = {}
     for action, k in configuration.labels.values():
         found.setdefault(action, {})[k] = ZERO
@@ -140,9 +156,10 @@ def parts(configuration: Configuration, affine: Form) -> dict[int, Part]:
 
 
 def highest(term: Term, ends: Interval, part: Part, theta: Fraction, share: Fraction = ZERO) -> Fraction:
-    """The maximum over an interval of a part less theta times the cost, its share of the maximum counted.
+    """The maximum over an interval of an action's part less theta times its cost.
 
-    Labels' numbers are tried one by one. Else it lies at an end of a piece, or where the derivative is 0.
+    The cost includes ``share`` times the action's entry in the cost's maximum. Where labels have numbers in
+    the part, each label is tried; else the maximum lies at an end of a piece, or where the derivative is 0.
     """
     slope, labelled, found = part.get(None, ZERO), bool(part.keys() - {None}), list[Fraction]()
     kappa, beta = theta * term.kappa, theta * (term.beta + share * term.omega)

@@ -19,13 +19,19 @@ from verify.kernel.trees import float64
 RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
 
 Read = Callable[[Configuration], Tables]
-"""Tables of prices, to be read for a configuration."""
+"""Reads a certificate's tables of prices for a configuration."""
 
 
 class Proof(NamedTuple):
-    """Of one configuration: the features acted on, and a tree, or one for each of several sums (section 7.4).
+    """The proof for one configuration.
 
-    ``trees``: the number of the sum, None for all that must accept; nodes in preorder; tables, if any.
+    Attributes
+    ----------
+    acted
+        The features acted on.
+    trees
+        A tree, or one for each part of the ensemble (section 7.4): the part's number, None for the whole
+        classifier; the nodes in preorder; what reads the tables of prices, None where there are none.
     """
 
     acted: list[str]
@@ -34,7 +40,10 @@ class Proof(NamedTuple):
 
 @dataclass
 class Stated:
-    """What a certificate states (section 4); its numbers are finite, and None where there is no action."""
+    """What a certificate states (section 4).
+
+    ``cost`` and ``lower_bound`` are finite; where the claim is infeasible, both are None.
+    """
 
     claim: str
     cost: float | None
@@ -55,7 +64,7 @@ def check(
     action
         The certificate's, labels by their numbers; nothing where the claim is infeasible.
     arithmetics
-        How a configuration's boxes are bounded: a list of ways, each of which may settle a leaf.
+        For a configuration, the ways to bound its boxes. They are tried in order until one closes a leaf.
     """
     bound, model = None, problem.model
     if stated.claim != "infeasible":
@@ -66,11 +75,11 @@ def check(
         excess = max(cost - bound - RELATIVE_GAP * cost, Fraction(0))
         if stated.claim == "optimal" and excess**power > allowance(problem):
             raise Rejected("claim: optimal, but the gap is open")
-        bound = bound**power  # what trees prove is of squares where the cost is a root
+        bound = bound**power  # where the cost is a root, trees bound its square
     if (bound is None or bound > 0) and not Point(problem, {}).why_not():
         raise Rejected("claim: doing nothing is feasible and costs nothing")
     configured = lru_cache(2**8)(lambda part, *acted: Configuration(problem, list(acted), part))
-    cubes = [(frozenset[str](), frozenset[str]())]  # sets from one to another; the empty one was checked
+    cubes = [(frozenset[str](), frozenset[str]())]  # the empty set, which was checked just now
     for k, (acted, _) in enumerate(stated.proofs):
         if not acted or acted != [f for f in problem.levers if f in acted]:
             raise Rejected(f"configurations.{k}.acted: not levers in the order of the features, or none")
@@ -96,7 +105,7 @@ def allowance(problem: Problem) -> Fraction:
 
 
 def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) -> None:
-    """The action is permitted, feasible, and costs what is stated (sections 2 and 4)."""
+    """Reject an action that is not permitted or not feasible, or does not cost what is stated."""
     whole = {f.name for f in problem.model.features if f.whole}
     for name, value in action.items():
         if name not in problem.levers:
@@ -118,29 +127,28 @@ def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) 
 
 
 def idle(moved: Configuration) -> set[str]:
-    """The features acted on for which not acting is the same as their factual value, and as cheap."""
+    """The idle levers of a configuration: not acting on one is the same as holding it, and as cheap."""
     problem, x = moved.problem, moved.problem.factual
     barred = problem.missing | problem.asked_about | impossible(problem)
     inside = {f for f, (low, high) in zip(moved.acted, moved.box, strict=True) if low <= x[f] <= high}
-    broken = {f for f, whole in zip(moved.acted, moved.whole, strict=True) if whole and x[f].denominator != 1}
-    still = {f for f in inside - barred - broken if moved.equations[f][0] == moved.equations[f][1]}
-    return {f for f in still if not problem.fixed[f]}
+    fractional = {f for f, whole in zip(moved.acted, moved.whole, strict=True) if whole and x[f] % 1}
+    free = {f for f in inside - barred - fractional if not problem.fixed[f]}
+    return {f for f in free if moved.equations[f][0] == moved.equations[f][1]}
 
 
 def check_coverage(problem: Problem, cubes: list[tuple[frozenset[str], frozenset[str]]]) -> None:
-    """Every set of levers is stood for by some set that is acted on (section 5).
+    """Reject a certificate in which no configuration stands for some set of levers (section 5).
 
-    Sets that conditions rule out need not be (section 11). A configuration stands for a cube: the sets from
-    what it acts on without its idle levers to all of it. The cube of all sets is halved, by a lever that is
-    in or not, until one stands for all of each.
+    Sets that conditions rule out need not be stood for (section 11). A cube is a pair of sets: it holds all
+    sets between the two. The sets that a configuration stands for are the cube from its levers that are not
+    idle to all its levers. The cube of all sets is halved, by whether a lever is in the set, until each part
+    lies in one of the given cubes.
     """
-    waiting = [
-        (frozenset[str](), frozenset(problem.levers), cubes)
-    ]  # sets from one to another, cubes that meet them
+    waiting = [(frozenset[str](), frozenset(problem.levers), cubes)]  # the third: cubes that may meet it
     while waiting:
         Clock.look()
-        least, most, close = waiting.pop()
-        met = [(low, high) for low, high in close if low <= most and least <= high]
+        least, most, candidates = waiting.pop()
+        met = [(low, high) for low, high in candidates if low <= most and least <= high]
         if any(low <= least and most <= high for low, high in met):
             continue
         open_ = most - least
@@ -154,7 +162,7 @@ def check_coverage(problem: Problem, cubes: list[tuple[frozenset[str], frozenset
 
 
 class Tree:
-    """A configuration's tree: its leaves cover the whole box, and each of them holds (section 6)."""
+    """Checks a configuration's tree: its leaves must cover the box, and each must be closed (section 6)."""
 
     def __init__(self, arithmetics: Sequence[Exact], read: Read | None, target: Fraction) -> None:
         self.arithmetics, self.target, self.configuration = arithmetics, target, arithmetics[0].configuration
@@ -175,7 +183,7 @@ class Tree:
             raise Rejected("ends before all of the box is covered")
 
     def enter(self, waiting: list[tuple[Any, Any, Any, bool]]) -> None:
-        """Make the region the next child's; the splits between are undone."""
+        """Change the region into the next child's; splits whose children are all checked are undone."""
         while waiting:
             part, which, value, is_child = waiting.pop()
             part[which] = value
@@ -186,9 +194,10 @@ class Tree:
         raise Rejected("the tree was complete before this node")
 
     def split(self, node: Any) -> tuple[Any, Any, Any, Sequence[Any]] | None:
-        """What a node divides: an entry of a part of the region, what it is, and what it is for each child.
+        """How a node splits the region; None for a leaf, which is checked instead.
 
-        None of a leaf, which is checked.
+        Returns (container, key, value, values): the entry of the region that the split changes, as
+        ``container[key]``, its value now, and its value for each child.
         """
         configuration, region = self.configuration, self.region
         match node:
@@ -224,12 +233,12 @@ class Tree:
                 if configuration.model.plausible or region.case:
                     raise Rejected("cells stand for others only where nothing else is asked")
                 return vars(region), "gone", region.gone, [self.prices.merged(region.ends, region.gone)]
-        with suppress(Empty):  # nothing is left
+        with suppress(Empty):  # the box holds nothing, which closes the leaf
             self.leaf(node)
         return None
 
     def leaf(self, node: Any) -> None:
-        """Raise :class:`Rejected` unless a leaf of one of the three kinds holds, or Empty (section 7)."""
+        """Raise :class:`Rejected` unless section 7 closes a leaf; Empty where its box holds nothing."""
         region, target, holds = self.region, self.target, False
         match node:
             case ["e"]:

@@ -1,4 +1,4 @@
-"""What every file of the kernel needs: the two outcomes, the clock, numbers that may not be too long."""
+"""What every file of the kernel uses: its two exceptions, the clock, and checks of numbers."""
 
 import math
 import time
@@ -14,11 +14,14 @@ class Rejected(Exception):
 
 
 class Empty(Exception):
-    """A box holds nothing feasible, as a logarithm of what is nowhere positive shows."""
+    """Raised where a box turns out to hold nothing feasible: an interval on it is empty, for example."""
 
 
 class Clock:
-    """When a check has to end (section 9); whoever starts one says so."""
+    """The time at which a check has to end, on the clock of ``time.monotonic`` (section 9).
+
+    Whoever starts a check sets it.
+    """
 
     end = math.inf
 
@@ -30,7 +33,10 @@ class Clock:
 
 
 def multipliers(given: Sequence[Any] | None, count: int, most: float = math.inf) -> list[Fraction]:
-    """One number at least 0 for each of so many rows, zeros where none are given; their sum has a limit."""
+    """Return the given numbers as fractions; ``count`` zeros if None is given.
+
+    Raises :class:`Rejected` unless there are ``count`` of them, each at least 0, their sum at most ``most``.
+    """
     numbers = list(map(Fraction, [0] * count if given is None else given))
     if len(numbers) != count:
         raise Rejected(f"got {len(numbers)} numbers; allowed: a list of {count}")
@@ -42,14 +48,14 @@ def multipliers(given: Sequence[Any] | None, count: int, most: float = math.inf)
 
 
 def index(given: float, size: int) -> int:
-    """The number of one of so many things."""
+    """Return a number that counts from 0 to ``size`` - 1; raise :class:`Rejected` for any other."""
     if not (0 <= given < size and given == int(given)):
         raise Rejected(f"got {given!r}; allowed: a whole number from 0 to {size - 1}")
     return int(given)
 
 
 def bounded(value: Fraction) -> Fraction:
-    """The value, if it can be written with a tolerable number of digits (section 9)."""
+    """Return the value; raise :class:`Rejected` if it has too many digits (section 9)."""
     if value.numerator.bit_length() + value.denominator.bit_length() > LONGEST:
         raise Rejected(f"a number of more than {LONGEST} binary digits (section 9)")
     return value

@@ -1,4 +1,4 @@
-"""Curves in rational arithmetic: enclosures of their values, and lines that hold them (section 7)."""
+"""Curves in rational arithmetic: enclosures of their values, and lines below and above (section 7)."""
 
 from collections.abc import Callable
 from decimal import Context, Decimal
@@ -14,8 +14,8 @@ Line = tuple[Fraction, Fraction]
 """Slope and intercept."""
 
 ZERO = Fraction(0)
-BITS = 96  # after the binary point, of enclosures
-DIGITS = Context(36)  # of decimals, whose exp and ln are rounded to the nearest
+BITS = 96  # binary digits after the point, in the ends of enclosures
+DIGITS = Context(36)  # decimals of 36 digits, whose exp and ln are rounded to the nearest
 FAR = 64  # beyond it the sigmoid is within exp(-64) of 0 or 1
 GRID = 2**32  # slopes of chords are multiples of 1 / GRID
 EDGE = Fraction(1e-9)  # a logarithm's argument that reaches below is taken from here on
@@ -34,7 +34,7 @@ def logarithm(q: Fraction) -> Interval:
 
 
 def _about(value: Decimal) -> Interval:
-    """Multiples of 2^-BITS below and above what is less than 2^-BITS from a value."""
+    """Multiples of 2^-BITS below and above every number that differs from ``value`` by less than 2^-BITS."""
     whole = floor(Fraction(value) * 2**BITS)
     return Fraction(whole - 1, 2**BITS), Fraction(whole + 2, 2**BITS)
 
@@ -56,11 +56,12 @@ class Curve(NamedTuple):
     Attributes
     ----------
     value, derivative
-        Bounds of both at a rational number inside the domain.
+        Bounds of the function and of its derivative at a rational number inside the domain.
     bend
-        The point.
+        The point from which on it is concave.
     touch
-        About where above it the derivative is a given number: any point makes a valid bound.
+        About where, above the bend, the derivative is a given number. A tangent at any point gives a valid
+        bound, so this need not be exact.
     """
 
     value: Callable[[Fraction], Interval]
@@ -70,9 +71,10 @@ class Curve(NamedTuple):
 
 
 def highest(curve: Curve, m: Fraction, low: Fraction, high: Fraction, cut: bool = False) -> Fraction:
-    """A bound of the largest curve(y) - m y on an interval, or where it is cut off at EDGE from 0 on.
+    """An upper bound of curve(y) - m y on [low, high]; with ``cut``, on (0, high].
 
-    Where the curve is convex the ends matter; where it is concave it lies below its tangent at any point.
+    Where the curve is convex, the largest value is at an end; where it is concave, the curve lies below its
+    tangent at any point.
     """
     found = [curve.value(y)[1] - m * y for y in (low, high)]
     start = low if curve.bend <= low else Fraction(curve.bend)
@@ -104,24 +106,25 @@ CURVES = {
 def curve_lines(function: str, low: Fraction, high: Fraction) -> tuple[Line | None, Line]:
     """A line below and one above a curve on an interval, parallel to its chord.
 
-    A logarithm has none below where its argument reaches 0.
+    The one below is None for a logarithm whose argument may be below EDGE. Raises Empty for a logarithm
+    whose argument is nowhere positive.
     """
     if function == "log" and high <= 0:
         raise Empty
-    curve, falls = CURVES[function], function == "log" and low < min(EDGE, high)
-    if low == high or (falls and high <= EDGE):
-        return None if falls else (ZERO, curve.value(low)[0]), (ZERO, curve.value(high)[1])
-    low, high = EDGE if falls else rounded(low, floor), rounded(high, ceil)
+    curve, cut = CURVES[function], function == "log" and low < min(EDGE, high)
+    if low == high or (cut and high <= EDGE):
+        return None if cut else (ZERO, curve.value(low)[0]), (ZERO, curve.value(high)[1])
+    low, high = EDGE if cut else rounded(low, floor), rounded(high, ceil)
     slope = Fraction(floor((curve.value(high)[0] - curve.value(low)[1]) / (high - low) * GRID), GRID)
     if function == "sigmoid":
         lower = 1 - highest(curve, slope, -high, -low)
     else:
         lower = min(curve.value(y)[0] - slope * y for y in (low, high))
-    return None if falls else (slope, lower), (slope, highest(curve, slope, low, high, falls))
+    return None if cut else (slope, lower), (slope, highest(curve, slope, low, high, cut))
 
 
 def rounded(value: Fraction, way: Callable[[Fraction], int]) -> Fraction:
-    """A multiple of 2^-BITS, down or up: short numbers are quick."""
+    """Round to a multiple of 2^-BITS, ``way`` being floor or ceil: arithmetic on short numbers is quick."""
     return Fraction(way(value * 2**BITS), 2**BITS)
 
 

@@ -14,7 +14,10 @@ from verify.kernel.trees import float32, float64
 
 
 class Point:
-    """An action as a box that holds nothing else. What enclosures of curves leave open counts against it."""
+    """An action as a box that holds nothing else.
+
+    Where the enclosure of a curve leaves open whether a demand is met, it counts as not met.
+    """
 
     def __init__(self, problem: Problem, action: Mapping[str, Fraction]) -> None:
         self.configuration = Configuration(problem, [f for f in problem.levers if f in action], at=action)
@@ -23,22 +26,24 @@ class Point:
 
     def why_not(self) -> str | None:
         """Why a permitted action is not feasible; None where it is."""
-        moved, box = self.configuration, self.box
-        if out := [f for (f, _), row in moved.domains({}).items() if box.least(row) < 0]:
+        configuration, box = self.configuration, self.box
+        if out := [f for (f, _), row in configuration.domains({}).items() if box.least(row) < 0]:
             return f"{out[0]} leaves its domain"
-        if not self.meets(moved.demand):
+        if not self.meets(configuration.demand):
             return "a condition does not hold"
-        seen = {f: box.interval(value) for f, value in moved.values.items()} if moved.forests else {}
-        if not (moved.accepts(seen, min) if seen else accepts(moved.model, self.inputs())):
+        model, values = configuration.model, configuration.values
+        ends = {f: box.interval(value) for f, value in values.items()} if model.forests else {}
+        if not (configuration.accepts(ends, min) if ends else accepts(model, self.inputs())):
             return "the classifier does not accept the counterfactual"
         if self.impossible():
             return "the counterfactual has density zero"
-        squares = sum(w * max(map(abs, box.interval(r))) ** 2 for w, r in moved.energy.squares)
-        implausible = box.most(moved.energy.rest) + squares > 0
+        energy = configuration.energy
+        squares = sum(w * max(map(abs, box.interval(r))) ** 2 for w, r in energy.squares)
+        implausible = box.most(energy.rest) + squares > 0
         return "the counterfactual is less plausible than the factual" if implausible else None
 
     def impossible(self) -> bool:
-        """Whether a density is zero, or may be."""
+        """Whether the density of some feature is zero, or cannot be shown to be positive."""
         energy, box = self.configuration.energy, self.box
         coins = any(box.interval(u) not in ((0, 0), (1, 1)) for u in energy.chances)
         return coins or any(box.least(form) <= 0 for form in energy.positive)
@@ -50,18 +55,18 @@ class Point:
         return (all if demand.every else any)(map(self.meets, demand.parts))
 
     def inputs(self) -> list[Interval]:
-        """What the classifier's columns are."""
+        """An interval for each of the classifier's columns."""
         return list(map(self.box.interval, self.configuration.columns()))
 
     def deployed(self) -> bool:
-        """Whether a network accepts as it computes: in its dtype, without the margin."""
+        """Whether the network's logit, computed in its dtype, is at least ``at_least`` (without margin)."""
         model, inputs = self.configuration.model, [float64(sum(pair) / 2) for pair in self.inputs()]
         return computed(model.layers, inputs, model.single) >= model.at_least
 
 
 @lru_cache(1)
 def impossible(problem: Problem) -> set[str]:
-    """The levers that have density zero before the action: they may not even be held."""
+    """The levers whose factual values have density zero: under plausibility they may not even be held."""
     levers = problem.levers if problem.model.plausible else ()
     return {f for f in levers if Point(problem, {f: problem.factual[f]}).impossible()}
 
@@ -73,14 +78,17 @@ def row_form(row: Row, values: Mapping[str, Form]) -> Form:
 
 
 def whole(rows: Iterable[Sequence[Any]]) -> tuple[list[list[int]], int]:
-    """Rows of numbers times their least common denominator, and that."""
+    """Multiply rows of numbers by their least common denominator; return them, and the denominator."""
     pairs = [[Fraction(c).as_integer_ratio() for c in row] for row in rows]
     unit = lcm(*(d for row in pairs for _, d in row))
     return [[n * (unit // d) for n, d in row] for row in pairs], unit
 
 
 def accepts(model: Model, inputs: Sequence[Interval]) -> bool:
-    """Whether a network surely accepts, layer by layer; in whole numbers, as fractions take too long."""
+    """Whether a network accepts every input in these intervals, by interval arithmetic, layer by layer.
+
+    It computes with whole numbers, because fractions take too long.
+    """
     (low, high), unit = whole(zip(*inputs, strict=True))
     for k, layer in enumerate(model.layers or ()):
         Clock.look()
@@ -92,7 +100,7 @@ def accepts(model: Model, inputs: Sequence[Interval]) -> bool:
 
 
 def computed(layers: Any, inputs: Sequence[float], single: bool) -> float:
-    """The output in floats: every product and sum rounded, left to right, the bias last (section 4)."""
+    """A network's output in floats: every product and sum rounded, left to right, the bias added last."""
     rounded = float32 if single else float64
     step = lambda total, pair: rounded(total + rounded(pair[0] * pair[1]))  # noqa: E731
     values = list(map(rounded, inputs))

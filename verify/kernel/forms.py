@@ -1,4 +1,4 @@
-"""What follows from actions as forms: affine in actions and units, functions of forms (section 5)."""
+"""Forms: what follows from actions, affine in actions and units; units are functions of forms (section 5)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -13,11 +13,14 @@ from verify.kernel.trees import Number, Range, options
 
 ONE = -1
 Form = dict[int, Fraction]
-"""Coefficient of 1 (key ONE) and of every action and unit that has one; no zeros."""
+"""The constant (key ONE) and the coefficients of actions and units, by their keys; none of them is 0."""
 
 
 class Unit(NamedTuple):
-    """A function of a form over 1, the actions and units of smaller keys; an indicator: whether it is 0."""
+    """An elementary function of a form in actions and in units of smaller keys.
+
+    The function ``indicator`` is 1 where its argument is 0, and 0 elsewhere.
+    """
 
     function: str
     argument: Form
@@ -54,16 +57,18 @@ def plus(p: Form, q: Form, factor: Fraction | int = 1) -> Form:
 
 
 class Energy(NamedTuple):
-    """log p(factual) + offset - log p(counterfactual), at most 0: sum of weight * form^2, plus the rest.
+    """Excess energy, log p(factual) + offset - log p(counterfactual): sum of weight * form^2, plus the rest.
 
     Attributes
     ----------
     squares
-        Those of the normal noise of what is acted on, in the order of ``features``.
+        (weight, form) for each feature acted on that has normal noise, in the order of ``features``.
+    rest
+        A form: all other terms.
     positive
         What logarithms are taken of: all must be above 0, also where the logarithms cancel.
     chances
-        Bernoulli noises of what is acted on, each of which must be 0 or 1.
+        Bernoulli noises of features acted on; each of them must be 0 or 1.
     """
 
     squares: list[tuple[Fraction, Form]]
@@ -78,16 +83,18 @@ class Configuration:
     Parameters
     ----------
     part
-        Which of several sums must accept, in a case; else all that must, or one of them (section 7.4).
+        In a case, the number of the ensemble's part that must accept (section 7.4); else None.
+    at
+        The values of the actions, to have numbers in place of forms; None: forms.
 
     Attributes
     ----------
     box, whole
         By action, its lever interval, and whether it takes whole numbers only.
     terms, fixed
-        What the actions cost.
+        What the actions cost, and the fixed part of the cost.
     demand
-        What conditions come to here (section 11).
+        What the conditions demand where exactly these features are acted on (section 11).
     values
         Feature -> form over the actions, numbered from 0, and :attr:`units`.
     units
@@ -126,12 +133,16 @@ class Configuration:
             self.values[f] = value if f not in place else constant(at[f]) if at else {place[f]: Fraction(1)}
 
     def costs(self, ends: Sequence[Interval]) -> Interval:
-        """The least and the most that each part of the cost can be on a box, added up (sections 5, 7.1)."""
+        """A lower and an upper bound of the cost on a box: all terms at their least, at their most."""
         both = [self._paid(k, *pair) for k, pair in enumerate(ends)]
         return self.fixed + total(least for least, _ in both), self.fixed + total(most for _, most in both)
 
     def domains(self, cells: Mapping[str, Range]) -> dict[tuple[str, int], Form]:
-        """The rows value - low (1) and high - value (-1) of domains, narrowed to cells (section 6)."""
+        """The domain rows, by feature and side: value - low for side 1, high - value for side -1.
+
+        ``cells``: by feature, the least and greatest double that splits on its value leave (section 6); they
+        narrow its domain. Raises Empty where a domain is then empty.
+        """
         known = [(f.name, f.domain) for f in self.model.features if f.name not in self.missing]
         found = {f: (ends[0], ends[1]) for f, ends in known if ends}
         for f, (least, most) in cells.items():
@@ -143,7 +154,7 @@ class Configuration:
         return {(f, s): combined((s, -s * e), (self.values[f], UNIT)) for f, s, e in rows if abs(e) < inf}
 
     def accepts(self, seen: Mapping[str, tuple[Number, Number]], pick: Any) -> bool:
-        """Whether trees accept values in intervals everywhere (``min``), or can somewhere (``max``)."""
+        """Whether the trees accept all values in these intervals (``min``), or may accept some (``max``)."""
         known = [(f.table, None if f.name in self.missing else seen[f.name]) for f in self.model.features]
         inside = tuple(options(table, ends, self.forests[0].single) for table, ends in known)
         return (any if self.one_suffices else all)(one.accepts(inside, pick) for one in self.forests)
@@ -167,7 +178,7 @@ class Configuration:
 
     @cached_property
     def energy(self) -> Energy:
-        """What plausibility is measured by (sections 2 and 5); nothing where it is not asked for."""
+        """The excess energy (sections 2 and 5); without plausibility it has no terms."""
         energy, acts = Energy([], constant(self.problem.offset), [], []), set(self.acted)
         for f, x in self.problem.factual.items() if self.model.plausible else ():
             (_, link, noise), acted = self.model.mechanisms[f], f in acts
@@ -192,7 +203,7 @@ class Configuration:
         return energy
 
     def _add_log(self, energy: Energy, form: Form, times: Fraction | int) -> None:
-        """Add the logarithm of what a density is a power of."""
+        """Add a multiple of a form's logarithm, and note that the form must be positive."""
         energy.positive.append(form)
         add(energy.rest, self._folded("log", form), times)
 
@@ -210,7 +221,10 @@ class Configuration:
         return plus(self._folded("log", share), self._folded("log", plus(UNIT, share, -1)), -1)
 
     def _folded(self, function: str, argument: Form) -> Form:
-        """A unit, the same one for the same argument; a number where the argument is one (section 5)."""
+        """A function of a form, as a form. Equal arguments share one unit.
+
+        A relu, square or indicator of a constant is a constant (section 5).
+        """
         if argument.keys() <= {ONE} and function in ("relu", "square", "indicator"):
             y = argument.get(ONE, ZERO)
             return constant({"relu": max(y, ZERO), "square": bounded(y) ** 2}.get(function, Fraction(not y)))
@@ -227,7 +241,7 @@ class Configuration:
         return key
 
     def _network(self, layers: Any, forms: list[Form], relu: Callable[[Form], Form]) -> Form:
-        """A network's output; ``relu``: what makes a unit of its argument."""
+        """A network's output; ``relu`` returns the relu of a form, as a form."""
         for k, layer in enumerate(layers):
             forms = list(map(relu, forms)) if k else forms
             rows = zip(layer["weight"], layer["bias"], strict=True)

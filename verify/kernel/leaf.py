@@ -1,6 +1,6 @@
-"""When a leaf is accepted (section 7): every function here only ever errs towards rejecting.
+"""The rules that close a leaf (section 7). They may reject a leaf that is right, but accept no wrong one.
 
-Each raises :class:`~verify.kernel.checks.Empty` where a box shows that nothing is left, which closes a leaf.
+Each raises :class:`~verify.kernel.checks.Empty` where it finds that the box holds nothing, which closes it.
 """
 
 from dataclasses import dataclass, field
@@ -24,11 +24,12 @@ class Region:
     Attributes
     ----------
     ends, signs, cells
-        Intervals of the actions; signs of neurons; doubles of values.
+        Intervals of the actions; the signs assumed for neurons; by feature, the least and the greatest
+        double that splits on its value leave.
     case
-        Of conditions, the rows that hold and the alternatives that are open.
+        The rows of conditions that hold here, and the alternatives that are still open.
     gone
-        What tables of prices took out.
+        The cells and leaves that tables of prices took out (section 7.5).
     """
 
     ends: list[Interval]
@@ -66,7 +67,10 @@ def _nothing(arithmetic: Exact, region: Region) -> bool:
 
 
 def proven(arithmetic: Exact, region: Region, leaf: Any, target: Fraction) -> Fraction | float:
-    """The bound ``["d", slopes, terms, shares?, thetas?]`` proves (section 7.2); inf: nothing is there."""
+    """The lower bound that a leaf ``["d", slopes, terms, shares?, thetas?]`` proves (section 7.2).
+
+    ``leaf`` is the list without its "d". Infinite where a neuron's interval shows that the box holds nothing.
+    """
     (slopes, terms, *more), configuration = leaf, arithmetic.configuration
     count = sum(configuration.widths)
     share = multipliers(more[0] if more else None, len(region.ends), most=1)
@@ -84,7 +88,11 @@ def proven(arithmetic: Exact, region: Region, leaf: Any, target: Fraction) -> Fr
 def _term(
     configuration: Configuration, region: Region, given: dict[str, Any], slopes: str
 ) -> tuple[Form, str, Fraction, list[tuple[int, Fraction]]]:
-    """Of a term: its form without logit and neurons, its slopes, and the multipliers of these two."""
+    """Read a leaf's term: the arguments of :meth:`verify.kernel.box.Box.above`.
+
+    These are the weighted sum of rows and ball, the slopes, the multiplier of the logit row, and (neuron,
+    multiplier) for the sign rows.
+    """
     model, energy, values = configuration.model, configuration.energy, configuration.values
     own, count = given.get("s", slopes), sum(configuration.widths)
     if len(own) != count or not set(own) <= {"0", "1"}:

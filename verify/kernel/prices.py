@@ -13,11 +13,21 @@ from verify.kernel.problem import Interval
 from verify.kernel.trees import Ensemble, Inside, options
 
 Key = tuple[str, int, int]
-"""A "cell" of a feature, or the "leaf" of a tree, by its node."""
+"""("cell", feature's number, cell's number) or ("leaf", tree's number, node's number)."""
 
 
 class Table(NamedTuple):
-    """Each action's share of the maximum; each sum's multiplier; by tree and feature, every cell's price."""
+    """A table of prices.
+
+    Attributes
+    ----------
+    shares
+        For each action, its share of the cost's maximum; None: zeros.
+    rates
+        For each part of the ensemble, the multiplier mu of its score.
+    prices
+        By tree, then by feature's number, the price of each cell; no entry: all are 0.
+    """
 
     shares: Sequence[float] | None
     rates: Sequence[Fraction]
@@ -25,23 +35,26 @@ class Table(NamedTuple):
 
 
 class Tables(Protocol):
-    """A certificate's tables, read for a configuration: any prices of any cells that cover its box will do.
+    """A certificate's tables, read for a configuration. Any prices of any cells that cover its box are valid.
 
-    ``cells``: per action, intervals of its values.
+    ``cells``: for each action, intervals of its values.
     """
 
     cells: list[list[Interval]]
 
     def table(self, k: float) -> Table:
-        """The k-th."""
+        """The k-th table; raises :class:`Rejected` where there is none."""
 
 
 Gone = frozenset[Key]
-"""What tables took out on the way to a node."""
+"""The cells and leaves that tables took out on the way to a node (section 7.5)."""
 
 
 class Prices:
-    """What follows from a configuration's tables; its actions must move nothing but themselves."""
+    """The bounds that a configuration's tables prove.
+
+    Raises :class:`Rejected` where an action moves another feature, or one of several parts suffices.
+    """
 
     def __init__(self, configuration: Configuration, tables: Tables) -> None:
         self.configuration, self.tables, self.forests = configuration, tables, configuration.forests
@@ -63,16 +76,19 @@ class Prices:
             self.seen.append(tuple((c, ranges) for c, [(_, ranges)] in enumerate(seen)))
 
     def bound(self, k: int, ends: Sequence[Interval], gone: Any) -> Fraction | float:
-        """What actions in what is left of a box cost at least by table k; infinite: nothing is left."""
+        """The least cost, by table k, of an accepted action in what is left of a box.
+
+        Infinite where nothing is left.
+        """
         return self._terms(k, ends, gone)[0]
 
     def taken_out(self, k: int, ends: Sequence[Interval], gone: Any, target: Fraction) -> Any:
-        """What is gone below ``["t", k]``: also cells and leaves whose use raises the bound to the target."""
+        """``gone`` and the cells and leaves whose use raises the bound to the target: node ``["t", k]``."""
         bound, rises = self._terms(k, ends, gone)
         return gone | {key for key, more in rises.items() if bound + more >= target}
 
     def merged(self, ends: Sequence[Interval], gone: Any) -> Any:
-        """What is gone below ``["m"]``: of cells that lead to the same leaves, all but the cheapest."""
+        """``gone`` and, of cells that lead to the same leaves, all but the cheapest: node ``["m"]``."""
         inside, found = self._inside(ends, gone), set(gone)
         met: dict[Key, list[Key]] = {cell: [] for cell in self._cells(inside)}
         for t in range(len(self.trees)):
@@ -92,7 +108,7 @@ class Prices:
         return self.configuration.terms[i].ends(max(low, box[0]), min(high, box[1]))[0]
 
     def _cells(self, inside: Inside) -> list[Key]:
-        """Every cell of actions."""
+        """The keys of the actions' cells."""
         return [("cell", j, c) for j in self.actions for c, _ in inside[j]]
 
     def _inside(self, ends: Sequence[Interval], gone: Gone) -> Inside:
@@ -104,14 +120,17 @@ class Prices:
         return tuple(found)
 
     def _leaves(self, t: int, inside: Inside, gone: Gone) -> Iterator[tuple[Key, float, Inside]]:
-        """A tree's leaves that are left."""
+        """A tree's leaves that are left: key, value, and the cells from which the leaf is reached."""
         part, tree = self.trees[t]
         for number, value, left in self.forests[part].reached(tree, inside) if all(inside) else ():
             if (key := ("leaf", t, number)) not in gone:
                 yield key, value, left
 
     def _terms(self, k: float, ends: Sequence[Interval], gone: Gone) -> tuple[Any, dict[Key, Any]]:
-        """The bound, and by how much it rises if a cell or a leaf is used; infinite: nothing is left then."""
+        """The bound, and for every cell and leaf by how much the bound rises if an action uses it.
+
+        An infinite bound or rise says that nothing is left.
+        """
         table, inside, rises = self.tables.table(k), self._inside(ends, gone), dict[Key, Any]()
         share = multipliers(table.shares, len(ends), most=1)
         rates = multipliers(table.rates, len(self.forests))
@@ -145,7 +164,7 @@ class Prices:
 
 
 def lowered(rises: dict[Key, Any], keys: Sequence[Key]) -> Any:
-    """The least of some entries, which is taken off them."""
+    """Subtract the least of some entries from each of them, and return it."""
     low = min(rises[key] for key in keys)
     for key in keys:
         rises[key] -= low
@@ -153,7 +172,13 @@ def lowered(rises: dict[Key, Any], keys: Sequence[Key]) -> Any:
 
 
 class Exact:
-    """How boxes of one configuration are bounded: the kernel's own arithmetic; verify/fast has another."""
+    """How the boxes of one configuration are bounded in exact arithmetic; ``verify/fast`` has another way.
+
+    Attributes
+    ----------
+    box, prices
+        Make a :class:`~verify.kernel.box.Box`, and :class:`Prices` of the configuration's tables.
+    """
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
@@ -162,7 +187,7 @@ class Exact:
 
 
 def check_cells(configuration: Configuration, cells: Sequence[Sequence[Interval]]) -> None:
-    """Cells, whose ends are doubles, leave no value of an action's lever interval out (section 7.3)."""
+    """Reject cells that leave out a value of an action's lever interval; their ends are doubles."""
     for (start, end), own, whole in zip(configuration.box, cells, configuration.whole, strict=True):
         first: Fraction | float = start
         for low, high in own:
@@ -173,7 +198,10 @@ def check_cells(configuration: Configuration, cells: Sequence[Sequence[Interval]
 
 
 def score_needed(forest: Ensemble) -> Fraction:
-    """What the leaves' exact values add up to at least where the deployed sum, of one part, is accepted."""
+    """A lower bound, for every accepted point, of the exact sum of its leaves' values: g in section 7.3.
+
+    ``forest`` is one part of an ensemble. The deployed score is that sum up to rounding.
+    """
     trees = len(forest.trees)
     largest = [max(abs(node) for node in tree if isinstance(node, float)) for tree in forest.trees]
     threshold = Fraction(forest.threshold) * (trees if forest.mean else 1)

@@ -1,7 +1,7 @@
 """The problem: what a change costs, what conditions demand, who may act on what, what follows from it.
 
-It is what ``verify/files`` makes of an instance (sections 1 to 3 and 11). What is said of everyone is a
-:class:`Model`, what is said of one applicant a :class:`Problem`.
+``verify/files`` makes it of an instance (sections 1 to 3 and 11). A :class:`Model` is what all applicants
+share, a :class:`Problem` is one applicant's.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ Interval = tuple[Fraction, Fraction]
 
 
 class Piece(NamedTuple):
-    """From ``low`` to ``high`` an action's value a is a change of size rate a + start, at least 0."""
+    """On [low, high] the change to a value a has the size rate a + start, which is at least 0."""
 
     low: Fraction | float
     high: Fraction | float
@@ -24,16 +24,16 @@ class Piece(NamedTuple):
     start: Fraction
 
     def size(self, a: Fraction) -> Fraction:
-        """Of the change to a value on the piece."""
+        """The size of the change to a value a on the piece."""
         return self.rate * a + self.start
 
 
 class Term(NamedTuple):
-    """One action's cost, kappa size^2 + beta size, and omega size in the cost's maximum.
+    """One action's cost, kappa size^2 + beta size; omega size is its entry in the cost's maximum.
 
-    ``pieces`` ascend and meet at their ends, where they agree; between labels there is nothing. Every way to
-    measure a change is of this kind: distances, labels and missing values (the size is 0 or 1), falls that
-    count otherwise than rises, percentiles.
+    ``pieces`` ascend. Neighbours meet at an end and agree there, but for labels, between whose numbers there
+    are no values. Every way to measure a change has this form: distances, labels and missing values (the
+    size is 0 or 1), two scales by direction, percentiles.
     """
 
     kappa: Fraction
@@ -42,16 +42,16 @@ class Term(NamedTuple):
     pieces: Sequence[Piece]
 
     def within(self, low: Fraction, high: Fraction) -> list[Piece]:
-        """The pieces of an interval."""
+        """The pieces that meet an interval, cut to it."""
         met = [piece for piece in self.pieces if piece.low <= high and low <= piece.high]
         return [Piece(max(p.low, low), min(p.high, high), p.rate, p.start) for p in met]
 
     def paid(self, size: Fraction) -> tuple[Fraction, Fraction]:
-        """The cost of a change, and what enters the maximum."""
+        """The cost of a change of this size, and its entry in the cost's maximum."""
         return self.kappa * size * size + self.beta * size, self.omega * size
 
     def ends(self, low: Fraction, high: Fraction) -> tuple[tuple[Fraction, Fraction], ...]:
-        """The least and the most that an action in an interval costs."""
+        """The least and the most that an action in an interval costs, each as :meth:`paid` returns it."""
         sizes = [p.size(Fraction(a)) for p in self.within(low, high) for a in (p.low, p.high)]
         return self.paid(min(sizes)), self.paid(max(sizes))
 
@@ -62,7 +62,7 @@ class Term(NamedTuple):
 
 
 def total(parts: Iterable[tuple[Fraction, Fraction]]) -> Fraction:
-    """Costs added up, and the largest of what enters the maximum."""
+    """The sum of the costs plus the largest entry of the maximum."""
     listed = list(parts)
     return sum((cost for cost, _ in listed), Fraction(0)) + max((most for _, most in listed), default=0)
 
@@ -75,7 +75,7 @@ class Row(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Every part holds, or some part does."""
+    """A demand that all of its parts hold (``every``), or at least one of them."""
 
     every: bool
     parts: tuple["Demand", ...]
@@ -86,12 +86,12 @@ FALSE = Parts(False, ())
 
 
 def spliced(demand: Demand) -> tuple[Demand, ...]:
-    """What must hold for a demand to: its parts where every one of them must, else itself."""
+    """The demands that together make up this one: its parts if all of them must hold, else itself."""
     return demand.parts if isinstance(demand, Parts) and demand.every else (demand,)
 
 
 def alternatives(case: tuple[Demand, ...]) -> list[tuple[Demand, ...]]:
-    """The cases that the first open alternative of a case leaves: one of its parts behind all others."""
+    """The children of a case under ``["o"]``: one part each of its first open alternative, appended last."""
     for k, one in enumerate(case):
         if isinstance(one, Parts):
             return [(*case[:k], *case[k + 1 :], *spliced(part)) for part in one.parts]
@@ -120,7 +120,8 @@ class Feature(NamedTuple):
 class Noise(NamedTuple):
     """A noise u whose -log density is square u^2 + linear u + sum of times log(at + slope u) + a constant.
 
-    ``logs``: (times, at, slope), each of which must be positive; ``coin``: only 0 and 1 have a density.
+    ``logs`` has (times, at, slope) for each logarithm; the density is zero unless every at + slope u is
+    positive and, with ``coin``, u is 0 or 1.
     """
 
     square: Fraction = Fraction(0)
@@ -130,9 +131,9 @@ class Noise(NamedTuple):
 
 
 class Mechanism(NamedTuple):
-    """What a feature follows from: an equation as files have it, perhaps through a link, with noise.
+    """How a feature follows from its causes: an equation as in the file, a link or None, and the noise.
 
-    A link (offset, scale): the value is offset + scale sigmoid(what the equation and the noise add up to).
+    With a link (offset, scale) the value is offset + scale sigmoid(equation + noise), else equation + noise.
     """
 
     equation: Any = 0.0
@@ -142,18 +143,21 @@ class Mechanism(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What is said about everyone.
+    """What all applicants share.
 
     Attributes
     ----------
-    features, mechanisms
-        In the file's order; by feature, causes before effects.
+    features
+        In the file's order.
+    mechanisms
+        By feature, causes before effects.
     plausible
         Whether the counterfactual must not be less plausible than the factual.
     layers, single, at_least, margin
-        A network's layers, whether it is computed in float32, and what its logit must reach; or None.
+        A network's layers (None for trees), whether the classifier computes in float32, and the two numbers
+        whose sum the network's logit must reach.
     forests, one_suffices
-        Ensembles, none where there is a network; whether one of them must accept, or all.
+        The ensemble's parts (none for a network), and whether one of them must accept, or all.
     """
 
     features: Sequence[Feature]
@@ -174,18 +178,18 @@ class Problem:
     Attributes
     ----------
     factual, missing
-        Values by feature, 0 for those that are missing, and which these are.
+        Values by feature, 0 where one is missing, and the features whose value is missing.
     levers
         By feature, the values that an action may set, where there are any, in the order of ``features``.
     terms, fixed
-        Of every lever: what changing it costs, and what acting on it costs besides.
+        For every lever, what changing it costs, and what acting on it costs besides.
     power
         2 where the cost is the root of what its terms add up to, else 1.
     offset
         By how much the counterfactual's log density must exceed the factual's.
     demand, asked_about
-        What the conditions come to where exactly these features are acted on; the levers of which they ask
-        whether they are acted on (section 11).
+        A function from the features acted on to what the conditions then demand; the levers of which the
+        conditions ask whether they are acted on (section 11).
     """
 
     model: Model

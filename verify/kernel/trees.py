@@ -12,13 +12,16 @@ from verify.kernel.checks import Clock
 Number = Fraction | float
 Range = tuple[Number, Number]
 Node = tuple[int, float, int, int, bool | None] | float
-"""A leaf's value, or column, threshold, children and whether missing values go left (None: no rule)."""
+"""A leaf's value; or (column, threshold, left, right, whether missing values go left; None: no rule)."""
 
 Option = tuple[int, tuple[Range, ...] | None]
-"""One of a feature's values or cells: its number, and what is compared in each column; None: missing."""
+"""A label or cell of a feature: its number, and in each of its columns the range of values compared.
+
+The ranges are None where the value is missing.
+"""
 
 Inside = tuple[tuple[Option, ...], ...]
-"""What is left of a box: of every feature, its options."""
+"""A box as trees see it: for every feature, the labels or cells that are left."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Ensemble:
     trees
         The nodes of each.
     places
-        By column, the number of the feature that fills it, and which of its columns it is.
+        For each column of the classifier, the number of the feature that fills it, and the column's number
+        among those of that feature.
     mean
         Whether the sum is divided by the number of trees.
     base
@@ -60,7 +64,7 @@ class Ensemble:
         return score > self.threshold or (score == self.threshold and not self.strict)
 
     def reached(self, tree: Sequence[Node], box: Inside) -> Iterator[tuple[int, float, Inside]]:
-        """The leaves that a box reaches: their numbers and values, and what of the box goes there."""
+        """The leaves that a box reaches: node, value, and the part of the box that goes there."""
         waiting = [(0, box)]
         while waiting:
             Clock.look()
@@ -94,7 +98,10 @@ def with_item(items: tuple[Any, ...], k: int, item: Any) -> tuple[Any, ...]:
 
 
 def options(table: Sequence[Sequence[Number]] | None, ends: Range | None, single: bool) -> tuple[Option, ...]:
-    """What trees see of a feature whose value lies in an interval (None: is missing), label by label."""
+    """What trees compare for a feature whose value lies in an interval (None: is missing).
+
+    A feature with a table has an option for each of its labels in the interval.
+    """
     compared = float32 if single else float64
     if ends is None or table is None:
         return ((0, ends and ((compared(ends[0]), compared(ends[1])),)),)

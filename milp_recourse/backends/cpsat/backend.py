@@ -40,7 +40,8 @@ class CpsatBackend:
         return None if find_spec("ortools") is not None else "OR-Tools is not installed: pip install ortools"
 
     def why_not(self, instance: Instance) -> str | None:
-        """Trees only; and no costs in percentiles where actions move other features."""
+        """Why it cannot solve an instance: a network, or costs in percentiles or with two scales where
+        actions move other features."""
         if not isinstance(instance.classifier, TreeEnsemble):
             return "tree ensembles only"
         bent = instance.cost.quantiles or instance.cost.decrease

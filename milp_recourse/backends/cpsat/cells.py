@@ -1,11 +1,11 @@
 r"""Levers that move only themselves: every cell has a cost, and costs are integers.
 
 Cells that alone cost more than a greedy incumbent are dropped first (:mod:`milp_recourse.backends.cells`),
-and with them the leaves that only they reach. Cell costs are floor(K c), so the optimum of the integers
-over K is a lower bound, short of the exact cost by at most (axes + 1) / K; K makes that a quarter of the
-allowed gap wherever the numbers then stay below 2^56.
+and with them the leaves that only they reach. Cell costs are floor(K c), so the optimum of the integers,
+divided by K, is a lower bound, short of the exact cost by at most (axes + 1) / K. K is chosen so that this is
+a quarter of the allowed gap, or, where the numbers would then exceed 2^56, as large as possible.
 
-The bound rests on CP-SAT's word, so ``proof`` is ``solver``.
+Nothing else checks CP-SAT's bound, so ``proof`` is ``solver``.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class SatCells(SatModel):
         self, axes: list[Axis], table: LeafTable, linf: float, threshold: float, incumbent: float
     ) -> None:
         super().__init__(axes, table, threshold)
-        dear = [axis.added + linf * axis.widest for axis in axes]
-        self.unit = _unit(dear, len(axes), incumbent)
+        costs = [axis.added + linf * axis.widest for axis in axes]
+        self.unit = _unit(costs, len(axes), incumbent)
         terms: list[Any] = []
         for axis, literals in zip(axes, self.at, strict=True):
             terms.append(_sum_of(floored(axis.added * self.unit), literals))
@@ -59,11 +59,11 @@ class SatCells(SatModel):
         return status, float(rounded_down(np.array([max(low, 0.0)]), len(self.axes))[0]), point
 
 
-def _unit(dear: list[NDArray[np.float64]], axes: int, incumbent: float) -> float:
-    """K, a power of two: integers per unit of cost."""
-    positive = [d[d > 0] for d in dear]
-    least = min((float(d.min()) for d in positive if len(d)), default=1.0)
-    most = min(incumbent, sum(float(d.max()) for d in dear if len(d)) or 1.0)
+def _unit(costs: list[NDArray[np.float64]], axes: int, incumbent: float) -> float:
+    """K, a power of two: how many integers a unit of cost has. ``costs``: each axis' cells'."""
+    positive = [cost[cost > 0] for cost in costs]
+    least = min((float(cost.min()) for cost in positive if len(cost)), default=1.0)
+    most = min(incumbent, sum(float(cost.max()) for cost in costs if len(cost)) or 1.0)
     wanted = 4.0 * (axes + 1) / max(gap_tolerance(least), 1e-300)
     return float(2.0 ** math.floor(math.log2(min(wanted, LARGEST / max(2.0 * axes * most, 1e-300)))))
 

@@ -1,7 +1,8 @@
 """Cells and leaves as Booleans, and the score as a sum of integers: what both CP-SAT models are built on.
 
-Leaf values are ceil(S v), and the sum must reach floor(S (T t - e)), e bounding the rounding of the deployed
-sum: no accepted point is lost.
+With a scale S, leaf values v are ceil(S v), and their sum must reach floor(S g), where g is what the leaves
+of an accepted point add up to at least (:func:`~milp_recourse.forests.goal.score_goal`). So no accepted point
+is lost.
 
 References
 ----------
@@ -42,18 +43,18 @@ class SatModel(LeafModel):
         return self.model.new_bool_var("")
 
     def exactly_one(self, columns: Sequence[Column]) -> None:
-        """One of them."""
+        """CP-SAT's own constraint."""
         self.model.add_exactly_one(columns)
 
     def at_most_one(self, columns: Sequence[Column], negated: Sequence[Column] = ()) -> None:
-        """One of them, or none."""
+        """CP-SAT's own constraint; an implication for one column and one negation."""
         if len(columns) == len(negated) == 1:
             self.model.add_implication(columns[0], negated[0])
         else:
             self.model.add_at_most_one([*columns, *(y.negated() for y in negated)])
 
     def not_all(self, columns: Sequence[Column], negated: Sequence[Column] = ()) -> None:
-        """A clause."""
+        """A clause: one of the columns is false or one of the others true."""
         self.model.add_bool_or([*(y.negated() for y in columns), *negated])
 
     def rule_out(self, leaves: Sequence[Column], true: list[Column], false: list[Column]) -> None:
@@ -62,7 +63,7 @@ class SatModel(LeafModel):
             self.not_all([leaf, *true], false)
 
     def score(self, terms: Sequence[tuple[float, Column]], goal: float, reach: float) -> None:
-        """sum of ceil(S v) >= floor(S (T t - b - e)): what every accepted point satisfies."""
+        """The sum of ceil(S v) over chosen leaves is at least floor(S goal)."""
         scale = 2.0 ** min(SCORE_BITS, math.floor(math.log2(LARGEST / max(reach, 1e-200))))
         total = sum(math.ceil(value * scale) * z for value, z in terms)
         self.model.add(total >= math.floor(goal * scale) - 1)
@@ -87,7 +88,7 @@ class SatModel(LeafModel):
         return name, bound, self.cells_where(solver.boolean_value)
 
     def _watcher(self, solver: Any, watch: Watch) -> Any:
-        """A callback that tells of every better point; bounds are told, too."""
+        """A callback that calls ``watch`` with every better point's cost; better bounds call it, too."""
         best = [math.inf, 0.0]
 
         class Watcher(self.cp.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
@@ -104,5 +105,6 @@ class SatModel(LeafModel):
 
 
 def floored(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Whole numbers not above the values, whatever their last digits."""
+    """Whole numbers that are not above the values, nor above the exact numbers that these were rounded
+    from."""
     return np.floor(values * (1 - 2.0**-50)).astype(np.int64)

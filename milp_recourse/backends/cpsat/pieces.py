@@ -10,9 +10,9 @@ and a form m a + c, in units of 1/T with coefficients M rounded to whole numbers
 .. math:: T (m a + c) = \sum_i M_i A_i + C + \delta, \qquad
           |\delta| \le \sum_i \bigl(|T m_i/s_i - M_i| \max|A_i| + \tfrac12 |T m_i/s_i|\bigr) + |T c' - C| .
 
-Every constraint is moved outward by its :math:`\delta`, computed in rational numbers: what holds for a
-holds for A. Squares are CP-SAT's own products of whole numbers: of residuals, rounded towards zero, and
-in the cost,
+Every constraint is moved outward by the bound of its :math:`\delta`, computed in rational numbers, so that
+what holds for a holds for A. Squares are CP-SAT's own products of whole numbers: of residuals, rounded
+towards zero, and in the cost,
 
 .. math:: \kappa (a - x)^2 \ge \frac{\kappa}{s^2} \bigl(|A| - \tfrac12\bigr)^2
           \ge \frac{\kappa}{s^2} (A^2 - |A|).
@@ -44,10 +44,11 @@ GRID_BITS = 14
 """An action's longer side has 2^14 grid steps: enough to tell leaves apart, few enough to be squared."""
 
 MOST_WHOLE = 2**20
-"""Whole numbers farther from the factual are put on a grid like the rest: CP-SAT squares in 64 bits."""
+"""Whole-valued actions that can be farther from the factual are put on a grid like continuous ones, because
+CP-SAT squares in 64 bits."""
 
 FORM_BITS = 20
-"""Digits of a form's largest coefficient."""
+"""Binary digits of a form's largest coefficient."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class _Grid:
 
     @staticmethod
     def of(x: float, low: float, high: float, whole: bool) -> _Grid:
+        """The grid of an action with factual value x and this interval."""
         start, ends = Fraction(x), (Fraction(low), Fraction(high))
         if whole and start.denominator == 1 and max(abs(end - start) for end in ends) < MOST_WHOLE:
             least, most = math.ceil(ends[0] - start), math.floor(ends[1] - start)
@@ -146,6 +148,7 @@ class PieceModel(SatModel):
     # -- forms ---------------------------------------------------------------------------
 
     def _wholes(self, forms: Forms) -> list[_Whole]:
+        """Several forms in whole numbers."""
         slack = forms.slack(self.box[0][None], self.box[1][None])[0]
         rows = zip(forms.matrix, forms.constant, slack, strict=True)
         return [self._whole(row, float(c), float(h)) for row, c, h in rows]
@@ -220,6 +223,7 @@ class PieceModel(SatModel):
         self.model.add(sum(terms) + linear.expression <= math.floor(linear.error))
 
     def _square(self, n: Any, most: int, name: str) -> Any:
+        """A variable that is the square of n, which is at most ``most``."""
         q = self.model.new_int_var(0, most * most, name)
         self.model.add_multiplication_equality(q, [n, n])
         return q
@@ -268,11 +272,12 @@ class PieceModel(SatModel):
         self.model.minimize(objective)
 
     def _rate(self, rate: float) -> int:
+        """A coefficient of the cost in its integer unit, rounded down."""
         return math.floor(float(rate) * self.unit * (1 - 2.0**-48))
 
 
 def _affordable(piece: Piece, costs: Costs, incumbent: float) -> tuple[Array, Array]:
-    """The box less what alone costs more than the incumbent."""
+    """The piece's box without the ends of intervals that by themselves cost more than the incumbent."""
     if not math.isfinite(incumbent):
         return piece.low, piece.high
     paid = max(incumbent - costs.fixed, 0.0) * (1 + 1e-9)

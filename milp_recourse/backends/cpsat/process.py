@@ -1,9 +1,8 @@
 """CP-SAT in a process of its own.
 
-OR-Tools and highspy each bring a libhighs of the same name, and the dynamic linker takes whichever came
-first for both: whoever is imported second fails. So OR-Tools is only ever imported in a child, started at
-the first question and kept; questions and answers are pickled through its pipes.
-"""
+OR-Tools and highspy each bring a libhighs of the same name, and the dynamic linker takes whichever came first
+for both, so the one that is imported second fails. So OR-Tools is only ever imported in a child process. It
+is started for the first instance and kept; instances and proposals are pickled through its pipes."""
 
 from __future__ import annotations
 
@@ -17,11 +16,17 @@ from typing import Any
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.instance import Instance
 
-_children: dict[int, subprocess.Popen[bytes]] = {}  # by process: a forked worker starts its own
+_children: dict[int, subprocess.Popen[bytes]] = {}  # by the parent's id: a forked worker starts its own
 
 
 def ask(instance: Instance, options: Options) -> Proposal:
-    """What the child answers; a child that dies is a limit, and the next question starts another."""
+    """The child's proposal. If the child dies, the proposal is a limit, and the next call starts another.
+
+    Raises
+    ------
+    Exception
+        What the child's back end raised.
+    """
     try:
         child = _child()
         assert child.stdin is not None and child.stdout is not None
@@ -40,6 +45,7 @@ def ask(instance: Instance, options: Options) -> Proposal:
 
 
 def _child() -> subprocess.Popen[bytes]:
+    """This process's running child; it is started if there is none."""
     child = _children.get(os.getpid())
     if child is None or child.poll() is not None:
         code = "from milp_recourse.backends.cpsat.process import serve; serve()"
@@ -52,6 +58,7 @@ def _child() -> subprocess.Popen[bytes]:
 
 
 def _stop() -> None:
+    """End this process's child, if there is one."""
     child = _children.pop(os.getpid(), None)
     if child is not None:
         child.kill()

@@ -1,12 +1,12 @@
-r"""Trees inside a causal model: CP-SAT picks leaves, the network engine solves what they leave.
+r"""Trees inside a causal model: CP-SAT picks leaves, the network engine solves the rest of the problem.
 
-Per piece, :class:`~milp_recourse.backends.cpsat.pieces.PieceModel` bounds all actions from below and names
-the leaves its cheapest point is in. These leaves are a box of the columns, and on it the ensemble is a
-constant: what is left is a causal problem without a classifier, which the engine of
+Per piece, :class:`~milp_recourse.backends.cpsat.pieces.PieceModel` gives a lower bound of all actions' costs
+and the leaves that its cheapest point is in. These leaves are a box of the columns, on which the ensemble is
+a constant. What is left is a causal problem without a classifier, which the engine of
 :mod:`milp_recourse.compiled` solves exactly, whatever piece its optimum is in. The leaves are then forbidden,
-and so on until no piece's bound is below the best action in hand (logic-based Benders decomposition). With
-:mod:`milp_recourse.forests.causal`, which solves the same problems for back end ``bab``, it shares pieces,
-costs and the table of leaves, and nothing of the search.
+and so on until no piece's bound is below the best action in hand (logic-based Benders decomposition). The
+search shares pieces, costs and the table of leaves with :mod:`milp_recourse.forests.causal`, which solves the
+same problems for back end ``bab``, but nothing else.
 
 References
 ----------
@@ -37,7 +37,8 @@ LeafPerTree = tuple[int, ...]
 """One leaf per tree: its position in the tree's leaves."""
 
 Labels = tuple[tuple[str, int], ...]
-"""Labels of features that fill a column per label: what they leave is no interval."""
+"""The label of each feature that enters the ensemble by its labels' numbers: leaves allow sets of these, no
+intervals."""
 
 
 class RegionSearch:
@@ -50,7 +51,7 @@ class RegionSearch:
         self.best = Incumbent(instance)
         self.nodes = 0
         self.solved: dict[tuple[LeafPerTree, Labels], float] = {}
-        """Lower bounds of the regions tried."""
+        """Lower bounds of the regions that have been solved."""
 
     def run(self) -> Proposal:
         """Cheapest bound first, until none is below the best action."""
@@ -92,21 +93,21 @@ class _Piece:
         self.costs = Costs.of(search.instance, piece)
         self.bound = float(self.costs.least(search.instance, piece, piece.low[None], piece.high[None])[0])
         self.model: PieceModel | None = None
-        self.made_for = math.inf
+        self.cutoff = math.inf  # the incumbent's cost when the model was made
         self.forbidden: list[Cells] = []
 
     def step(self) -> str | None:
-        """Solve the model once, and the region it picks; what stopped CP-SAT, if anything did."""
+        """Solve the model once, and the region of its leaves; returns why CP-SAT stopped early, or None."""
         search = self.search
-        if self.model is None or search.best.cost < 0.25 * self.made_for:  # a finer grid pays
-            self.model = self._made()
+        if self.model is None or search.best.cost < 0.25 * self.cutoff:  # a finer grid pays
+            self.model = self._new_model()
         if self.model is None:
             self.bound = math.inf
             return None
         status, bound, point = self.model.solve(search.clock.left())
         search.nodes += self.model.branches
-        # infeasible: nothing here costs less than the incumbent it was made for
-        self.bound = max(self.bound, self.made_for if status == "infeasible" else bound)
+        # infeasible: nothing in the piece costs less than the cutoff
+        self.bound = max(self.bound, self.cutoff if status == "infeasible" else bound)
         if point is not None and self.bound < search.best.target:
             if self.model.accepts(point):
                 key = self._key(point)
@@ -118,11 +119,11 @@ class _Piece:
             return None
         return "the time limit was reached" if search.clock.over else "CP-SAT stopped early"
 
-    def _made(self) -> PieceModel | None:
-        """The model for the action in hand; None where no leaves are accepted."""
+    def _new_model(self) -> PieceModel | None:
+        """A model that excludes what costs more than the best action; None if no leaves are accepted."""
         search, piece = self.search, self.piece
         table = LeafTable(search.forest, piece.cells, piece.columns)
-        self.made_for = search.best.cost
+        self.cutoff = search.best.cost
         threshold = search.instance.accept.above
         if not table.bound(table.full[None])[0] > threshold:
             return None

@@ -1,10 +1,10 @@
 r"""The MILP back end: HiGHS on one small problem per configuration and box.
 
-HiGHS has no mixed-integer quadratic solver, so "is there an action cheaper than the incumbent?"
-is asked instead of "what is the cheapest?": cost and plausibility become tangents, the box shrinks
-to what the incumbent's cost leaves, bounds are back-substituted and then tightened by linear
-programs, and what is left is usually one MILP that is infeasible at once. A point it returns
-improves the incumbent, or its tangents are added, or the box is split.
+HiGHS has no mixed-integer quadratic solver. So the question is not "which action is cheapest?" but "is there
+an action cheaper than the incumbent?": cost and plausibility become tangents, the box shrinks to what the
+incumbent's cost leaves, and bounds are back-substituted and then tightened by linear programs. What is left
+is usually one MILP that is infeasible at once. If HiGHS returns a point, an action next to it may improve the
+incumbent; else tangents are added at the point, or the box is split.
 
 The bound rests on HiGHS' floating-point verdicts: ``proof: solver``.
 """
@@ -31,7 +31,7 @@ class HighsBackend:
     proves = True
 
     def unavailable(self) -> str | None:
-        """HiGHS is a core dependency; says so if it is missing all the same."""
+        """Why HiGHS, a core dependency, cannot be used here, or None."""
         try:
             import highspy  # noqa: F401
         except ImportError:
@@ -39,7 +39,8 @@ class HighsBackend:
         return None
 
     def why_not(self, instance: Instance) -> str | None:
-        """Refuses trees where an action moves other features, and conditions that need rows of their own."""
+        """Why it cannot solve an instance: trees where an action moves other features, or under conditions
+        that need rows of their own."""
         if not isinstance(instance.classifier, TreeEnsemble):
             return None
         if not separable(without_conditions(instance)):

@@ -1,7 +1,8 @@
 """Tree ensembles as a MILP in HiGHS: the rows of :mod:`milp_recourse.backends.leaf_model`, and costs.
 
-Costs are in units of the dearest that matters and scores in units of the largest value, the goal lowered by
-more than the solver's feasibility tolerance. The bound rests on HiGHS' word: ``proof: solver``.
+Costs are in units of the incumbent's cost (or of the most that any action costs), scores in units of the
+largest leaf value. The goal is lowered by more than the solver's feasibility tolerance. Nothing else checks
+HiGHS' bound: ``proof: solver``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from milp_recourse.forests.axes import Axis, rounded_down
 from milp_recourse.forests.table import LeafTable
 
 FEASIBILITY = 1e-7
-_ROOM = 1e-5  # by which the score's row is looser than the goal, in units of the largest leaf's value
+_ROOM = 1e-5  # how much lower the score's row ends than the goal, in units of the largest leaf value
 
 
 def watched(highs: Any, watch: Watch) -> None:
@@ -82,7 +83,7 @@ class HighsCells(LeafModel):
     # -- building ------------------------------------------------------------------------
 
     def column(self, binary: bool = True) -> int:
-        """A binary, or anything from 0 on."""
+        """A new 0/1 column, or one for any number from 0 on."""
         upper = 1.0 if binary else self.highs.getInfinity()
         self.highs.addCol(0.0, 0.0, upper, 0, np.empty(0, np.int32), np.empty(0))
         if binary:
@@ -91,23 +92,23 @@ class HighsCells(LeafModel):
         return self.columns - 1
 
     def exactly_one(self, columns: Sequence[int]) -> None:
-        """They add up to 1."""
+        """The columns add up to 1."""
         self._row(dict.fromkeys(columns, 1.0), 1.0, 1.0)
 
     def at_most_one(self, columns: Sequence[int], negated: Sequence[int] = ()) -> None:
-        """They add up to at most 1."""
+        """The columns and negations add up to at most 1."""
         self._at_most(columns, negated, 1.0 - len(negated))
 
     def not_all(self, columns: Sequence[int], negated: Sequence[int] = ()) -> None:
-        """One of them is otherwise."""
+        """The columns and negations add up to less than their number."""
         self._at_most(columns, negated, len(columns) - 1.0)
 
     def rule_out(self, leaves: Sequence[int], true: list[int], false: list[int]) -> None:
-        """The label, chosen where y_k - y_(k-1) = 1, and the leaves it rules out: at most one."""
+        """At most one of these leaves and of "the axis is in this cell", which is y_k - y_(k-1)."""
         self._at_most([*leaves, *true], false, float(len(true)))
 
     def score(self, terms: Sequence[tuple[float, int]], goal: float, reach: float) -> None:
-        """In units of the largest value."""
+        """The row of the score, in units of the largest leaf value."""
         values = self.table.value[:, 1:]
         scale = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) or 1.0
         self._row({z: value / scale for value, z in terms}, goal / scale - _ROOM, math.inf)
@@ -120,7 +121,8 @@ class HighsCells(LeafModel):
         self.highs.addRow(low, high, len(row), index, value)
 
     def _costs(self, axes: list[Axis], linf: float, incumbent: float) -> None:
-        """The objective, constant included, at most the incumbent's; the widest step from below."""
+        """Set the objective, with the maximum as a column that is at least each axis' entry, and keep it at
+        most the incumbent's cost."""
         total, constant = self._steps([axis.added / self.unit for axis in axes])
         if linf:
             widest = self.column(binary=False)

@@ -1,4 +1,4 @@
-r"""What an LP's multipliers prove, whatever the solver believes of them.
+r"""What an LP's multipliers prove, whether or not the solver calls them optimal.
 
 For any y and :math:`L \le A x \le U,\; l \le x \le u`, with :math:`d = c - A^T y`,
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 class Rows:
-    """The rows an LP has been given so far, in coordinates."""
+    """The rows that an LP has been given so far, as a sparse matrix in coordinate form."""
 
     def __init__(self, rows: list[LinearRow], columns: int) -> None:
         self.columns = columns
@@ -43,7 +43,7 @@ class Rows:
         self.lower, self.upper = np.append(self.lower, -np.inf), np.append(self.upper, upper)
 
     def bound(self, y: Array, cost: Mapping[int, float], low: Array, high: Array) -> float:
-        """A proven lower bound of the cost over the rows and low <= x <= high; -inf where y is no use."""
+        """A proven lower bound of the cost over the rows and low <= x <= high; -inf where y proves none."""
         end = np.where(y > 0, self.lower, self.upper)
         y, end = np.where(np.isfinite(end), y, 0.0), np.where(np.isfinite(end), end, 0.0)
         side = y * end

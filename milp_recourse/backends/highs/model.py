@@ -52,8 +52,8 @@ class HighsModel:
     cutoff
         Upper limit on the cost, kept by theta <= 1 in units of it; None: no limit.
     relaxed
-        Drop integrality. What follows from the relaxation is proven by multipliers; what the MILP's verdicts
-        say is not, so the MILP is :func:`~milp_recourse.encodings.tolerant.tolerant` of HiGHS' tolerance.
+        Whether to drop integrality. What the relaxation implies is proven by multipliers. The verdicts on the
+        MILP are not, so it is made :func:`~milp_recourse.encodings.tolerant.tolerant` of HiGHS' tolerance.
     """
 
     def __init__(self, model: MixedInteger, cutoff: float | None, relaxed: bool) -> None:
@@ -121,7 +121,7 @@ class HighsModel:
     # -- solving -------------------------------------------------------------------------
 
     def extreme(self, column: int, sense: float) -> LpOutcome:
-        """Minimise (sense 1) or maximise (sense -1) a column over the relaxation: a point, a proven bound."""
+        """Minimise (sense 1) or maximise (sense -1) a column over the relaxation."""
         if self.rejected:
             return LpOutcome("stopped")
         if self._objective is not None and self._objective != column:
@@ -152,7 +152,7 @@ class HighsModel:
         self.highs.changeColBounds(column, lower, max(lower, upper))
 
     def solve(self, seconds: float | None) -> MilpOutcome:
-        """Solve the MILP, minimising theta to a gap of 5%: any improving point will do."""
+        """Solve the MILP, minimising theta to a gap of 5%, because any improving point is enough."""
         if self.rejected:
             return MilpOutcome("stopped")
         self.highs.changeColCost(self.theta, 1.0)
@@ -173,6 +173,7 @@ class HighsModel:
     # -- inside --------------------------------------------------------------------------
 
     def _run(self) -> Any:
+        """Run HiGHS, once more from scratch if it ends undecided; its status."""
         self.highs.run()
         status = self.highs.getModelStatus()
         kinds = self._api.HighsModelStatus
@@ -196,6 +197,7 @@ class HighsModel:
             self._rows.add(row.coefficients, row.upper)
 
     def _linear_part(self, relaxed: bool) -> Any:
+        """The program's columns, theta and linear rows as HiGHS reads them."""
         api, m = self._api, self.model
         lp = api.HighsLp()
         n = len(m.names) + 1

@@ -38,7 +38,8 @@ class Relaxation:
         self.bound = 0.0
 
     def tighten(self, clock: Clock) -> Bounds | None:
-        """Tighter bounds, or None when the relaxation is empty."""
+        """Tighten the box, and the bounds of open ReLUs' arguments; returns these bounds, or None if the
+        relaxation is empty."""
         b = self.bounds
         if not self._theta():
             return None
@@ -67,7 +68,8 @@ class Relaxation:
         return b
 
     def _theta(self) -> bool:
-        """Bound the cost from below; a few tangents where the relaxation's minimum asks for them."""
+        """Bound the cost from below, with a few tangents at the relaxation's minimum; False if the relaxation
+        is empty."""
         for _ in range(6):
             found = self.highs.extreme(self.highs.theta, 1.0)
             if found.kind == "infeasible":
@@ -80,7 +82,7 @@ class Relaxation:
         return True
 
     def _sharpen(self, values: Array, tolerance: float) -> bool:
-        """Add tangents where the point violates a quadratic; whether any was."""
+        """Add tangents where the point violates a quadratic; returns whether any were added."""
         cost = self.highs.cost_excess(values) > tolerance
         ball = self.highs.ball_excess(values) > tolerance
         if (cost or ball) and len(self.tangent_points) < 60:

@@ -1,5 +1,16 @@
-"""Conditions on an action: what may be said, what it means for one applicant, and its readable text."""
+"""Conditions on an action: their kinds, what they demand of one applicant, and their readable text."""
 
+from milp_recourse.domain.conditions.condition_kinds import (
+    Acted,
+    All,
+    Any,
+    AtMostActions,
+    Condition,
+    IfThen,
+    LabelIn,
+    Not,
+    Sum,
+)
 from milp_recourse.domain.conditions.meaning import (
     FALSE,
     TRUE,
@@ -15,17 +26,6 @@ from milp_recourse.domain.conditions.meaning import (
     meaning,
     settled,
     unlabelled,
-)
-from milp_recourse.domain.conditions.said import (
-    Acted,
-    All,
-    Any,
-    AtMostActions,
-    Condition,
-    IfThen,
-    LabelIn,
-    Not,
-    Sum,
 )
 from milp_recourse.domain.conditions.text import condition_from_text, condition_text
 

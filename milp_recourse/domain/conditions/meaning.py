@@ -1,13 +1,13 @@
-r"""What conditions mean for one applicant: demands on the counterfactual, negations pushed to the leaves.
+r"""What conditions demand of one applicant's counterfactual, with negations worked in.
 
-With the factual :math:`x` known, a sum over any view of the values is a sum over counterfactual values
-:math:`x'`, so only one kind of inequality is left, :math:`\sum_i c_i x'_i \ge b` with rational numbers. What
-concerns factual values alone is decided here.
+Once the factual :math:`x` is known, a sum of factual values, of changes or of relative changes can be written
+with counterfactual values :math:`x'`. So only one kind of inequality is left,
+:math:`\sum_i c_i x'_i \ge b` with rational numbers. Conditions on factual values alone are decided here.
 
-Negation. Conditions on factual values, on labels, on counts and on sums of whole-valued features with whole
-coefficients are negated as usual: not at most n is at least :math:`\lfloor n \rfloor + 1` (above n for
-factual
-values). Elsewhere both sides are closed: not at most n is at least n. A double negation cancels first.
+Negation. The negation of "at most n" is "above n" for factual values, and "at least
+:math:`\lfloor n \rfloor + 1`" for counts and for sums of whole-valued features with whole coefficients. For
+all other sums it is "at least n", so that the boundary belongs to a condition and to its negation: a set
+without its boundary would have no cheapest action. A double negation cancels first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from fractions import Fraction
 
-from milp_recourse.domain.conditions.said import (
+from milp_recourse.domain.conditions.condition_kinds import (
     Acted,
     All,
     Any,
@@ -35,7 +35,7 @@ from milp_recourse.errors import BadInput
 
 @dataclass(frozen=True)
 class Row:
-    """sum of coefficient * counterfactual value >= at_least; in the order of names, coefficients not 0."""
+    """sum of coefficient * counterfactual value >= at_least; terms sorted by name, no coefficient 0."""
 
     terms: tuple[tuple[str, Fraction], ...]
     at_least: Fraction
@@ -85,22 +85,22 @@ TRUE, FALSE = AllOf(()), AnyOf(())
 
 
 def all_of(parts: Sequence[Demand]) -> Demand:
-    """The conjunction, flattened and with constants settled."""
+    """The conjunction of the parts; nested conjunctions are merged, constants and duplicates left out."""
     return _joined(parts, AllOf)
 
 
 def any_of(parts: Sequence[Demand]) -> Demand:
-    """The disjunction, flattened and with constants settled."""
+    """The disjunction of the parts; nested disjunctions are merged, constants and duplicates left out."""
     return _joined(parts, AnyOf)
 
 
 def _joined(parts: Iterable[Demand], by: type[AllOf | AnyOf]) -> Demand:
-    kept, settles = dict[Demand, None](), FALSE if by is AllOf else TRUE
+    distinct, decisive = dict[Demand, None](), FALSE if by is AllOf else TRUE
     for part in parts:
-        if part == settles:
-            return settles
-        kept |= dict.fromkeys(part.parts if isinstance(part, by) else (part,))
-    return next(iter(kept)) if len(kept) == 1 else by(tuple(kept))
+        if part == decisive:
+            return decisive
+        distinct |= dict.fromkeys(part.parts if isinstance(part, by) else (part,))
+    return next(iter(distinct)) if len(distinct) == 1 else by(tuple(distinct))
 
 
 def meaning(
@@ -109,12 +109,12 @@ def meaning(
     factual: Mapping[str, float],
     path: str = "conditions",
 ) -> Demand:
-    """What a condition demands of the counterfactual of somebody with these factual values.
+    """What a condition demands of the counterfactual of an applicant with these factual values.
 
     Raises
     ------
     BadInput
-        A relative change of a value that is 0, or a condition on a value that is missing.
+        The condition is on the relative change of a value that is 0, or on a value that is missing.
     """
     return _Reader(features, factual, path).read(condition, True)
 
@@ -208,7 +208,7 @@ def holds(demand: Demand, values: Mapping[str, Enclosure], acted: Collection[str
     Parameters
     ----------
     values
-        The counterfactual, by feature; what is only enclosed must hold wherever it lies.
+        The counterfactual, by feature. The demand must hold for all values in the enclosures.
     acted
         The features acted on.
     """
@@ -233,7 +233,7 @@ def holds(demand: Demand, values: Mapping[str, Enclosure], acted: Collection[str
 
 
 def unlabelled(demand: Demand) -> Demand:
-    """The same demand with labels as rows: every run of consecutive labels is an interval of indices."""
+    """The demand, its sets of labels written as rows: each run of consecutive labels is an interval."""
     if isinstance(demand, AllOf | AnyOf):
         return _joined(map(unlabelled, demand.parts), type(demand))
     if not isinstance(demand, Labelled):
@@ -257,7 +257,10 @@ def leaves(demand: Demand) -> Iterator[Row | Labelled | Switched | Counted]:
 
 
 def settled(demand: Demand, decide: Callable[[Demand], bool | None]) -> Demand:
-    """A demand with those leaves decided that ``decide`` answers for."""
+    """The demand after leaves for which ``decide`` returns a truth value have been replaced by it.
+
+    Leaves for which it returns None stay.
+    """
     if isinstance(demand, AllOf | AnyOf):
         return _joined((settled(part, decide) for part in demand.parts), type(demand))
     known = decide(demand)

@@ -1,4 +1,4 @@
-"""Conditions as one readable line, printed and read.
+"""Conditions as readable lines, printed by :func:`condition_text` and read by :func:`condition_from_text`.
 
 ::
 
@@ -11,9 +11,9 @@
     savings is acted on
     (income >= 4 or savings >= 2) and not (duration >= 5)
 
-``NAME`` is the value after the action, ``NAME before`` the factual one, ``NAME change`` after minus before,
-with ends in percent the change over the factual value's size. ``rises`` is "not (change at most 0)". Sums
-may stand on both sides of ``<=``, ``>=``, ``=``, ``at most`` and ``at least``.
+``NAME`` is the value after the action, ``NAME before`` the factual value, and ``NAME change`` the difference,
+which is divided by the factual value's size if the limits are in percent. ``rises`` is "not (change at most
+0)". Sums may stand on both sides of ``<=``, ``>=``, ``=``, ``at most`` and ``at least``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
-from milp_recourse.domain.conditions.said import (
+from milp_recourse.domain.conditions.condition_kinds import (
     Acted,
     All,
     Any,
@@ -45,7 +45,7 @@ _SUFFIX: dict[View, str] = {
 }
 
 _CHANGES = ("rises", "falls", "does")
-"""Words that begin a statement about a change, which only numbers and ordered labels have."""
+"""Words that begin a statement about a change; categorical features have none."""
 
 
 def condition_text(condition: Condition, features: Mapping[str, Feature]) -> str:
@@ -66,8 +66,8 @@ def condition_text(condition: Condition, features: Mapping[str, Feature]) -> str
         case Sum():
             return _sum_text(condition, features)
         case IfThen(first, then):
-            said = condition_text(then, features) if isinstance(then, IfThen) else inner(then)
-            return f"if {inner(first)} then {said}"
+            consequence = condition_text(then, features) if isinstance(then, IfThen) else inner(then)
+            return f"if {inner(first)} then {consequence}"
         case Any(parts) | All(parts):
             word = " or " if isinstance(condition, Any) else " and "
             if not parts:
@@ -100,9 +100,9 @@ def _label_text(condition: LabelIn, features: Mapping[str, Feature], negation: s
 def _sum_text(condition: Sum, features: Mapping[str, Feature]) -> str:
     low, high, terms = condition.at_least, condition.at_most, condition.terms
     if condition.of == "change" and len(terms) == 1 and terms[0][1] == 1:
-        said = {(0.0, None): "fall", (None, 0.0): "rise", (0.0, 0.0): "change"}.get((low, high))  # type: ignore[arg-type]
-        if said is not None:
-            return f"{quoted(terms[0][0])} does not {said}"
+        verb = {(0.0, None): "fall", (None, 0.0): "rise", (0.0, 0.0): "change"}.get((low, high))  # type: ignore[arg-type]
+        if verb is not None:
+            return f"{quoted(terms[0][0])} does not {verb}"
     feature = features[terms[0][0]] if len(terms) == 1 and terms[0][1] == 1 else None
 
     def end(value: float) -> str:
@@ -114,12 +114,12 @@ def _sum_text(condition: Sum, features: Mapping[str, Feature]) -> str:
         return number_text(value)
 
     def side(some: tuple[tuple[str, float], ...]) -> str:
-        said = ""
+        text = ""
         for name, c in some:
             size = "" if abs(c) == 1 else f"{number_text(abs(c))} * "
-            sign = (" - " if c < 0 else " + ") if said else ("-" if c < 0 else "")
-            said += f"{sign}{size}{quoted(name)}{_SUFFIX[condition.of]}"
-        return said
+            sign = (" - " if c < 0 else " + ") if text else ("-" if c < 0 else "")
+            text += f"{sign}{size}{quoted(name)}{_SUFFIX[condition.of]}"
+        return text
 
     split = next((k for k, (_, c) in enumerate(terms) if c < 0), len(terms))
     one_sided = (low is None) != (high is None)
@@ -139,12 +139,13 @@ def _sum_text(condition: Sum, features: Mapping[str, Feature]) -> str:
 
 
 def condition_from_text(text: str, features: Mapping[str, Feature], where: str = "condition") -> Condition:
-    """The condition that a line says.
+    """The condition that a line of text states.
 
     Raises
     ------
     BadInput
-        A feature or label that does not exist, or text that is no condition; the message says from where.
+        The text names a feature or label that does not exist, or is no condition. The message quotes the text
+        from the first word that does not fit.
     """
     reader = _Reader(text, features, where)
     condition = reader.condition()
@@ -154,7 +155,7 @@ def condition_from_text(text: str, features: Mapping[str, Feature], where: str =
 
 
 class _Reader:
-    """Recursive descent: if-then, or, and, not, then one statement."""
+    """A recursive-descent parser; from the loosest binding: if-then, or, and, not, a single statement."""
 
     def __init__(self, text: str, features: Mapping[str, Feature], where: str) -> None:
         self.text, self.features, self.where = text, features, where
@@ -170,7 +171,7 @@ class _Reader:
         return BadInput(self.where, self.text, f"{wanted}, where it says {rest}")
 
     def instead_of_more(self) -> str:
-        """What is allowed where a condition is complete but the text goes on."""
+        """For an error message, what is allowed where a condition is complete but the text goes on."""
         before, token = self.tokens[self.at - 1], self.here
         if before.kind in ("number", "percent") and token is not None and token.kind == "name":
             return (
@@ -179,7 +180,7 @@ class _Reader:
         return "the end"
 
     def take(self, *texts: str) -> bool:
-        """Whether these words or signs come next; they are passed if so."""
+        """Whether these words or signs come next; if so, the parser moves behind them."""
         coming = self.tokens[self.at : self.at + len(texts)]
         if [t.text for t in coming if t.kind in ("word", "sign")] != list(texts):
             return False
@@ -234,13 +235,13 @@ class _Reader:
         token = self.here
         following = self.tokens[self.at + 1 : self.at + 3]
         if token is not None and token.kind == "name" and following and following[0].kind == "word":
-            said = self.about_one(token.text)
-            if said is not None:
-                return said
+            found = self.about_one(token.text)
+            if found is not None:
+                return found
         return self.comparison()
 
     def about_one(self, name: str) -> Condition | None:
-        """What is said of one feature in words; None where it is a comparison."""
+        """The statement about one feature in words, such as "savings rises"; None if it is a comparison."""
         start = self.at
         feature = self.feature(name)
         self.at += 1
@@ -308,15 +309,16 @@ class _Reader:
             if first.terms or third.terms:
                 raise BadInput(self.where, self.text, "numbers at both ends of LOW <= SUM <= HIGH")
             return self.sum(second, first.constant, third.constant, (first, second, third))
-        gap = _Side()
-        gap.add(first, 1)
-        gap.add(second, -1)
-        low, high = (None if sign == "<=" else -gap.constant), (None if sign == ">=" else -gap.constant)
-        return self.sum(gap, low, high, (first, second))
+        difference = _Side()
+        difference.add(first, 1)
+        difference.add(second, -1)
+        end = -difference.constant
+        low, high = (None if sign == "<=" else end), (None if sign == ">=" else end)
+        return self.sum(difference, low, high, (first, second))
 
     def sign(self) -> str:
-        for said, sign in ((("at", "most"), "<="), (("at", "least"), ">=")):
-            if self.take(*said):
+        for words, sign in ((("at", "most"), "<="), (("at", "least"), ">=")):
+            if self.take(*words):
                 return sign
         for sign in ("<=", ">=", "="):
             if self.take(sign):
@@ -326,7 +328,7 @@ class _Reader:
     def sum(
         self, body: _Side, low: Decimal | None, high: Decimal | None, sides: tuple[_Side, ...]
     ) -> Condition:
-        """The sum of a comparison, its view and ends checked."""
+        """The condition low <= body <= high, after checking that all features are in one view."""
         views = {view for side in sides for view in side.views}
         percent = any(side.percent for side in sides)
         if len(views) != 1 or (percent and views != {"change"}):
@@ -385,7 +387,7 @@ class _Reader:
         return one
 
     def known_label(self, text: str) -> int | None:
-        """The index of a label that is compared with the one ordinal feature named so far."""
+        """The index of a label of an ordinal feature named in the text; None if none has this label."""
         names = {t.text for t in self.tokens if t.kind == "name" and t.text in self.features}
         for name in names:
             feature = self.features[name]

@@ -15,7 +15,7 @@ RESERVED = frozenset(
         *("in", "before", "change", "does", "rises", "rise", "falls", "fall", "always", "never"),
     )
 )
-"""Words with a meaning of their own: a feature called so is put in double quotes."""
+"""The words of the language. A feature whose name is one of them is put in double quotes."""
 
 _PLAIN = re.compile(r"[^\W\d]\w*")
 _JOINED = re.compile(r"[^\W\d]\w*(?:[-./&:'#?]+\w*)+")
@@ -30,7 +30,7 @@ _INSTEAD = {
     "!": "not (A = B), or NAME is not LABEL",
     "/": "sums of numbers times features (A <= 5 * B, not A / B <= 5)",
 }
-"""What to write in place of a sign that other languages have."""
+"""For signs of other languages, what to write instead."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Token:
     Attributes
     ----------
     kind
-        ``name`` (a word without meaning of its own, or quoted), ``word`` (reserved), ``number``,
+        ``name`` (a word that is not reserved, or quoted text), ``word`` (reserved), ``number``,
         ``percent`` (a number of hundredths) or ``sign``.
     text
         The name without quotes, the word in small letters, the number's digits, the sign.
     start
-        Where it stands.
+        Position of its first character in the text.
     """
 
     kind: str
@@ -59,13 +59,13 @@ def tokens(text: str, where: str, names: Collection[str] = ()) -> list[Token]:
     Parameters
     ----------
     names
-        Features and labels. One with other signs in it, such as ``hours-per-week``, needs no quotes where the
-        text up to its first sign is no name by itself.
+        Names of features and labels. A name that contains signs, such as ``hours-per-week``, needs no quotes
+        unless the part before its first sign (``hours``) is a name, too.
 
     Raises
     ------
     BadInput
-        At the first character that begins none.
+        No token begins at some character; the message quotes the text from there.
     """
     found, place = [], 0
     joined = sorted((n for n in names if _JOINED.fullmatch(n) and _first(n) not in names), key=len)
@@ -102,12 +102,12 @@ def _first(name: str) -> str:
 
 
 def _goes_on(text: str, place: int) -> bool:
-    """Whether a word or number goes on here, so that what was read before is only a part of it."""
+    """Whether the text at ``place`` continues the word or number that ends there."""
     return re.match(r"[-.]?\w", text[place:]) is not None
 
 
 def quoted(name: str) -> str:
-    """A name as the text has it: as it is, or in double quotes."""
+    """A name as conditions write it: in double quotes if it is a reserved word or contains signs."""
     if _PLAIN.fullmatch(name) and name.lower() not in RESERVED:
         return name
     return '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
@@ -120,7 +120,7 @@ def number_text(value: float) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A share in hundredths, signed; reads back as the same double."""
+    """A share as signed percent, with the digits that read back as the same double."""
     hundredths = Decimal(repr(float(share))).scaleb(2)
     whole = hundredths == hundredths.to_integral_value() and abs(hundredths) < 10**15
     return f"{int(hundredths) if whole else hundredths:+}%"

@@ -1,1 +1,1 @@
-"""Ratios against named peers, measured in one run."""
+"""Benchmarks: time of this package and of other solvers, measured in the same run."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from milp_recourse.lab.run_table import print_rows, read_rows
 from milp_recourse.reports.drawing import draw_if_possible
 from milp_recourse.reports.progress import progress_bar
 
-app = typer.Typer(no_args_is_help=True, help="Measure against named peers, in one run.")
+app = typer.Typer(no_args_is_help=True, help="Measure times, beside other solvers in the same run.")
 
 Results = Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")]
 Processes = Annotated[int, typer.Option(min=1, help="Processes.")]
@@ -24,12 +25,12 @@ WallSeconds = Annotated[float, typer.Option(min=1, help="Wall seconds per proble
 Data = Annotated[
     Path | None, typer.Option(help="Folder with the published tables; none: credit and cancer only.")
 ]
-SeedOfRows = Annotated[int, typer.Option(help="Of rows' order, models and applicants.")]
+SeedOfRows = Annotated[int, typer.Option(help="Seed of the rows' order, the models and the applicants.")]
 
 
 @app.callback()
 def _group() -> None:
-    """Measure against named peers, in one run."""
+    """Measure times, beside other solvers in the same run."""
 
 
 @app.command()
@@ -47,14 +48,15 @@ def speed(
         int | None,
         typer.Option(
             min=1,
-            help="Applicants in bab's batch: the instances, filled up from the shipped Loan population. "
-            "Default: what bab solves together anyway; with --instances, the instances alone.",
+            help="Size of bab's batch: the instances, and others of the shipped Loan population. "
+            "Default: the size of bab's own batches; with --instances, the instances alone.",
         ),
     ] = None,
 ) -> None:
-    """``bab``, ``highs``, Gurobi's and SCIP's MIQCP on the same instances, in one run, one thread each.
+    """Compare bab, highs, Gurobi and SCIP on the same instances, in one run, one thread each.
 
-    ``bab`` solves all instances in one batch, as part of a population; ``bab-single`` one at a time.
+    ``bab`` solves all instances in one batch, as part of a population; ``bab-single`` one at a time. Gurobi
+    and SCIP get the whole problem as one MIQCP.
     """
     from milp_recourse.backends.bab import BabBackend
     from milp_recourse.errors import BadInput
@@ -78,8 +80,8 @@ def speed(
     with progress_bar("bench", len(paths) * len(chosen)) as bar:
         rows = bench.run(paths, chosen, time_limit, folder, bar.advance, company)
     summary, together = bench.summarise(rows), len(paths) + len(company)
-    said = {"time_limit": time_limit, "batch": together, "threads": 1, "solvers": summary}
-    write_json(said, folder / "speed.json")
+    content = {"time_limit": time_limit, "batch": together, "threads": 1, "solvers": summary}
+    write_json(content, folder / "speed.json")
     print_rows(
         f"{len(paths)} instances (bab: in a batch of {together}), one thread, {time_limit:g} s limit", summary
     )
@@ -92,38 +94,34 @@ def speed(
 def settings(
     folder: Results = Path("bench-settings"),
     jobs: Processes = 2,
-    seed: Annotated[int, typer.Option(help="Of the applicants' rankings.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the applicants' rankings.")] = 0,
     time_limit: SecondsEach = 60.0,
     backend: Backend = "bab",
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N applicants.")] = None,
 ) -> None:
-    """All refused test applicants of Loan in the paper's five settings, with and without plausibility."""
+    """Solve all refused test applicants of Loan in the paper's five settings, plausibility asked or not."""
     from milp_recourse.formats import read_population
     from milp_recourse.instances_path import instances_path
     from milp_recourse.lab.benchmarks import bench_settings as bench
 
     people = read_population(instances_path() / "loan" / "population.json")[:limit]
-    size, total = len(people), 2 * len(bench.SETTINGS)
     options = {"seed": seed, "time_limit": time_limit, "backend": backend}
-    done = len(read_rows(folder / "settings.csv"))
-    with progress_bar("settings", total * size, done * size, rate=True) as bar:
-        rows = bench.run(people, folder, options, jobs, bar.advance)
-    columns = [name for name in rows[0] if name not in bench.IDENTITY]
-    print_rows(f"{size} applicants, {time_limit:g} s limit each, {jobs} processes", rows, columns)
-    draw_if_possible(lambda: bench.plot(rows, folder))
+    title = f"{len(people)} applicants, {time_limit:g} s limit each, {jobs} processes"
+    run = partial(bench.run, people, folder, options, jobs)
+    _measure(bench, folder / "settings.csv", 2 * len(bench.SETTINGS), len(people), title, run)
 
 
 @app.command()
 def growth(
     folder: Results = Path("bench-growth"),
     jobs: Processes = 2,
-    seed: Annotated[int, typer.Option(help="Of the random problems.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random problems.")] = 0,
     time_limit: Annotated[float, typer.Option(min=0.1, help="Processor seconds per applicant.")] = 20.0,
     backend: Backend = "bab",
-    applicants: Annotated[int, typer.Option(min=1, help="Per point.")] = 12,
+    applicants: Annotated[int, typer.Option(min=1, help="Applicants per point.")] = 12,
     largest: Annotated[int | None, typer.Option(min=1, help="Leave out points above this value.")] = None,
 ) -> None:
-    """Time against actions, width, depth and population size, on seeded random problems and Loan."""
+    """Measure time against actions, width, depth and population size, on random problems and Loan."""
     from milp_recourse.formats import read_population
     from milp_recourse.instances_path import instances_path
     from milp_recourse.lab.benchmarks import growth as bench
@@ -134,12 +132,35 @@ def growth(
         for panel, values in bench.PANELS.items()
     }
     options = {"applicants": applicants, "seed": seed, "time_limit": time_limit, "backend": backend}
-    done = len(read_rows(folder / "growth.csv"))
-    with progress_bar("growth", sum(map(len, panels.values())), done, rate=True) as bar:
-        rows = bench.run(loan, folder, options, panels, jobs, bar.advance)
-    columns = [name for name in rows[0] if name not in bench.IDENTITY]
-    print_rows(f"{applicants} applicants per point, {time_limit:g} s limit each", rows, columns)
-    draw_if_possible(lambda: bench.plot(rows, folder))
+    title = f"{applicants} applicants per point, {time_limit:g} s limit each"
+    run = partial(bench.run, loan, folder, options, panels, jobs)
+    _measure(bench, folder / "growth.csv", sum(map(len, panels.values())), 1, title, run)
+
+
+def _measure(
+    bench: Any,
+    table: Path,
+    rows: int,
+    steps: int,
+    title: str,
+    run: Callable[[Callable[[str], None]], list[dict[str, Any]]],
+) -> None:
+    """Fill a benchmark's table under a progress bar, print the table, and draw it.
+
+    Parameters
+    ----------
+    bench
+        The module with ``IDENTITY``, the columns that are not printed, and ``plot``.
+    rows, steps
+        The number of rows that the table will have, and of progress steps for each of them.
+    run
+        Solves what the table does not hold yet and returns all rows; it is given what advances the bar.
+    """
+    done = len(read_rows(table))
+    with progress_bar(table.stem, rows * steps, done * steps, rate=True) as bar:
+        found = run(bar.advance)
+    print_rows(title, found, [name for name in found[0] if name not in bench.IDENTITY])
+    draw_if_possible(lambda: bench.plot(found, table.parent))
 
 
 @app.command()
@@ -148,7 +169,7 @@ def certificates(
     time_limit: SecondsEach = 60.0,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N of each folder.")] = None,
 ) -> None:
-    """What certificates cost to make, keep and check, on every shipped instance."""
+    """Measure time and size of certificates, on every shipped instance."""
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.instances_path import instance_files
     from milp_recourse.lab.benchmarks import certificates as bench
@@ -173,11 +194,13 @@ def trees(
     folder: Results = Path("bench-trees"),
     data: Data = None,
     sets: Annotated[
-        str, typer.Option(help="Data sets, comma-separated; with :unit behind a name, columns in [0, 1].")
+        str, typer.Option(help="Data sets, comma-separated; NAME:unit scales columns to [0, 1].")
     ] = "credit,cancer",
     models: Annotated[str, typer.Option(help="Kind-trees x depth, comma-separated.")] = "forest-100x6",
     costs: Annotated[str, typer.Option(help="l1, l2-squared; comma-separated.")] = "l1,l2-squared",
-    per_model: Annotated[int, typer.Option(min=1, help="Problems per model, sets and costs in turn.")] = 4,
+    per_model: Annotated[
+        int, typer.Option(min=1, help="Problems per model; they take the sets and costs in turn.")
+    ] = 4,
     solvers: Annotated[
         str, typer.Option(help="bab, highs, cpsat, leaf-milp, ocean-cp, ocean-mip; comma-separated.")
     ] = "bab,highs,cpsat,leaf-milp",
@@ -188,14 +211,11 @@ def trees(
         str | None, typer.Option(metavar="PYTHON", help="A Python 3.12 with oceanpy, for ocean-*.")
     ] = None,
 ) -> None:
-    """Ensembles of deployed size, every column a lever: first actions, gaps, proofs and certificates."""
+    """Compare solvers on tree ensembles of deployed size, every column a lever."""
     from milp_recourse.lab.benchmarks import bench_trees as bench
 
     lists = parts(sets), parts(models), parts(costs), per_model, parts(solvers)
-    plan = bench.Plan(*lists, time_limit, seed, data, ocean_python)
-    with progress_bar("trees", len(plan.problems()) * len(plan.solvers)) as bar:
-        rows = bench.run(plan, folder, jobs, bar.advance)
-    _report(rows, folder, time_limit, "trees")
+    _compare("trees", bench, bench.Plan(*lists, time_limit, seed, data, ocean_python), folder, jobs)
 
 
 @app.command()
@@ -209,7 +229,7 @@ def real(
         str, typer.Option(help="Units of the hidden layers, comma-separated.")
     ] = "16x16,32x32",
     costs: Annotated[str, typer.Option(help="l1, l2-squared, linf, l0; comma-separated.")] = "l1,l2-squared",
-    applicants: Annotated[int, typer.Option(min=1, help="Per network.")] = 2,
+    applicants: Annotated[int, typer.Option(min=1, help="Applicants per network.")] = 2,
     solvers: Annotated[
         str, typer.Option(help="bab, highs, gurobi, highs-milp, scip; comma-separated.")
     ] = "bab,gurobi,highs-milp,scip",
@@ -217,24 +237,24 @@ def real(
     seed: SeedOfRows = 0,
     jobs: Together = 1,
 ) -> None:
-    """Networks on published tables, every column a lever: first actions, gaps, proofs and certificates."""
+    """Compare solvers on networks fitted to published tables, every column a lever."""
     from milp_recourse.lab.benchmarks import bench_real as bench
 
     lists = parts(sets), parts(networks), parts(costs), applicants, parts(solvers)
-    plan = bench.Plan(*lists, time_limit, seed, data)
-    with progress_bar("real", len(plan)) as bar:
-        rows = bench.run(plan, folder, jobs, bar.advance)
-    _report(rows, folder, time_limit, "real")
+    _compare("real", bench, bench.Plan(*lists, time_limit, seed, data), folder, jobs)
 
 
-def _report(rows: Sequence[Mapping[str, Any]], folder: Path, time_limit: float, name: str) -> None:
-    """Write the report of :mod:`.tree_report`; print its table, what was refused and what was false."""
+def _compare(name: str, bench: Any, plan: Any, folder: Path, jobs: int) -> None:
+    """Run a plan of the module ``bench``, write its report, print the tables, refusals and false claims."""
     from milp_recourse.lab.benchmarks.tree_report import write
 
-    said = write(rows, folder, time_limit, name)
-    title = f"one thread, processor seconds; not proven within {time_limit:g} s of wall time: those spent"
-    print_rows(title, said["summary"], list(dict.fromkeys(name for line in said["summary"] for name in line)))
-    if said["against"]:
-        print_rows("bab against each peer: ratios of processor seconds", said["against"])
-    for line in (*said["refused"], *said["false_claims"]):
+    with progress_bar(name, len(plan)) as bar:
+        rows = bench.run(plan, folder, jobs, bar.advance)
+    report = write(rows, folder, plan.time_limit, name)
+    summary, limit = report["summary"], f"{plan.time_limit:g} s of wall time"
+    title = f"one thread, processor seconds; not proven within {limit}: those spent"
+    print_rows(title, summary, list(dict.fromkeys(column for line in summary for column in line)))
+    if report["against"]:
+        print_rows("bab against each peer: ratios of processor seconds", report["against"])
+    for line in (*report["refused"], *report["false_claims"]):
         typer.echo(line)

@@ -1,7 +1,7 @@
-"""``bench settings``: every refused test applicant in the hard-constraint settings of the iCARMA paper.
+"""``bench settings``: every refused test applicant of Loan, in the settings of the iCARMA paper's table 1.
 
-Source: the iCARMA paper, table 1 and appendix B.2: all four features actionable, the three, two or one
-that the applicant ranks highest, or a random number of them.
+In a setting (table 1 and appendix B.2) an applicant can act on all four features, on the three, two or one
+that they rank highest, or on a random number of them.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ SETTINGS = ("4", "3", "2", "1", "random")
 """How many features each applicant can act on."""
 
 IDENTITY = ("applicants", "seed", "time_limit", "backend")
-"""Columns that rows of one table share."""
+"""Columns with the same value in all rows of a table."""
 
 
 def preferences(setting: str, size: int, seed: int) -> tuple[Preferences, ...]:
-    """The masks of ``size`` applicants: one seeded ranking each, the same in every setting.
+    """The masks of ``size`` applicants. Each has one random ranking, the same in every setting.
 
     Parameters
     ----------
     setting
-        One of :data:`SETTINGS`: so many of the highest ranked are actionable; ``random`` draws the
-        number uniformly from 1 to 4 per applicant.
+        One of :data:`SETTINGS`: how many of the highest ranked features are actionable; for ``random``
+        the number is drawn uniformly from 1 to 4 per applicant.
     """
     (own,) = (one for one in tables.SETTINGS if (one.table, one.label) == (1, setting))
     return tables.draw(own, size, seed).preferences(LOAN_ACTIONABLE)
@@ -58,7 +58,7 @@ def run(
     jobs: int,
     advance: Callable[[str], None],
 ) -> list[dict[str, Any]]:
-    """Solve the settings that ``folder/settings.csv`` does not hold yet; all rows.
+    """Solve the settings that ``folder/settings.csv`` does not hold yet, and write their rows; all rows.
 
     Parameters
     ----------
@@ -93,18 +93,19 @@ def run(
 
 
 def name_of(setting: str, plausible: bool) -> str:
-    """A setting in words."""
+    """A setting in words, for the progress bar."""
     return f"{setting} actionable, {'plausible' if plausible else 'plausibility not asked'}"
 
 
 def summary(results: Sequence[Result], processor: float | None = None) -> dict[str, Any]:
-    """Counts, validity (the share with recourse), costs over those, seconds per applicant.
+    """Counts of statuses, validity (the share with recourse), the costs of these, and seconds per applicant.
 
     Parameters
     ----------
     processor
-        Processor seconds of the whole run, everything from factuals to results; shared out as wall time is
-        (``cpu_mean``, ``cpu_median``, ``cpu_p999``). None: not known, because other processes did the work.
+        Processor seconds of the whole run; an applicant's share (in ``cpu_mean``, ``cpu_median`` and
+        ``cpu_p999``) is that of their wall seconds. None if other processes did the work: the columns are
+        then empty.
     """
     counts = Counter(result.status.value for result in results)
     costs = np.array([result.cost for result in results if result.cost is not None])
@@ -127,7 +128,7 @@ def summary(results: Sequence[Result], processor: float | None = None) -> dict[s
 
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
-    """Validity, cost and seconds per setting: ``folder/settings.png``."""
+    """Draw ``folder/settings.png``: validity, cost and seconds per setting."""
     figure, (valid, cost, seconds) = panels((10.5, 3.6), 1, 3)
     for shift, (plausible, label) in enumerate((("True", "plausible"), ("False", "not asked"))):
         mine = {row["actionable"]: row for row in rows if row["plausible"] == plausible}

@@ -1,7 +1,7 @@
-"""``bench trees``: ensembles of deployed size, every column a lever, by several solvers, one thread each.
+"""``bench trees``: ensembles of deployed size, every column a lever, given to several solvers.
 
-Every solver runs in a process of its own, and is timed there by processor seconds. Every returned action is
-judged exactly here, whatever its solver says of it, and handed to the fitted model.
+Every solver runs in a process of its own, on one thread, and its processor seconds are measured there. Every
+returned action is judged exactly, and the fitted model is asked whether it accepts the outcome.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -22,32 +22,27 @@ from milp_recourse.errors import BadInput
 from milp_recourse.instance import Instance
 from milp_recourse.lab.benchmarks.child import Child, answered, of_solver
 from milp_recourse.lab.benchmarks.fitted import MODELS, UNIT, Fitted, fit_trees, read_table
+from milp_recourse.lab.benchmarks.plan import ANSWER, CHECK, EFFORT, KEYS
+from milp_recourse.lab.benchmarks.plan import Plan as SharedPlan
 from milp_recourse.lab.benchmarks.timed import judged
-from milp_recourse.lab.known import known
-from milp_recourse.lab.run_table import Key, filled
+from milp_recourse.lab.run_table import Key
 
 SOLVERS = ("bab", "highs", "cpsat", "leaf-milp", "ocean-cp", "ocean-mip")
-"""``leaf-milp``: the plain leaf formulation in HiGHS. The last two are OceanPy's. It does not scale costs by
-column, so it is given only data sets whose columns are scaled already (:data:`UNIT`).
-"""
+"""``leaf-milp`` is the plain leaf formulation in HiGHS; the last two are OceanPy's. OceanPy does not scale
+costs by column, so it is given only data sets whose columns are scaled already (:data:`UNIT`)."""
 
 COSTS = ("l1", "l2-squared")
-COLUMNS = (
-    *("model", "cost_kind", "applicant", "solver", "status", "claimed_cost", "cost", "lower_bound", "nodes"),
-    *("feasible", "flips", "first_seconds", "processor_seconds", "seconds", "certificate_seconds"),
-    *("certificate_nodes", "certificate_kinds", "certificate_bytes", "check_seconds", "verified", "message"),
-    *("events", "time_limit", "seed"),
-)
+COLUMNS = (*KEYS, *ANSWER, *EFFORT, "certificate_kinds", "certificate_bytes", *CHECK)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked: a data set, a model, a cost and a place among the refused applicants.
+    """A problem by its data set, model, cost, and the applicant's place among the refused rows.
 
     Attributes
     ----------
     rank
-        0 for the applicant with the lowest score, 1 for the one just refused.
+        0 for the row with the lowest score, 1 for the refused row with the highest.
     """
 
     table: str
@@ -57,41 +52,31 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is run.
+class Plan(SharedPlan):
+    """For every model ``per_model`` problems, which take the data sets and the costs in turn.
+
+    ``models`` are as ``forest-100x6``. Applicants are drawn from the half of the refused rows with the lower
+    scores.
 
     Attributes
     ----------
-    models
-        As ``forest-100x6``.
-    per_model
-        Problems per model: data sets and costs in turn, applicants at random among the lower half.
     ocean_python
-        A Python that has OceanPy.
+        The path of a Python that has OceanPy.
     """
 
-    sets: Sequence[str]
-    models: Sequence[str]
-    costs: Sequence[str]
-    per_model: int
-    solvers: Sequence[str]
-    time_limit: float
-    seed: int = 0
-    data: Path | None = None
     ocean_python: str | None = None
 
     def __post_init__(self) -> None:
-        for solver in self.solvers:
-            known("--solvers", solver, SOLVERS)
-            if solver.startswith("ocean") and self.ocean_python is None:
-                raise BadInput("--ocean-python", "nothing", "a Python that has OceanPy")
-        for model in self.models:
-            parsed(model)
-        for cost in self.costs:
-            known("--costs", cost, COSTS)
+        self.check(SOLVERS, parsed, COSTS)
+        if self.ocean_python is None and any(solver.startswith("ocean") for solver in self.solvers):
+            raise BadInput("--ocean-python", "nothing", "a Python that has OceanPy")
+
+    def __len__(self) -> int:
+        """The number of rows of the table, and of problems that OceanPy is not given."""
+        return len(self.problems()) * len(self.solvers)
 
     def problems(self) -> list[Problem]:
-        """The same for the same options, whatever other models there are; by data set and model."""
+        """The problems, by data set and model. A model's do not depend on which other models there are."""
         found = []
         for model in self.models:
             rng = np.random.default_rng([self.seed, zlib.crc32(model.encode())])
@@ -104,7 +89,7 @@ class Plan:
 
 
 def parsed(model: str) -> tuple[str, int, int]:
-    """Kind, trees and depth of a model's name."""
+    """(kind, number of trees, depth) of a model's name; raise BadInput for any other text."""
     kind, _, size = model.partition("-")
     trees, _, depth = size.partition("x")
     if kind not in MODELS or not (trees.isdigit() and depth.isdigit() and int(trees) and int(depth)):
@@ -115,24 +100,24 @@ def parsed(model: str) -> tuple[str, int, int]:
 def run(
     plan: Plan, folder: Path, jobs: int = 1, advance: Callable[[str], object] = lambda name: None
 ) -> list[dict[str, Any]]:
-    """Solve what ``folder/trees.csv`` does not hold yet, writing each row as it comes; all rows.
+    """Solve what ``folder/trees.csv`` does not hold yet, and write each row as it comes; all rows.
 
     Raises
     ------
     BadInput
-        The table is another run's, or a data set cannot be had.
+        The table is of a run with other options, or a data set is unknown or its file missing.
     """
     groups: dict[str, list[Problem]] = {}
     for problem in plan.problems():
         groups.setdefault(f"{problem.table} {problem.model}", []).append(problem)
-    identity = {"time_limit": plan.time_limit, "seed": plan.seed}
-    return filled(
-        folder / "trees.csv", COLUMNS, identity, 4, groups, lambda *asked: solved(plan, *asked), jobs, advance
-    )
+    return plan.fill(folder / "trees.csv", COLUMNS, groups, partial(solved, plan), jobs, advance)
 
 
 def solved(plan: Plan, group: list[Problem], done: set[Key]) -> Iterator[dict[str, Any] | None]:
-    """A row for every problem of one model and solver; None for one that is done."""
+    """A row for each problem of one model and each solver; None for a row that the table has.
+
+    Also None for each problem that a solver is not given, so that progress is complete.
+    """
     table = read_table(group[0].table, plan.data, plan.seed)
     ensemble = fit_trees(table, *parsed(group[0].model), plan.seed)
     rows = [(problem.cost, ranked(ensemble, problem.rank)) for problem in group]
@@ -148,12 +133,12 @@ def solved(plan: Plan, group: list[Problem], done: set[Key]) -> Iterator[dict[st
 
 
 def ranked(ensemble: Fitted, rank: float) -> int:
-    """The refused row at a place between the lowest score (0) and the highest (1)."""
+    """The refused row with a given rank by score (see :class:`Problem`)."""
     return int(ensemble.refused[int(rank * (len(ensemble.refused) - 1))])
 
 
 def flips(ensemble: Fitted, instance: Instance, action: dict[str, float] | None) -> bool | None:
-    """Whether the fitted model itself accepts the row that an action makes."""
+    """Whether the fitted model's ``predict`` accepts the outcome of an action; None without an action."""
     if action is None:
         return None
     numbers = [action.get(f.name, instance.factual[f.name]) for f in instance.features]
@@ -162,14 +147,14 @@ def flips(ensemble: Fitted, instance: Instance, action: dict[str, float] | None)
 
 
 def worker(solver: str, ensemble: Fitted, ocean_python: str | None) -> Child | OceanWorker:
-    """A solver in a process of its own: OceanPy's holds one fitted model, the others take any instance."""
+    """Start a solver in a process of its own: OceanPy for one fitted model, the others for any instance."""
     if solver.startswith("ocean"):
         return OceanWorker(solver.removeprefix("ocean-"), ensemble, str(ocean_python))
     return of_solver(solver, "trees")
 
 
 class OceanWorker:
-    """OceanPy in the Python that has it, asked about one fitted model.
+    """OceanPy with one fitted model, in a process of the Python that has it.
 
     Parameters
     ----------
@@ -194,7 +179,7 @@ class OceanWorker:
         self.folder.cleanup()
 
     def ask(self, instance: Instance, time_limit: float) -> dict[str, Any]:
-        """The answer to one instance, its action judged."""
+        """OceanPy's answer to an instance, with the exact judgement of its action."""
         if self.refused is not None:
             return {"status": "refused", "message": self.refused}
         row = [instance.factual[f.name] for f in instance.features]
@@ -208,7 +193,7 @@ class OceanWorker:
 
 
 def _hand_over(ensemble: Fitted, path: Path) -> None:
-    """The fitted model, its features' kinds, and rows that hold every label and both ends of every column."""
+    """Write the fitted model, its features' kinds, and all rows of the data for ``ocean_worker.py``."""
     import joblib
 
     features, values = ensemble.table.features, ensemble.table.values

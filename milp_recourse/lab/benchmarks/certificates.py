@@ -1,4 +1,4 @@
-"""``bench certificates``: what proofs cost to make, keep and check, on every shipped instance."""
+"""``bench certificates``: time to produce and to check certificates, and their size, on shipped instances."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS = {
     "d": "dual_leaves",
     "p": "price_leaves",
 }
-"""Nodes of a tree, as the document names them, and their columns."""
+"""By the letter of a node in the certificate document, the table's column with the number of such nodes."""
 
 IDENTITY = ("time_limit",)
 
@@ -56,17 +56,18 @@ COLUMNS = (
 
 MOST_CHECK_SECONDS = 3600.0
 
-Made = tuple[Instance, Result, dict[str, Any] | None]
+Certified = tuple[Instance, Result, dict[str, Any] | None]
+"""An instance, its result, and its certificate if there is one."""
 
 
 def run(
     paths: Sequence[Path], time_limit: float, folder: Path, advance: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """Measure what ``folder/certificates.csv`` does not hold yet, writing each row as it comes; all rows.
+    """Measure what ``folder/certificates.csv`` does not hold yet, and write each row as it comes; all rows.
 
-    Instances are solved and certified in batches, as ``certify`` does with a population, and once more
-    one at a time. All seconds are processor seconds; one applicant's share of a batch is its share of the
-    search's wall time for ``solve_seconds``, and of the nodes of all its trees for ``produce_seconds``.
+    Instances are solved and certified in batches, as ``certify`` does with a population, and then again one
+    at a time. All seconds are processor seconds. An instance's share of a batch is, for ``solve_seconds``,
+    that of its wall time, and for ``produce_seconds`` that of the nodes of its trees.
 
     Parameters
     ----------
@@ -79,13 +80,13 @@ def run(
     with grown(table, COLUMNS, {"time_limit": time_limit}) as (rows, write), TemporaryDirectory() as scratch:
         done = {row["instance"] for row in rows}
         if not all(path.stem in done for path in paths):
-            solve(read_instance(paths[0]), time_limit=time_limit)  # what is loaded once is loaded here
+            solve(read_instance(paths[0]), time_limit=time_limit)  # loading and compiling is not measured
         for batch in batches(paths):
             if all(path.stem in done for path in batch):
                 continue
             instances = sharing([read_instance(path) for path in batch])
-            made, shares = _together(instances, time_limit)
-            for path, one, share in zip(batch, made, shares, strict=True):
+            certified, shares = _together(instances, time_limit)
+            for path, one, share in zip(batch, certified, shares, strict=True):
                 if path.stem not in done:
                     row = {"instance": path.stem, "time_limit": time_limit, **share}
                     write(row | _alone(one[0], time_limit) | _checked(one, path, Path(scratch)))
@@ -94,7 +95,7 @@ def run(
 
 
 def batches(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Instances of one back end, so many as ``certify`` takes at once."""
+    """The paths in batches of one back end and kind of classifier, as large as ``certify`` takes them."""
     groups: dict[tuple[str, bool], list[Path]] = {}
     for path in paths:
         instance = read_instance(path)
@@ -105,8 +106,10 @@ def batches(paths: Sequence[Path]) -> Iterator[list[Path]]:
             yield group[start : start + CERTIFIED_TOGETHER]
 
 
-def _together(instances: Sequence[Instance], time_limit: float) -> tuple[list[Made], list[dict[str, Any]]]:
-    """Results and certificates of a batch, and everyone's share of the seconds."""
+def _together(
+    instances: Sequence[Instance], time_limit: float
+) -> tuple[list[Certified], list[dict[str, Any]]]:
+    """Solve and certify a batch; return results and certificates, and each instance's share of the time."""
     start = time.process_time()
     results = list(solve_together(instances, time_limit=time_limit))
     solved = time.process_time() - start
@@ -126,7 +129,7 @@ def _together(instances: Sequence[Instance], time_limit: float) -> tuple[list[Ma
 
 
 def _alone(instance: Instance, time_limit: float) -> dict[str, Any]:
-    """Seconds of one instance by itself, as ``solve`` and ``solve --certificate`` take them."""
+    """The seconds to solve and to certify one instance alone, as ``solve --certificate`` does."""
     start = time.process_time()
     result = solve(instance, time_limit=time_limit)
     solved = time.process_time() - start
@@ -138,9 +141,9 @@ def _alone(instance: Instance, time_limit: float) -> dict[str, Any]:
     return {"solve_alone_seconds": _short(solved), "produce_alone_seconds": _short(produced)}
 
 
-def _checked(made: Made, path: Path, scratch: Path) -> dict[str, Any]:
-    """What the checker says, as ``python -m verify`` would, less the start of Python."""
-    instance, result, certificate = made
+def _checked(certified: Certified, path: Path, scratch: Path) -> dict[str, Any]:
+    """The columns about the result and its certificate; the time of the check is without Python's start."""
+    instance, result, certificate = certified
     model = "trees" if isinstance(instance.classifier, TreeEnsemble) else "network"
     row: dict[str, Any] = {"model": model, "status": result.status.value}
     if certificate is None:
@@ -158,7 +161,10 @@ def _checked(made: Made, path: Path, scratch: Path) -> dict[str, Any]:
 
 
 def checked(certificate: bytes, problem: Path, scratch: Path) -> tuple[Any, float]:
-    """What ``verify`` says of a packed certificate, and processor seconds; a file is made in ``scratch``."""
+    """The checker's outcome for a packed certificate, and its processor seconds.
+
+    The certificate is written to the folder ``scratch``.
+    """
     from verify.__main__ import examine
 
     file = scratch / "certificate.json.gz"
@@ -169,7 +175,7 @@ def checked(certificate: bytes, problem: Path, scratch: Path) -> tuple[Any, floa
 
 
 def counts(certificate: dict[str, Any]) -> Counter[str]:
-    """Nodes of all trees, by the letter they begin with."""
+    """The number of nodes in all trees, by their letter."""
     proofs = [proof for one in certificate["configurations"] for proof in one.get("cases", [one])]
     return Counter(node[0] for proof in proofs for node in proof["tree"])
 
@@ -179,7 +185,7 @@ def _short(seconds: float) -> str:
 
 
 def summarise(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the table comes to: counts, overhead, sizes, seconds."""
+    """Counts, overhead of certifying over solving, sizes and seconds, over all rows of the table."""
 
     def column(name: str) -> np.ndarray:
         return np.array([float(row[name]) for row in rows if row[name]])
@@ -217,7 +223,7 @@ def _round(value: Any) -> float:
 
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
-    """Shares of instances within a size, a check time and an overhead: ``folder/certificates.png``."""
+    """Draw ``folder/certificates.png``: the shares of certificates within a size, check time and overhead."""
     figure, axes = panels((10.5, 3.6), 1, 3, grid="both", sharey=True)
     size, check, overhead = axes
     for model in ("network", "trees"):

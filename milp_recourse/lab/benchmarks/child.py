@@ -1,4 +1,4 @@
-"""A solver in a process of its own, asked one instance at a time."""
+"""Run a solver in a process of its own and give it one instance after the other."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from milp_recourse.instance import Instance
 
 
 class Child:
-    """A process that answers every question on its standard input by a line of JSON.
+    """A process that answers every question on its standard input with a line of JSON.
 
     Parameters
     ----------
     command
-        What is run.
+        The command that starts it.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -33,11 +33,11 @@ class Child:
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                with suppress(BrokenPipeError):  # what was not read any more
+                with suppress(BrokenPipeError):  # closing flushes, and the process no longer reads
                     pipe.close()
 
     def send(self, question: bytes) -> dict[str, Any]:
-        """The answer to a question; of status ``error`` where the process has ended."""
+        """Send a question and return the answer; its status is ``error`` if the process has ended."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(question)
@@ -47,24 +47,27 @@ class Child:
         return self.receive()
 
     def receive(self) -> dict[str, Any]:
-        """The next line that the process writes; of status ``error`` where it has ended."""
+        """Return the next line that the process writes; its status is ``error`` if the process has ended."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         answer: dict[str, Any] = json.loads(line) if line else _ended()
         return answer
 
     def ask(self, instance: Instance, time_limit: float) -> dict[str, Any]:
-        """The answer to a pickled (instance, time limit)."""
+        """Send a pickled (instance, time limit) and return the answer."""
         return self.send(pickle.dumps((instance, time_limit)))
 
 
 def of_solver(solver: str, models: Literal["networks", "trees"]) -> Child:
-    """The process of a solver, as :mod:`milp_recourse.lab.benchmarks.solver_worker` answers."""
+    """Start a process that runs a solver (:mod:`milp_recourse.lab.benchmarks.solver_worker`)."""
     return Child([sys.executable, "-m", "milp_recourse.lab.benchmarks.solver_worker", solver, models])
 
 
 def answer_row(answer: Mapping[str, Any], columns: Sequence[str], key: Sequence[str]) -> dict[str, Any]:
-    """A table's row of an answer: the key in the first columns, and when the first action was found."""
+    """The table's row for an answer: the key in the first columns; ``events`` as JSON; ``first_seconds``.
+
+    The last are the processor seconds after which the solver had its first action.
+    """
     events = answer.get("events") or []
     first = next((seconds for seconds, cost, _ in events if cost is not None), None)
     known = {**answer, "events": json.dumps(events), "first_seconds": first}
@@ -72,14 +75,14 @@ def answer_row(answer: Mapping[str, Any], columns: Sequence[str], key: Sequence[
 
 
 class Solver(Protocol):
-    """What is asked one instance at a time, until it is left."""
+    """A started solver, as a context manager; leaving it ends the solver."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
 
     def ask(self, instance: Instance, time_limit: float) -> dict[str, Any]:
-        """The answer to an instance."""
+        """Solve an instance within a time limit in wall seconds; the answer has at least ``status``."""
         ...
 
 
@@ -92,19 +95,19 @@ def answered(
     done: Container[tuple[str, ...]],
     finish: Callable[[Instance, dict[str, Any]], dict[str, Any]] = lambda _, answer: answer,
 ) -> Iterator[dict[str, Any] | None]:
-    """A row for every problem of a model and every solver; None for one that is done.
+    """Yield a row for each problem of a model and each solver; None for one that is done.
 
     Parameters
     ----------
     problems
-        Cost's kind, applicant and instance.
+        (kind of cost, applicant's row, instance) of each problem.
     solvers
-        What starts each. It answers all problems, but after an answer of status ``error`` another takes its
-        place: a process that has ended answers nothing else.
+        By name, a function that starts the solver. One process answers all problems; after an answer with
+        status ``error``, when the process has ended, the next problem starts another.
     done
-        Model, cost, applicant and solver of what is not to be asked.
+        (model, cost, applicant, solver) of the rows that are not to be computed.
     finish
-        What is added to an answer.
+        Returns the answer to an instance with what a benchmark adds to it.
     """
     with ExitStack() as stack:
         started: dict[str, Solver] = {}

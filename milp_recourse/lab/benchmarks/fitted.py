@@ -1,7 +1,8 @@
-"""Models as lenders deploy them: published tables, every column a lever, refused applicants.
+"""Models fitted to published tables, in the sizes that lenders deploy, with the applicants that they refuse.
 
-``gmsc:graph`` is Give Me Some Credit inside the causal graph of PEAR with linear equations fitted by least
-squares and normal noise; all columns are continuous there, because causes move them, and age is no lever.
+Every column is a lever. In ``gmsc:graph``, Give Me Some Credit has the causal graph of PEAR, with linear
+equations fitted by least squares; all columns are continuous there, because causes move them, and age is no
+lever.
 
 References
 ----------
@@ -39,20 +40,20 @@ from milp_recourse.readers import (
 MODELS = ("forest", "extra", "boosting", "xgboost", "lightgbm")
 
 UNIT = ":unit"
-"""What a data set's name ends with where numeric columns are scaled to [0, 1] and take any value there."""
+"""Ending of a data set's name that scales its numeric columns to [0, 1], where they may take any value."""
 
 OTHERS = ("credit", "cancer")
-"""Data sets that need no file: the repository's own, which is sampled, and one of scikit-learn's."""
+"""Data sets that need no file: the sampled credit applicants of this package, and a table of scikit-learn."""
 
 
 GRAPH = ":graph"
-"""What a data set's name ends with where its columns cause each other."""
+"""Ending of a data set's name for columns that cause each other; only ``gmsc`` has it."""
 
 MARGIN = 1e-9
-"""Logit; covers the rounding of the deployed float64 network."""
+"""Margin of the logit; it covers the rounding of the deployed float64 network."""
 
 MOST_ROWS = 20000
-"""Rows that a model is trained on, at most."""
+"""The most rows that a model is trained on."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +65,17 @@ class Fitted:
     name
         Data set and model, as ``german/forest-100x6`` or ``gmsc/32x32``; with causes ``gmsc/32x32+graph``.
     estimator
-        What the library fitted.
+        The library's fitted model.
     classifier
-        The same as read.
+        The same model as this package reads it.
     accept
         The scores, or logits, that are accepted.
     table
         The data.
     scm
-        What causes what.
+        The causal model.
     refused
-        Rows of the last fifth that the model refuses, from the lowest score to the one just refused.
+        The rows of the last fifth of the data that the model refuses, by ascending score.
     """
 
     name: str
@@ -86,7 +87,7 @@ class Fitted:
     refused: NDArray[np.int64]
 
     def instance(self, row: int, cost: str) -> Instance:
-        """One row's problem; a change of a label costs 1, any other its share of the column's range."""
+        """The problem of one row: changing a label costs 1, changing a number its share of the range."""
         return self.table.problem(row, cost, self.scm, self.classifier, self.accept, f"{self.name}/{row}")
 
 
@@ -94,13 +95,13 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
     """A published table of :data:`~milp_recourse.lab.recipe.real.SETS`, or one of :data:`OTHERS`.
 
     ``cancer`` is the Wisconsin diagnostic table (Street, Wolberg and Mangasarian 1993,
-    https://doi.org/10.1117/12.148698): 30 correlated measurements. With :data:`UNIT` behind its name a
-    table's numeric columns are scaled to [0, 1] and continuous, or binary where they have two values.
+    https://doi.org/10.1117/12.148698): 30 correlated measurements. If the name ends in :data:`UNIT`,
+    numeric columns are scaled to [0, 1] and are continuous, or binary if they have two values.
 
     Raises
     ------
     BadInput
-        Unknown, or its file is not in the folder.
+        The name is unknown, or the table's file is not in the folder.
     """
     if name.endswith(UNIT):
         return _in_units(read_table(name.removesuffix(UNIT), data, seed))
@@ -123,19 +124,16 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
         )
         return Table(name, features, profiles.rows, profiles.approved)
     if name not in SETS:
-        said = ", ".join([*SETS, *OTHERS])
-        raise BadInput("--sets", name, f"{said}; each also with {UNIT} behind it")
+        names = ", ".join([*SETS, *OTHERS])
+        raise BadInput("--sets", name, f"{names}; each also with {UNIT} behind it")
     table = read_set(name, data, seed, "--sets")
     return replace(table, features=tuple(replace(f, actionable=True, monotone=None) for f in table.features))
 
 
 def fit_trees(table: Table, kind: str, trees: int, depth: int, seed: int = 0) -> Fitted:
-    """Train trees on four fifths (at most :data:`MOST_ROWS`), as the libraries come but for size.
+    """Train trees on four fifths of a table (at most :data:`MOST_ROWS`), with the library's default settings.
 
-    Raises
-    ------
-    BadInput
-        An unknown kind of model.
+    ``kind`` is one of :data:`MODELS`.
     """
     inputs, labels = table.inputs, table.labels
     cut = int(0.8 * len(inputs))
@@ -151,13 +149,14 @@ def fit_trees(table: Table, kind: str, trees: int, depth: int, seed: int = 0) ->
 
 
 def fit_network(name: str, widths: str, data: Path | None, seed: int = 0) -> Fitted:
-    """Train scikit-learn's MLPClassifier on four fifths of a table, classes in balance, at most
-    :data:`MOST_ROWS`.
+    """Train scikit-learn's MLPClassifier on four fifths of a table.
+
+    It is trained on as many rows of one class as of the other, at most :data:`MOST_ROWS` in all.
 
     Raises
     ------
     BadInput
-        Unknown table, or its file is not in the folder.
+        The table or the widths are unknown, or the table's file is not in the folder.
     """
     from sklearn.neural_network import MLPClassifier
 
@@ -186,7 +185,7 @@ def fit_network(name: str, widths: str, data: Path | None, seed: int = 0) -> Fit
 
 
 def parsed_widths(widths: str) -> tuple[int, ...]:
-    """Units of the hidden layers, from text like ``32x32``."""
+    """The units of the hidden layers, from text like ``32x32``; raise BadInput for other text."""
     parts = widths.split("x")
     if not all(part.isdigit() and int(part) for part in parts):
         raise BadInput("--networks", widths, "units of the hidden layers, as 32x32")
@@ -194,7 +193,7 @@ def parsed_widths(widths: str) -> tuple[int, ...]:
 
 
 def _ascending(scores: NDArray[np.float64], kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The rows that are kept, by score."""
+    """The numbers of the rows with ``kept``, by ascending score."""
     rows = np.flatnonzero(kept)
     return rows[np.argsort(scores[rows], kind="stable")]
 
@@ -215,12 +214,12 @@ def _estimator(kind: str, trees: int, depth: int, seed: int) -> Any:
         return LGBMClassifier(n_estimators=trees, random_state=seed, n_jobs=1, verbose=-1, **size)
     from sklearn import ensemble
 
-    made = {
+    classes = {
         "forest": ensemble.RandomForestClassifier,
         "extra": ensemble.ExtraTreesClassifier,
         "boosting": ensemble.GradientBoostingClassifier,
     }
-    return made[kind](n_estimators=trees, max_depth=depth, random_state=seed)
+    return classes[kind](n_estimators=trees, max_depth=depth, random_state=seed)
 
 
 def _in_units(table: Table) -> Table:
@@ -236,7 +235,7 @@ def _in_units(table: Table) -> Table:
 
 
 def linear_scm(table: Table) -> StructuralCausalModel:
-    r"""x_j = sum_k b_k x_k + u_j over PEAR's graph, by least squares; roots stay as they are."""
+    r"""Equations x_j = b_0 + sum_k b_k x_k + u_j over PEAR's graph, by least squares; roots have none."""
     names = [f.name for f in table.features]
     mechanisms: dict[str, Mechanism] = {}
     for ours, causes in PARENTS.items():

@@ -27,14 +27,15 @@ from milp_recourse.workers import Workers
 
 FEATURES = tuple(f"x{k}" for k in range(8))
 NETWORKS = 3
-"""Random networks per point; the applicants are shared out among them."""
+"""Random networks per point; each gets about the same number of applicants."""
 
 IDENTITY = ("applicants", "seed", "time_limit", "backend")
 _MARGIN = 1e-6
 _DRAWS, _ACTIONS = 200, 256
 _WALL = 2.0
-"""A solver's wall-clock limit as a multiple of ``time_limit``, which is in processor seconds, so that other
-work on the machine does not end a run early. Processor seconds decide whether it was in time."""
+"""The solver's limit in wall seconds is this multiple of ``time_limit``, which is in processor seconds, so
+that other work on the machine does not end a search early. Processor seconds decide whether it was in time.
+"""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ PANELS: dict[str, tuple[int, ...]] = {
     "depth": (1, 2, 3, 4, 5),
     "population": (1, 10, 100, 1000, 2000),
 }
-"""What varies, and the values; the rest of the shape is :class:`Shape`'s default. ``actions-chain`` is
-``actions`` where each feature causes the next."""
+"""The quantity that varies, and its values; everything else has :class:`Shape`'s default. In
+``actions-chain`` the number of actions varies, and each feature causes the next."""
 
 TITLES = {
     "actions": "actions (2 x 16 units)",
@@ -76,7 +77,7 @@ TITLES = {
 
 
 def causal_model(chain: bool) -> StructuralCausalModel:
-    """Eight features, N(0, 1) each; in a chain, half of the one before is added."""
+    """Eight features with N(0, 1) noise; in a chain, each adds half of the one before it."""
     mechanisms = {name: Mechanism(noise=Normal(1.0)) for name in FEATURES}
     if chain:
         for before, name in pairwise(FEATURES):
@@ -85,7 +86,7 @@ def causal_model(chain: bool) -> StructuralCausalModel:
 
 
 def random_network(rng: np.random.Generator, width: int, depth: int) -> ReluNetwork:
-    """He's initialisation, biases N(0, 0.1); inputs as the features."""
+    """A network with one input per feature: weights by He's initialisation, biases N(0, 0.1)."""
     sizes = [len(FEATURES), *[width] * depth, 1]
     layers = [
         (rng.normal(0.0, np.sqrt(2.0 / before), (after, before)), rng.normal(0.0, 0.1, after))
@@ -95,10 +96,11 @@ def random_network(rng: np.random.Generator, width: int, depth: int) -> ReluNetw
 
 
 def problems(shape: Shape, count: int, seed: int) -> list[Instance]:
-    """Random problems of people who are refused.
+    """Random problems of refused people.
 
-    The threshold is set so that of 200 sampled people half are accepted as they are or after the best of 256
-    sampled plausible actions. The cost is ``l2-squared`` with scale 1; actions set values from -3 to 3.
+    The threshold is chosen such that, of 200 sampled people, half are accepted either as they are or after
+    the best of 256 sampled plausible actions. The cost is ``l2-squared`` with scale 1; actions set values
+    from -3 to 3.
     """
     scm = causal_model(shape.chain)
     features = tuple(Feature(name, actionable=True, bounds=(-3.0, 3.0)) for name in FEATURES)
@@ -143,10 +145,10 @@ def run(
     jobs: int,
     advance: Callable[[str], None],
 ) -> list[dict[str, Any]]:
-    """Solve the points that ``folder/growth.csv`` does not hold yet; all rows.
+    """Solve the points that ``folder/growth.csv`` does not hold yet, and write their rows; all rows.
 
-    In the last panel all applicants are solved together, in the others each alone. A panel ends after
-    a value where nobody is solved.
+    In the panel ``population`` all applicants are solved together, in the others each alone. A panel ends
+    after the first value for which nobody is solved.
 
     Parameters
     ----------
@@ -189,7 +191,7 @@ def run(
 def _point(
     loan: Population, panel: str, value: int, options: dict[str, Any], jobs: int
 ) -> tuple[list[Result], list[float]]:
-    """The results and the processor seconds each took."""
+    """Solve one point; return the results, and the processor seconds of each."""
     if panel == "population":
         start = time.process_time()
         limit = _WALL * options["time_limit"]
@@ -212,7 +214,7 @@ def _timed(instance: Instance, backend: str, time_limit: float) -> tuple[Result,
 
 
 def summary(results: Sequence[Result], cpu: Sequence[float], time_limit: float) -> dict[str, Any]:
-    """Counts, the share solved within so many processor seconds, wall and processor seconds."""
+    """Counts of statuses, the share solved within the limit, and wall and processor seconds."""
     solved = [r.status is not Status.LIMIT and t <= time_limit for r, t in zip(results, cpu, strict=True)]
     statuses = [result.status for result in results]
     seconds = np.array([result.seconds for result in results])
@@ -229,7 +231,7 @@ def summary(results: Sequence[Result], cpu: Sequence[float], time_limit: float) 
 
 
 def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
-    """Median and slowest seconds, and the share solved, one panel each: ``folder/growth.png``."""
+    """Draw ``folder/growth.png``: median and largest processor seconds, and the share solved, per panel."""
     from matplotlib.ticker import NullLocator
 
     figure, grid = panels((10, 7), 2, 2, grid="both")

@@ -1,15 +1,16 @@
-r"""The plain leaf formulation in HiGHS as a peer: rows of the literature, nothing of this package's search.
+r"""The plain leaf formulation of the literature in HiGHS, to compare with; it uses no search of this package.
 
-One binary :math:`y_{j,k}` per column and threshold ("the column lies at or below it"), ascending; one binary
-per label of a feature; one variable :math:`z_\ell \ge 0` per leaf, one per tree in all. For every split,
+There is one binary :math:`y_{j,k}` per column and threshold ("the column lies at or below it"), ascending;
+one binary per label of a feature; and one variable :math:`z_\ell \ge 0` per leaf, which add up to 1 in each
+tree. For every split,
 
 .. math:: \sum_{\text{leaves to the left}} z_\ell \le y_{j,k}, \qquad
           \sum_{\text{leaves to the right}} z_\ell \le 1 - y_{j,k}, \qquad
           \sum_t \sum_\ell v_\ell z_\ell \ge g + 10^{-5},
 
-g being the score that must be exceeded (times the trees' number for means) in units of the largest leaf. What
-a numeric column costs is what its nearest allowed value in the chosen interval costs. No first action, no
-budget; :func:`~milp_recourse.lab.benchmarks.peers.highs` solves it.
+where g is the score that must be exceeded (times the number of trees for means); values and g are divided by
+the largest leaf value. A numeric column costs what the nearest allowed value in the chosen interval costs. No
+first action and no budget is given; :func:`~milp_recourse.lab.benchmarks.peers.highs` solves it.
 
 References
 ----------
@@ -32,7 +33,8 @@ from milp_recourse.lab.benchmarks.peers import Watch, highs
 from milp_recourse.lab.benchmarks.timed import Answer
 
 MARGIN = 1e-5
-"""Ten times HiGHS' tolerance: with 1e-6, trees with a little of a second leaf gave a score that only ties."""
+"""Ten times HiGHS's tolerance. With 1e-6, solutions that take a little of a second leaf in a tree met the row
+although the score of the action only equalled the threshold."""
 
 
 class LeafMilp:
@@ -42,7 +44,7 @@ class LeafMilp:
         assert isinstance(instance.classifier, TreeEnsemble)
         self.instance, self.forest, self.model = instance, instance.classifier, MixedInteger()
         self.below: dict[tuple[int, float], int] = {}  # column and threshold -> variable
-        self.chosen: dict[str, list[tuple[int, float]]] = {}  # feature -> variables and what they stand for
+        self.chosen: dict[str, list[tuple[int, float]]] = {}  # feature -> (variable, value it stands for)
         column = 0
         for feature in instance.features:
             if feature.kind == "categorical":
@@ -53,7 +55,7 @@ class LeafMilp:
         self._trees()
 
     def solve(self, seconds: float, watch: Watch | None = None) -> Answer:
-        """What HiGHS says, and the action."""
+        """HiGHS's answer, with the action in place of the values of variables."""
         found = highs(self.model, seconds, watch)
         values = found.pop("values", None)
         return found | {"action": None if values is None else self._action(values)}
@@ -75,7 +77,7 @@ class LeafMilp:
         return weight * (cost.l1 * step + cost.l2_squared * step**2)
 
     def _labels(self, feature: Feature, column: int) -> None:
-        """A binary per label, one of them chosen; the one-hot column of the chosen one is above 0.5."""
+        """A binary per label, one of which is 1: that label's one-hot column exceeds its thresholds."""
         labels = [self._variable(self._cost(feature, k)) for k in range(len(feature.columns))]
         self._row(dict.fromkeys(labels, 1.0), 1.0, 1.0)
         self.chosen[feature.name] = [(v, float(k)) for k, v in enumerate(labels)]
@@ -150,7 +152,7 @@ class LeafMilp:
         return leaves
 
     def _action(self, values: Sequence[float]) -> dict[str, float]:
-        """The chosen labels, and the nearest values in the chosen intervals, where they differ."""
+        """The chosen labels and values, for the features whose factual value they differ from."""
         action = {}
         for feature in self.instance.features:
             options = self.chosen[feature.name]

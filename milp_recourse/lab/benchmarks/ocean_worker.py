@@ -1,9 +1,10 @@
 """Run by a Python that has OceanPy (3.12 or newer): ``python ocean_worker.py MODEL.joblib cp|mip``.
 
-Stands alone, so that it needs nothing of this package. The file holds the fitted model, the kinds of the
-features ("continuous", "binary", or a number of labels) and rows of them scaled to [0, 1], labels by number.
-Every line that comes in is a question {"row": [...], "norm": 1 or 2, "limit": seconds}, every line that goes
-out an answer. Building the explainer and reading the model count once, as "built", and in no answer.
+It imports nothing of this package. MODEL.joblib holds the fitted model, the kinds of the features
+("continuous", "binary", or a number of labels) and rows of them scaled to [0, 1], labels by number. Every
+line that it reads is a question {"row": [...], "norm": 1 or 2, "limit": seconds}; it writes an answer to each
+on a line. Its first line has the time for reading the model and building the explainer ("built"), which is in
+no answer, and why the model is refused, if it is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import warnings
 
 
 def frame_of(rows, kinds):
-    """Rows as OceanPy reads tables: labels as text, numbered so that their order is ours."""
+    """Rows as OceanPy reads tables: labels as numbered text, so that their order stays the same."""
     import pandas as pd
 
     columns = {}
@@ -30,7 +31,7 @@ def frame_of(rows, kinds):
 
 
 def explainer_of(content, way):
-    """The explainer, and the mapper's order of columns."""
+    """OceanPy's explainer of the fitted model."""
     import ocean
     from ocean.feature import parse_features
 
@@ -48,7 +49,7 @@ def explainer_of(content, way):
 
 
 def columns_of(row, kinds):
-    """One row as the model's columns."""
+    """The model's columns for a row: labels one-hot encoded."""
     found = []
     for value, kind in zip(row, kinds, strict=True):
         found += [value] if isinstance(kind, str) else [float(int(value) == k) for k in range(kind)]
@@ -56,7 +57,7 @@ def columns_of(row, kinds):
 
 
 def row_of(columns, kinds):
-    """The model's columns as one row."""
+    """The row for the model's columns: the inverse of :func:`columns_of`."""
     row, at = [], 0
     for kind in kinds:
         width = 1 if isinstance(kind, str) else kind
@@ -71,7 +72,7 @@ def row_of(columns, kinds):
 
 
 def answered(explainer, question, kinds, way):
-    """One query."""
+    """OceanPy's answer to a question; ``events`` are [seconds, best cost or None, bound]."""
     import numpy as np
 
     start, wall, bounds = time.process_time(), time.perf_counter(), []
@@ -84,7 +85,7 @@ def answered(explainer, question, kinds, way):
     limit = max(1, round(question["limit"]))
     how = {"max_time": limit, "num_workers": 1, "return_callback": True, "random_seed": 42}
     found = explainer.explain(row, y=1, norm=question["norm"], **how)
-    said = {
+    answer = {
         "processor_seconds": time.process_time() - start,
         "seconds": time.perf_counter() - wall,
         "status": {"OPTIMAL": "optimal", "INFEASIBLE": "infeasible"}.get(
@@ -94,23 +95,23 @@ def answered(explainer, question, kinds, way):
         "row": None,
         "nodes": None,
     }
-    said["lower_bound"] = max((b for _, b in bounds), default=0.0)
+    answer["lower_bound"] = max((b for _, b in bounds), default=0.0)
     if found is not None:
-        said["claimed_cost"] = float(explainer.get_objective_value())
-        said["row"] = row_of([float(v) for v in found.x], kinds)
-        if said["status"] == "optimal":
-            said["lower_bound"] = said["claimed_cost"]
+        answer["claimed_cost"] = float(explainer.get_objective_value())
+        answer["row"] = row_of([float(v) for v in found.x], kinds)
+        if answer["status"] == "optimal":
+            answer["lower_bound"] = answer["claimed_cost"]
     best, proven, events = math.inf, 0.0, []
     points = [(one["time"], one["objective_value"], None) for one in explainer.get_anytime_solutions() or []]
     for seconds, cost, bound in sorted(points + [(s, None, b) for s, b in bounds], key=lambda one: one[0]):
         best, proven = min(best, cost if cost is not None else best), max(proven, bound or 0.0)
         events.append([round(seconds, 4), best if math.isfinite(best) else None, proven])
-    said["events"] = events[:: max(1, len(events) // 60)]
-    return said
+    answer["events"] = events[:: max(1, len(events) // 60)]
+    return answer
 
 
 def main():
-    """Say whether the model can be expressed, then answer."""
+    """Read the model, say whether OceanPy takes it, then answer questions until the input ends."""
     import joblib
 
     warnings.simplefilter("ignore")
@@ -132,10 +133,10 @@ def main():
     answers.flush()
     for line in sys.stdin:
         try:
-            said = answered(explainer, json.loads(line), content["kinds"], way)
+            answer = answered(explainer, json.loads(line), content["kinds"], way)
         except Exception as problem:
-            said = {"status": "error", "message": f"{type(problem).__name__}: {problem}"}
-        answers.write(json.dumps(said) + "\n")
+            answer = {"status": "error", "message": f"{type(problem).__name__}: {problem}"}
+        answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
 

@@ -1,4 +1,7 @@
-"""The peers: commercial and academic MIQCP solvers on the same program, one thread, as they come."""
+"""Other solvers (*peers*) on the same program, with one thread and their default settings.
+
+These are Gurobi and SCIP for mixed-integer quadratic programs, and HiGHS for linear costs.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +37,19 @@ COST_UNIT = 0.01
 
 @dataclass(frozen=True)
 class Outcome:
-    """One solver on one instance.
+    """A solver's answer to one instance.
 
     Attributes
     ----------
     status
-        ``optimal``, ``infeasible`` or ``limit``, as the solver says; ``too large`` for its licence.
+        As the solver states it: ``optimal``, ``infeasible`` or ``limit``; ``too large`` if its licence does
+        not take the program.
     cost
-        As the solver says; None without a solution.
+        As the solver states it; None without a solution.
     seconds, cpu_seconds
         Wall and processor time.
     exactly_feasible
-        Whether the raw action passes the exact judgement; None without one.
+        Whether the solver's action, unchanged, is exactly feasible; None without an action.
     """
 
     status: str
@@ -57,14 +61,15 @@ class Outcome:
 
 
 Watch = Callable[[float, float], object]
-"""Is told the best cost (infinity without one) and the bound whenever a solver reports them."""
+"""Called with the best cost (infinity without one) and the bound whenever a solver reports them."""
 
 Solve = Callable[[MixedInteger, float, Watch | None], Answer]
-"""Model, seconds and who watches, to status, claimed cost, bound, nodes and the values of the columns."""
+"""From a program, a limit in wall seconds and a watch to ``status``, ``claimed_cost``, ``lower_bound``,
+``nodes`` and ``values`` (of the columns), as far as there are any."""
 
 
 def gurobi(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> Answer:
-    """Gurobi, as it comes but for one thread and a relative gap alone."""
+    """Solve by Gurobi: default settings, but one thread, and a relative gap without an absolute one."""
     import gurobipy as gp
 
     def tell(model: Any, where: int) -> None:
@@ -77,8 +82,10 @@ def gurobi(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> 
         model.Params.Threads, model.Params.TimeLimit = 1, time_limit
         model.Params.MIPGap, model.Params.MIPGapAbs = MIP_GAP, 0.0
         try:
-            x, cost = gurobi_program(gp, model, mip)
-            model.setObjective(cost)
+            x = put_program(mip, model, gp.quicksum, model.addConstr)
+            squares = gp.quicksum(c * x[k] * x[k] for k, c in mip.squares.items())
+            linear = gp.quicksum(c * x[k] for k, c in mip.linear.items())
+            model.setObjective(squares + linear + mip.offset)
             model.optimize(tell if watch is not None else None)
         except gp.GurobiError as problem:
             if problem.errno == gp.GRB.Error.SIZE_LIMIT_EXCEEDED:
@@ -95,7 +102,10 @@ def gurobi(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> 
 
 
 def highs(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> Answer:
-    """HiGHS, as it comes but for one thread and a relative gap alone; linear costs only."""
+    """Solve by HiGHS: default settings, but one thread, and a relative gap without an absolute one.
+
+    Programs with squared costs are refused.
+    """
     import highspy
 
     from milp_recourse.backends.highs.cells import watched
@@ -141,10 +151,14 @@ def highs(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> A
 
 
 def scip(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> Answer:
-    """SCIP, as it comes but for its gap."""
-    from pyscipopt import quicksum
+    """Solve by SCIP: default settings, but for the gap."""
+    from pyscipopt import Model, quicksum
 
-    model, x = scip_program(mip, time_limit)
+    model = Model()
+    model.hideOutput()
+    model.setParam("limits/time", time_limit)
+    model.setParam("limits/gap", MIP_GAP)
+    x = put_program(mip, model, quicksum, model.addCons)
     cost: Any = quicksum(c * x[k] for k, c in mip.linear.items()) + mip.offset
     if mip.squares:
         theta = model.addVar(lb=0.0, ub=None)
@@ -152,11 +166,11 @@ def scip(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> An
         cost = cost + theta
     model.setObjective(cost)
     model.optimize()
-    said = model.getStatus()
+    status = model.getStatus()
     found: Answer = {"nodes": int(model.getNNodes())}
-    if said == "infeasible":
+    if status == "infeasible":
         return found | {"status": "infeasible"}
-    found |= {"status": "optimal" if said in ("optimal", "gaplimit") else "limit"}
+    found |= {"status": "optimal" if status in ("optimal", "gaplimit") else "limit"}
     found |= {"lower_bound": max(0.0, float(model.getDualbound()))}
     if model.getNSols():
         if watch is not None:
@@ -170,23 +184,25 @@ PEERS: dict[str, tuple[Solve, str]] = {
     "highs-milp": (highs, "highspy"),
     "scip": (scip, "pyscipopt"),
 }
-"""Name -> (what solves, the module it needs)."""
+"""By name, (the function that solves, the module that it needs)."""
 
 
 def run_alone(backend: str, instance: Instance, time_limit: float) -> Outcome:
-    """A back end of this package on one instance, judgement included in its time."""
+    """Solve one instance by a back end of this package; its time includes the judgement."""
     return run_together(backend, [instance], time_limit)[0]
 
 
 def run_together(
     backend: str, instances: Sequence[Instance], time_limit: float, company: Sequence[Instance] = ()
 ) -> list[Outcome]:
-    """A back end of this package on all instances together; processor time is shared out as wall time is.
+    """Solve all instances together by a back end of this package.
+
+    Each instance's share of the processor time is that of its wall time.
 
     Parameters
     ----------
     company
-        Solved in the same batch, and left out of the outcomes.
+        More instances, solved in the same batch but not part of the outcomes.
     """
     start = time.process_time()
     results = list(solve_together([*instances, *company], backend=backend, time_limit=time_limit))
@@ -200,13 +216,13 @@ def run_together(
 
 
 def run_peer(name: str, tightened: bool, instance: Instance, time_limit: float) -> Outcome:
-    """A peer's MIQCP on the whole program; its raw answer, judged as it is: no repair.
+    """Solve the whole problem as one program by a peer; its action is judged without any repair.
 
     Parameters
     ----------
     tightened
-        On boxes shaved by plausibility and the optimal cost, which ``highs`` finds (not timed); else bounds
-        come from the stated action boxes alone.
+        Whether the boxes of the actions are first cut to what plausibility and the optimal cost allow. The
+        cost is found by ``highs``; neither is timed. Otherwise bounds follow from the stated intervals.
     """
     solve_program, module = PEERS[name]
     import_module(module)
@@ -239,21 +255,21 @@ RUNNERS: dict[str, tuple[Runner, str | None]] = {
     "gurobi-our-bounds": (partial(run_peer, "gurobi", True), "gurobipy"),
     "scip": (partial(run_peer, "scip", False), "pyscipopt"),
 }
-"""Name -> (runner, the module it needs)."""
+"""By name, (the function that solves one instance, the module that it needs)."""
 
 Together = Callable[[Sequence[Instance], float, Sequence[Instance]], list[Outcome]]
 
 TOGETHER: dict[str, Together] = {"bab": partial(run_together, "bab")}
-"""Those that solve all instances in one batch, and company with them."""
+"""By name, solvers that take all instances in one batch, with others (``company``) in it."""
 
 
 def available(names: str, solvers: Sequence[str]) -> list[str]:
-    """Those of comma-separated solvers that can run here; stderr says what to install for the others.
+    """The comma-separated solvers that are installed; stderr says how to install the others.
 
     Raises
     ------
     BadInput
-        A name that is not known.
+        A name is none of ``solvers``.
     """
     chosen = []
     for name in parts(names):
@@ -267,7 +283,10 @@ def available(names: str, solvers: Sequence[str]) -> list[str]:
 
 
 def whole_program(instance: Instance, cutoff: float | None = None) -> MixedInteger | None:
-    """The open-switch program; with a cutoff, on boxes that hold every cheaper action. None: empty."""
+    """The program with all configurations (open switches); None if its boxes are empty.
+
+    With a cutoff, boxes are cut to what contains every action that costs less.
+    """
     program = lower(instance)
     boxes = {}
     for acted in program.configurations():
@@ -285,9 +304,9 @@ def whole_program(instance: Instance, cutoff: float | None = None) -> MixedInteg
 
 
 def without_sums(mip: MixedInteger) -> MixedInteger:
-    """The program with every pre-activation column replaced by its sum.
+    """The program with every column for a ReLU's argument replaced by the sum that it stands for.
 
-    Gurobi's built-in licence takes 200 columns where quadratics are present.
+    Gurobi's built-in licence takes at most 200 columns if there are squares.
     """
     sums: dict[int, Form] = {}
     rows = []
@@ -321,57 +340,34 @@ def without_sums(mip: MixedInteger) -> MixedInteger:
     return small
 
 
-def gurobi_program(gp: Any, model: Any, mip: MixedInteger) -> tuple[list[Any], Any]:
-    """Columns, rows and ball in a Gurobi model; its variables, and the cost as an expression."""
+def put_program(
+    mip: MixedInteger, model: Any, total: Callable[[Any], Any], require: Callable[[Any], Any]
+) -> list[Any]:
+    """Put columns, rows and ball into a solver's model; return its variables.
+
+    ``total`` is the solver's function that adds up terms, ``require`` the one that adds a constraint.
+    """
     x = [
         model.addVar(lb=low, ub=high, vtype="I" if integer else "C")
         for low, high, integer in zip(mip.lower, mip.upper, mip.integer, strict=True)
     ]
     for row in mip.rows:
-        body = gp.LinExpr([(c, x[k]) for k, c in row.coefficients.items()])
+        body = total(c * x[k] for k, c in row.coefficients.items())
         if row.lower == row.upper:
-            model.addConstr(body == row.lower)
+            require(body == row.lower)
             continue
         if np.isfinite(row.lower):
-            model.addConstr(body >= row.lower)
+            require(body >= row.lower)
         if np.isfinite(row.upper):
-            model.addConstr(body <= row.upper)
+            require(body <= row.upper)
     if mip.ball is not None:
-        left = gp.quicksum(w * x[k] * x[k] for k, w in mip.ball.squares.items())
-        left += gp.LinExpr([(c, x[k]) for k, c in mip.ball.linear.items()])
-        model.addConstr(left <= mip.ball.upper)
-    cost = gp.quicksum(c * x[k] * x[k] for k, c in mip.squares.items())
-    cost += gp.LinExpr([(c, x[k]) for k, c in mip.linear.items()]) + mip.offset
-    return x, cost
-
-
-def scip_program(mip: MixedInteger, time_limit: float) -> tuple[Any, list[Any]]:
-    """A SCIP model with columns, rows and ball, as it comes but for limit and gap; its variables."""
-    from pyscipopt import Model, quicksum
-
-    model = Model()
-    model.hideOutput()
-    model.setParam("limits/time", time_limit)
-    model.setParam("limits/gap", MIP_GAP)
-    x = [
-        model.addVar(lb=low, ub=high, vtype="I" if integer else "C")
-        for low, high, integer in zip(mip.lower, mip.upper, mip.integer, strict=True)
-    ]
-    for row in mip.rows:
-        body = quicksum(c * x[k] for k, c in row.coefficients.items())
-        if np.isfinite(row.lower):
-            model.addCons(body >= row.lower)
-        if np.isfinite(row.upper):
-            model.addCons(body <= row.upper)
-    if mip.ball is not None:
-        left = quicksum(w * x[k] * x[k] for k, w in mip.ball.squares.items())
-        left += quicksum(c * x[k] for k, c in mip.ball.linear.items())
-        model.addCons(left <= mip.ball.upper)
-    return model, x
+        left = total(w * x[k] * x[k] for k, w in mip.ball.squares.items())
+        require(left + total(c * x[k] for k, c in mip.ball.linear.items()) <= mip.ball.upper)
+    return x
 
 
 def raw_action(instance: Instance, mip: MixedInteger, values: Sequence[float]) -> dict[str, float]:
-    """The action that the columns' values say, whole where it must be."""
+    """The action that the columns' values stand for; values of whole-number features are rounded."""
     return {
         n: float(round(v)) if instance.feature(n).integral else float(v)
         for n, v in mip.decode(values).items()

@@ -1,12 +1,12 @@
 """One solver in a process: ``python -m milp_recourse.lab.benchmarks.solver_worker SOLVER MODELS``.
 
-MODELS is what it is asked about, ``networks`` or ``trees``. Pickled (instance, time limit) pairs come in,
-JSON lines go out. A process per solver, because OR-Tools and highspy cannot be imported into one, and
-because processor seconds are a process' own. What is compiled or imported once is so before the first
-question.
+MODELS is ``networks`` or ``trees``, the kind of classifier. The process reads pickled (instance, time limit)
+pairs and writes a line of JSON for each. Every solver has a process of its own, because OR-Tools and highspy
+cannot be imported into the same one, and because processor seconds are measured per process. Compiling and
+importing are done before the first question.
 
-Peers on networks get the whole program as one model, with big-M bounds from the stated intervals alone, one
-thread and a relative gap of 1e-6; building it counts, importing the solver does not.
+For networks, peers get the whole program as one model, with big-M bounds from the stated intervals, one
+thread and a relative gap of 1e-6. The time to build the model counts, that to import the solver does not.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from milp_recourse.lab.benchmarks.timed import Answer, Events, clocked, judged
 from milp_recourse.result import Result
 
 TOLERANCE = 1e-5
-"""Logit; ten times by how much the peers may miss a row, as they come."""
+"""In units of the logit: ten times the feasibility tolerance of the peers' default settings."""
 
 
 def ours(name: str, instance: Instance, time_limit: float) -> Answer:
-    """A back end of this package; for ``bab`` also its certificate and what checking it takes."""
+    """The answer of a back end of this package; for ``bab`` with its certificate's time and size."""
     back_end = CpsatBackend(in_process=True) if name == "cpsat" else find_backend(name)
 
     def solve(events: Events) -> Answer:
@@ -61,7 +61,7 @@ def certified(instance: Instance, result: Result, time_limit: float) -> Answer:
 
     start = time.process_time()
     (certificate,) = certificates_for([instance], [result], time_limit)
-    made = time.process_time() - start
+    produced = time.process_time() - start
     if certificate is None:
         return {}
     packed = encode(certificate)
@@ -71,7 +71,7 @@ def certified(instance: Instance, result: Result, time_limit: float) -> Answer:
         outcome, seconds = checked(packed, path, Path(folder))
     kinds = counts(certificate)
     return {
-        "certificate_seconds": made,
+        "certificate_seconds": produced,
         "certificate_nodes": sum(kinds.values()),
         "certificate_kinds": " ".join(f"{count}{kind}" for kind, count in sorted(kinds.items())),
         "certificate_bytes": len(packed),
@@ -81,12 +81,15 @@ def certified(instance: Instance, result: Result, time_limit: float) -> Answer:
 
 
 def leaf_milp(instance: Instance, time_limit: float) -> Answer:
-    """The plain leaf formulation; building its rows counts, importing HiGHS does not."""
+    """The answer of the plain leaf formulation in HiGHS; the time to build its rows counts."""
     return clocked(instance, lambda events: LeafMilp(instance).solve(time_limit, events))
 
 
 def peer(solve: Solve, instance: Instance, time_limit: float) -> Answer:
-    """A peer's answer about a network; its action as it is, whole where it must be."""
+    """A peer's answer about a network.
+
+    ``nearly`` says whether its action is feasible if the logit may miss the threshold by TOLERANCE.
+    """
 
     def solved(events: Events) -> Answer:
         mip = whole_program(instance)
@@ -103,7 +106,7 @@ def peer(solve: Solve, instance: Instance, time_limit: float) -> Answer:
 
 
 def ready(solver: str, models: str) -> Callable[[Instance, float], Answer]:
-    """What answers, all that is loaded once being loaded."""
+    """Import and compile what a solver needs; return the function that answers."""
     if solver in PEERS:
         solve, module = PEERS[solver]
         import_module(module)

@@ -20,10 +20,10 @@ from milp_recourse.result import RELATIVE_GAP
 
 FIELDS = ["instance", "solver", "status", "cost", "seconds", "cpu_seconds", "nodes", "exactly_feasible"]
 OURS = ("bab", "bab-single", "highs")
-"""Solvers with exactly judged answers and proven bounds: the truth, where they agree."""
+"""Solvers whose actions are judged exactly. Where they agree, their answer is taken as correct."""
 PEER_TOLERANCE = 1e-4
-"""A peer's optimum further than this (relative) from the certified one is a wrong answer: its default
-feasibility tolerances alone move the cost by less."""
+"""A peer's optimum whose cost differs by more than this share from the correct one counts as wrong. Its
+default feasibility tolerances change the cost by less."""
 UNSOLVED = ("limit", "too large")
 LABELS = {
     "bab": "bab, in one batch",
@@ -42,14 +42,14 @@ def hard_loan(paths: Sequence[Path]) -> list[Path]:
 
 
 def filling(instances: Sequence[Instance], people: Population, batch: int) -> list[Instance]:
-    """Applicants of a population who are not among the instances, as many as are missing from ``batch``."""
+    """Applicants of a population who are not among the instances, so many that all together are ``batch``."""
     known = {tuple(sorted(i.factual.items())) for i in instances}
     others = (one for one in people if tuple(sorted(one.factual.items())) not in known)
     return list(islice(others, max(0, batch - len(instances))))
 
 
 def with_networks(paths: Sequence[Path]) -> list[Path]:
-    """The instances a MILP is there for: networks, and something to act on."""
+    """The instances that can be written as a MILP: with a network and at least one lever."""
 
     def fits(instance: Instance) -> bool:
         return isinstance(instance.classifier, ReluNetwork) and bool(instance.levers)
@@ -65,14 +65,14 @@ def run(
     progress: Callable[[str], None],
     company: Sequence[Instance] = (),
 ) -> list[dict[str, Any]]:
-    """Run what ``folder/speed.csv`` does not hold yet, writing each row as it comes; all rows.
+    """Run what ``folder/speed.csv`` does not hold yet, and write each row as it comes; all rows.
 
-    Those of :data:`~milp_recourse.lab.benchmarks.peers.TOGETHER` come first, all instances in one batch.
+    Solvers of :data:`~milp_recourse.lab.benchmarks.peers.TOGETHER` come first, with all instances in a batch.
 
     Parameters
     ----------
     company
-        Applicants that such a batch holds as well; their answers are not reported.
+        Further applicants in that batch; their answers are not reported.
     """
     table = folder / "speed.csv"
     with run_table.grown(table, FIELDS, {}) as (rows, row):
@@ -101,7 +101,7 @@ def run(
 
 
 def read_rows(table: Path) -> list[dict[str, Any]]:
-    """Rows of an earlier run, numbers as numbers; [] where there is none."""
+    """The rows of the table with numbers as numbers; [] if there is no table."""
     rows = run_table.read_rows(table)
     for row in rows:
         row["cost"] = float(row["cost"]) if row["cost"] else None
@@ -112,14 +112,14 @@ def read_rows(table: Path) -> list[dict[str, Any]]:
 
 
 def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Per solver: times, nodes, what stayed unsolved, wrong answers, raw points not exactly feasible.
+    """Per solver: times, nodes, unsolved instances, wrong answers, actions that are not exactly feasible.
 
-    The truth is what :data:`OURS` say, as proven; where they contradict each other all of them are
-    wrong, and the others are not judged. An unsolved instance counts at the time it was given.
-    ``wrong`` is off by more than :data:`PEER_TOLERANCE` or of another status; ``off_by_the_gap``
-    counts what is off by more than the gap an optimum may have (1e-6 relative), wrong ones included.
-    Seconds are processor time, but for ``median_wall_s``. ``median_ratio`` is the median of each
-    instance's time over that of the first solver in the table.
+    The answers of :data:`OURS` count as correct; if they contradict each other, all of them are wrong, and
+    the peers' answers to that instance are not judged. An unsolved instance counts with the time that was
+    spent on it. An answer is ``wrong`` if its status differs, or its cost by more than
+    :data:`PEER_TOLERANCE`; ``off_by_the_gap`` counts answers whose cost differs by more than the gap of an
+    optimum (1e-6, relative), wrong ones included. Seconds are processor seconds, except in ``median_wall_s``.
+    ``median_ratio`` is the median over instances of the time divided by that of the first solver listed.
     """
     order = _solvers(rows)
     first = {r["instance"]: r for r in rows if r["solver"] == order[0]}
@@ -152,14 +152,14 @@ def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _solvers(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Solvers with rows, in the order they are listed in, whenever they ran."""
+    """The solvers that have rows, in the order of TOGETHER and RUNNERS."""
     known = [*TOGETHER, *RUNNERS]
     found = dict.fromkeys(r["solver"] for r in rows)
     return sorted(found, key=lambda name: known.index(name) if name in known else len(known))
 
 
 def _wrong(row: dict[str, Any], rows: Sequence[dict[str, Any]], tolerance: float) -> bool:
-    """Whether a finished answer contradicts the proven one; ours, whether any two of them do."""
+    """Whether a peer's finished answer contradicts the correct one; for OURS, whether any two of them do."""
     if row["status"] in UNSOLVED:
         return False
     proven = [
@@ -174,7 +174,7 @@ def _wrong(row: dict[str, Any], rows: Sequence[dict[str, Any]], tolerance: float
 
 
 def _differ(row: dict[str, Any], truth: dict[str, Any], tolerance: float) -> bool:
-    """Whether two finished answers are further apart than a relative tolerance."""
+    """Whether two finished answers differ in status, or in cost by more than a relative tolerance."""
     if row["status"] != truth["status"]:
         return True
     if row["cost"] is None:

@@ -1,4 +1,4 @@
-"""One solver on one instance: what it says, when that got better, and what the exact judge says of it."""
+"""One solver on one instance: its answer, when that improved, and the exact judgement of its action."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from milp_recourse.judge import judge
 Answer = dict[str, Any]
 
 MOST_EVENTS = 60
+"""How many improvements are kept."""
 
 
 class Events:
@@ -22,13 +23,13 @@ class Events:
         self.start, self.kept = time.process_time(), [[0.0, math.inf, 0.0]]
 
     def __call__(self, cost: float, bound: float) -> None:
-        """Keep what is better than before."""
+        """Note a cost and a bound, if one of them is better than before."""
         _, best, proven = self.kept[-1]
         if cost < best or bound > proven:
             self.kept.append([time.process_time() - self.start, min(cost, best), max(bound, proven)])
 
     def listed(self) -> list[list[float | None]]:
-        """At most :data:`MOST_EVENTS`: every better cost, and bounds evenly over what they gained."""
+        """At most :data:`MOST_EVENTS` improvements: every better cost, and bounds in equal steps."""
         steps, chosen, known = max(1, MOST_EVENTS - 20), [], (math.inf, -1)
         top = max((b for _, _, b in self.kept), default=0.0) or 1.0
         for seconds, cost, bound in self.kept[1:]:
@@ -40,7 +41,7 @@ class Events:
 
 
 def clocked(instance: Instance, solve: Callable[[Events], Answer]) -> Answer:
-    """What a solver answers, with its seconds and events; its ``action`` is judged exactly."""
+    """A solver's answer with its wall and processor seconds, its improvements, and its action judged."""
     events, wall = Events(), time.perf_counter()
     found = solve(events)
     times = {"processor_seconds": time.process_time() - events.start, "seconds": time.perf_counter() - wall}
@@ -48,7 +49,7 @@ def clocked(instance: Instance, solve: Callable[[Events], Answer]) -> Answer:
 
 
 def judged(instance: Instance, action: Any) -> Answer:
-    """What the exact judge says of a returned action: its cost, and whether it is feasible at all."""
+    """An action by numbers, its exact cost, and whether it is feasible; three times None without one."""
     if action is None:
         return {"action": None, "cost": None, "feasible": None}
     plain = {f: _number(instance, f, value) for f, value in action.items()}

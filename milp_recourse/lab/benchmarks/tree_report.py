@@ -1,4 +1,4 @@
-"""What ``bench trees`` and ``bench real`` come to: a table per model and solver, false claims, and plots."""
+"""The report of ``bench trees`` and ``bench real``: a table per model and solver, false claims, and plots."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ import pandas as pd
 from milp_recourse.reports.drawing import panels, save
 
 FAILED = ("refused", "error")
-"""The model cannot be expressed, or the solver's process failed."""
+"""Statuses: the solver cannot express the model, or its process failed."""
 RELATIVE, ABSOLUTE = 2e-6, 2e-6
-"""How far claims may be from what is known: gaps of 1e-6, and OceanPy's costs, cut off at 1e-8 a feature."""
+"""How far a claimed cost may be from what is known. Gaps are 1e-6, and OceanPy cuts costs off at 1e-8 per
+feature."""
 
 AIMED = ("100x6", "300x6")
-"""Sizes of which ``bab`` is to be three times as fast as the best of the others."""
+"""Sizes of models for which ``bab`` should be three times as fast as the best of the other solvers."""
 
 NEARLY = 1e-4
-"""By how much of the cost an action may be too cheap that misses the threshold by a solver's tolerance."""
+"""An action that misses the threshold within a solver's tolerance may be cheaper than the optimum by this
+share."""
 
 PROBLEM = ["model", "cost_kind", "applicant"]
-"""What tells problems apart."""
+"""Columns that together name a problem."""
 
 NUMBERS = (
     *("claimed_cost", "cost", "lower_bound", "first_seconds", "processor_seconds"),
@@ -35,19 +37,17 @@ NUMBERS = (
 
 
 def table_of(rows: Sequence[Mapping[str, str]], time_limit: float) -> pd.DataFrame:
-    """Rows as read from the file, their numbers as such (nan where empty), with what follows from them.
+    """The rows of the file, with numbers as numbers (nan where empty) and these columns more:
 
-    Columns that are added:
-
-    - ``size``: the model's kind and size, whatever its data set;
-    - ``asked``: the solver did not fail;
-    - ``best``: the cheapest exactly feasible action of any solver to this problem, infinity without one;
-    - ``bound``: the largest rigorous lower bound on it;
-    - ``usable``: the returned action is accepted, exactly or within its solver's tolerance;
-    - ``holds``: a proven answer that is not false;
-    - ``spent``: processor seconds of a proven answer, or at least needed for one; the limit where it is
-      false. The time limit is one of wall time: on a machine with other work a solver has had fewer
-      processor seconds when it ends, and no more than these can be held against it.
+    - ``size``: the kind and size of the model, without its data set;
+    - ``asked``: whether the solver did not fail;
+    - ``best``: the cost of the cheapest exactly feasible action of any solver to this problem, else infinity;
+    - ``bound``: the largest rigorous lower bound of its cost;
+    - ``usable``: whether the returned action is accepted, exactly or within the solver's tolerance;
+    - ``holds``: whether the answer is optimal or infeasible, and not false;
+    - ``spent``: the processor seconds of the answer; the time limit if its claim is false. The limit is one
+      of wall time, so on a busy machine a solver that reaches it has had fewer processor seconds. Only these
+      count.
     """
     table = pd.DataFrame(rows)
     if "nearly" not in table:
@@ -71,7 +71,7 @@ def table_of(rows: Sequence[Mapping[str, str]], time_limit: float) -> pd.DataFra
 
 
 def false_claims(table: pd.DataFrame) -> list[str]:
-    """Returned actions that the exact judge or the model refuses, and claims that are not so."""
+    """A sentence for each returned action that is not accepted, and for each claim that is false."""
     found = []
     row: Any
     for row in table.itertuples():
@@ -93,7 +93,7 @@ def false_claims(table: pd.DataFrame) -> list[str]:
 
 
 def summarise(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """One line per model size and solver; what is not proven counts at the processor seconds it had."""
+    """A line per size of model and solver; problems that are not proven count with the seconds spent."""
     lines = []
     for (size, solver), mine in table.groupby(["size", "solver"], sort=False):
         asked = mine[mine["asked"]]
@@ -120,7 +120,10 @@ def summarise(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def compared(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Per model: the median over problems of the best peer's seconds over ``bab``'s, and who was best."""
+    """A line per size of model: the best peer's seconds divided by those of ``bab``, problem by problem.
+
+    ``best_peers`` counts how often each peer was the best one.
+    """
     lines = []
     for size, mine in table[table["asked"]].groupby("size", sort=False):
         seconds = mine.pivot(index=PROBLEM, columns="solver", values="spent")[mine["solver"].unique()]
@@ -145,11 +148,11 @@ def compared(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def against(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """``bab`` and every other solver, problem by problem, for each kind of cost and for all.
+    """A line per other solver and kind of cost (and "all"), that compares it with ``bab`` problem by problem.
 
-    Where neither has proven anything the ratio of times says nothing; such problems are counted alone.
-    ``median_ratio`` is the peer's seconds over ``bab``'s; ``p90_slower`` the 90th percentile of ``bab``'s
-    over the peer's. ``action_elsewhere`` counts problems where the peer has an action and ``bab`` none.
+    ``both_open`` counts the problems that neither has proven; they are in no ratio. ``median_ratio`` is the
+    median of the peer's seconds over those of ``bab``, ``p90_slower`` the 90th percentile of the inverse.
+    ``action_elsewhere`` counts problems for which the peer has an action and ``bab`` has none.
     """
     lines, asked = [], table[table["asked"]]
     own = asked[asked["solver"] == "bab"]
@@ -159,17 +162,17 @@ def against(table: pd.DataFrame) -> list[dict[str, Any]]:
             mine = pairs if kind == "all" else pairs[pairs["cost_kind"] == kind]
             if mine.empty:
                 continue
-            told = mine[mine["holds"] | mine["holds_bab"]]
-            ratio = told["spent"] / told["spent_bab"]
+            proven = mine[mine["holds"] | mine["holds_bab"]]
+            ratio = proven["spent"] / proven["spent_bab"]
             elsewhere = mine["cost"].notna() & mine["usable"] & mine["cost_bab"].isna()
             lines.append(
                 {
                     "peer": solver,
                     "cost_kind": kind,
                     "problems": len(mine),
-                    "both_open": len(mine) - len(told),
-                    "bab_alone_proves": int((~told["holds"]).sum()),
-                    "peer_alone_proves": int((~told["holds_bab"]).sum()),
+                    "both_open": len(mine) - len(proven),
+                    "bab_alone_proves": int((~proven["holds"]).sum()),
+                    "peer_alone_proves": int((~proven["holds_bab"]).sum()),
                     "median_ratio": _known(ratio.median()),
                     "p90_slower": _known((1 / ratio).quantile(0.9)),
                     "action_elsewhere": int(elsewhere.sum()),
@@ -181,7 +184,7 @@ def against(table: pd.DataFrame) -> list[dict[str, Any]]:
 def write(
     rows: Sequence[Mapping[str, str]], folder: Path, time_limit: float, name: str = "trees"
 ) -> dict[str, Any]:
-    """``name``.json, ``name``.md and, with matplotlib, ``name``.png; what the first holds."""
+    """Write ``name``.json, ``name``.md and, with matplotlib, ``name``.png; return the first's content."""
     table = table_of(rows, time_limit)
     failed = table[~table["asked"]]
     content = {
@@ -194,30 +197,27 @@ def write(
     }
     (folder / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     (folder / f"{name}.md").write_text(markdown(table), encoding="utf-8")
-    with suppress(ImportError):  # the numbers are there without it
+    with suppress(ImportError):  # without matplotlib there is no picture
         draw(table, folder / f"{name}.png", time_limit)
     return content
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """A line per model size: what each solver proves, ``bab`` against the best of the others, certificates.
-
-    Below it, what is asked of ``bab`` over all problems.
-    """
-    said = {(line["model"], line["solver"]): line for line in summarise(table)}
+    """A table with a line per size of model, and below it :func:`asked_of_bab` as a list."""
+    lines_of = {(line["model"], line["solver"]): line for line in summarise(table)}
     ratios = {line["model"]: line for line in compared(table)}
-    solvers = list(dict.fromkeys(solver for _, solver in said))
+    solvers = list(dict.fromkeys(solver for _, solver in lines_of))
     head = ["model", "problems"]
     for solver in solvers:
         head += [f"`{solver}` proven", "median s"]
     head += ["best of them / `bab`, median", "least", "slowest first action s", "certificates verified"]
     lines = [[*head, "slowest check s"]]
     lines.append(["---"] * len(lines[0]))
-    for size in dict.fromkeys(size for size, _ in said):
-        own = said.get((size, "bab"), {})
+    for size in dict.fromkeys(size for size, _ in lines_of):
+        own = lines_of.get((size, "bab"), {})
         line = [size, str(own.get("problems", ""))]
         for solver in solvers:
-            one = said.get((size, solver), {})
+            one = lines_of.get((size, solver), {})
             proven = one.get("proven")
             asked = one.get("problems", 0) - one.get("refused", 0)
             line += ["" if proven is None else f"{proven} of {asked}", _short(one.get("median_s"))]
@@ -230,7 +230,7 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def asked_of_bab(table: pd.DataFrame) -> list[str]:
-    """Sentences: what others prove and ``bab`` does not, speed, first actions, false claims, certificates."""
+    """Sentences about ``bab`` over all problems: proofs, speed, first actions, certificates, false claims."""
     mine, others = table[table["solver"] == "bab"], table[table["solver"] != "bab"]
     elsewhere = others.loc[others["holds"], PROBLEM].drop_duplicates()
     open_here = mine.loc[~mine["holds"], PROBLEM].merge(elsewhere)
@@ -241,11 +241,11 @@ def asked_of_bab(table: pd.DataFrame) -> list[str]:
     ratios = compared(table)
     if ratios:
         count, slower = (sum(r[key] for r in ratios) for key in ("problems", "slower_than_the_best_peer"))
-        named = [r for r in ratios if r["model"].endswith(AIMED)]
-        said = ", ".join(f"{_short(r['best_peer_over_bab_median'])} on {r['model']}" for r in named)
+        aimed = [r for r in ratios if r["model"].endswith(AIMED)]
+        medians = ", ".join(f"{_short(r['best_peer_over_bab_median'])} on {r['model']}" for r in aimed)
         found.append(f"On {slower} of {count} problems the best of the others needs less time than `bab`.")
-        if said:
-            found.append(f"Best of the others over `bab`, median per model, where 3 is the aim: {said}.")
+        if medians:
+            found.append(f"Best of the others over `bab`, median per model, where 3 is the aim: {medians}.")
     firsts, checks = mine["first_seconds"].dropna(), mine["check_seconds"].dropna()
     if len(firsts):
         found.append(f"Slowest first action {_short(firsts.max())} s; {len(firsts)} problems have one.")
@@ -257,7 +257,10 @@ def asked_of_bab(table: pd.DataFrame) -> list[str]:
 
 
 def gaps(row: Any, times: np.ndarray) -> np.ndarray:
-    """(cost in hand - bound) / best known cost at some times; 1 without an action, 0 once it is proven."""
+    """The gap at each of some times: (best cost found - bound) / best known cost.
+
+    It is 1 before the first action, and 0 once the answer is proven.
+    """
     gap = np.ones(len(times))
     for at, cost, bound in json.loads(row.events or "[]"):
         if cost is not None and row.best > 0:
@@ -268,7 +271,7 @@ def gaps(row: Any, times: np.ndarray) -> np.ndarray:
 
 
 def draw(table: pd.DataFrame, path: Path, time_limit: float) -> None:
-    """Three panels over processor seconds: actions in hand, the mean gap, and answers proven."""
+    """Draw over processor seconds: problems with an action, the mean gap, and problems proven."""
     figure, axes = panels((13, 4), 1, 3, grid="both")
     times = np.logspace(-2.3, math.log10(time_limit), 200)
     for k, solver in enumerate(table["solver"].unique()):

@@ -1,14 +1,15 @@
 """Networks' recommendations beside certified optima of the same applicants with the same preferences.
 
-Answers to one problem, each free where the next one is bound:
+There are four answers to each problem, called *levels*, each more restricted than the one before:
 
 1. ``optimum``: the certified optimum;
-2. ``mask``: the certified optimum when only the features may be acted on that the networks act on;
-3. ``direction``: and only in the direction in which the networks move them (or held);
-4. ``networks``: what the networks recommend.
+2. ``mask``: the certified optimum among actions on features that the networks act on;
+3. ``direction``: the certified optimum among these that move each feature in the networks' direction, or
+   hold it;
+4. ``networks``: the networks' recommendation.
 
-What ``networks`` costs more than ``direction`` is lost by the networks' values, what ``mask`` costs more than
-``optimum`` by their mask.
+The difference in cost between ``mask`` and ``optimum`` is lost by the networks' choice of features, that
+between ``networks`` and ``direction`` by their values.
 """
 
 from __future__ import annotations
@@ -37,38 +38,38 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Compared:
-    """One setting under one demand, an entry per applicant in every array.
+    """One setting, with or without plausibility; every array has an entry per applicant.
 
     Attributes
     ----------
     setting, plausible
-        Which applicants' wishes, and whether plausibility is demanded.
+        The row of the paper's tables, and whether plausibility is demanded.
     wishes
         Masks and weights.
-    said
+    recommended
         The networks' recommendations, judged.
     acted
         The levers that they act on, shape (n, k).
     exact
-        The certified optima by level; ``optimum`` is there.
+        The certified optima by level, ``optimum`` and perhaps others.
     """
 
     setting: Setting
     plausible: bool
     wishes: Wishes
-    said: Recommended
+    recommended: Recommended
     acted: BoolArray
     exact: Mapping[Level, Exact]
 
     def of(self, people: BoolArray) -> Compared:
-        """The same of some of the people; seconds stay those of all."""
+        """The same for some of the people; the networks' seconds stay those for all."""
         part: Compared = _some(self, people)
         return part
 
     @property
     def scored(self) -> Scored:
         """The recommendations, judged."""
-        return self.said.scored
+        return self.recommended.scored
 
     @property
     def optimum(self) -> Exact:
@@ -77,39 +78,39 @@ class Compared:
 
     @property
     def served(self) -> BoolArray:
-        """Whom the networks serve: in float64, the recommendation is feasible for the certified problem."""
+        """For whom the recommendation is feasible for the certified problem, computed in float64."""
         return self.scored.serves(self.plausible)
 
     @property
     def both(self) -> BoolArray:
-        """Whom both serve: the only ones whose costs can be compared."""
+        """Who has both an optimum and a feasible recommendation: only their costs can be compared."""
         return self.served & self.optimum.served
 
     @property
     def missed(self) -> BoolArray:
-        """Recourse exists, proven by the optimum; the networks' recommendation fails."""
+        """Who has an optimum, but no feasible recommendation."""
         return self.optimum.served & ~self.served
 
     @property
     def contradicted(self) -> BoolArray:
-        """Whose recommendation the proof rules out: cheaper than the optimum, or no action exists at all."""
+        """Whose feasible recommendation contradicts the proof: cheaper than the optimum, or none exists."""
         return self.optimum.contradicted_by(self.served, self.scored.cost)
 
     @property
     def ratio(self) -> FloatArray:
-        """Cost over optimal cost, of those both serve."""
+        """The recommendation's cost divided by the optimal cost, for :attr:`both`."""
         return self.scored.cost[self.both] / self.optimum.cost[self.both]
 
     @property
     def mask_ratio(self) -> FloatArray:
-        """Least cost within the networks' mask over optimal cost, of those it leaves recourse."""
+        """The least cost within the networks' mask divided by the optimal cost, where both exist."""
         within = self.exact["mask"]
-        kept = within.served & self.optimum.served
-        return within.cost[kept] / self.optimum.cost[kept]
+        both = within.served & self.optimum.served
+        return within.cost[both] / self.optimum.cost[both]
 
 
 def _some(value: Any, people: BoolArray) -> Any:
-    """The entries of some of the people, through dataclasses and mappings of arrays."""
+    """A value with the entries of some people only; dataclasses and mappings are taken entry by entry."""
     if isinstance(value, np.ndarray | Wishes):
         return value[people]
     if isinstance(value, Mapping):
@@ -131,24 +132,24 @@ def compare(
     expect: Callable[[int], None] = lambda _: None,
     advance: Callable[[], None] = lambda: None,
 ) -> list[Compared]:
-    """Ask networks and engine; certified optima are kept in FOLDER/exact.
+    """Compute recommendations and certified optima for each setting; optima are kept in FOLDER/exact.
 
     Parameters
     ----------
     people
         Loan applicants; their own preferences are not used.
     models
-        Networks by what they were trained for; where a setting's own are not there, those for ranks.
+        Networks by the kind of preferences that they were trained for; those for ranks stand in for others.
     asked
-        Settings, and whether plausibility is demanded.
+        (setting, whether plausibility is demanded) of each comparison.
     seed
         Of the preferences.
     time_limit, jobs
-        Of the engine: seconds per problem, processes.
+        For the engine: seconds per problem, processes.
     expect, advance
-        Called with the number of problems to come, and after every one of them.
+        Called with the number of problems to solve, and after each of them.
     """
-    made = []
+    comparisons = []
     for plausible in dict.fromkeys(demand for _, demand in asked):
         of_demand = Population(
             replace(people.template, plausible=plausible), people.factuals, people.preferences
@@ -159,22 +160,22 @@ def compare(
         for setting in (one for one, demand in asked if demand is plausible):
             model = models.get(kind_of(setting)) or models["rank"]
             wishes = draw(setting, len(people), seed)
-            said = recommended(model, people, wishes)
-            each = _levels(said, wishes, model.columns)
-            answers.append((setting, wishes, said, {level: each[level] for level in levels}))
+            found = recommended(model, people, wishes)
+            each = _levels(found, wishes, model.columns)
+            answers.append((setting, wishes, found, {level: each[level] for level in levels}))
         wanted = [one for *_, each in answers for one in each.values()]
         expect(len(certified.missing(wanted)))
         certified.solve(wanted, advance)
-        for setting, wishes, said, each in answers:
+        for setting, wishes, found, each in answers:
             exact = {level: certified.of(one) for level, one in each.items()}
-            acted = ~np.isnan(said.action[:, model.columns])
-            made.append(Compared(setting, plausible, wishes, said, acted, exact))
-    return made
+            acted = ~np.isnan(found.action[:, model.columns])
+            comparisons.append(Compared(setting, plausible, wishes, found, acted, exact))
+    return comparisons
 
 
-def _levels(said: Recommended, wishes: Wishes, columns: Any) -> dict[Level, Wishes]:
-    """Everything allowed; the networks' mask; and their direction."""
-    action, factual = said.action[:, columns], said.rows[:, columns]
+def _levels(found: Recommended, wishes: Wishes, columns: Any) -> dict[Level, Wishes]:
+    """For each level of certified optima, the wishes with which it is solved."""
+    action, factual = found.action[:, columns], found.rows[:, columns]
     acted = ~np.isnan(action)
     down = np.where(acted, action, factual) < factual
     sides = np.where(acted, np.where(down, -1, 1), 0).astype(np.int8)
@@ -183,5 +184,5 @@ def _levels(said: Recommended, wishes: Wishes, columns: Any) -> dict[Level, Wish
 
 
 def kind_of(setting: Setting) -> Kind:
-    """Whose networks a setting asks for."""
+    """The kind of preferences whose networks a setting uses."""
     return "constant" if setting.cell.profile == "constant" else setting.cell.elicitation

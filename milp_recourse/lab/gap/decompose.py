@@ -1,8 +1,7 @@
-"""Where amortised recourse loses against the certified optimum: mask, direction, or values.
+"""``icarma decompose``: which part of the gap between networks and optimum is due to mask, direction, values.
 
-Each problem is an applicant with the features that are the 4, 3, 2 or 1 best ranked, weights 1 and
-plausibility demanded; no problem occurs twice. The levels are those of
-:mod:`~milp_recourse.lab.gap.compared`.
+Each problem is an applicant who can act on the 4, 3, 2 or 1 features that they rank highest, with weights 1
+and plausibility demanded. The levels are those of :mod:`~milp_recourse.lab.gap.compared`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from milp_recourse.lab.means import bootstrap, interval, mean, quantile
 from milp_recourse.reports.number_table import write_table
 
 PLAN = tuple((s, True) for s in SETTINGS if s.table == 1 and s.cell.actionable != "random")
-"""Settings with a number of features of its own, plausibility demanded."""
+"""Table 1's settings with a fixed number of features; True: plausibility is demanded."""
 EXACT: tuple[Level, ...] = ("optimum", "mask", "direction")
 LEVELS = (*EXACT, "networks")
 MISSED = ("missed, only implausible", "missed, only invalid", "missed, both")
@@ -36,28 +35,28 @@ FloatArray = NDArray[np.float64]
 
 
 def serves(one: Compared) -> dict[str, BoolArray]:
-    """By level: who is served."""
+    """By level, who has a feasible action."""
     return {level: one.exact[level].served for level in EXACT} | {"networks": one.served}
 
 
 def costs(one: Compared) -> dict[str, FloatArray]:
-    """By level: costs; nan or meaningless where not served."""
+    """By level, costs; nan or meaningless for who has no feasible action."""
     return {level: one.exact[level].cost for level in EXACT} | {"networks": one.scored.cost}
 
 
 def missed(one: Compared) -> dict[str, BoolArray]:
-    """Those with certified recourse and no admissible recommendation, by what is wrong with it."""
+    """Who has a certified optimum but no feasible recommendation, by what is wrong with it."""
     valid, plausible = one.scored.sure, one.scored.plausible
     wrong = (valid & ~plausible, ~valid & plausible, ~valid & ~plausible)
     return {name: one.missed & how for name, how in zip(MISSED, wrong, strict=True)}
 
 
 def row_of(one: Compared) -> dict[str, Any]:
-    """The decomposition in numbers.
+    """The decomposition for one number of features.
 
-    Costs are means over those whom the networks serve (who are served at every level); ``... low`` and
-    ``high`` are 95% bootstrap intervals over applicants. ``share of the excess`` divides what a level
-    adds by what the networks pay above the optimum.
+    Costs are means over the applicants for whom the networks' recommendation is feasible (they have an action
+    at every level); ``... low`` and ``... high`` are 95% bootstrap intervals over applicants. ``share of the
+    excess`` is the increase of the mean cost from the level before, divided by that from optimum to networks.
     """
     who, optimum, count = one.served, one.optimum, int(one.setting.cell.actionable)
     row: dict[str, Any] = {"actionable": count, "problems": len(one.wishes)}
@@ -80,23 +79,23 @@ def row_of(one: Compared) -> dict[str, Any]:
 
 
 def seconds_of(one: Compared, people: Population, model: Recommender) -> dict[str, float]:
-    """Processor seconds: to certify all or only those whom the networks fail, to ask the networks, and to
-    judge every recommendation exactly, as somebody who serves people would."""
+    """Processor seconds: to certify all applicants, or only those without a feasible recommendation; to run
+    the networks; and to judge every recommendation exactly, which is measured here."""
     asked = Population(people.template, people.factuals, one.wishes.preferences(model.levers))
     clock = time.process_time()
-    for k, action in enumerate(one.said.action[:, model.columns].tolist()):
-        said = dict(zip(model.levers, action, strict=True))
-        judge(asked[k], {name: value for name, value in said.items() if not np.isnan(value)})
+    for k, action in enumerate(one.recommended.action[:, model.columns].tolist()):
+        values = zip(model.levers, action, strict=True)
+        judge(asked[k], {name: value for name, value in values if not np.isnan(value)})
     return {
         "seconds, certify all": float(one.optimum.seconds.sum()),
         "seconds, certify the failed": float(one.optimum.seconds[~one.served].sum()),
-        "seconds, amortise": one.said.seconds,
+        "seconds, amortise": one.recommended.seconds,
         "seconds, check": time.process_time() - clock,
     }
 
 
 def by_density(one: Compared, log_density: FloatArray) -> list[dict[str, Any]]:
-    """:func:`row_of` for each quarter of the applicants, from the least to the most probable factuals.
+    """:func:`row_of` for each quarter of the applicants, ordered by the log density of their factual values.
 
     Parameters
     ----------
@@ -116,11 +115,11 @@ def by_density(one: Compared, log_density: FloatArray) -> list[dict[str, Any]]:
 def write(
     compared: Sequence[Compared], people: Population, model: Recommender, folder: Path
 ) -> list[dict[str, Any]]:
-    """FOLDER/decomposition.csv by number of features, by_density.csv also by quarter of the applicants,
-    applicants.csv.gz by problem, decomposition.svg."""
+    """Write FOLDER/decomposition.csv and .svg (by number of features), by_density.csv (also by quarter of the
+    applicants) and applicants.csv.gz (by problem); return the rows of the first."""
     from milp_recourse.lab.gap.gap_plots import plot_decomposition
 
-    density = people.template.scm.log_density(compared[0].said.rows)
+    density = people.template.scm.log_density(compared[0].recommended.rows)
     rows = [row_of(one) | seconds_of(one, people, model) for one in compared]
     write_table(folder / "decomposition.csv", rows)
     write_table(folder / "by_density.csv", [row for one in compared for row in by_density(one, density)])
@@ -130,7 +129,7 @@ def write(
 
 
 def _applicants(one: Compared) -> Iterator[dict[str, Any]]:
-    """A row per problem; masks as 0s and 1s, costs where an action serves, and of what the networks say."""
+    """A row per problem: masks as 0s and 1s; costs of feasible actions, and of every recommendation."""
     found = {name: np.where(serves(one)[name], cost, np.nan) for name, cost in costs(one).items()}
     found["networks"] = one.scored.cost
     for k in range(len(one.wishes)):

@@ -1,4 +1,4 @@
-"""``gap``: what amortisation costs in every setting of the paper's tables, applicant by applicant."""
+"""``gap``: networks' recommendations against certified optima, in the settings of the paper's tables."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ ALSO_WITHOUT_PLAUSIBILITY = 1
 
 
 def plan(tables: Sequence[int]) -> list[tuple[Setting, bool]]:
-    """Settings of the paper's tables, and whether plausibility is demanded, in order."""
+    """The comparisons for these tables of the paper: (setting, whether plausibility is demanded)."""
     chosen = [s for s in SETTINGS if s.table in tables]
     return [(s, True) for s in chosen] + [(s, False) for s in chosen if s.table == ALSO_WITHOUT_PLAUSIBILITY]
 
 
 def row_of(one: Compared, levers_factual: NDArray[np.float64], scale: NDArray[np.float64]) -> dict[str, Any]:
-    """A setting in numbers; ``polished`` is the optimum within the networks' mask."""
+    """The row of one comparison in gap.csv; ``polished`` is the optimum within the networks' mask."""
     exact, within, scored = one.optimum, one.exact["mask"], one.scored
     extra = scored.cost[one.both] - exact.cost[one.both]
     moves = np.nan_to_num((exact.action - levers_factual) / scale)
@@ -45,7 +45,7 @@ def row_of(one: Compared, levers_factual: NDArray[np.float64], scale: NDArray[np
         "served": one.served.mean(),
         "missed": one.missed.mean(),
         **{f"icarma_{k}": v for k, v in summary(scored).items()},
-        "icarma_limited": one.said.limited.mean(),
+        "icarma_limited": one.recommended.limited.mean(),
         "polished_served": within.served.mean(),
         "polished_ratio_median": quantile(one.mask_ratio, 0.5),
         "polished_ratio_p90": quantile(one.mask_ratio, 0.9),
@@ -59,7 +59,7 @@ def row_of(one: Compared, levers_factual: NDArray[np.float64], scale: NDArray[np
         "cost_difference_median": quantile(extra, 0.5),
         "contradicted": int(one.contradicted.sum()),
         "exact_seconds": exact.seconds.sum(),
-        "icarma_seconds": one.said.seconds,
+        "icarma_seconds": one.recommended.seconds,
         "published_valid": paper.validity,
         "published_plausible": paper.plausibility,
         "published_cost": paper.cost_mean,
@@ -86,7 +86,7 @@ def _applicants(one: Compared) -> Iterator[dict[str, Any]]:
 def write(
     compared: Sequence[Compared], people: Population, model: Recommender, folder: Path
 ) -> list[dict[str, Any]]:
-    """The rows of FOLDER/gap.csv, one per setting; FOLDER/applicants.csv has one per applicant."""
+    """Write FOLDER/gap.csv (a row per comparison) and applicants.csv; return the rows of the first."""
     factual = rows_of_population(people.factuals, model.flow.features)[:, model.columns]
     scale = np.array([people.template.cost.scale[f] for f in model.levers])
     rows = [row_of(one, factual, scale) for one in compared]
@@ -117,5 +117,5 @@ SHOWN = {
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Truths as 1 and 0."""
+    """The row with 1 and 0 in place of True and False."""
     return {k: int(v) if isinstance(v, (bool, np.bool_)) else v for k, v in row.items()}

@@ -1,4 +1,4 @@
-"""Figures of the gap."""
+"""Figures of ``gap`` and ``icarma decompose``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AMORTISED, CERTIFIED, NEITHER = "C1", "C0", "0.75"
 
 
 def plot(compared: Sequence[Compared], folder: Path) -> Path:
-    """FOLDER/gap.png by number of actionable features (table 1), FOLDER/profiles.png by profile (2, 3)."""
+    """Draw FOLDER/gap.png (table 1, by number of actionable features) and profiles.png (tables 2 and 3)."""
     table_one = {(c.setting.label, c.plausible): c for c in compared if c.setting.table == 1}
     if table_one:
         figure, axes = panels((9.5, 6.4), 2, 2, sharex="col")
@@ -50,11 +50,11 @@ def plot(compared: Sequence[Compared], folder: Path) -> Path:
 
 
 WRONG = dict(zip(MISSED, ("C4", "C3", "C5"), strict=True))
-"""Colours of what is wrong with a recommendation."""
+"""Colours of the parts of the applicants whose recommendation fails, by what is wrong with it."""
 
 
 def plot_decomposition(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Whom the networks serve, what is wrong for the others, and what adds to the cost, by features."""
+    """Draw, by number of features, whom the networks serve or why not, and the mean cost of each level."""
     figure, (left, right) = panels((9.5, 3.9), 1, 2)
     x, labels = np.arange(len(rows)), [str(row["actionable"]) for row in rows]
     below = np.zeros(len(rows))
@@ -86,7 +86,7 @@ def plot_decomposition(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _served(axes: Axes, compared: Sequence[Compared], names: Sequence[str]) -> None:
-    """Stacked: served by both, missed, impossible."""
+    """Draw stacked shares: feasible recommendation, missed, proven impossible."""
     x = np.arange(len(compared))
     served = np.array([c.both.mean() for c in compared])
     missed = np.array([c.missed.mean() for c in compared])
@@ -99,7 +99,7 @@ def _served(axes: Axes, compared: Sequence[Compared], names: Sequence[str]) -> N
 
 
 def _ratios(axes: Axes, compared: Sequence[Compared], names: Sequence[str]) -> None:
-    """Boxes from the first to the third quartile, whiskers from the 5th to the 95th percentile."""
+    """Draw cost ratios: boxes between the quartiles, whiskers from the 5th to the 95th percentile."""
     ratios = [c.ratio if len(c.ratio) else np.array([np.nan]) for c in compared]
     axes.boxplot(
         ratios,

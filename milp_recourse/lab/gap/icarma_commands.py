@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from milp_recourse.icarma.training_optima import Optima
     from milp_recourse.instance import Population
 
-app = typer.Typer(no_args_is_help=True, help="The amortised solver: train, predict, evaluate.")
+app = typer.Typer(no_args_is_help=True, help="Amortised recourse by networks: train, predict, evaluate.")
 
 Checkpoint = Annotated[
     Path | None, typer.Option(metavar="FILE.npz", help="trained networks; none: the shipped ones")
@@ -35,7 +35,7 @@ PopulationName = Annotated[
 
 @app.callback()
 def _group() -> None:
-    """The amortised solver: train, predict, evaluate."""
+    """Amortised recourse by networks: train, predict, evaluate."""
 
 
 @app.command()
@@ -47,15 +47,19 @@ def train(
         str,
         typer.Option(help="best (ours), plain (published numbers), paper (also the released code's choices)"),
     ] = "best",
-    elicitation: Annotated[str, typer.Option(help="rank or score: whose published hyperparameters")] = "rank",
+    elicitation: Annotated[
+        str, typer.Option(help="preferences by rank or by score; hyperparameters are the paper's for these")
+    ] = "rank",
     profile: Annotated[str, typer.Option(help="constant, linear, convex, concave or mixed")] = "mixed",
     distribution: Annotated[
-        str, typer.Option(help="of rankings: uniform, causal, reverse-causal ...")
+        str, typer.Option(help="distribution of rankings: uniform, causal, reverse-causal ...")
     ] = "uniform",
-    carma: Annotated[bool, typer.Option("--carma", help="CARMA: no preferences, nobody's own mask")] = False,
+    carma: Annotated[
+        bool, typer.Option("--carma", help="train CARMA: no individual masks, all weights 1")
+    ] = False,
     seed: Annotated[int, typer.Option(help="the first seed; the paper's are 1000, 2000 ... 10000")] = 1000,
     seeds: Annotated[
-        int, typer.Option(min=1, help="so many seeds, 1000 apart; the best by validation wins")
+        int, typer.Option(min=1, help="how many seeds, 1000 apart; the best by validation loss is kept")
     ] = 1,
     epochs: Annotated[int | None, typer.Option(min=1, help="default: the recipe's")] = None,
     imitation: Annotated[
@@ -63,18 +67,20 @@ def train(
         typer.Option(min=0, help="weight of the distance to certified optima, for --profile constant"),
     ] = None,
     margin: Annotated[
-        float | None, typer.Option(min=0, help="of acceptance, in standard deviations of the logit")
+        float | None, typer.Option(min=0, help="margin of acceptance, in standard deviations of the logit")
     ] = None,
-    density_margin: Annotated[float | None, typer.Option(min=0, help="of plausibility, in nats")] = None,
-    flow_epochs: Annotated[int, typer.Option(min=1, help="of the causal flow")] = 60,
-    threads: Annotated[int, typer.Option(min=1, help="of torch")] = 2,
+    density_margin: Annotated[
+        float | None, typer.Option(min=0, help="margin of plausibility, in nats")
+    ] = None,
+    flow_epochs: Annotated[int, typer.Option(min=1, help="epochs of the causal flow's training")] = 60,
+    threads: Annotated[int, typer.Option(min=1, help="threads of torch")] = 2,
     device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu, cuda")] = "auto",
     population: PopulationName = "loan-smooth",
 ) -> None:
     """Train the causal flow, then the mask and the action network; networks in DIR/recommender.npz.
 
-    Networks for another population than Loan's look through its own equations instead of a flow, and learn
-    from rows drawn from them.
+    For a population other than Loan's there is no flow: counterfactuals come from its equations, and the
+    networks learn from rows drawn from these.
     """
     _needs_torch()
     import torch
@@ -127,10 +133,10 @@ def predict(
         str | None, typer.Option(help="for a .csv: what everybody can act on, comma-separated; none: all")
     ] = None,
 ) -> None:
-    """Recommend actions; unproven (milp-recourse prove checks one).
+    """Recommend actions by trained networks; nothing is proven (milp-recourse prove checks an action).
 
-    The shipped networks are those for constant weights where every weight is 1, as the ones that `gap` and
-    `icarma evaluate` measure for table 1; else those trained on all profiles.
+    Of the shipped networks, those for constant weights are used if every weight is 1 (`gap` and
+    `icarma evaluate` measure these for table 1), else those trained on all profiles.
     """
     _needs_torch()
     import pandas as pd
@@ -171,10 +177,10 @@ def predict(
 def evaluate(
     checkpoint: Checkpoint = None,
     population: PopulationName = "loan-smooth",
-    seed: Annotated[int, typer.Option(help="of the applicants' rankings")] = 0,
-    predictions: Annotated[int, typer.Option(min=1, help="so many random cases for the masks")] = 100_000,
+    seed: Annotated[int, typer.Option(help="seed of the applicants' rankings")] = 0,
+    predictions: Annotated[int, typer.Option(min=1, help="random cases to check masks with")] = 100_000,
 ) -> None:
-    """Validity, plausibility and cost in the paper's table 1, beside what it reports; masks checked."""
+    """Measure validity, plausibility and cost in the settings of the paper's table 1, and check masks."""
     _needs_torch()
     from milp_recourse.lab.gap.table_one import mask_check, table_one
 
@@ -193,7 +199,7 @@ def flow_report(
     checkpoint: Checkpoint = None,
     population: PopulationName = "loan-smooth",
 ) -> None:
-    """How far the causal flow's counterfactuals are from the true model's, in standard deviations."""
+    """Measure how far the causal flow's counterfactuals are from the true model's, in standard deviations."""
     _needs_torch()
     from milp_recourse.errors import BadInput
     from milp_recourse.icarma.flow import CausalFlow
@@ -215,13 +221,13 @@ def decompose(
     checkpoint: Checkpoint = None,
     population: PopulationName = "loan-smooth",
     limit: Annotated[int | None, typer.Option(min=1, help="only the first N applicants")] = None,
-    seed: Annotated[int, typer.Option(help="of the applicants' rankings")] = 0,
+    seed: Annotated[int, typer.Option(help="seed of the applicants' rankings")] = 0,
     time_limit: Annotated[float, typer.Option(min=0.1, help="seconds per problem, for the engine")] = 60.0,
     jobs: Annotated[int, typer.Option(min=1, help="processes, for the engine")] = 1,
 ) -> None:
-    """The gap taken apart: certified optimum, within the networks' mask, in their direction, what they say.
+    """Split the gap to the certified optimum by what the networks choose: mask, direction, values.
 
-    Exits 4 where a recommendation is cheaper than a proven optimum, or serves somebody who provably has none.
+    Exits 4 if a feasible recommendation is cheaper than a proven optimum, or none is proven to exist.
     """
     _needs_torch()
     from milp_recourse.icarma.task import check_loan
@@ -234,13 +240,13 @@ def decompose(
     model = _model(checkpoint, "constant", people)
     with progress_bar("decompose", 0, rate=True) as bar:
         steps = bar.expect_more, bar.advance
-        made = compare(people, {"constant": model}, out, PLAN, EXACT, seed, time_limit, jobs, *steps)
-    rows = write(made, people, model, out)
+        compared = compare(people, {"constant": model}, out, PLAN, EXACT, seed, time_limit, jobs, *steps)
+    rows = write(compared, people, model, out)
     shown = ("actionable", *(f"{what}, {level}" for what in ("served", "cost") for level in LEVELS))
     shown += (*MISSED, "impossible", "failed share", "seconds, certify all", "seconds, certify the failed")
     short = [{key.replace(", ", " "): row[key] for key in shown} for row in rows]
     print_rows(f"{len(people)} refused test applicants of {population}", short)
-    wrong = sum(int(one.contradicted.sum()) for one in made)
+    wrong = sum(int(one.contradicted.sum()) for one in compared)
     typer.echo(f"{wrong} contradict the proof; tables and figure in {out}")
     if wrong:
         raise typer.Exit(4)
@@ -257,12 +263,12 @@ def gap(
     ] = None,
     population: PopulationName = "loan-smooth",
     limit: Annotated[int, typer.Option(min=1, help="only the first N applicants")] = 200,
-    tables: Annotated[str, typer.Option(help="of the paper, comma-separated")] = "1,2,3,5",
-    seed: Annotated[int, typer.Option(help="of the applicants' preferences")] = 0,
+    tables: Annotated[str, typer.Option(help="tables of the paper, comma-separated")] = "1,2,3,5",
+    seed: Annotated[int, typer.Option(help="seed of the applicants' preferences")] = 0,
     time_limit: Annotated[float, typer.Option(min=0.1, help="seconds per applicant, for the engine")] = 60.0,
     jobs: Annotated[int, typer.Option(min=1, help="processes, for the engine")] = 2,
 ) -> None:
-    """What amortisation costs: trained networks against certified optima in the paper's settings."""
+    """Compare trained networks with certified optima in the settings of the paper's tables."""
     _needs_torch()
     from milp_recourse.icarma.task import check_loan
     from milp_recourse.lab.gap.compared import compare
@@ -289,8 +295,8 @@ def gap(
     )
     contradicted = [row for row in rows if row["contradicted"]]
     for row in contradicted:
-        said = f"table {row['table']}: {row['setting']}: {row['contradicted']} contradict the proof"
-        typer.echo(said, err=True)
+        where = f"table {row['table']}: {row['setting']}"
+        typer.echo(f"{where}: {row['contradicted']} contradict the proof", err=True)
     exact, fast = sum(row["exact_seconds"] for row in rows), sum(row["icarma_seconds"] for row in rows)
     typer.echo(f"exact {exact:.1f} s of engine time, amortised {fast:.2f} s; results in {out}")
     draw_if_possible(lambda: plot(compared, out))
@@ -322,7 +328,7 @@ def _population(name: str) -> Population:
 
 
 def _needs_torch() -> None:
-    """Say what to install where it is missing."""
+    """Raise BackendUnavailable, which says what to install, if torch or zuko is missing."""
     from milp_recourse.errors import BackendUnavailable
 
     for name in ("torch", "zuko"):

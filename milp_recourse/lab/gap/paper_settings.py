@@ -20,11 +20,12 @@ class Setting:
     Parameters
     ----------
     table, label
-        Where it stands.
+        The number of the table, and the label of the row.
     cell
         The applicants' preferences.
     icarma
-        What the paper reports: cost is that of the valid, with weights 1.
+        The numbers that the paper reports for iCARMA; costs are means over the valid recommendations, with
+        weights 1.
     """
 
     table: int
@@ -34,17 +35,17 @@ class Setting:
 
     @property
     def oracle(self) -> Published | None:
-        """What the paper prints for its oracle; None for scores, where it prints nothing."""
+        """The numbers that the paper prints for its oracle; None for scores, for which it prints none."""
         return published(f"table{self.table}", self.cell)
 
     @property
     def key(self) -> str:
-        """Short and unique."""
+        """The row's name, for tables and pictures."""
         return f"table {self.table}: {self.label}"
 
 
 def settings_of(data: str) -> tuple[Setting, ...]:
-    """Every row that the paper prints for iCARMA on a data set."""
+    """Every row that the paper prints for iCARMA on a data set (``loan`` or ``gmsc``)."""
     found = []
     for row, numbers in printed(data, "iCARMA"):
         profile, elicitation = cast(ProfileName, row["profile"]), cast(Elicitation, row["elicitation"])
@@ -57,11 +58,11 @@ SETTINGS = settings_of("loan")
 
 
 def draw(setting: Setting, size: int, seed: int) -> Wishes:
-    """The preferences of ``size`` applicants: one seeded ranking each (one set of scores), in every setting.
+    """The preferences of ``size`` applicants. Each has one random ranking, or set of scores, in all settings.
 
     The masks of table 1 are those of :func:`milp_recourse.lab.benchmarks.bench_settings.preferences`.
     """
-    streams = {"threshold": 1, "scores": 2, "scores, hard": 3}  # 0: rankings, whatever their distribution
+    streams = {"threshold": 1, "scores": 2, "scores, hard": 3}  # 0: rankings of any distribution
 
     def generator(purpose: str) -> np.random.Generator:
         return np.random.default_rng([seed, streams.get(purpose, 0)])

@@ -1,4 +1,4 @@
-"""The paper's table 1 for trained networks, and a check that masks hold."""
+"""The paper's table 1 for trained networks, and checks of their masks and of the causal flow."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ CHUNK = 20_000
 
 
 def table_one(model: Recommender, people: Population, seed: int = 0) -> list[dict[str, Any]]:
-    """One row per setting of table 1 with the published numbers beside ours."""
-    made = []
+    """A row per setting of table 1: the networks' numbers, and those that the paper prints."""
+    rows = []
     for setting in SETTINGS:
         if setting.table != 1:
             continue
-        said = recommended(model, people, draw(setting, len(people), seed))
-        row: dict[str, Any] = {"actionable": setting.label, **summary(said.scored)}
-        row |= {"limited": said.limited.mean(), "seconds": said.seconds}
+        found = recommended(model, people, draw(setting, len(people), seed))
+        row: dict[str, Any] = {"actionable": setting.label, **summary(found.scored)}
+        row |= {"limited": found.limited.mean(), "seconds": found.seconds}
         paper = " / ".join(f"{number:g}" for number in setting.icarma)
-        made.append(row | {"published": paper})
-    return made
+        rows.append(row | {"published": paper})
+    return rows
 
 
 def summary(scored: Scored) -> dict[str, float]:
-    """Shares, and the mean cost with weights 1 of the recommendations that the true model accepts."""
+    """Shares of all recommendations; mean and standard deviation of the cost of the valid, with weights 1."""
     cost = scored.plain_cost[scored.valid]
     return {
         "valid_flow": float(scored.valid_flow.mean()),
@@ -53,10 +53,10 @@ def summary(scored: Scored) -> dict[str, float]:
 
 
 def mask_check(model: Recommender, predictions: int, seed: int = 0) -> int:
-    """How many of so many predictions leave the individual mask or the bounds.
+    """How many of ``predictions`` recommendations violate the individual mask or the bounds.
 
-    Half of the rows are Loan's, half are the same stretched to ten times their distance from the
-    mean; masks and weights are drawn as in training.
+    Half of the rows are sampled from Loan; the others are such rows moved to ten times their distance from
+    the mean. Masks and weights are drawn as in training.
     """
     rng = np.random.default_rng([seed, 5])
     broken = 0
@@ -72,16 +72,17 @@ FLOW_ROWS = 4000
 def flow_check(
     flow: CausalFlow | StructuralModel, scm: StructuralCausalModel, seed: int = 11
 ) -> list[dict[str, Any]]:
-    """How far the flow's counterfactuals are from the true model's, for do() of one feature and of several.
+    """How far the flow's counterfactuals are from the true model's, after actions on one lever or on several.
 
-    Each of :data:`FLOW_ROWS` new rows gets the action x_i + N(0, sd_i); the last rows act on every lever with
-    probability 1/2. ``rms`` is the root mean square difference of a follower in its standard deviations;
-    ``rms at the ends`` the same over the tenth of the rows with the most extreme outcome of the true model.
+    On each of :data:`FLOW_ROWS` new rows an action sets a lever to x_i + N(0, sd_i). For "several" it acts on
+    each lever with probability 1/2. ``rms`` is the root mean square difference of a feature that follows, in
+    its standard deviations; ``rms at the ends`` is the same over the tenth of the rows with the true model's
+    most extreme outcomes.
     """
     rows = loan_flow_rows(seed, (1, 1, FLOW_ROWS))[2]
     sd, rng = rows.std(axis=0), np.random.default_rng(seed)
     levers = [flow.features.index(name) for name in LOAN_ACTIONABLE]
-    made = []
+    found = []
     for acted in [*([i] for i in levers), levers]:
         chosen = np.zeros(rows.shape, dtype=bool)
         chosen[:, acted] = rng.random((len(rows), len(acted))) < (1.0 if len(acted) == 1 else 0.5)
@@ -96,8 +97,8 @@ def flow_check(
             name = flow.features[acted[0]] if len(acted) == 1 else "several"
             one: dict[str, Any] = {"acted on": name, "follower": flow.features[j]}
             one |= {"rms": _rms(wrong[:, j]), "rms at the ends": _rms(wrong[ends, j])}
-            made.append(one | {"largest": float(np.abs(wrong[:, j]).max())})
-    return made
+            found.append(one | {"largest": float(np.abs(wrong[:, j]).max())})
+    return found
 
 
 def _rms(values: NDArray[np.float64]) -> float:

@@ -1,18 +1,19 @@
-r"""The shipped credit applicants: synthetic data, a decision tree, learned weights, hard limits.
+r"""The shipped credit applicants: synthetic data, a decision tree, learned weights, personal ranges.
 
-Modelled on the Acceptability and Weighted Proximity study. Choices that the study does not specify:
+They follow the Acceptability and Weighted Proximity study. These choices are ours, because the study does not
+make them:
 
-* income is log-normal, median 42000 and sigma 0.8, redrawn outside 10000..500000;
-* credit score is 300 + 550 Beta(4, 2), whole: the study prints Beta(2, 4), but calls it left-skewed with
-  mean 700, which only the first is (mean 667);
+* income is log-normal, median 42000 and sigma 0.8, drawn again if it is outside 10000..500000;
+* the credit score is 300 + 550 Beta(4, 2), rounded to a whole number. The study prints Beta(2, 4), but calls
+  the score left-skewed with mean 700; Beta(4, 2) is left-skewed, with mean 667;
 * amount is uniform on 1000..50000; shares and desirability of education and employment are :data:`EDUCATION`
   and :data:`EMPLOYMENT`;
 * desirability = 0.5 score + 0.3 income/amount + 0.12 education + 0.08 employment, the first two min-max
   normalised; the lower half of 100000 profiles is denied.
 
-Weights are 1 - strength of a Bradley-Terry model fitted to an applicant's simulated choices between pairs of
-features (the one that is easier to change wins), strengths adding up to 1. Acceptability thresholds are hard
-ranges.
+A weight is 1 less the feature's strength in a Bradley-Terry model, which is fitted to the applicant's
+simulated choices between pairs of features (the one that is easier to change wins); strengths add up to 1.
+The study's acceptability thresholds become personal ranges.
 
 References
 ----------
@@ -57,8 +58,8 @@ NAMES = ("income", "credit_score", "amount", "education", "employment")
 
 
 def _numeric(name: str, kind: str, bounds: tuple[int, int], monotone: str) -> dict[str, Any]:
-    said = {"name": name, "kind": kind, "actionable": True}
-    return said | {"bounds": list(bounds), "monotone": monotone}
+    feature = {"name": name, "kind": kind, "actionable": True}
+    return feature | {"bounds": list(bounds), "monotone": monotone}
 
 
 FEATURES = [
@@ -70,7 +71,7 @@ FEATURES = [
     {"name": "employment", "kind": "categorical", "actionable": True}
     | {"categories": [label for label, *_ in EMPLOYMENT]},
 ]
-"""As instance files state them."""
+"""The features as instance files have them."""
 
 SCALE = dict(zip(NAMES, (490000.0, 550.0, 49000.0, 4.0, 1.0), strict=True))
 
@@ -78,7 +79,7 @@ CHOICES = 25
 """Pairwise choices per applicant, as in the study's first session."""
 
 ROUNDS = 200
-"""Of the iteration."""
+"""Steps of the iteration that fits strengths."""
 
 NEAREST = 15
 """Alternatives listed per applicant."""
@@ -86,7 +87,10 @@ NEAREST = 15
 
 @dataclass(frozen=True)
 class CreditSettings:
-    """Sizes; the defaults reproduce the shipped files."""
+    """How many profiles are sampled, leaves the tree may have, and applicants are written.
+
+    The defaults reproduce the shipped files.
+    """
 
     profiles: int = 100_000
     leaves: int = 400
@@ -102,7 +106,7 @@ class Profiles:
 
 
 def sample_profiles(rng: np.random.Generator, count: int) -> Profiles:
-    """Profiles and the bank's decision: approved is the more desirable half."""
+    """Sample profiles, with the bank's decision: the more desirable half is approved."""
     income = np.empty(0)
     while len(income) < count:
         drawn = rng.lognormal(np.log(42000.0), 0.8, count)
@@ -133,10 +137,10 @@ def _approved(rows: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def bradley_terry(wins: NDArray[np.float64]) -> NDArray[np.float64]:
-    r"""Strengths, adding up to 1, from wins[i, j], how often i was preferred to j.
+    r"""Strengths, which add up to 1, fitted to wins[i, j], how often i was preferred to j.
 
-    Hunter's iteration :math:`s_i \leftarrow W_i / \sum_j n_{ij} / (s_i + s_j)`; half a win each way keeps all
-    strengths positive.
+    Hunter's iteration is :math:`s_i \leftarrow W_i / \sum_j n_{ij} / (s_i + s_j)`. Half a win is added for
+    each pair in both directions, so that all strengths are positive.
     """
     wins = wins + 0.5 * (1 - np.eye(len(wins)))
     games = wins + wins.T
@@ -161,7 +165,7 @@ def personal_weights(rng: np.random.Generator) -> dict[str, float]:
 
 
 def limits(rng: np.random.Generator, row: NDArray[np.float64]) -> dict[str, list[float]]:
-    """One applicant's acceptability thresholds; a feature may have none."""
+    """One applicant's personal ranges by feature; a feature may have none."""
     ranges: dict[str, list[float]] = {}
     if rng.random() < 0.7:
         ranges["income"] = [0.0, float(np.round(row[0] * (1 + rng.uniform(0.1, 1.0)), 2))]
@@ -175,9 +179,12 @@ def limits(rng: np.random.Generator, row: NDArray[np.float64]) -> dict[str, list
 
 
 def write_credit(folder: Path, seed: int = 0, settings: CreditSettings | None = None) -> dict[str, Any]:
-    """Write tree.json, the applicants, nearest.json and report.json; returns the report.
+    """Write tree.json, the applicants' instances, nearest.json and report.json; return the report.
 
-    Every applicant's answer is found leaf by leaf (``bab``) and must be confirmed by ``cpsat``.
+    Raises
+    ------
+    RuntimeError
+        ``bab`` and ``cpsat`` disagree about an applicant.
     """
     from sklearn.tree import DecisionTreeClassifier
 

@@ -1,4 +1,4 @@
-"""JSON that people can read and git can diff, and the checksums of shared files."""
+"""JSON files that people can read and git can compare line by line, and checksums of files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ WIDTH = 110
 def dump(value: Any) -> str:
     """JSON text that people can read.
 
-    What fits into :data:`WIDTH`, and every list without containers in it, is on one line; other containers
-    have one entry per line. Floats are written by repr.
+    A container is on one line if it fits into :data:`WIDTH` or is a list of plain values; any other has one
+    entry per line. Floats are written by repr.
 
     Examples
     --------
@@ -33,7 +33,8 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_instance(path: Path, content: dict[str, Any]) -> None:
-    """Write an instance without ``reference``; one already in the file is kept if all else is unchanged."""
+    """Write an instance that has no ``reference``. The reference of an existing file with the same content is
+    kept."""
     if path.exists():
         old = read_json(path)
         reference = old.pop("reference", None)

@@ -34,12 +34,13 @@ _TINY = 2.0**-149
 _OWN_ROUNDING = 1 + 1e-9
 
 LARGEST_MARGIN = 1e-2
-"""A margin above this would change the problem visibly; then the observed error decides."""
+"""The margin covers the proven bound unless it would be larger than this and change the problem visibly. Then
+it is chosen by the observed error."""
 
 
 @dataclass(frozen=True)
 class MarginChoice:
-    """A margin and what it rests on (all in logit units).
+    """A margin and the error bounds that it was chosen by, in units of the logit.
 
     Attributes
     ----------
@@ -60,7 +61,7 @@ class MarginChoice:
     covers_rigorous: bool
 
     def report(self, points: int) -> dict[str, float]:
-        """As reports have it, with the number of points at which the error was observed."""
+        """The entries of a report; ``points`` is the number of points at which the error was observed."""
         return {
             "chosen": self.margin,
             "rigorous_float32_bound": self.rigorous,
@@ -105,19 +106,19 @@ def forward_error_bound(network: ReluNetwork, low: NDArray, high: NDArray) -> ND
 def subdivided_error_bound(
     network: ReluNetwork, low: NDArray, high: NDArray, target: float, boxes: int = 400_000
 ) -> float:
-    """The bound over one box, sharpened by halving it until every part is below ``target``.
+    """The bound over one box, improved by halving the box until the bound of every part is below ``target``.
 
-    Interval bounds of |a| shrink with the box. Each part over the target is halved along the
-    input that widens the first layer most.
+    Interval bounds of |a| shrink with the box. Each part with a larger bound is halved along the input that
+    contributes most to the width of the first layer's intervals.
 
     Parameters
     ----------
     low, high
         Shape (inputs,).
     target
-        Logit units; no effort is spent below it.
+        Logit units; a part with a bound below it is not halved.
     boxes
-        Stop after this many parts and return what is proven by then.
+        Stop after this many parts, and return what is proven by then.
 
     Returns
     -------
@@ -146,8 +147,8 @@ def observed_error(
 ) -> float:
     """Largest |float32 logit - exact logit| at uniform random points of the box.
 
-    Float64 stands in for exact arithmetic, except at the ten worst points, which are judged
-    exactly; its own error is nine digits smaller.
+    The logit is computed in float64, whose own error is nine digits smaller; at the ten points with the
+    largest errors it is computed exactly.
     """
     rows = rng.uniform(low, high, (points, len(low)))
     logits = deployed_logits(network, rows)
@@ -164,16 +165,19 @@ def margin_over(
     rng: np.random.Generator,
     boxes: int = 400_000,
 ) -> MarginChoice:
-    """The margin for inputs of a box, lower and upper ends; see :func:`subdivided_error_bound`."""
+    """Choose the margin for inputs in a box, given by its lower and upper ends.
+
+    ``points`` are observed, and ``boxes`` is the most parts in :func:`subdivided_error_bound`.
+    """
     target = 2.0 ** np.floor(np.log2(LARGEST_MARGIN))
     rigorous = subdivided_error_bound(network, *box, target, boxes)
     return choose_margin(rigorous, observed_error(network, *box, points, rng))
 
 
 def choose_margin(rigorous: float, observed: float) -> MarginChoice:
-    """The smallest power of two that covers the proven bound, if that stays below 1e-2.
+    """The smallest power of two that covers the proven bound, if it is at most 1e-2.
 
-    Otherwise the smallest power of two at least 16 times the observed error.
+    Otherwise the smallest power of two that is at least 16 times the observed error.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Classifier, learned causal model and applicants of Give Me Some Credit, from the owner's file.
 
-Classifier: 32 x 32, with a loss in which a default that is accepted counts more (iCARMA paper, appendix
-C.3.2). The paper says neither how much more nor for how long it trained; it reports that a tenth is
-refused. So the weight is the one of :data:`WEIGHTS` whose share of refused validation rows is nearest a
-tenth, and the rest is fixed in :data:`DECISION`.
+The classifier is a 32 x 32 network, trained with a loss in which defaults have a larger weight (iCARMA paper,
+appendix C.3.2). The paper prints neither the weight nor the number of epochs; it reports that a tenth of the
+applicants is refused. So of :data:`WEIGHTS` the one is taken whose share of refused validation rows is
+nearest a tenth; :data:`DECISION` has the other settings.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DECISION = ReluTraining((32, 32), epochs=30)
 """The published architecture, batch size and rate (Adam); the number of epochs is ours."""
 
 WEIGHTS = (3.0, 4.0, 5.0, 6.0, 7.0)
-"""Of a default in the loss."""
+"""Weights of a default in the loss that are tried."""
 
 REFUSED = 0.1
 """The share of applicants that the published classifier refuses."""
@@ -45,17 +45,17 @@ UNITS = (2, 4, 8, 16)
 """Hidden ReLUs per structural equation that are fitted and compared."""
 
 POINTS = 20_000
-"""At which the float32 error is observed."""
+"""The number of points at which the float32 error is observed."""
 
 CHOSEN_UNITS = 8
-"""What the certified problems use; docs/results/gmsc says what the others lose or cost."""
+"""The number used in the certified problems; docs/results/gmsc compares all of :data:`UNITS`."""
 
 
 def train_decision(
     data: GmscData, seed: int, advance: Callable[[], None]
 ) -> tuple[ReluNetwork, list[dict[str, float]]]:
-    """The classifier, and every attempt with its numbers on the validation rows."""
-    made: list[tuple[float, ReluNetwork]] = []
+    """Train the classifier; return it, and the numbers of each attempt on the validation rows."""
+    trained: list[tuple[float, ReluNetwork]] = []
     attempts = []
     for weight in WEIGHTS:
         network = fit_relu(
@@ -78,14 +78,14 @@ def train_decision(
                 "logit_sd": float(logits.std()),
             }
         )
-        made.append((abs(refused - REFUSED), network))
-    return min(made, key=lambda one: one[0])[1], attempts
+        trained.append((abs(refused - REFUSED), network))
+    return min(trained, key=lambda one: one[0])[1], attempts
 
 
 def fit_equations(
     data: GmscData, seed: int, advance: Callable[[], None]
 ) -> tuple[dict[int, StructuralCausalModel], list[dict[str, Any]]]:
-    """A causal model for each of :data:`UNITS`, and its log density per column of the test rows."""
+    """Fit a causal model for each of :data:`UNITS`; also returns mean log densities of the test rows."""
     train, validation, test = (
         dequantised(part.rows, seed + k) for k, part in enumerate((data.train, data.validation, data.test))
     )
@@ -117,10 +117,10 @@ def population(
     seed: int,
     preferences: Sequence[Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Write classifier.json, applicants.csv and population.json; the float32 margin that was chosen.
+    """Write classifier.json, applicants.csv and population.json; return the report of the float32 margin.
 
-    Bounds of the levers are the train rows' extremes; a change costs its square in units of their range,
-    which is the paper's distance between min-max scaled rows.
+    A change of a lever costs its square in units of the width of ``bounds``: with the train rows' extremes
+    as bounds, this is the paper's distance between rows that are scaled to [0, 1].
     """
     write_json(folder / "classifier.json", to_json(network))
     pd.DataFrame(rows, columns=FEATURES).to_csv(folder / "applicants.csv", index=False, lineterminator="\n")
@@ -154,10 +154,10 @@ def population(
 def reachable_box(
     rows: FloatArray, scm: StructuralCausalModel, bounds: Mapping[str, tuple[float, float]]
 ) -> tuple[FloatArray, FloatArray]:
-    """A box of every counterfactual that actions within bounds can give one of the rows.
+    """A box that contains every counterfactual of the rows under actions within bounds.
 
-    A feature that follows moves by at most what its equation spans over its causes' box (interval arithmetic
-    through its network, without outward rounding: a margin rests on it, no proof).
+    A feature that follows its causes moves by at most the width of its equation's interval over their box.
+    Interval arithmetic is not rounded outward here, because only the choice of a margin uses the box.
     """
     lower, upper = rows.min(axis=0), rows.max(axis=0)
     columns = {f: k for k, f in enumerate(scm.features)}
@@ -176,6 +176,7 @@ def reachable_box(
 
 
 def _span(network: ReluNetwork, low: FloatArray, high: FloatArray) -> float:
+    """The width of the interval of a network's output over a box."""
     for k, (w, b) in enumerate(zip(network.weights, network.biases, strict=True)):
         if k:
             low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
@@ -191,11 +192,11 @@ def lever_bounds(train: FloatArray) -> dict[str, tuple[float, float]]:
 
 
 def write_synthetic(models: Path, folder: Path, applicants: int, seed: int) -> dict[str, Any]:
-    """Refused people drawn from the learned model, none of them in the data, with the population's model.
+    """Write a population of refused people who are drawn from the learned causal model, not from the data.
 
-    Draws with a negative value, a share above 1, nobody of age or a lever outside its bounds are dropped.
-    Every other person can act on everything, the rest on three features that they rank, with linear weights.
-    Of the first draws as many are kept for whom recourse exists as for whom it does not.
+    Draws are dropped if a value is negative, the debt ratio is above 1, the age is below 18 or a lever is
+    outside its bounds. Every other person can act on all levers; the rest act on three features that they
+    rank, with linear weights. The first people with recourse and the first without are kept, as many of each.
 
     Parameters
     ----------
@@ -205,22 +206,22 @@ def write_synthetic(models: Path, folder: Path, applicants: int, seed: int) -> d
     Returns
     -------
     dict
-        The margin, and how many people were drawn.
+        The margin, and how many draws were solved.
     """
     people = read_population(models / "population.json")
     network, scm = people.template.classifier, people.template.scm
     assert isinstance(network, ReluNetwork)
     bounds = {f.name: f.action_bounds for f in people.template.features if f.actionable}
     rng = np.random.default_rng([seed, 31])
-    kept: list[FloatArray] = []
-    while sum(map(len, kept)) < 8 * applicants:
+    drawn_rows: list[FloatArray] = []
+    while sum(map(len, drawn_rows)) < 8 * applicants:
         rows = scm.sample(1000, rng)
         of = {f: rows[:, k] for k, f in enumerate(FEATURES)}
         good = (rows >= 0).all(axis=1) & (of["age"] >= 18) & (of["debt_ratio"] <= 1)
         for f, (low, high) in bounds.items():
             good &= (of[f] >= low) & (of[f] <= high)
-        kept.append(refused(network, rows[good]))
-    rows = np.concatenate(kept)[: 8 * applicants]
+        drawn_rows.append(refused(network, rows[good]))
+    rows = np.concatenate(drawn_rows)[: 8 * applicants]
     ranks = sample_rankings("uniform", len(rows), np.random.default_rng([seed, 32]))
     scores = cut(LEVERS, ranks, np.full(len(ranks), 4))
     weights = named_weights(scores, CostProfile.named("linear").weights(scores))
@@ -231,10 +232,10 @@ def write_synthetic(models: Path, folder: Path, applicants: int, seed: int) -> d
     words = "Refused people drawn from a causal model learned from Give Me Some Credit: nobody's row."
 
     def write(chosen: Sequence[int]) -> dict[str, Any]:
-        said = [wanted[k] for k in chosen]
+        own = [wanted[k] for k in chosen]
         name = "gmsc_synthetic"
         return population(
-            folder, name, words, rows[list(chosen)], network, scm, bounds, seed, preferences=said
+            folder, name, words, rows[list(chosen)], network, scm, bounds, seed, preferences=own
         )
 
     write(range(len(rows)))
@@ -251,12 +252,12 @@ def write_synthetic(models: Path, folder: Path, applicants: int, seed: int) -> d
 
 
 def write_expected(folder: Path, confirm: str, time_limit: float, advance: Callable[[], None]) -> list[str]:
-    """Write expected.csv, the answers of ``bab`` to a folder's people, and whom another back end confirms.
+    """Write expected.csv: the answers of ``bab`` for a folder's people, and which another back end confirms.
 
     Returns
     -------
     list
-        A sentence for everybody on whom the two contradict each other.
+        A sentence for every person about whom the two contradict each other.
     """
     people = read_population(folder / "population.json")
     complaints, rows = [], []
@@ -279,20 +280,20 @@ def write_expected(folder: Path, confirm: str, time_limit: float, advance: Calla
 
 
 def refused(network: ReluNetwork, rows: FloatArray) -> FloatArray:
-    """The rows that the deployed classifier refuses, in order."""
+    """The rows that the deployed classifier refuses, in their order."""
     return rows[deployed_logits(network, rows) < 0]
 
 
 def measures(network: ReluNetwork, data: GmscData) -> dict[str, Any]:
-    """Accuracy, refusals and spread of the logit per split."""
-    made = {}
+    """Per split, the classifier's accuracy, share of refusals and standard deviation of the logit."""
+    found = {}
     for name, part in (("train", data.train), ("validation", data.validation), ("test", data.test)):
         logits = network.evaluate(part.rows)[:, 0]
-        made[name] = {
+        found[name] = {
             "rows": len(logits),
             "accuracy": float(((logits >= 0) == part.labels).mean()),
             "refused": float((logits < 0).mean()),
             "defaults": float((part.labels == 0).mean()),
             "logit_sd": float(logits.std()),
         }
-    return made
+    return found

@@ -1,11 +1,11 @@
-"""Give Me Some Credit as the iCARMA paper takes it: rows, causal graph, splits.
+"""Give Me Some Credit as the iCARMA paper uses it: rows, causal graph, splits.
 
-The file is the owner's and is never shipped; the caller says where it lies. Preprocessing and causal graph
+The file belongs to its owner and is not shipped; the caller says where it is. Preprocessing and causal graph
 are those of PEAR (De Toni et al. 2023,
 https://github.com/unitn-sml/pear-personalized-algorithmic-recourse), which the paper follows in appendix
-C.3: rows with gaps are dropped, three columns are capped, codes above 90 in the counts of late payments
-become 18, and nothing is resampled or taken the logarithm of. Min-max scaling is left to the cost, whose
-scales are the ranges.
+C.3: rows with missing values are dropped, three columns are capped, and codes above 90 in the counts of late
+payments become 18; nothing is resampled, and no logarithms are taken. The paper scales columns to [0, 1];
+here the cost has the ranges as scales instead.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COLUMNS: Mapping[str, str] = {
     "late_60": "NumberOfTime60-89DaysPastDueNotWorse",
     "late_90": "NumberOfTimes90DaysLate",
 }
-"""Our names in causal order, and the owner's."""
+"""For each feature, in causal order, the name of its column in the owner's file."""
 
 FEATURES = tuple(COLUMNS)
 
@@ -67,7 +67,7 @@ SHARES = (0.5, 0.25, 0.25)
 
 @dataclass(frozen=True)
 class GmscData:
-    """The three splits; label 1 is no default."""
+    """The three splits. Label 1 means that the person did not default."""
 
     train: Split
     validation: Split
@@ -87,7 +87,7 @@ def read_gmsc(path: Path, seed: int = 0) -> GmscData:
     Raises
     ------
     BadInput
-        No such file, or without the owner's columns.
+        There is no such file, or it has not the owner's columns.
     """
     if not path.is_file():
         raise BadInput(
@@ -110,7 +110,7 @@ def read_gmsc(path: Path, seed: int = 0) -> GmscData:
 
 
 def split(table: pd.DataFrame, seed: int) -> GmscData:
-    """Cleaned rows in random order, cut by :data:`SHARES`."""
+    """Cleaned rows in random order, divided by :data:`SHARES`."""
     order = np.random.default_rng(seed).permutation(len(table))
     rows = table[list(COLUMNS.values())].to_numpy(dtype=np.float64)[order]
     labels = (table[LABEL].to_numpy() == 0).astype(np.int64)[order]
@@ -120,10 +120,11 @@ def split(table: pd.DataFrame, seed: int) -> GmscData:
 
 
 def dequantised(rows: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    """Rows with uniform noise from -1/2 to 1/2 added to the counts, so that they have a density.
+    """Add uniform noise from -1/2 to 1/2 to the counts, so that they have a density.
 
-    Without it the likelihood of a flow grows without bound at the whole numbers. The mean log density of
-    such rows bounds the counts' log probability from below (Theis et al. 2016, arXiv 1511.01844).
+    Without it a flow could make its likelihood arbitrarily large at whole numbers. The mean log density of
+    the rows with noise is a lower bound of the log probability of the counts (Theis et al. 2016, arXiv
+    1511.01844).
     """
     noise = np.random.default_rng([seed, 11]).uniform(-0.5, 0.5, rows.shape)
     return rows + noise * np.isin(FEATURES, COUNTS)

@@ -1,4 +1,4 @@
-"""instances/index.csv: every shipped file with its checksum, its answer and who found it."""
+"""instances/index.csv: every shipped file, with checksum, known answer, and who found and confirmed that."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def write_index(folder: Path, rows: dict[str, Row]) -> None:
 
 
 def refreshed(folder: Path, rows: dict[str, Row]) -> dict[str, Row]:
-    """The index of what lies in ``folder`` now.
+    """The index of the files that are in ``folder`` now.
 
-    ``found_by``, ``confirmed_by`` and ``seconds`` are taken from ``rows``, as long as the
-    answer there is the file's; an answer nobody is named for was found by hand.
+    ``found_by``, ``confirmed_by`` and ``seconds`` are taken from ``rows`` if the answer there is the one in
+    the file. Any other answer in a file counts as found by hand.
     """
     fresh: dict[str, Row] = {}
     for path in _listed(folder):
@@ -72,7 +72,7 @@ def refreshed(folder: Path, rows: dict[str, Row]) -> dict[str, Row]:
 
 
 def describe(instance: Instance) -> Row:
-    """The columns that can be read off an instance."""
+    """The columns of the index that follow from an instance."""
     weights, reference, classifier = instance.weights.values(), instance.reference, instance.classifier
     if isinstance(classifier, ReluNetwork):
         sizes = [classifier.inputs, *(len(b) for b in classifier.biases)]

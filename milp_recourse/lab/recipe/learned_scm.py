@@ -1,10 +1,10 @@
 r"""A structural causal model learned from rows and a causal graph, in a form that can be certified exactly.
 
 Every feature with causes obeys :math:`x_i = f_i(x_{pa(i)}) + u_i` with a small ReLU network :math:`f_i`
-and normal :math:`u_i`, fitted by least squares, which is maximum likelihood for such noise. Additive noise is
-what makes counterfactuals piecewise linear in an action and plausibility a ball. If the noise's scale
-depended on the causes, the residual of a feature that is acted on would have to be divided by a ReLU
-network's value.
+and normal :math:`u_i`, fitted by least squares, which is maximum likelihood for such noise. Because noise is
+additive, counterfactuals are piecewise linear in an action, and plausibility is a ball. If the scale of the
+noise depended on the causes, the residual of a feature that is acted on would have to be divided by the value
+of a ReLU network.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FloatArray = NDArray[np.float64]
 
 
 def equation_training(units: int) -> ReluTraining:
-    """One hidden layer of so many ReLUs; the best of 30 epochs on the validation rows."""
+    """Settings for an equation: one hidden layer of ``units`` ReLUs; the best of 30 epochs by validation."""
     return ReluTraining((units,), epochs=30, batch=2048, learning_rate=1e-2, decay=True, best=True)
 
 
@@ -45,7 +45,7 @@ def fit_scm(
     train, validation
         Raw units, shape (n, d). The noise's standard deviation is the residual's root mean square on train.
     on_equation
-        Called with a feature's name when its equation is there.
+        Called with a feature's name once its equation is fitted.
     """
     columns = {name: k for k, name in enumerate(features)}
     mechanisms = {}
@@ -70,7 +70,7 @@ def fit_scm(
 
 
 def column_log_densities(scm: StructuralCausalModel, rows: FloatArray) -> FloatArray:
-    """log p of each feature given its causes, shape (n, d), of a model with identity links."""
+    """The log density of each feature given its causes, shape (n, d); the model must have identity links."""
     noise = scm.abduct(rows)
     terms = [scm.mechanisms[f].noise.log_density(noise[:, k]) for k, f in enumerate(scm.features)]  # type: ignore[union-attr]
     return np.stack(terms, axis=-1)

@@ -1,4 +1,4 @@
-"""The shipped Loan instances: sample, train, choose the margin, write the files."""
+"""Makes the shipped Loan instances: sample rows, train the classifier, choose the margin, write the files."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ PROFILE = CostProfile.named("linear", w_min=1.0, w_max=7.0)
 """Weights of the ranked applicants: linear from 1 (rank 1) to 7 (iCARMA paper, figure 2)."""
 
 RELEASED = {"accuracy": 0.913, "refused_test_rows": 2364, "test_rows": 5000, "logit_sd": 4.1}
-"""What the classifier released by the CARMA authors scores, for comparison."""
+"""Numbers of the classifier that the CARMA authors released, for comparison."""
 
 
 @dataclass(frozen=True)
 class LoanSettings:
-    """What is made; the defaults make ``instances/loan``.
+    """Settings of :func:`write_loan`; the defaults make ``instances/loan``.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ class LoanSettings:
     training
         Of the classifier.
     applicants
-        So many of the refused test rows become instances of their own.
+        How many of the refused test rows become instances of their own.
     points
-        At which the float32 error is observed.
+        The number of points at which the float32 error is observed.
     attempts
-        So many classifiers are trained on the same rows, with the seeds seed, seed + 1, ... If there are
-        several, all are listed in attempts.csv. The first one ships, so that none is chosen by its results.
+        How many classifiers are trained on the same rows, with the seeds seed, seed + 1, ... If there are
+        several, all are listed in attempts.csv. The first is shipped, so that none is chosen by its results.
     """
 
     sizes: tuple[int, int, int] = RELEASED_SIZES
@@ -57,13 +57,13 @@ class LoanSettings:
 
     @staticmethod
     def smooth() -> LoanSettings:
-        """What makes ``instances/loan_smooth``."""
+        """The settings that make ``instances/loan_smooth``."""
         return LoanSettings(training=Training.released(), applicants=0, attempts=10)
 
 
 @dataclass(frozen=True)
 class LoanModel:
-    """What all Loan instances share.
+    """The classifier and the numbers that all Loan instances of a folder share.
 
     Attributes
     ----------
@@ -72,10 +72,11 @@ class LoanModel:
     low, high
         Bounds of the actionable features: extremes over the negatively classified train rows.
     scale
-        s_i = sqrt(k sd_i (high_i - low_i)), k = 4, sd over the full train split: the mean over k of
-        weight * (delta in sd)^2 / (range in sd), as in the oracle the CARMA authors released.
+        s_i = sqrt(k sd_i (high_i - low_i)), k = 4, with sd over the full train split. The cost is then the
+        mean over the k features of weight * (delta / sd)^2 / (range / sd), as in the oracle that the CARMA
+        authors released.
     margin
-        The acceptance margin and what it rests on.
+        The acceptance margin and the error bounds that it was chosen by.
     refused
         Row numbers of the refused test rows.
     """
@@ -91,7 +92,7 @@ class LoanModel:
 def write_loan(
     out: Path, seed: int, settings: LoanSettings, on_epoch: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    """Make a Loan classifier and its instances; everything follows from ``seed``.
+    """Make a Loan classifier and its instances; ``seed`` determines every file.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def write_loan(
 
 
 def describe(data: LoanData, network: ReluNetwork, points: int, rng: np.random.Generator) -> LoanModel:
-    """Bounds, scales, margin and refused rows of a trained network."""
+    """Compute bounds, scales, margin and refused rows for a trained network."""
     refused = np.flatnonzero(deployed_logits(network, data.test.rows) < 0)
     low, high, scale = lever_ranges(data.train.rows, network)
     margin = margin_over(network, reachable_box(data.test.rows[refused], low, high), points, rng)
@@ -149,9 +150,9 @@ def lever_ranges(
 def reachable_box(
     rows: NDArray, low: dict[str, float], high: dict[str, float]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A box of every counterfactual that actions within bounds can give one of the rows.
+    """A box that contains every counterfactual of the rows under actions within bounds.
 
-    Acted features lie in their bounds. Others keep their value or follow: duration moves with
+    Features that are acted on lie in their bounds. Others keep their value or follow: duration moves with
     amount, savings by 1.5 times the change of relu(income).
     """
     lower, upper = rows.min(axis=0), rows.max(axis=0)
@@ -173,10 +174,10 @@ def reachable_box(
 
 
 def applicant_design(index: int) -> tuple[int, bool, bool]:
-    """Number of actionable features, ranked weights?, plausible?, of instance ``index``.
+    """For instance ``index``: (number of actionable features, are weights ranked, is plausibility asked for).
 
-    0-79: four, constant, plausible. 80-119: four, ranked, plausible. From 120 on the sixteen
-    combinations of 3, 2, 1, 4 features, constant and ranked, plausible and not, in turn.
+    0 to 79: four, constant, plausible. 80 to 119: four, ranked, plausible. From 120 on, in turn, the sixteen
+    combinations of 3, 2, 1 or 4 features, constant or ranked weights, plausibility asked for or not.
     """
     if index < 120:
         return 4, index >= 80, True
@@ -186,7 +187,7 @@ def applicant_design(index: int) -> tuple[int, bool, bool]:
 
 
 def _applicant(index: int, row: int, data: LoanData, model: LoanModel, ranks: NDArray) -> dict[str, Any]:
-    """One instance file's content; the ranking chooses the features and may weigh them."""
+    """The content of one instance file; the ranking chooses the actionable features and perhaps weights."""
     count, ranked, plausible = applicant_design(index)
     scores = cut(ACTIONABLE, ranks, count + 1)
     weights = named_weights(scores, PROFILE.weights(scores))[0]
@@ -218,7 +219,7 @@ def _write_population(out: Path, data: LoanData, model: LoanModel) -> None:
 
 
 def _write_attempts(path: Path, seed: int, data: LoanData, networks: list[ReluNetwork]) -> None:
-    """A row per classifier: what is known of it before any recourse is computed."""
+    """Write a row per classifier, with numbers that are known before any recourse is computed."""
     rows = []
     for k, network in enumerate(networks):
         logits = deployed_logits(network, data.test.rows)

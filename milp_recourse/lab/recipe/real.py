@@ -1,8 +1,8 @@
 """Real applicants: Adult, COMPAS, German credit and Give Me Some Credit, from the files their owners publish.
 
-Nothing of the data is shipped: the caller says where the files lie. A random forest is trained on four
-fifths of the rows; the first refused rows of the last fifth are the applicants. What a person can act on is a
-choice, made as the recourse literature makes it and listed in ``real_columns.csv``; bounds are the data's.
+The data are not shipped: the caller says where the files are. A random forest is trained on four fifths of
+the rows; the first refused rows of the last fifth are the applicants. Which columns a person can act on is
+listed in ``real_columns.csv``, as the recourse literature has it; bounds are the extremes of the data.
 
 References
 ----------
@@ -39,7 +39,7 @@ from milp_recourse.readers import read_sklearn_trees, to_json
 
 @dataclass(frozen=True)
 class Column:
-    """How a column enters: its kind, whether a person can act on it, and in which direction only."""
+    """A column's kind, whether a person can act on it, and the only direction of a change (None: both)."""
 
     kind: Kind
     actionable: bool = False
@@ -53,11 +53,11 @@ class DataSet:
     Attributes
     ----------
     file
-        Its name in the folder.
+        The name of its file.
     read
         Reads the file; returns the rows, and for each whether it has the outcome that people want.
     columns
-        What the model reads, in order.
+        The columns that the model reads, in order.
     """
 
     file: str
@@ -120,7 +120,7 @@ def clean_gmsc(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _columns(name: str) -> dict[str, Column]:
-    """What ``real_columns.csv`` says of a data set."""
+    """The columns of a data set, from ``real_columns.csv``."""
     with Path(__file__).with_name("real_columns.csv").open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["set"] == name]
     return {
@@ -141,7 +141,11 @@ SETS: Mapping[str, DataSet] = {
 
 @dataclass(frozen=True)
 class Table:
-    """A data set: features, factuals as numbers in feature order, and labels (1: what people want)."""
+    """A data set as arrays.
+
+    ``values`` are the factual values as numbers, in the order of ``features``; ``labels`` are 1 for the
+    outcome that people want.
+    """
 
     name: str
     features: tuple[Feature, ...]
@@ -150,7 +154,7 @@ class Table:
 
     @cached_property
     def inputs(self) -> NDArray[np.float64]:
-        """The model's columns: labels one-hot encoded."""
+        """The model's inputs: the values, with categorical features one-hot encoded."""
         parts = []
         for k, feature in enumerate(self.features):
             column = self.values[:, k]
@@ -160,7 +164,7 @@ class Table:
 
     @property
     def levers(self) -> list[Feature]:
-        """What a person can act on."""
+        """The features that a person can act on."""
         return [f for f in self.features if f.actionable]
 
     def problem(
@@ -172,7 +176,7 @@ class Table:
         accept: Acceptance,
         name: str,
     ) -> Instance:
-        """One row's problem; a change of a label costs 1, any other its share of the column's range."""
+        """The problem of one row: changing a label costs 1, changing a number its share of the range."""
         scale = {f.name: (f.bounds[1] - f.bounds[0]) or 1.0 if f.bounds else 1.0 for f in self.levers}
         return Instance(
             self.features,
@@ -192,14 +196,14 @@ def read_set(name: str, data: Path | None, seed: int, option: str) -> Table:
     Parameters
     ----------
     data
-        Folder with the owner's file.
+        The folder with the owner's file.
     option
-        What named the set, for the message.
+        The option or argument that named the set, for the error message.
 
     Raises
     ------
     BadInput
-        Unknown set, or its file is not there.
+        The set is unknown, or its file is not in the folder.
     """
     chosen = SETS[known(option, name, SETS)]
     if data is None or not (data / chosen.file).is_file():
@@ -221,26 +225,26 @@ def read_set(name: str, data: Path | None, seed: int, option: str) -> Table:
 
 
 def numeric(name: str, kind: Kind, values: NDArray[np.float64], actionable: bool = True) -> Feature:
-    """A feature whose bounds are the extremes of a column."""
+    """A numeric feature whose bounds are the extremes of a column's values."""
     return Feature(name, kind, actionable, (float(values.min()), float(values.max())))
 
 
 def write_real(
     name: str, data: Path, folder: Path, applicants: int = 20, trees: int = 20, depth: int = 5, seed: int = 0
 ) -> dict[str, Any]:
-    """Train a forest on a published table and write refused applicants as a population; returns the report.
+    """Train a forest on a published table and write refused applicants as a population; return a report.
 
     Parameters
     ----------
     data
-        Folder with the owner's file.
+        The folder with the owner's file.
     folder
-        Gets ``forest.json`` and ``population.json``.
+        ``forest.json`` and ``population.json`` are written there.
 
     Raises
     ------
     BadInput
-        Unknown set, or its file is not there.
+        The set is unknown, or its file is not in the folder.
     """
     from sklearn.ensemble import RandomForestClassifier
 

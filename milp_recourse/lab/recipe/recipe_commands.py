@@ -56,9 +56,9 @@ def real(
     out: Out,
     data: Annotated[Path, typer.Option(envvar="MILP_RECOURSE_DATA", help="Folder with the owners' files.")],
     applicants: Annotated[int, typer.Option(min=1, help="Refused rows to write.")] = 20,
-    trees: Annotated[int, typer.Option(min=1, help="In the forest.")] = 20,
-    depth: Annotated[int, typer.Option(min=1, help="Of each tree.")] = 5,
-    seed: Annotated[int, typer.Option(help="Of splitting and training.")] = 0,
+    trees: Annotated[int, typer.Option(min=1, help="Trees in the forest.")] = 20,
+    depth: Annotated[int, typer.Option(min=1, help="Depth of each tree.")] = 5,
+    seed: Annotated[int, typer.Option(help="Seed of splitting and training.")] = 0,
 ) -> None:
     """Train a forest on a published data set and write refused applicants; the data stays where it is."""
     from milp_recourse.lab.recipe.real import write_real
@@ -76,14 +76,14 @@ def gmsc(
         Path, typer.Argument(help="The folder models that `milp-recourse gmsc` wrote.", exists=True)
     ],
     out: Out,
-    applicants: Annotated[int, typer.Option(min=2, help="So many people, half of them with recourse.")] = 8,
-    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    applicants: Annotated[int, typer.Option(min=2, help="How many people; half of them with recourse.")] = 8,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
     confirm: Annotated[str, typer.Option(help="The back end that must agree with bab.")] = "highs",
     time_limit: Annotated[float, typer.Option(help="Seconds per person and back end.")] = 120.0,
 ) -> None:
-    """Write refused people drawn from the causal model learned from Give Me Some Credit: nobody's row.
+    """Write refused people drawn from the causal model learned from Give Me Some Credit; none is in the data.
 
-    Exits 4 where the two back ends contradict each other.
+    Exits 4 if the two back ends contradict each other.
     """
     from milp_recourse.lab.recipe.gmsc import write_expected, write_synthetic
 
@@ -118,7 +118,7 @@ def references(
     from milp_recourse.lab.recipe.references import compare_with_grid, fill_references
 
     for name in (backend, confirm):
-        find_backend(name)  # refuses an unknown or missing one before the first file
+        find_backend(name)  # an unknown or missing one is refused before the first file
     with progress_bar("solving", 0) as bar:
         complaints = fill_references(
             folder,

@@ -40,7 +40,7 @@ Solver = Callable[[Instance, str, float | None], Result]
 
 @dataclass(frozen=True)
 class Answer:
-    """What two back ends said about one file.
+    """The results of two back ends for one file.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Answer:
     found, confirmed
         The two results; None where the back end does not support the instance.
     complaint
-        Why no reference can be taken from them, or None.
+        The reason why they give no reference, or None.
     """
 
     file: str
@@ -70,10 +70,10 @@ def fill_references(
     on_start: Callable[[int], None] = lambda files: None,
     on_file: Callable[[], None] = lambda: None,
 ) -> list[str]:
-    """Find and confirm the missing references below ``folder``; write files and index as it goes.
+    """Find and confirm the missing references below ``folder``; each is written to its file and the index.
 
     A reference derived by hand is never overwritten: both back ends must agree with it, unless
-    they do not support the instance at all.
+    they do not support the instance.
 
     Parameters
     ----------
@@ -112,15 +112,14 @@ def fill_references(
 
 
 def compare_with_grid(folder: Path, on_file: Callable[[], None] = lambda: None) -> dict[str, Any]:
-    """What the grid misses, per group of number of actions, weights and plausibility.
+    """What the grid misses, per group of folder, number of actionable features, weights and plausibility.
 
     Returns
     -------
     dict
-        ``groups``, each with counts, ``missed_share`` (the grid found nothing although recourse
-        exists, as a share of those for whom it exists), and the median and largest ratio of the
-        grid's cost to the exact one; ``violations``, the files where the exact cost is above the
-        grid's (there should be none).
+        ``groups``, each with counts, ``missed_share`` (of the people for whom recourse exists, the share for
+        whom the grid found none), and the median and largest ratio of the grid's cost to the exact one;
+        ``violations``, the files whose exact cost is above the grid's (there should be none).
     """
     groups: dict[tuple[str, ...], list[tuple[float | None, float | None]]] = defaultdict(list)
     violations = []
@@ -148,7 +147,7 @@ def compare_with_grid(folder: Path, on_file: Callable[[], None] = lambda: None) 
 
 
 def agree(a: Result, b: Result) -> bool:
-    """Both infeasible, or both optimal with costs that differ by at most 1e-6 of the larger."""
+    """Whether both are infeasible, or both optimal with costs that differ by at most 1e-6 of the larger."""
     if a.status is Status.INFEASIBLE:
         return b.status is Status.INFEASIBLE
     if a.cost is None or b.cost is None or {a.status, b.status} != {Status.OPTIMAL}:
@@ -157,7 +156,7 @@ def agree(a: Result, b: Result) -> bool:
 
 
 def refreshed_row(folder: Path, rows: dict[str, Row], file: str) -> dict[str, Row]:
-    """``rows`` with the description and checksum of one changed file brought up to date."""
+    """``rows`` with the new description and checksum of one file."""
     row = rows[file] | {"sha256": sha256(folder / file)} | describe(read_instance(folder / file))
     return rows | {file: row}
 
@@ -185,8 +184,9 @@ def _answer(
 
 
 def _note(path: Path, row: Row, answer: Answer, backends: tuple[str, str]) -> str | None:
-    """Write the reference into the file and who found it into ``row``; a complaint instead where
-    the answer contradicts a reference derived by hand.
+    """Write the reference into the file, and the names of the back ends into ``row``.
+
+    If the answer contradicts a reference derived by hand, nothing is written and a complaint is returned.
     """
     found = answer.found
     assert found is not None  # no complaint so far

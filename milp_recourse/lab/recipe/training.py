@@ -1,4 +1,4 @@
-"""The Loan classifier: a ReLU network of 32 x 32, trained, folded and rounded to float32."""
+"""Trains the Loan classifier: a 32 x 32 ReLU network on raw features, rounded to float32."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from milp_recourse.readers.standardisation import standardised
 
 @dataclass(frozen=True)
 class Training:
-    """How the network is trained; the defaults are what the iCARMA paper's text says (appendix C.2.2).
+    """How the network is trained; the defaults are those in the iCARMA paper's text (appendix C.2.2).
 
     Parameters
     ----------
     hidden
         ReLU units per hidden layer.
     batch, epochs, learning_rate
-        Of the optimiser; never stopped early, no weight decay.
+        Settings of the optimiser. Training is never stopped early, and there is no weight decay.
     solver
-        ``adam`` with moments (0.9, 0.999), or ``sgd``, plain and without momentum.
+        ``adam`` with moments (0.9, 0.999), or ``sgd`` without momentum.
     library
-        Whose initial weights: ``sklearn`` draws by Glorot and Bengio, ``torch`` uniformly within
-        1 / sqrt(inputs). It also does the training.
+        The library that trains. Initial weights differ: ``sklearn`` draws them by Glorot and Bengio,
+        ``torch`` uniformly within 1 / sqrt(inputs).
     """
 
     hidden: tuple[int, ...] = (32, 32)
@@ -42,7 +42,7 @@ class Training:
 
     @staticmethod
     def released() -> Training:
-        """As in the code that the CARMA authors released: the same numbers, but plain SGD in torch."""
+        """The settings of the code that the CARMA authors released: the same numbers, but SGD in torch."""
         return Training(solver="sgd", library="torch")
 
 
@@ -52,10 +52,10 @@ def train_network(
     settings: Training,
     on_epoch: Callable[[], None] = lambda: None,
 ) -> ReluNetwork:
-    """Train on standardised features and return the network that takes raw features.
+    """Train on standardised features; return a network that takes raw features.
 
-    The returned float32 network *is* the model: whatever folding and rounding changed, every
-    later number (accuracy, refusals, bounds, references) is taken from it.
+    The returned float32 network *is* the model: folding in the standardisation and rounding change it a
+    little, and every later number (accuracy, refusals, bounds, references) is that of the returned network.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _by_sklearn(
         alpha=0.0,
         batch_size=min(settings.batch, len(rows)),
         learning_rate_init=settings.learning_rate,
-        random_state=np.random.RandomState(seed),  # one generator, so every epoch shuffles anew
+        random_state=np.random.RandomState(seed),  # one generator, so that every epoch has another order
     )
     for _ in range(settings.epochs):
         model.partial_fit(rows, labels, classes=[0, 1])
@@ -134,5 +134,5 @@ def _by_torch(
 
 
 def deployed_logits(network: ReluNetwork, rows: NDArray) -> NDArray[np.float64]:
-    """Logits of raw rows, shape (n, inputs) -> (n,), each computed alone, as when deployed."""
+    """The deployed network's logits of raw rows, shape (n, inputs) -> (n,), computed row by row."""
     return np.array([network.deployed_logit(row) for row in rows])

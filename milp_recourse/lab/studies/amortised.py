@@ -1,8 +1,9 @@
 """iCARMA's trained networks beside the paper's oracle: the same applicants with the same preferences.
 
-A cell is one row of the paper's tables. The paper trains networks for each profile and, in table 5, for each
-distribution of rankings. Networks get a row in a cell that demands plausibility if they were trained on its
-kind of elicitation, on its profile or on all profiles, and on its distribution or the uniform one.
+A *cell* is one row of the paper's tables: everybody's preferences. The paper trains networks for each profile
+and, in table 5, for each distribution of rankings. Networks get a row for a cell that demands plausibility if
+they were trained on its kind of elicitation, on its profile or on all profiles, and on its distribution of
+rankings or the uniform one.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ if TYPE_CHECKING:
 
 PUBLISHED = "iCARMA published"
 VALIDITY_WITHIN, PLAUSIBILITY_WITHIN = 0.03, 0.05
-"""How far validity and plausibility may be from the printed ones for a row to count as ``within``."""
+"""A row counts as ``within`` if validity and plausibility differ from the printed numbers by at most this."""
 
 _SPREAD = ("validity", "plausibility", "validity as printed", "plausibility as printed")
 
 
 @dataclass(frozen=True)
 class Networks:
-    """One recipe's networks for one kind of preferences.
+    """Networks of one recipe, trained for one kind of preferences.
 
     Parameters
     ----------
     name
-        Of the recipe, as the tables show it.
+        The recipe's name in the tables.
     models
         One per seed.
     """
@@ -50,13 +51,13 @@ class Networks:
 
     @property
     def method(self) -> str:
-        """As the tables name it: the recipe, and what it was trained on where a cell may have several."""
+        """The name in the tables: the recipe, and whether it has own rankings or all profiles."""
         settings = self.models[0].settings
         own = ", own orders" if settings.distribution != "uniform" else ""
         return f"iCARMA {self.name}{own}{', all profiles' if settings.profile == 'mixed' else ''}"
 
     def trained_for(self, cell: Cell) -> bool:
-        """Whether they were trained for a cell's preferences."""
+        """Whether the networks were trained for a cell's preferences (see the module)."""
         settings = self.models[0].settings
         if not cell.plausible or not settings.individual or settings.elicitation != cell.elicitation:
             return False
@@ -65,15 +66,15 @@ class Networks:
 
 
 def read_networks(place: Path) -> Networks:
-    """The networks of one checkpoint, or of every seed in a folder that ``icarma train`` wrote.
+    """Read the networks of one checkpoint, or of every seed in a folder that ``icarma train`` wrote.
 
-    They are named after the file or folder, a ``recommender.npz`` after its folder, without an ending that
-    says what they were trained on: ``plain_linear`` becomes ``plain`` if that was the linear profile.
+    They get the name of the file or folder (a ``recommender.npz`` that of its folder), without an ending that
+    states what they were trained on: ``plain_linear`` becomes ``plain`` if the profile was linear.
 
     Raises
     ------
     BadInput
-        Neither.
+        ``place`` is neither.
     """
     from milp_recourse.icarma.checkpoint import read_recommender
 
@@ -94,15 +95,20 @@ def _named(name: str, models: Sequence[Recommender]) -> Networks:
 
 
 def amortised_rows(target: str, cell: Cell, draws: Draws, each: Sequence[Networks]) -> list[dict[str, Any]]:
-    """The printed row of iCARMA and one row per recipe that was trained for the cell's preferences.
+    """The row that the paper prints for iCARMA, and one per recipe that was trained for the cell.
 
-    ``validity`` is by the true equations and the deployed model, over all applicants. ``plausibility`` is
-    over all applicants too (an oracle serves only plausible ones); ``plausibility learned`` measures it with
-    the networks' own flow. ``... as printed`` is measured as in the paper: on the flow's counterfactual,
-    from recommendations that are not clipped to the bounds (there, bounds are a penalty in training). Costs
-    are means over the valid, with weights 1. ``hap`` is the share of recommendations that change the least
-    preferred feature. ``served`` counts actions that the certified problem admits. Everything is the mean
-    over the seeds; ``... sd of seeds`` is their sample standard deviation, nan for one seed.
+    Columns, each the mean over the seeds:
+
+    - ``validity``: the share of all applicants whose outcome, by the true equations, the deployed model
+      accepts;
+    - ``plausibility``: the share of all applicants whose outcome is plausible by the true equations (for an
+      oracle it is the share of those with an action); ``plausibility learned`` is by the networks' own flow;
+    - ``... as printed``: measured as in the paper, on the flow's counterfactual of recommendations that are
+      not clipped to the bounds (in the paper bounds are a penalty in training);
+    - ``cost mean``, ``cost sd``: over the valid recommendations, with weights 1;
+    - ``hap``: the share of recommendations that change the least preferred feature;
+    - ``served``: how many recommendations are feasible for the certified problem;
+    - ``... sd of seeds``: the sample standard deviation over the seeds, nan for one seed.
     """
     each = [networks for networks in each if networks.trained_for(cell)]
     if not each:
@@ -141,7 +147,7 @@ def amortised_rows(target: str, cell: Cell, draws: Draws, each: Sequence[Network
 
 
 def published_icarma(cell: Cell, table: int = 1) -> tuple[float, ...]:
-    """Validity, plausibility, mean cost and, in tables 2 and 3, hap that a table prints for iCARMA, or ()."""
+    """The numbers that a table prints for iCARMA: validity, plausibility, mean cost, perhaps hap; else ()."""
     return next((tuple(one.icarma) for one in SETTINGS if (one.table, one.cell) == (table, cell)), ())
 
 
@@ -150,26 +156,24 @@ def recommendations(
 ) -> Mapping[Problem, Answer]:
     """The recommendations of the first seed's networks as answers, for the paper's figures.
 
-    A recommendation counts as found where the deployed model accepts its outcome, plausible or not.
+    A recommendation counts as found if the deployed model accepts its outcome, plausible or not.
     """
-
     model = networks.models[0]
     _, found = _asked(model, cell, draws)
     scored, action, seconds = found.scored, found.action, found.seconds
     answers = {}
     for k, problem in enumerate(problems):
-        said = None
-        if scored.valid_deployed[k]:
-            values = zip(model.levers, action[k, model.columns].tolist(), strict=True)
-            said = {name: value for name, value in values if not np.isnan(value)}
-        cost = float(scored.cost[k]) if said is not None else None
-        status = "not-found" if said is None else "found"
-        answers[problem] = Answer(status, cost, None, said, seconds / draws.size)
+        if not scored.valid_deployed[k]:
+            answers[problem] = Answer("not-found", None, None, None, seconds / draws.size)
+            continue
+        values = zip(model.levers, action[k, model.columns].tolist(), strict=True)
+        acted = {name: value for name, value in values if not np.isnan(value)}
+        answers[problem] = Answer("found", float(scored.cost[k]), None, acted, seconds / draws.size)
     return answers
 
 
 def _asked(model: Recommender, cell: Cell, draws: Draws) -> tuple[Wishes, Recommended]:
-    """What the applicants wish, and what the networks recommend."""
+    """The applicants' preferences in a cell, and the networks' recommendations."""
     from milp_recourse.icarma.sampling import Wishes
     from milp_recourse.icarma.score import recommended
 

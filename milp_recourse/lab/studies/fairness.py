@@ -1,9 +1,9 @@
 """The fairness case study (iCARMA paper, section 5.5 and figure 4): costs and densities by group.
 
-Gender is Loan's; race is a stylised attribute, drawn at random in equal halves within each gender, that
-touches no feature and only, in one scenario, decides who gets which preference profile. Means come with
-bootstrap intervals over the applicants, which say how far another sample could differ, and with certified
-bounds, which say how far unfinished searches of this sample could move them: two different uncertainties.
+Gender is a feature of Loan. Race is drawn at random, in equal halves within each gender; it affects no
+feature, and only in one scenario decides who gets which preference profile. Each mean has a bootstrap
+interval over the applicants, which shows how much another sample could differ, and certified bounds, which
+show how much unfinished searches could change the mean of this sample.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COLUMNS = (
 
 
 def groups(draws: Draws) -> NDArray[np.str_]:
-    """Each applicant's group."""
+    """Each applicant's group, one of :data:`GROUPS`."""
     white = draws.race()
     female = np.array([one["gender"] for one in draws.population.factuals]) == 0
     return np.where(female, np.where(white, GROUPS[0], GROUPS[1]), np.where(white, GROUPS[2], GROUPS[3]))
@@ -47,10 +47,10 @@ def groups(draws: Draws) -> NDArray[np.str_]:
 def scenario_rows(
     name: str, draws: Draws, problems: list[Problem], answers: Mapping[str, Served]
 ) -> list[dict[str, Any]]:
-    """One row per method and group, then one per method and gap."""
+    """The rows of a scenario: for each method one per group, then one per gap between groups."""
     member = groups(draws)
     factual = draws.population.template.scm.log_density(factual_rows(draws.population))
-    ceiling = dearest(draws, problems)
+    ceiling = largest_costs(draws, problems)
     rows = []
     for method, mine in answers.items():
         rng = np.random.default_rng([draws.seed, 300])
@@ -113,21 +113,22 @@ def _difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, A
 
 
 def bounds_of_mean(lower: Array, upper: Array, certain: NDArray[np.bool_]) -> tuple[float, float]:
-    """The least and the largest mean of values between bounds, over those that count.
+    """The least and the largest possible mean cost over the applicants who have recourse.
 
     Parameters
     ----------
     lower, upper
         Bounds of each applicant's optimal cost.
     certain
-        Who surely has recourse. The others may count or not, whichever is worse: a search that
-        stopped without an action has not shown that there is one.
+        Who is known to have recourse. A search that stopped without an action leaves it open, so each of the
+        others counts if that makes the least mean smaller, or the largest mean larger.
     """
     return _extreme(lower, certain, 1.0), _extreme(upper, certain, -1.0)
 
 
 def _extreme(values: Array, certain: NDArray[np.bool_], sign: float) -> float:
-    """The least (sign 1) or largest (-1) mean: undecided ones join while they pull it."""
+    """The least (sign 1) or largest (-1) mean: open ones are added, the most extreme first, as long as they
+    move the mean in that direction."""
     chosen = list(sign * values[certain])
     total, count = float(np.sum(chosen)), len(chosen)
     for value in np.sort(sign * values[~certain]):
@@ -137,8 +138,8 @@ def _extreme(values: Array, certain: NDArray[np.bool_], sign: float) -> float:
     return sign * total / count if count else float("nan")
 
 
-def dearest(draws: Draws, problems: list[Problem]) -> Array:
-    """What the dearest allowed action of each applicant's mask costs: no optimum costs more."""
+def largest_costs(draws: Draws, problems: list[Problem]) -> Array:
+    """The cost of the most expensive action within each applicant's mask: no optimum costs more."""
     template, x = draws.population.template, draws.population.factuals
     ceiling = np.zeros(len(problems))
     for k, problem in enumerate(problems):

@@ -1,13 +1,13 @@
 """The fairness case study over many draws of race, profiles and rankings.
 
-Race is a coin here, so one draw of it can show a gap by luck. Each draw gives everybody one of the masks of
-two features (all four in ``non-personalized``), and what somebody is offered depends on the mask alone: every
-applicant is therefore answered once per mask, and any number of draws only looks answers up.
+Race is drawn at random, so a single draw can show a gap by chance. Each draw gives every applicant a mask of
+two features (all four in ``non-personalized``), and an applicant's answer depends on the mask alone. So every
+applicant is answered once per mask, and a draw only looks answers up.
 
-Three questions per gap between groups: how large it is on average over the draws; an interval that holds
-95% of what another draw *and* another sample of applicants would give (each draw's applicants are resampled
-five times); and in how many draws a permutation test would call it significant at 5%, which happens in 5% of
-them where there is nothing.
+For each gap between groups the study reports: its mean over the draws; an interval that contains 95% of the
+gaps over draws *and* samples of applicants (the applicants of each draw are resampled five times); and the
+share of draws in which a permutation test calls the gap significant at 5%. If there is no gap, that share is
+about 5%.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from milp_recourse.reports.number_table import write_table
 Array = NDArray[np.float64]
 
 MASKS = (LOAN_ACTIONABLE, *combinations(LOAN_ACTIONABLE, 2))
-"""All four, then every two."""
+"""All four features, then every pair."""
 
 MEASURES = ("share with recourse", "mean cost", "mean log density")
 PERMUTATIONS = 199
@@ -44,15 +44,16 @@ RESAMPLES = 5
 
 @dataclass(frozen=True)
 class Offers:
-    """What one method offers to everybody under every mask; arrays of shape (n, masks).
+    """A method's actions for every applicant under every mask; arrays of shape (n, masks).
 
     Attributes
     ----------
     served
-        Who is offered an action that the method counts: admissible for the certified problem, or, for
-        networks, accepted by the deployed model whether plausible or not.
+        Whether there is an action: for the certified method a feasible one; for networks one whose outcome
+        the deployed model accepts, plausible or not.
     cost, log_density
-        Of the action, with weights 1, and of the counterfactual under the true model; 0 where not served.
+        The action's cost with weights 1, and the log density of the counterfactual under the true model; 0
+        without an action.
     """
 
     name: str
@@ -61,48 +62,47 @@ class Offers:
     log_density: Array
 
     def of(self, mask: NDArray[np.int64]) -> Array:
-        """Served, cost and log density of everybody's own mask, shape (3, n)."""
+        """``served``, ``cost`` and ``log_density`` for each applicant's mask, shape (3, n)."""
         mine = np.arange(len(mask)), mask
         return np.stack([self.served[mine].astype(float), self.cost[mine], self.log_density[mine]])
 
 
 def problems(population: Population) -> list[Problem]:
-    """Everybody under every mask."""
+    """The problem of every applicant under every mask."""
     return [
         Problem(k, mask, (1.0,) * len(mask), plausible=True) for mask in MASKS for k in range(len(population))
     ]
 
 
 def certified_offers(population: Population, known: Mapping[Problem, Answer]) -> Offers:
-    """From certified answers to all :func:`problems`."""
+    """The certified method's actions, from the answers to all :func:`problems`."""
     draws, asked, n = Draws(0, population), problems(population), len(population)
     parts = [served(draws, TABLES["table1"][0], asked[k * n : (k + 1) * n], known) for k in range(len(MASKS))]
-    made = [(one.served, one.unweighted, one.log_density) for one in parts]
-    return _offers("certified", made)
+    return _offers("certified", [(one.served, one.unweighted, one.log_density) for one in parts])
 
 
 def amortised_offers(population: Population, networks: Networks) -> Offers:
-    """From the first seed's networks: what the deployed model accepts, plausible or not."""
+    """The actions of the first seed's networks whose outcome the deployed model accepts."""
     from milp_recourse.icarma.sampling import Wishes
     from milp_recourse.icarma.score import recommended
 
-    scm, made = population.template.scm, []
+    scm, by_mask = population.template.scm, []
     for mask in MASKS:
         can = np.tile([name in mask for name in LOAN_ACTIONABLE], (len(population), 1))
         found = recommended(networks.models[0], population, Wishes(can, can.astype(float), can))
         density = scm.log_density(scm.counterfactual(found.rows, found.action))
-        made.append((found.scored.valid_deployed, found.scored.plain_cost, density))
-    return _offers(f"iCARMA {networks.name}", made)
+        by_mask.append((found.scored.valid_deployed, found.scored.plain_cost, density))
+    return _offers(f"iCARMA {networks.name}", by_mask)
 
 
 def _offers(name: str, by_mask: Sequence[tuple[NDArray[np.bool_], Array, Array]]) -> Offers:
-    """From who is served, cost and log density of every mask; what the others have does not count."""
+    """Offers from (served, cost, log density) of every mask; both numbers become 0 where not served."""
     given, cost, density = (np.array(part).T for part in zip(*by_mask, strict=True))
     return Offers(name, given, np.where(given, cost, 0.0), np.where(given, density, 0.0))
 
 
 def masks_of(draws: Draws, cell: Cell) -> NDArray[np.int64]:
-    """The number of everybody's mask in :data:`MASKS`, shape (n,)."""
+    """The number of each applicant's mask in :data:`MASKS`, shape (n,)."""
     can = draws.scores(cell).actionable
     known = {tuple(name in mask for name in LOAN_ACTIONABLE): k for k, mask in enumerate(MASKS)}
     return np.array([known[tuple(row)] for row in can.tolist()])
@@ -114,10 +114,10 @@ def differences(member: Array, offered: Array) -> Array:
     Parameters
     ----------
     member
-        How often everybody counts in the groups of :data:`GAPS`, first and second side, shape
+        How often each applicant counts in the first and in the second group of each of :data:`GAPS`, shape
         (2, gaps, draws, n).
     offered
-        Of :meth:`Offers.of`, shape (3, n).
+        What :meth:`Offers.of` returns, shape (3, n).
     """
     served = offered[0]
     size, count = member.sum(axis=-1), member @ served
@@ -127,7 +127,7 @@ def differences(member: Array, offered: Array) -> Array:
 
 
 def sides(female: NDArray[np.bool_], white: NDArray[np.bool_]) -> Array:
-    """Both sides of every gap as numbers, shape (2, gaps, ..., n)."""
+    """Who is in the first and in the second group of each of :data:`GAPS`, as 0 and 1: shape (2, gaps, n)."""
     one = (female, ~white, female & ~white)
     other = (~female, white, ~female & white)
     return np.array([one, other], dtype=float)
@@ -135,14 +135,14 @@ def sides(female: NDArray[np.bool_], white: NDArray[np.bool_]) -> Array:
 
 @dataclass(frozen=True)
 class Drawn:
-    """One draw of one scenario for one method.
+    """The gaps in one draw of one scenario for one method.
 
     Attributes
     ----------
     gap, p
-        Shape (measures, gaps).
+        The gaps, and their p-values by permutation, shape (measures, gaps).
     resampled
-        Shape (measures, gaps, resamples).
+        The gaps of resampled applicants, shape (measures, gaps, resamples).
     """
 
     draw: int
@@ -156,7 +156,10 @@ class Drawn:
 def study(
     population: Population, offers: Sequence[Offers], draws: int, seed: int, advance: Callable[[], None]
 ) -> Iterator[Drawn]:
-    """Every draw, scenario and method; draw d has the seed ``seed`` + d, as ``figure4`` has its one."""
+    """Compute the gaps of every draw, scenario and method.
+
+    Draw d has the seed ``seed`` + d; draw 0 is that of ``figure4`` with the same seed.
+    """
     female = np.array([one["gender"] for one in population.factuals]) == 0
     n = len(female)
     for d in range(draws):
@@ -179,19 +182,22 @@ def study(
 
 
 def _permuted(female: NDArray[np.bool_], white: NDArray[np.bool_], rng: np.random.Generator) -> Array:
-    """Sides with labels dealt anew: gender among all for its gap, race within genders for its own, both
-    together among all for the third; shape (2, gaps, permutations, n)."""
+    """:func:`sides` with permuted labels, shape (2, gaps, permutations, n).
+
+    For the gap by gender, gender is permuted among all; for the gap by race, race within each gender; for the
+    third gap, both together among all.
+    """
     n = len(female)
-    made = np.empty((2, len(GAPS), PERMUTATIONS, n))
+    found = np.empty((2, len(GAPS), PERMUTATIONS, n))
     for k in range(PERMUTATIONS):
         anyone = rng.permutation(n)
         race = white.copy()
         for members in (np.flatnonzero(female), np.flatnonzero(~female)):
             race[members] = white[rng.permutation(members)]
-        made[:, 0, k] = sides(female[anyone], white)[:, 0]
-        made[:, 1, k] = sides(female, race)[:, 1]
-        made[:, 2, k] = sides(female[anyone], white[anyone])[:, 2]
-    return made
+        found[:, 0, k] = sides(female[anyone], white)[:, 0]
+        found[:, 1, k] = sides(female, race)[:, 1]
+        found[:, 2, k] = sides(female[anyone], white[anyone])[:, 2]
+    return found
 
 
 SUMMARY = (
@@ -201,7 +207,10 @@ SUMMARY = (
 
 
 def summary(found: Sequence[Drawn]) -> list[dict[str, Any]]:
-    """A row per scenario, method, gap and measure; ``low`` and ``high`` hold draw and sample."""
+    """A row per scenario, method, gap and measure.
+
+    ``low`` and ``high`` are the ends of the 95% interval over draws and resampled applicants.
+    """
     rows = []
     groups: dict[tuple[str, str], list[Drawn]] = {}
     for one in found:
@@ -226,10 +235,10 @@ def summary(found: Sequence[Drawn]) -> list[dict[str, Any]]:
 
 
 def by_mask(population: Population, offers: Sequence[Offers]) -> list[dict[str, Any]]:
-    """What each mask is worth to each gender: the largest disparity that an assignment of masks can make.
+    """Share with recourse and mean cost under each mask, by gender.
 
-    A group that everywhere has the mask of the largest share, against one that has that of the least, is the
-    extreme of all assignments to groups that are alike otherwise.
+    These bound the gap that an assignment of masks alone can cause: it is largest if one group always has the
+    mask with the largest share, and the other the mask with the smallest.
     """
     female = np.array([one["gender"] for one in population.factuals]) == 0
     rows = []
@@ -261,7 +270,7 @@ def run(
     expect: Callable[[int], None],
     advance: Callable[[str], None],
 ) -> list[dict[str, Any]]:
-    """Answers, draws, tables and figure; certified answers are kept in FOLDER and shared with ``reproduce``.
+    """Solve, draw, and write tables and figure. Certified answers are kept in FOLDER, as by ``reproduce``.
 
     Returns
     -------
@@ -290,7 +299,7 @@ def run(
 
 
 def _draws(one: Drawn) -> Iterator[dict[str, Any]]:
-    """A draw's row per measure and gap."""
+    """A row for each measure and gap of a draw."""
     head = {"draw": one.draw, "scenario": one.scenario, "method": one.method}
     for m, measure in enumerate(MEASURES):
         for g, gap in enumerate(GAPS):

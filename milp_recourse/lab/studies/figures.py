@@ -1,4 +1,4 @@
-"""Plots: published, grid and certified values side by side; log densities; groups; the grid's excess cost."""
+"""The pictures of ``reproduce``: tables as bars, log densities, groups, the grid's cost over the optimum."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from milp_recourse.reports.drawing import draw_shares, draw_violins, panels, sav
 Array = NDArray[np.float64]
 COLOURS = {"published": "#9a9a9a", "grid": "#d98b3a", "certified": "#2c6fb0"}
 OTHERS = ("#5b5b5b", "#7fb069", "#3f7d3a", "#b07fc4", "#6a3d8a", "#c25b56", "#e3b23c")
-"""Of iCARMA's rows, printed and trained here."""
+"""Colours of iCARMA's rows: the printed one first, then networks trained here."""
 ABREAST = 3
-"""Panels beside each other."""
+"""How many panels are beside each other."""
 RANKED = ("table2", "table3")
-"""Tables whose rows differ by cost profile, and which print hap."""
+"""Tables whose rows differ by cost profile; they print hap."""
 FIGURE_3_TAIL = 0.005
-"""This share of every violin, at its lower end, may lie below the picture."""
+"""The share of each violin, at its lower end, that may be cut off."""
 
 
 def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Validity, mean cost and, for ranked preferences, hap of every cell, three bars each."""
+    """Draw validity, mean cost, and hap or plausibility where printed: a bar per cell and method."""
     networks = any(row["method"] not in COLOURS for row in rows)
     accepted, everybody = (" (networks: of the accepted)", " (networks: of all)") if networks else ("", "")
     measures = [
@@ -82,13 +82,13 @@ def _label(target: str, row: Mapping[str, Any]) -> str:
 
 
 def _coloured(methods: Sequence[str]) -> dict[str, str]:
-    """A colour for every method; networks take theirs in order."""
+    """A colour for every method; those of networks are taken from OTHERS in order."""
     others = [method for method in methods if method not in COLOURS]
     return COLOURS | dict(zip(others, OTHERS[1:], strict=False))
 
 
 def densities(factual: Array, by_count: Mapping[str, Mapping[str, Served]], path: Path) -> None:
-    """Figure 3: log densities of the factual and of the counterfactuals per number of features."""
+    """Draw figure 3: log densities of factuals and of counterfactuals, by number of features and method."""
     methods = list(next(iter(by_count.values())))
     colours = _coloured(methods)
     figure, axes = _panels(len(methods), 5.4, 4.2)
@@ -109,7 +109,7 @@ def densities(factual: Array, by_count: Mapping[str, Mapping[str, Served]], path
 
 
 def _panels(count: int, width: float, height: float) -> tuple[Any, list[Any]]:
-    """A figure of so many panels that share the y axis, :data:`ABREAST` beside each other."""
+    """A figure of ``count`` panels that share the y axis, :data:`ABREAST` beside each other."""
     columns, lines = min(count, ABREAST), -(-count // ABREAST)
     size = (width * columns, height * lines)
     figure, axes = panels(size, lines, columns, sharey=True, squeeze=False)
@@ -122,8 +122,7 @@ UNITS = {"cost": "mean cost", "log density": "mean log density (nats)"}
 
 
 def by_group(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Figure 4: mean cost and mean log density by scenario and group, with bootstrap intervals; a column of
-    panels per method."""
+    """Draw figure 4: mean cost and mean log density by scenario and group, with a panel per method."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     columns, lines = min(len(methods), ABREAST), -(-len(methods) // ABREAST)
     figure = Figure(figsize=(4.6 * columns, 6.0 * lines), layout="constrained")
@@ -153,7 +152,7 @@ def by_group(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def gaps(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Gaps between groups by method, with bootstrap intervals over applicants."""
+    """Draw the gaps between groups by scenario and method, with bootstrap intervals over applicants."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     colours, markers = _coloured(methods), "osD^v"
     figure, axes = panels((4.4 * len(GAPS), 6.2), 2, len(GAPS), sharex=True, sharey="row")
@@ -176,7 +175,7 @@ def gaps(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _intervals(axis: Any, rows: Sequence[Mapping[str, Any]], key: str, shift: float, **style: Any) -> None:
-    """One method's means and intervals over the scenarios."""
+    """Draw means with their intervals at the scenarios' places, moved by ``shift``."""
     at = np.array([SCENARIOS.index(r["scenario"]) for r in rows], dtype=float) + shift
     means = np.array([r[key] for r in rows])
     ends = np.array([[r[f"{key} low"], r[f"{key} high"]] for r in rows]).T
@@ -185,7 +184,7 @@ def _intervals(axis: Any, rows: Sequence[Mapping[str, Any]], key: str, shift: fl
 
 
 def fairness_over_draws(found: Sequence[Drawn], rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Every draw's gap by race and by gender, with the mean and the interval over draws and samples."""
+    """Draw the gaps by race and gender of every draw, their means, and intervals over draws and samples."""
     shown = ("non-white - white", "female - male")
     methods = list(dict.fromkeys(one.method for one in found))
     figure, axes = panels((11.5, 6.2), len(shown), len(MEASURES), sharex=True)
@@ -231,7 +230,7 @@ def fairness_over_draws(found: Sequence[Drawn], rows: Sequence[Mapping[str, Any]
 
 
 def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:
-    """How much dearer the grid's action is than the certified optimum, over those both serve."""
+    """Draw the grid's cost divided by the certified optimum, as shares of the applicants who have both."""
     figure, axis = panels((6.4, 4.0), grid="both")
     largest = 1.0
     for k, (name, answers) in enumerate(by_cell.items()):

@@ -1,4 +1,4 @@
-"""Answers on disk: each distinct problem solved once per method, gone on with after an interruption."""
+"""Answers kept in files: each problem is solved once per method; an interrupted run is continued."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from milp_recourse.workers import Workers
 
 METHODS = ("grid", "certified")
 TOGETHER = 512
-"""Problems of one mask solved in one batch; after each, everything is on disk."""
+"""The most problems of one mask in a batch; after each batch its answers are written."""
 APPLICANTS_TOGETHER = 32
-"""Applicants whose grids are evaluated before the next write."""
+"""How many applicants' grids are evaluated between two writes."""
 
-Asked = tuple[Problem, Mapping[str, float]]
-"""A problem and its applicant's factual."""
+Posed = tuple[Problem, Mapping[str, float]]
+"""A problem and its applicant's factual values."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method said to a problem.
+    """A method's answer to a problem.
 
     Attributes
     ----------
     cost
-        With the problem's weights: what was optimised. None without an action.
+        The cost that was minimised, with the problem's weights; None without an action.
     lower_bound
-        Proven; None from the grid, or where infeasible.
+        The proven lower bound; None from the grid, and where infeasible.
     action
         Value per feature acted on.
     seconds
         Processor seconds: the problem's share of its batch, or of its applicant's grid.
     nodes
-        Boxes examined, where somebody counted.
+        Boxes examined; 0 if that is not kept.
     time_limit
-        Wall seconds it was given, where that is kept.
+        The limit in wall seconds; infinity if that is not kept.
     """
 
     status: str
@@ -60,7 +60,7 @@ class Answer:
 
     @staticmethod
     def of(result: Result) -> Answer:
-        """What is kept of a result."""
+        """The answer that is kept of a result."""
         action = None
         if result.action is not None:
             action = {name: float(value) for name, value in result.action.items()}
@@ -70,19 +70,19 @@ class Answer:
 
 
 class AnswerFile:
-    """Answers in a file that grows; where a problem stands twice, the last row counts.
+    """A CSV file of answers, to which rows are added. If a problem has several rows, the last one counts.
 
     Parameters
     ----------
     features
-        That actions may have values for.
+        The features that actions may set; each has a column.
     more
         Further attributes of answers that have columns.
 
     Attributes
     ----------
     known
-        What the file holds.
+        The answers in the file, by problem.
     """
 
     def __init__(self, path: Path, features: Sequence[str], more: Sequence[str] = ()) -> None:
@@ -94,7 +94,7 @@ class AnswerFile:
 
     @contextmanager
     def writing(self) -> Iterator[Callable[[Problem, Answer], None]]:
-        """What writes an answer and keeps it."""
+        """Open the file: yields a function that writes an answer and adds it to :attr:`known`."""
         with self._open() as (_, write):
 
             def keep(problem: Problem, answer: Answer) -> None:
@@ -125,7 +125,7 @@ class AnswerFile:
     def _problem(row: Mapping[str, str]) -> Problem:
         return Problem(
             int(row["applicant"]),
-            tuple(filter(None, row["mask"].split("+"))),  # empty where everything is scored out
+            tuple(filter(None, row["mask"].split("+"))),  # empty if the applicant can act on nothing
             tuple(map(float, filter(None, row["weights"].split("+")))),
             row["plausible"] == "1",
         )
@@ -152,17 +152,17 @@ class Answers:
         self.known = {method: file.known for method, file in self.files.items()}
 
     def open_problems(self, method: str, problems: Iterable[Problem]) -> list[Problem]:
-        """What is not answered yet, each once, in order."""
+        """The problems that have no answer yet, each once, in order."""
         return [p for p in dict.fromkeys(problems) if p not in self.known[method]]
 
     def solve_grid(
         self, population: Population, problems: Sequence[Problem], jobs: int, advance: Callable[[], None]
     ) -> None:
-        """Answer the problems with the grid: one evaluation per applicant."""
-        of: dict[int, list[Asked]] = defaultdict(list)
+        """Answer the problems by the grid; the points of an applicant are evaluated once for all of them."""
+        of: dict[int, list[Posed]] = defaultdict(list)
         for problem in problems:
             of[problem.applicant].append((problem, population.factuals[problem.applicant]))
-        groups = [asked for _, asked in sorted(of.items())]
+        groups = [posed for _, posed in sorted(of.items())]
         parts = (groups[k : k + APPLICANTS_TOGETHER] for k in range(0, len(groups), APPLICANTS_TOGETHER))
         work = partial(_grid_part, population.template)
         self._gather("grid", Workers(jobs).map(work, parts), advance)
@@ -175,11 +175,11 @@ class Answers:
         jobs: int,
         advance: Callable[[], None],
     ) -> None:
-        """Answer the problems with the default back end: batches of one mask, which go fastest."""
-        of: dict[tuple[tuple[str, ...], bool], list[Asked]] = defaultdict(list)
+        """Answer the problems by the default back end, in batches of one mask, which is fastest."""
+        of: dict[tuple[tuple[str, ...], bool], list[Posed]] = defaultdict(list)
         for problem in problems:
-            asked = problem, population.factuals[problem.applicant]
-            of[problem.mask, problem.plausible].append(asked)
+            posed = problem, population.factuals[problem.applicant]
+            of[problem.mask, problem.plausible].append(posed)
         batches = [
             group[k : k + TOGETHER]
             for _, group in sorted(of.items(), key=lambda item: (-len(item[0][0]), item[0]))
@@ -201,34 +201,34 @@ class Answers:
                     advance()
 
 
-def _grid_part(template: Instance, groups: Sequence[Sequence[Asked]]) -> list[tuple[Problem, Answer]]:
-    """Per applicant one grid over every feature that any of the problems allows."""
+def _grid_part(template: Instance, groups: Sequence[Sequence[Posed]]) -> list[tuple[Problem, Answer]]:
+    """Solve some applicants' problems by one grid each, over all features that any of the problems allows."""
     answers = []
-    for asked in groups:
+    for posed in groups:
         start = time.process_time()
-        instances = [problem.instance(template, factual) for problem, factual in asked]
-        allowed = {name for problem, _ in asked for name in problem.mask}
+        instances = [problem.instance(template, factual) for problem, factual in posed]
+        allowed = {name for problem, _ in posed for name in problem.mask}
         every = tuple(f.name for f in template.features if f.actionable)
         widest = tuple(name for name in every if name in allowed) or every  # a grid has axes
         grid = SharedGrid(replace(instances[0], preferences=Preferences(widest)))
         found = [Answer.of(grid.solve(instance)) for instance in instances]
-        share = (time.process_time() - start) / len(asked)
+        share = (time.process_time() - start) / len(posed)
         answers += [
             (problem, replace(answer, seconds=share))
-            for (problem, _), answer in zip(asked, found, strict=True)
+            for (problem, _), answer in zip(posed, found, strict=True)
         ]
     return answers
 
 
 def _certified_part(
-    template: Instance, time_limit: float, asked: Sequence[Asked]
+    template: Instance, time_limit: float, posed: Sequence[Posed]
 ) -> list[tuple[Problem, Answer]]:
-    instances = [problem.instance(template, factual) for problem, factual in asked]
+    """Solve a batch by the default back end; each answer's share of processor time is that of wall time."""
+    instances = [problem.instance(template, factual) for problem, factual in posed]
     start = time.process_time()
     answers = [Answer.of(result) for result in solve_together(instances, time_limit=time_limit)]
-    # wall seconds measure the neighbours on a shared machine: keep their proportions only
     busy = (time.process_time() - start) / max(1e-9, sum(answer.seconds for answer in answers))
     return [
         (problem, replace(answer, seconds=answer.seconds * busy))
-        for (problem, _), answer in zip(asked, answers, strict=True)
+        for (problem, _), answer in zip(posed, answers, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The cells of the paper's tables: who can act on what, with which weights.
+"""The *cells* of the paper's tables, one per row: who can act on what, and with which weights.
 
 Source: the iCARMA paper, tables 1, 2, 3, 5 and 6, figures 3 and 4, appendices B.2 and C.1.
 """
@@ -34,7 +34,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     "race-correlated",
     "income-dependent",
 )
-"""Figure 4's assignments of the privileged preference profile."""
+"""Figure 4's rules by which applicants get the privileged preference profile."""
 
 _STREAM = {"uniform": 0, "threshold": 1, "causal": 2, "reverse-causal": 3, "privileged": 4}
 _STREAM |= {"non-privileged": 5, "race": 6, "random-assigned": 7, "race-correlated": 8}
@@ -43,19 +43,21 @@ _STREAM |= {"scores": 9, "scores, hard": 10}
 
 @dataclass(frozen=True)
 class Cell:
-    """One row of a table: preferences of every applicant, plausibility demanded or not.
+    """One row of a table: the preferences of every applicant, and whether plausibility is demanded.
 
     Parameters
     ----------
     actionable
-        "4", "3", "2", "1" or "random": so many of the highest ranked features. With scores: "4", or "random"
-        where each feature is out with probability 1/5.
+        How many of the highest ranked features can be acted on: "4", "3", "2", "1", or a "random" number.
+        With scores: "4", or "random", where each feature is left out with probability 1/5.
     distribution
-        Of the rankings (table 4); a scenario's name for figure 4.
+        The distribution of rankings (table 4); for figure 4, the name of a scenario.
     profile
         How weights grow with rank or score.
+    w_max, alpha
+        The largest weight; the exponent of the profile (None: the profile's own).
     elicitation
-        Rankings, or each feature scored alone, uniformly (table 3).
+        "rank", or "score": each feature is scored by itself, uniformly (table 3).
     """
 
     actionable: str
@@ -68,7 +70,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Short, and different for different cells."""
+        """A short name, different for different cells."""
         more = [] if self.plausible else ["not-plausible"]
         more += [f"wmax{self.w_max:g}"] if self.w_max != 7.0 else []
         more += [f"alpha{self.alpha:g}"] if self.alpha is not None else []
@@ -76,7 +78,7 @@ class Cell:
         return "/".join([self.distribution, self.actionable, self.profile, *more])
 
     def cost_profile(self) -> CostProfile:
-        """Weights from ranks."""
+        """The profile that gives weights from ranks or scores."""
         profile = CostProfile.named(self.profile, w_max=self.w_max)
         return profile if self.alpha is None else replace(profile, alpha=self.alpha)
 
@@ -111,16 +113,17 @@ SENSITIVITY = (
     *(Cell("4", profile="convex", alpha=a) for a in (1.5, 4.0)),
     *(Cell("4", profile="concave", alpha=a) for a in (0.25, 0.75)),
 )
-"""What the paper does not publish, otherwise: w_max and the exponents (grid only)."""
+"""Cells of table 2 with other values of w_max and alpha, which the paper does not print (grid only)."""
 
 
 def scores_of(cell: Cell, size: int, generator: Callable[[str], np.random.Generator]) -> Scores:
-    """Actionability scores of so many applicants in a cell that is no scenario.
+    """Draw the actionability scores of ``size`` applicants in a cell that is no scenario.
 
     Parameters
     ----------
     generator
-        By purpose: ``threshold``, ``scores``, ``scores, hard`` and the distributions of rankings.
+        Returns the random generator for a purpose: ``threshold``, ``scores``, ``scores, hard`` or the name of
+        a distribution of rankings.
     """
     if cell.elicitation == "score":
         stream, highest = ("scores", LIKERT - 1) if cell.actionable == "4" else ("scores, hard", LIKERT)
@@ -136,24 +139,24 @@ def scores_of(cell: Cell, size: int, generator: Callable[[str], np.random.Genera
 
 @dataclass(frozen=True)
 class Draws:
-    """Everything random about a population's preferences, from one seed.
+    """Random preferences of a population, all from one seed.
 
     Parameters
     ----------
     seed
-        The same seed and applicants give the same preferences in every target.
+        The same seed and applicants give the same preferences for every target of ``reproduce``.
     """
 
     seed: int
     population: Population
 
     def generator(self, stream: str) -> np.random.Generator:
-        """One stream per purpose, so that no target changes another's draws."""
+        """The random generator of a purpose: each has its own, so that draws do not depend on others."""
         return np.random.default_rng([self.seed, _STREAM[stream]])
 
     @property
     def size(self) -> int:
-        """Number of applicants."""
+        """The number of applicants."""
         return len(self.population)
 
     def ranks(self, distribution: RankingDistribution) -> NDArray[np.int64]:
@@ -161,7 +164,7 @@ class Draws:
         return sample_rankings(distribution, self.size, self.generator(distribution))
 
     def race(self) -> NDArray[np.bool_]:
-        """The stylised attribute, True for "white": equal halves within each gender, at random."""
+        """The random attribute of the fairness study, True for "white": equal halves within each gender."""
         gender = np.array([one["gender"] for one in self.population.factuals])
         white = np.zeros(self.size, dtype=bool)
         rng = self.generator("race")
@@ -199,7 +202,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Problem:
-    """One applicant with one mask, one set of weights. Cells that ask the same share it."""
+    """One applicant with one mask and one set of weights. Cells with equal problems share the answer."""
 
     applicant: int
     mask: tuple[str, ...]
@@ -207,11 +210,11 @@ class Problem:
     plausible: bool
 
     def preferences(self) -> Preferences:
-        """As an instance holds them."""
+        """The mask and weights as an instance has them."""
         return Preferences(self.mask, dict(zip(self.mask, self.weights, strict=True)))
 
     def instance(self, template: Instance, factual: Mapping[str, float]) -> Instance:
-        """The problem itself; the model's objects are the template's, by which batches are found."""
+        """The problem as an instance; it shares the template's objects, so that batches can be formed."""
         return replace(
             template,
             factual=factual,

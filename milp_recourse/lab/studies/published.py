@@ -1,8 +1,8 @@
 """The numbers that the iCARMA paper prints, to stand beside what is computed here.
 
 Source: "individualized CARMA", arXiv 2604.08030, tables 1, 2 and 3 (section 5), 5 and 6 (appendix D), for
-Loan and for Give Me Some Credit. ``published.csv`` has all their numbers, but those of the model that table 5
-trains on reverse-causal preferences. Nothing here enters a computation.
+Loan and for Give Me Some Credit. ``published.csv`` has all their numbers, except those of the model that
+table 5 trains on reverse-causal preferences. No computation uses these numbers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Published:
 
 @cache
 def printed(data: str, method: Method) -> tuple[tuple[dict[str, str], Published], ...]:
-    """Where each row about a data set stands (the columns of the file, as text), and what it says."""
+    """The rows about a data set and a method: the columns of ``published.csv`` as text, and the numbers."""
     with Path(__file__).with_suffix(".csv").open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if (row["data"], row["method"]) == (data, method)]
     names = ("validity", "plausibility", "cost", "cost_sd", "hap")
@@ -45,7 +45,7 @@ def printed(data: str, method: Method) -> tuple[tuple[dict[str, str], Published]
 
 
 def published(target: str, cell: Cell) -> Published | None:
-    """The oracle's row for a cell of Loan; None where the paper prints no number (figures, scores).
+    """The oracle's printed row for a cell of Loan; None for figures and scores, where there is none.
 
     The rows of table 6 with plausibility are those of tables 1 and 5.
     """
@@ -53,10 +53,9 @@ def published(target: str, cell: Cell) -> Published | None:
         return None
     ranked = target == "table2"
     plausible, profile = "yes" if cell.plausible else "no", cell.profile if ranked else "constant"
-    asked = (cell.actionable, cell.distribution, plausible, profile)
+    wanted = (cell.actionable, cell.distribution, plausible, profile)
     for row, numbers in printed("loan", "oracle"):
-        if (row["table"] == "2") is ranked:
-            here = (row["actionable"], row["distribution"], row["plausible"], row["profile"])
-            if here == asked:
-                return numbers
+        key = (row["actionable"], row["distribution"], row["plausible"], row["profile"])
+        if (row["table"] == "2") is ranked and key == wanted:
+            return numbers
     return None

@@ -1,4 +1,4 @@
-"""One HTML file, pictures inline, nothing from elsewhere: what was asked, what was found, how certain."""
+"""The report of ``reproduce``: one HTML file with pictures inside, which loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ Row = Mapping[str, Any]
 
 
 def _words(kind: str) -> dict[str, str]:
-    """What ``report_words.csv`` has of one kind, by name."""
+    """The texts of one kind in ``report_words.csv``, by name."""
     with Path(__file__).with_name("report_words.csv").open(newline="", encoding="utf-8") as file:
         return {row["name"]: row["words"] for row in csv.DictReader(file) if row["kind"] == kind}
 
 
 TITLES = _words("title")
-"""Of tables."""
+"""The titles of tables."""
 CAPTIONS = _words("caption")
-"""What a picture shows, in which unit, and what its intervals are."""
+"""For each picture, what it shows, in which unit, and what its intervals are."""
 PICTURES = {
     "table1": ("table1", "excess"),
     "figure4": ("figure4", "figure4_gaps"),
     "sensitivity": (),
 }
-"""A target's pictures, where it is not one of its own name."""
+"""A target's pictures; a target that is not here has one of its own name."""
 
 CONSTANT = ("target", "plausibility asked", "distribution", "profile", "applicants")
-"""Columns left out of a table in the report where all its rows agree."""
+"""Columns that a table leaves out if all its rows have the same value there."""
 
 
 def write_report(
@@ -46,9 +46,9 @@ def write_report(
     Parameters
     ----------
     tables
-        Rows by target; ``sensitivity`` beside them.
+        Rows by target, and those of ``sensitivity``.
     summary
-        What :meth:`~milp_recourse.lab.studies.reproduce.Reproduction.run` found besides.
+        The summary that :meth:`~milp_recourse.lab.studies.reproduce.Reproduction.run` writes.
     """
     order = (*targets, *(name for name in tables if name not in targets))
     shown = [picture for name in order for picture in PICTURES.get(name, (name,))]
@@ -115,7 +115,7 @@ def _sentence(grid: Row, certified: Row) -> str:
 
 
 def _ranges(title: str, cells: Sequence[tuple[Row, Row]]) -> str:
-    """One sentence for all cells of a table."""
+    """A sentence about all cells of a table."""
 
     def range_of(column: str) -> str:
         values = [grid[column] for grid, _ in cells if not math.isnan(grid[column])]
@@ -159,7 +159,7 @@ def _percent(share: float) -> str:
 
 
 def _figure(folder: Path, name: str, number: int) -> Html:
-    """A picture as vectors, with its number and what it shows."""
+    """A picture as inline SVG, with its number and caption."""
     coded = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
     caption = el("figcaption", f"Picture {number} ({name}). {CAPTIONS[name]}")
     return el(

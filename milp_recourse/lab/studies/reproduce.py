@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,22 +37,22 @@ TARGETS = (*TABLES, "all")
 
 @dataclass(frozen=True)
 class Asked:
-    """Options of a run; a folder holds one run.
+    """Options of a run; a folder belongs to one run.
 
     Parameters
     ----------
     seed
-        Of every draw.
+        The seed of all random preferences.
     time_limit
         Seconds per problem.
     certificates
-        How many random answers are certified anew and verified.
+        How many answers, drawn at random, are certified again and checked by ``verify``.
     density
-        A learned density to measure plausibility with, beside the true model's.
+        A learned density by which plausibility is also measured.
     networks
-        Trained networks to show beside the oracle's rows, in the cells they were trained for.
+        Trained networks; they get rows in the cells that they were trained for.
     population_name
-        For the report.
+        The name in the report.
     """
 
     seed: int = 0
@@ -78,7 +79,7 @@ class Reproduction:
     Raises
     ------
     BadInput
-        The folder holds another run, or the model is not Loan.
+        The folder belongs to another run, or the population is not Loan.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Reproduction:
         self.answers = Answers(folder, LOAN_ACTIONABLE)
 
     def run(self, target: str) -> dict[str, Any]:
-        """Everything of a target: answers, tables, pictures, spot check, report; the summary.
+        """Compute a target's answers, write tables, pictures, spot check and report; return the summary.
 
         Parameters
         ----------
@@ -149,15 +150,11 @@ class Reproduction:
             wanted = [*asked, *grid_only] if method == "grid" else asked
             left = self.answers.open_problems(method, wanted)
             self.expect(len(left))
-
-            def advance(phase: str = method) -> None:
-                self.advance(phase)
-
+            jobs, advance = self.asked.jobs, partial(self.advance, method)
             if method == "grid":
-                self.answers.solve_grid(self.population, left, self.asked.jobs, advance)
+                self.answers.solve_grid(self.population, left, jobs, advance)
             else:
-                limit, jobs = self.asked.time_limit, self.asked.jobs
-                self.answers.solve_certified(self.population, left, limit, jobs, advance)
+                self.answers.solve_certified(self.population, left, self.asked.time_limit, jobs, advance)
 
     def _sides(self, cell: Cell, problems: list[Problem]) -> dict[str, Served]:
         learned = self.asked.density
@@ -166,12 +163,12 @@ class Reproduction:
     def _with_networks(
         self, cell: Cell, problems: list[Problem], sides: Mapping[str, Served]
     ) -> dict[str, Served]:
-        """The sides of a figure: grid, certified, and the first seed of all networks trained for the cell."""
+        """A figure's methods: grid, certified, and the first seed of all networks trained for the cell."""
         every = dict(sides)
         for networks in self.asked.networks:
             if networks.trained_for(cell):
-                said = recommendations(networks, cell, problems, self.draws)
-                every[networks.method] = served(self.draws, cell, problems, said, self.asked.density)
+                found = recommendations(networks, cell, problems, self.draws)
+                every[networks.method] = served(self.draws, cell, problems, found, self.asked.density)
         return every
 
     def _write_target(
@@ -214,7 +211,7 @@ class Reproduction:
         return rows
 
     def _write_sensitivity(self) -> list[Row]:
-        """What w_max and the exponents do to the grid's rows: the paper does not print them."""
+        """Write the grid's rows of :data:`SENSITIVITY`: other values of w_max and alpha."""
         rows = []
         for cell in SENSITIVITY:
             row = grid_row("sensitivity", cell, self.draws, self.answers.known["grid"])
@@ -248,12 +245,12 @@ class Reproduction:
 
 
 def claim(folder: Path, population: Population, seed: int, time_limit: float) -> None:
-    """Make the folder this run's, or go on in it; its answers are taken for this population's.
+    """Write into a new folder which run it belongs to; check that of an existing one.
 
     Raises
     ------
     BadInput
-        It is another run's.
+        The folder belongs to a run with other options or another population.
     """
     identity = {
         "seed": seed,

@@ -27,10 +27,10 @@ def reproduce(
     folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
         "reproduce"
     ),
-    seed: Annotated[int, typer.Option(help="Of every draw.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random preferences.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N applicants.")] = None,
     time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds per problem.")] = 60.0,
-    certificates: Annotated[int, typer.Option(min=0, help="Random answers certified and verified.")] = 200,
+    certificates: Annotated[int, typer.Option(min=0, help="Random answers to certify and verify.")] = 200,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     population: Annotated[
         str, typer.Option(metavar="NAME", help="loan-smooth, loan-sharp or a .json of Loan applicants")
@@ -39,7 +39,7 @@ def reproduce(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="checkpoint, or folder of icarma train: a row in each table it is trained for; repeatable",
+            help="checkpoint, or folder of icarma train: gets rows where it was trained for; repeatable",
         ),
     ] = None,
     draws: Annotated[
@@ -52,10 +52,9 @@ def reproduce(
         ),
     ] = None,
 ) -> None:
-    """Make the iCARMA paper's tables and figures again: its oracle, a grid search, beside certified optima.
+    """Compute the iCARMA paper's tables and figures again, with certified optima beside its grid search.
 
-    Exits 4 where a grid point refutes a certified answer or a certificate is rejected, 3 where a limit was
-    reached.
+    Exits 4 if a grid point refutes a certified answer or a certificate is rejected, 3 if a limit was reached.
     """
     from milp_recourse.formats import read_population
     from milp_recourse.instances_path import population_file
@@ -82,7 +81,7 @@ def reproduce(
 
 
 def _check(target: str) -> None:
-    """Before anything is computed or written: the target, and that there is something to draw with."""
+    """Refuse an unknown target, or a missing matplotlib, before anything is computed or written."""
     from milp_recourse.errors import BackendUnavailable
     from milp_recourse.lab.known import known
     from milp_recourse.lab.studies.reproduce import TARGETS
@@ -96,7 +95,7 @@ FLOW = "milp_recourse.icarma.density:log_density"
 
 
 def _density(name: str | None) -> Density | None:
-    """The density asked for; the shipped flow's if there is none asked for and torch is here."""
+    """The density with this name; without a name that of the shipped flow, or None if torch is missing."""
     from milp_recourse.errors import BadInput
     from milp_recourse.evaluation.methods import load
 

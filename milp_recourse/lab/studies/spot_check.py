@@ -1,4 +1,4 @@
-"""Random certified answers, certified anew with a certificate each, and checked by ``verify``."""
+"""Checks certified answers, drawn at random: solves them again with certificates, and runs ``verify``."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def spot_check(
     jobs: int,
     advance: Callable[[], None],
 ) -> dict[str, Any]:
-    """Draw proven answers, write a population and its certificates, let the checker judge them.
+    """Draw ``count`` proven answers, solve them again with certificates, and check these by ``verify``.
 
-    The folder then holds ``plausible/`` and ``any/``, each with a population and certificates that
-    ``python -m verify`` checks again.
+    The folder gets ``plausible/`` and ``any/``, each with a population and certificates, so that
+    ``python -m verify`` can check them again.
 
     Returns
     -------
     dict
-        How many were drawn, verified, and agree with the answers in the tables (their intervals
-        from lower bound to cost meet); sentences about the others.
+        How many answers were drawn, are verified, and agree with the answers in the tables (their intervals
+        from lower bound to cost meet); a sentence for each of the others.
     """
     proven = [p for p, answer in known.items() if answer.status in ("optimal", "infeasible")]
     chosen = np.random.default_rng([seed, 200]).permutation(len(proven))[:count]
@@ -102,7 +102,7 @@ def _check(
 
 
 def _agree(one: Answer, other: Answer) -> bool:
-    """Whether two answers can both be true, to the format's gap."""
+    """Whether two answers can both be true, up to the gap of an optimum."""
     if one.cost is None or other.cost is None:
         return one.status == other.status == "infeasible"
     low = max(one.lower_bound or 0.0, other.lower_bound or 0.0)

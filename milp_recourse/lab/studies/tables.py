@@ -1,4 +1,4 @@
-"""From answers to a table's rows: the grid, the certified optimum and the printed numbers side by side."""
+"""The rows of the tables: the paper's printed numbers, the grid and the certified optima side by side."""
 
 from __future__ import annotations
 
@@ -20,40 +20,43 @@ from milp_recourse.result import gap_tolerance
 Array = NDArray[np.float64]
 
 VALIDITY_WITHIN, COST_WITHIN = 0.05, 0.20
-"""How near the grid's rows are expected to the printed ones: another classifier, so not nearer."""
+"""A row counts as ``within`` if it differs from the printed one by at most this. The classifier differs from
+the paper's, so no better agreement can be expected."""
 
 BALL_TOLERANCE = 1e-9
-"""Rounding allowed where plausibility was not asked for and is only measured."""
+"""Rounding allowed where plausibility is measured in floating point, in nats."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """One method's answers in one cell, as arrays over the applicants (nan where none is given).
+    """One method's answers in one cell, as arrays over the applicants (nan for those without an action).
 
     Attributes
     ----------
     served
-        Who got an action.
+        Who has an action.
     optimised, unweighted
-        Cost with the cell's weights, and with all weights 1 in the paper's normalisation.
+        The cost with the cell's weights, and with all weights 1, as the paper reports it.
     log_density
-        Of the counterfactual, true SCM.
+        The log density of the counterfactual under the true SCM.
     gain
-        log p(x_cf) - log p(x), true SCM.
+        log p(x_cf) - log p(x) under the true SCM.
     learned_gain
-        The same by a learned density; nan without one.
+        The same under a learned density; nan without one.
     hard
-        Whether the least preferred individually actionable feature is changed (with ties: one of them).
+        Whether the least preferred individually actionable feature is changed (with ties, any of them).
     hard_large
         Whether it is changed by more than :data:`LARGE` of its range.
     holds
         Whether a feature is held at its factual value.
     lower_bound
-        Proven; infinity where infeasible, nan from the grid.
+        The proven lower bound; infinity where infeasible, nan from the grid.
     status
-        As in a result.
+        The status of the result.
     seconds
         Processor seconds.
+    counterfactuals
+        The outcomes, shape (n, d).
     """
 
     served: NDArray[np.bool_]
@@ -72,14 +75,15 @@ class Served:
 
 
 Density = Callable[[Array], Array]
-"""log p of rows, shape (n, d) -> (n,)."""
+"""From rows to their log densities, shape (n, d) -> (n,)."""
 
 LARGE = 0.05
-"""Of a feature's range; the grid's bins are 0.083 apart, and squared costs reward the smallest change."""
+"""A share of a feature's range. The grid's bins are 0.083 apart, while an optimum under a squared cost may
+change a feature by very little."""
 
 
 def factual_rows(population: Population) -> Array:
-    """The applicants, shape (n, d)."""
+    """The applicants' factual values, shape (n, d)."""
     names = [f.name for f in population.template.features]
     return np.array([[one[name] for name in names] for one in population.factuals])
 
@@ -91,7 +95,7 @@ def served(
     known: Mapping[Problem, Answer],
     learned: Density | None = None,
 ) -> Served:
-    """A method's answers to a cell; ``learned`` is a second density to measure plausibility with."""
+    """Arrays of a method's answers to a cell; ``learned`` is a second density to measure plausibility by."""
     population, template = draws.population, draws.population.template
     answers = [known[problem] for problem in problems]
     names = [f.name for f in template.features]
@@ -108,8 +112,8 @@ def served(
     bounds = np.array([template.feature(name).action_bounds for name in LOAN_ACTIONABLE])
     span = (bounds[:, 1] - bounds[:, 0]) / scale
     scores = draws.scores(cell)
-    asked = np.where(scores.actionable, scores.values, 0)
-    least = scores.actionable & (asked == asked.max(axis=1, keepdims=True))  # several where scores tie
+    values = np.where(scores.actionable, scores.values, 0)
+    least = scores.actionable & (values == values.max(axis=1, keepdims=True))  # several where scores tie
     after = template.scm.counterfactual(x, actions)
     density = template.scm.log_density(after)
     return Served(
@@ -145,18 +149,18 @@ COLUMNS = (
     "validity as printed", "validity as printed sd of seeds", "plausibility as printed",
     "plausibility as printed sd of seeds", "cost sd of seeds",
 )  # fmt: skip
-"""One row per cell and method; :func:`table` says what they mean."""
+"""The columns of the tables; :func:`table` and ``amortised.amortised_rows`` explain them."""
 
 
 def table(target: str, cell: Cell, grid: Served, certified: Served) -> list[dict[str, Any]]:
-    """Rows for the paper's printed numbers, the grid and the certified optima.
+    """A cell's rows: the paper's printed numbers if there are any, the grid, and the certified optima.
 
-    ``validity`` is over all applicants; ``plausibility``, cost and ``hap`` over the method's own
-    served ones; ``... both`` over those whom both serve; ``holds`` is the share of the served
-    who are told to hold a feature. ``missed`` counts whom the grid leaves
-    without recourse although it exists, ``missed share`` divides by those for whom it exists.
-    ``excess`` is grid / certified - 1 of the cost that was optimised, over both: of the two means, and
-    the median of the applicants' own (a few optima are almost 0, so that a mean of ratios says nothing).
+    ``validity`` is the share of all applicants with an action; ``plausibility``, cost and ``hap`` are over
+    the applicants with an action by this method, ``... both`` over those with an action by both. ``holds`` is
+    the share of actions that hold a feature. ``missed`` counts applicants for whom recourse exists but the
+    grid finds none, ``missed share`` divides this by the number for whom it exists. ``excess`` is
+    grid / certified - 1 of the optimised cost over applicants with both actions: of the two means, or the
+    median of the applicants' ratios (some optima are almost 0, so a mean of ratios would say nothing).
     """
     head = {
         "target": target,
@@ -201,14 +205,14 @@ def table(target: str, cell: Cell, grid: Served, certified: Served) -> list[dict
 
 
 def grid_row(target: str, cell: Cell, draws: Draws, known: Mapping[Problem, Answer]) -> dict[str, Any]:
-    """The grid's row where nothing certified stands beside it."""
+    """The grid's row of a cell for which there are no certified answers."""
     mine = served(draws, cell, draws.problems(cell), known)
     return next(row for row in table(target, cell, mine, mine) if row["method"] == "grid")
 
 
 def density_rows(cell: Cell, factual: Array, sides: Mapping[str, Served]) -> list[dict[str, Any]]:
-    """Figure 3 in numbers: quartiles of the log density of each method's counterfactuals and of the same
-    people's factuals."""
+    """Figure 3 in numbers: for each method, quartiles of the log density of its counterfactuals, and of the
+    factual values of the same people."""
     rows = []
     for method, mine in sides.items():
         row: dict[str, Any] = {"actionable": cell.actionable, "method": method, "applicants": len(factual)}
@@ -251,10 +255,10 @@ def _own(mine: Served, both: NDArray[np.bool_]) -> dict[str, Any]:
 def contradictions(
     problems: Sequence[Problem], grid: Mapping[Problem, Answer], certified: Mapping[Problem, Answer]
 ) -> list[str]:
-    """Where a grid point refutes what is called certified; must be empty.
+    """A sentence for each problem whose certified answer is refuted by the grid's point; must be empty.
 
-    A feasible point must not lie below the lower bound nor where infeasibility is proven, and an
-    optimum must cost at most what the grid's point costs, up to the gap that the format states.
+    No feasible point may cost less than the lower bound, or exist where infeasibility is proven, and an
+    optimum must cost at most what the grid's point costs, up to the gap of an optimum.
     """
     found = []
     for problem in dict.fromkeys(problems):

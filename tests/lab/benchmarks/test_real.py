@@ -24,7 +24,7 @@ def test_solvers_agree_and_rows_are_not_solved_twice(tmp_path) -> None:
 
 def test_unknown_names_are_refused() -> None:
     """One line each."""
-    for change in ({"solvers": ["cplex"]}, {"networks": ["4by4"]}, {"costs": ["l3"]}):
-        given = {"sets": ["cancer"], "networks": ["4"], "costs": ["l1"], "solvers": ["bab"]} | change
+    for change in ({"solvers": ["cplex"]}, {"models": ["4by4"]}, {"costs": ["l3"]}):
+        given = {"sets": ["cancer"], "models": ["4"], "costs": ["l1"], "solvers": ["bab"]} | change
         with pytest.raises(BadInput):
-            real.Plan(**given, applicants=1, time_limit=1.0)
+            real.Plan(**given, per_model=1, time_limit=1.0)

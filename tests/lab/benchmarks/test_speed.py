@@ -134,7 +134,7 @@ def test_a_licence_that_is_too_small_is_said(monkeypatch: pytest.MonkeyPatch) ->
     def refuse(*_: object) -> None:
         raise gp.GurobiError(gp.GRB.Error.SIZE_LIMIT_EXCEEDED, "too large")
 
-    monkeypatch.setattr(peers, "gurobi_program", refuse)
+    monkeypatch.setattr(peers, "put_program", refuse)
     instance = read_instance(INSTANCES / "smoke" / "hold.json")
     assert peers.RUNNERS["gurobi"][0](instance, 1.0).status == "too large"
 

@@ -17,7 +17,7 @@ from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.formats import read_population
 from milp_recourse.instance import Population
 from milp_recourse.lab.studies import kept_answers as answers_module
-from milp_recourse.lab.studies.fairness import bootstrap, bounds_of_mean, dearest
+from milp_recourse.lab.studies.fairness import bootstrap, bounds_of_mean, largest_costs
 from milp_recourse.lab.studies.kept_answers import Answer, Answers
 from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.published import published
@@ -270,11 +270,11 @@ def test_bootstrap_intervals_have_the_right_width() -> None:
     assert samples.std() == pytest.approx(values.std() / 20, rel=0.08)
 
 
-def test_no_optimum_costs_more_than_the_dearest_action() -> None:
+def test_no_optimum_costs_more_than_the_most_expensive_action() -> None:
     """The ceiling of an unfinished search is the far corner of its box."""
     draws = Draws(0, FIVE)
     problems = draws.problems(Cell("2"))
-    ceiling = dearest(draws, problems)
+    ceiling = largest_costs(draws, problems)
     for k, problem in enumerate(problems):
         corners = product(*(PEOPLE.template.feature(name).action_bounds for name in problem.mask))
         costs = [

@@ -1,4 +1,4 @@
-"""Certified optima of refused applicants through the learned model, one by one, on disk as they come."""
+"""Certified optima of refused applicants under the learned causal model, kept in a file as they are found."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from milp_recourse.solve import solve
 FloatArray = NDArray[np.float64]
 
 SETTINGS = settings_of("gmsc")
-"""The paper's rows about this data, with what it reports."""
+"""The paper's rows about Give Me Some Credit, with the numbers that it reports."""
 
 
 class Table:
-    """``certified.csv`` of a folder: every distinct problem, a last time where it was given more time.
+    """``certified.csv`` of a folder: the answers by problem.
 
-    Rows name an applicant by the position among the refused test rows, and hold nothing of the owner's file.
+    A problem that was solved again with more time has several rows, of which the last counts.
+    Applicants are named by their position among the refused test rows; the file has no data of the owner's.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -41,9 +42,9 @@ class Table:
         time_limit: float,
         advance: Callable[[], None] = lambda: None,
     ) -> None:
-        """Solve what is not there yet, one problem at a time: each one's processor time is its own.
+        """Solve the problems that have no answer yet, one at a time, so that processor time can be measured.
 
-        What reached a shorter limit before is solved again.
+        A problem that reached a shorter time limit before is solved again.
         """
         todo = self.missing(problems, time_limit)
         if todo:  # compiling is not measured
@@ -56,7 +57,7 @@ class Table:
                 advance()
 
     def missing(self, problems: Sequence[Problem], time_limit: float) -> list[Problem]:
-        """What :meth:`solve` has to do, each once, in order: not proven, and given less time before."""
+        """The problems that :meth:`solve` has to solve, each once, in order."""
 
         def settled(known: Answer) -> bool:
             return known.status != "limit" or known.time_limit >= time_limit
@@ -65,7 +66,7 @@ class Table:
 
 
 def problems(setting: Setting, size: int, seed: int) -> list[Problem]:
-    """One per applicant, in order."""
+    """The problems of a setting, one per applicant, in order."""
     return [
         Problem(k, one.actionable, tuple(one.weights[f] for f in one.actionable), True)
         for k, one in enumerate(draw(setting, size, seed).preferences(LEVERS))
@@ -73,12 +74,12 @@ def problems(setting: Setting, size: int, seed: int) -> list[Problem]:
 
 
 def actions(table: Mapping[Problem, Answer], asked: Sequence[Problem]) -> FloatArray:
-    """Optimal values of the levers, shape (n, 4), nan where not acted on."""
-    made = np.full((len(asked), len(LEVERS)), np.nan)
+    """The optimal values of the levers, shape (n, 4); nan where a lever is not acted on."""
+    found = np.full((len(asked), len(LEVERS)), np.nan)
     for k, problem in enumerate(asked):
         for f, value in (table[problem].action or {}).items():
-            made[k, LEVERS.index(f)] = value
-    return made
+            found[k, LEVERS.index(f)] = value
+    return found
 
 
 def _instance(people: Population, problem: Problem) -> Any:

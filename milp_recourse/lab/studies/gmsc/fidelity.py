@@ -1,12 +1,12 @@
 r"""How far the learned causal model is from the flow and from held-out rows.
 
-Densities are of test rows with dequantised counts, per feature given its causes. Interventions are compared
-on test rows: the mean of a feature after :math:`do(X_i := v)` by both models and, where the graph says what
-to adjust for, by the rows themselves,
+Densities are those of test rows with noise on the counts, per feature given its causes. Interventions are
+compared on test rows: the mean of a feature after :math:`do(X_i := v)` by both models, and by the rows
+themselves, adjusted for the causes of :math:`X_i`,
 
 .. math:: E[Y \mid do(X_i := v)] = \sum_c P(c)\, E[Y \mid X_i \approx v, c]
 
-over cells c of the causes of :math:`X_i`, which is right if the graph is, whatever the equations.
+over cells c of the causes' values. This is right if the graph is right, whatever the equations are.
 """
 
 from __future__ import annotations
@@ -26,33 +26,35 @@ from milp_recourse.lab.recipe.learned_scm import column_log_densities
 FloatArray = NDArray[np.float64]
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
-"""Quantiles of the train rows that levers are set to."""
+"""Levers are set to these quantiles of the train rows."""
 
 CELLS = 5
-"""Per cause, in the adjustment; rows whose lever lies within 5% of the level's rank count as set to it."""
+"""The number of cells per cause in the adjustment. Rows whose lever lies within 5% of the level's rank count
+as set to it."""
 
 SAMPLED = 20_000
+"""Rows drawn from each model, to compare with as many test rows."""
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Tables, one row each as written, and the samples for the plots.
+    """The tables as lists of rows, and the samples for the plots.
 
     Attributes
     ----------
     densities
-        Mean log density per feature: model, feature, value, standard error.
+        Mean log density of the test rows per model and feature, with its standard error.
     marginals
-        Kolmogorov-Smirnov distance and Wasserstein distance (in standard deviations) of samples from test
-        rows.
+        Kolmogorov-Smirnov distance, and Wasserstein distance in standard deviations, between samples of a
+        model and test rows, per feature.
     interventions
         Means after an intervention, in standard deviations from the factual mean, with the number of rows
-        that the adjusted mean rests on.
+        that the adjusted mean is computed from.
     counterfactuals
         Root mean square difference of the two models' counterfactuals of the same people, in standard
         deviations.
     samples
-        By model, rows; ``data`` are the test rows.
+        Sampled rows by model; under ``data``, test rows.
     """
 
     densities: list[dict[str, Any]]
@@ -65,12 +67,14 @@ class Fidelity:
 def fidelity(
     data: GmscData, scms: Mapping[int, StructuralCausalModel], chosen: int, flow: CausalFlow, seed: int
 ) -> Fidelity:
-    """Everything about the models that can be measured without anybody's recourse.
+    """Compare the causal models with each other and with test rows; no recourse is computed.
 
     Parameters
     ----------
     scms
-        By number of ReLUs per equation; ``chosen`` is the one that samples and interventions are taken from.
+        Learned models by number of ReLUs per equation.
+    chosen
+        The number for which samples, interventions and counterfactuals are compared.
     """
     import torch
 
@@ -104,7 +108,7 @@ def fidelity(
 
 
 def _without_causes(train: FloatArray, test: FloatArray) -> FloatArray:
-    """Log densities of independent normal features, the least a model must beat, shape (n, d)."""
+    """Log densities of the test rows under independent normal features, a baseline, shape (n, d)."""
     mean, sd = train.mean(axis=0), train.std(axis=0)
     terms: FloatArray = -0.5 * np.square((test - mean) / sd) - np.log(sd * np.sqrt(2 * np.pi))
     return terms
@@ -133,14 +137,14 @@ def _marginals(samples: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
 
 
 def _largest_difference(one: FloatArray, other: FloatArray) -> float:
-    """Of the distribution functions of two sorted samples."""
+    """The largest difference of the distribution functions of two sorted samples."""
     pooled = np.concatenate([one, other])
     shares = [np.searchsorted(values, pooled, "right") / len(values) for values in (one, other)]
     return float(np.abs(shares[0] - shares[1]).max())
 
 
 def followers(lever: str) -> tuple[str, ...]:
-    """Features downstream of one, in causal order."""
+    """The features downstream of a lever, in causal order."""
     reached = {lever}
     for f in FEATURES:
         if reached & set(PARENTS[f]):
@@ -179,7 +183,7 @@ def _interventions(data: GmscData, scm: StructuralCausalModel, flow: CausalFlow)
 
 
 def _adjusted(rows: FloatArray, column: int, value: float) -> tuple[FloatArray, int]:
-    """Means of every feature after setting one, from the rows alone, and how many rows lie near the value."""
+    """Means of all features after setting one, adjusted; and the number of rows with about that value."""
     near_rank = np.abs(_ranks(rows[:, column]) - _rank_of(rows[:, column], value)) <= 0.05
     near = near_rank | (rows[:, column] == value)
     cells = np.zeros(len(rows), dtype=np.int64)
@@ -209,11 +213,11 @@ def _rank_of(values: FloatArray, value: float) -> float:
 def _counterfactuals(
     data: GmscData, scm: StructuralCausalModel, flow: CausalFlow, seed: int
 ) -> list[dict[str, Any]]:
-    """Of one lever set to a random test row's value, for 5000 test rows."""
+    """Differences of the models' counterfactuals if each lever is set to another row's value (5000 rows)."""
     rng = np.random.default_rng([seed, 22])
     rows = data.test.rows[rng.permutation(len(data.test.rows))[:5000]]
     sd = data.test.rows.std(axis=0)
-    made = []
+    found = []
     for lever in LEVERS:
         column = FEATURES.index(lever)
         action = np.full(rows.shape, np.nan)
@@ -222,7 +226,7 @@ def _counterfactuals(
         for f in followers(lever):
             k = FEATURES.index(f)
             effect = np.sqrt(np.mean(np.square(other[:, k] - rows[:, k])))
-            made.append(
+            found.append(
                 {
                     "lever": lever,
                     "feature": f,
@@ -230,4 +234,4 @@ def _counterfactuals(
                     "flow_effect_rms_sd": float(effect / sd[k]),
                 }
             )
-    return made
+    return found

@@ -17,22 +17,24 @@ def gmsc(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where results go; rerunning resumes.")] = Path(
         "gmsc"
     ),
-    seed: Annotated[int, typer.Option(help="of the split, the training and the preferences")] = 0,
-    people: Annotated[int, typer.Option(min=1, help="refused test rows, where all levers are free")] = 520,
-    others: Annotated[int, typer.Option(min=1, help="refused test rows, in the other settings")] = 200,
+    seed: Annotated[int, typer.Option(help="seed of the split, the training and the preferences")] = 0,
+    people: Annotated[
+        int, typer.Option(min=1, help="refused test rows in the setting with all levers")
+    ] = 520,
+    others: Annotated[int, typer.Option(min=1, help="refused test rows in every other setting")] = 200,
     time_limit: Annotated[float, typer.Option(min=0.1, help="seconds per problem")] = 60.0,
-    certificates: Annotated[int, typer.Option(min=0, help="random answers certified and verified")] = 100,
+    certificates: Annotated[int, typer.Option(min=0, help="random answers to certify and verify")] = 100,
     epochs: Annotated[
-        int, typer.Option(min=0, help="of iCARMA's networks through the equations; 0: none")
+        int, typer.Option(min=0, help="epochs of iCARMA's networks through the equations; 0: no networks")
     ] = 400,
     flow_epochs: Annotated[
-        int, typer.Option(min=0, help="of iCARMA's networks through the flow; 0: none")
+        int, typer.Option(min=0, help="epochs of iCARMA's networks through the flow; 0: no networks")
     ] = 400,
 ) -> None:
-    """Give Me Some Credit: recourse certified through a learned causal model, and iCARMA beside it.
+    """Certify recourse on Give Me Some Credit under a learned causal model, and compare iCARMA with it.
 
-    DIR/models holds rows of the owner's file; DIR/results does not. Exits 4 where a recommendation
-    contradicts a proof or a certificate is rejected, 3 where a limit was reached.
+    DIR/models has rows of the owner's file, DIR/results has none. Exits 4 if a recommendation contradicts a
+    proof or a certificate is rejected, 3 if a limit was reached.
     """
     from milp_recourse.errors import BackendUnavailable
     from milp_recourse.reports.progress import progress_bar

@@ -18,10 +18,10 @@ from milp_recourse.lab.studies.gmsc.models import Learned
 
 Through = Literal["flow", "equations"]
 THROUGH: tuple[Through, ...] = ("flow", "equations")
-"""What the networks look through while they are trained."""
+"""The model that gives counterfactuals in training: the spline flow, as in the paper, or the equations."""
 
 EPOCHS = 400
-"""Published (appendix C.3.3)."""
+"""The number of epochs that the paper prints (appendix C.3.3)."""
 
 PUBLISHED_EPOCHS: Mapping[Through, int] = dict.fromkeys(THROUGH, EPOCHS)
 
@@ -30,7 +30,7 @@ PROFILES: tuple[Profile, ...] = ("constant", "linear")
 
 
 def published(profile: Profile, **changes: Any) -> Settings:
-    """The paper's best hyperparameters for this data (appendix C.3.3); the rest as for Loan."""
+    """The hyperparameters that the paper prints for this data (appendix C.3.3); the others are Loan's."""
     settings: dict[str, Any] = {
         "profile": profile,
         "mask_hidden": (8, 8),
@@ -49,7 +49,7 @@ def published(profile: Profile, **changes: Any) -> Settings:
 
 
 def task_of(made: Learned, data: GmscData) -> Task:
-    """What is trained against: refused rows of the train and the validation split."""
+    """The training task: refused rows of the train and the validation split, and the classifier."""
     spread = float(made.network.evaluate(data.train.rows)[:, 0].std())
     train_rows, held = (refused(made.network, part.rows) for part in (data.train, data.validation))
     return Task(made.people.template, train_rows, held, spread)
@@ -62,14 +62,12 @@ def recommenders(
     epochs: Mapping[Through, int],
     advance: Callable[[], None],
 ) -> dict[tuple[Through, Profile], Recommender]:
-    """Trained networks by what they look through and by profile, made once and kept in the folder.
-
-    A run that was stopped goes on; what is finished is read.
+    """Networks by model of counterfactuals and by profile, read from the folder or trained and written there.
 
     Parameters
     ----------
     epochs
-        For each of :data:`THROUGH` that is wanted.
+        The number of epochs, for each of :data:`THROUGH` that is wanted.
     """
     models: dict[tuple[Through, Profile], Recommender] = {}
     for way, count in epochs.items():

@@ -1,4 +1,4 @@
-"""Figures about Give Me Some Credit: how good the learned model is, what was proven, figures 7 and 8."""
+"""Pictures of ``gmsc``: how good the learned causal model is, the proofs, and the paper's figures 7 and 8."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METHOD_COLOURS = {"certified": "C0", "iCARMA, flow": "C1", "iCARMA, equations": 
 
 
 def densities(found: Fidelity, path: Path) -> None:
-    """What each model loses against the flow, per feature, in nats, with intervals of two standard errors."""
+    """Draw each model's mean log density below the flow's, per feature, with two standard errors."""
     names = list(dict.fromkeys(row["model"] for row in found.densities))
     columns = (*FEATURES, "all")
     of = {(row["model"], row["feature"]): row for row in found.densities}
@@ -39,7 +39,7 @@ def densities(found: Fidelity, path: Path) -> None:
 
 
 def interventions(found: Fidelity, path: Path) -> None:
-    """Means after an intervention: each model against the rows adjusted for the lever's causes."""
+    """Draw means after an intervention: each model's against those of the rows, adjusted for causes."""
     figure, axes = panels((9.0, 4.2), 1, 2, grid="both", sharex=True, sharey=True)
     levers = list(dict.fromkeys(row["lever"] for row in found.interventions))
     for axis, model, title in zip(axes, ("scm", "flow"), ("learned equations", "spline flow"), strict=True):
@@ -65,14 +65,14 @@ def interventions(found: Fidelity, path: Path) -> None:
 
 UNITS = {"age": "age (years)", "income": "income (thousand dollars a month)"}
 LEAST_SHOWN = 2e-4
-"""Lower end of the logarithmic axes: the share of rows in a bin."""
+"""The smallest share of rows in a bin that logarithmic axes show."""
 
 
 def marginals(found: Fidelity, path: Path) -> None:
-    """Figure 7: every feature as the rows, the flow and the learned equations have it.
+    """Draw figure 7: the distribution of every feature in the rows, the flow and the learned equations.
 
-    Shares of all rows per bin, so that what a model puts outside the picture is missing from it. Counts have
-    a bin per whole number: the rows' noise between -1/2 and 1/2 is rounded away, and the models' values too.
+    Bars are shares of all rows, so values outside the picture make its bars smaller. For counts there is a
+    bin per whole number.
     """
     figure, axes = panels((13.0, 5.4), 2, 5)
     for axis, (k, f) in zip(axes.flat, enumerate(FEATURES), strict=True):
@@ -103,7 +103,7 @@ def marginals(found: Fidelity, path: Path) -> None:
 def log_densities(
     compared: Mapping[str, Compared], density: Mapping[tuple[str, str], Array], factual: Array, path: Path
 ) -> None:
-    """Figure 8: log density under the flow of factual rows and of counterfactuals, by setting and method."""
+    """Draw figure 8: log densities under the flow of factuals and counterfactuals, by setting and method."""
     figure, axes = panels((12.5, 4.2), 1, 3, sharey=True)
     floor = float(np.quantile(factual, 0.1))
     for axis, (method, colour) in zip(axes, METHOD_COLOURS.items(), strict=True):
@@ -116,7 +116,7 @@ def log_densities(
 
 
 def proofs(compared: Sequence[Compared], path: Path) -> None:
-    """Processor time per applicant, and the networks' cost over the optimum."""
+    """Draw processor time per applicant, and the networks' cost divided by the optimum, by setting."""
     figure, (left, right) = panels((10.0, 4.0), 1, 2, grid="both")
     for one in compared:
         draw_shares(left, 1000 * one.seconds, label=one.setting.key.replace("table ", ""))
@@ -149,7 +149,7 @@ def proofs(compared: Sequence[Compared], path: Path) -> None:
 
 
 def sizes(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Units per equation: fit on held-out rows against processor time of a proof."""
+    """Draw held-out log density against processor time of a proof, by number of ReLUs per equation."""
     figure, axis = panels((5.5, 3.6), grid="both")
     for row in rows:
         place = 1000 * row["seconds_median"], row["log_density"]

@@ -1,4 +1,4 @@
-"""The paper's rows about Give Me Some Credit: published, amortised and certified, and the gap."""
+"""Tables of ``gmsc``: the paper's printed rows, certified optima, networks, and the gap between these."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Side:
-    """What one method says in one setting, judged.
+    """One method's actions in one setting, judged.
 
     Attributes
     ----------
     action
-        Rows of the features, nan where not acted on; all nan where there is no action.
+        Values by applicant and feature; nan where a feature is not acted on, or there is no action.
     scored
-        Under the learned equations (what is certified) and under the flow.
+        The judgement under the learned equations, as in the certified problem, and under the flow.
     served
-        Whose action the certified problem admits.
+        Whose action is feasible for the certified problem.
     """
 
     action: FloatArray
@@ -49,14 +49,15 @@ class Side:
 
 @dataclass(frozen=True)
 class Compared:
-    """One setting: the certified optima and the networks.
+    """One setting: the certified optima and the networks' recommendations, with an entry per applicant.
 
     Attributes
     ----------
-    status, bound
-        Of the certified problem; the bound is infinite where it is infeasible.
+    status, bound, seconds
+        Status, lower bound and processor seconds of the certified problem; the bound is infinite where the
+        problem is infeasible.
     sides
-        By method: ``certified``, ``iCARMA, flow``, ``iCARMA, equations``.
+        Actions by method: ``certified``, ``iCARMA, flow``, ``iCARMA, equations``.
     """
 
     setting: Setting
@@ -67,7 +68,7 @@ class Compared:
     sides: Mapping[str, Side]
 
     def contradictions(self) -> int:
-        """Admitted recommendations cheaper than a proven bound."""
+        """How many feasible actions are cheaper than a proven bound."""
         count = 0
         for side in self.sides.values():
             tolerance = np.array([gap_tolerance(c) if np.isfinite(c) else 0.0 for c in self.bound])
@@ -83,7 +84,7 @@ def compare(
     table: Mapping[Problem, Answer],
     seed: int,
 ) -> Compared:
-    """Judge everybody's action in one setting under both causal models."""
+    """Judge every method's actions in one setting under both causal models."""
     rows = np.array([[one[f] for f in FEATURES] for one in people.factuals])
     asked = draw(setting, len(rows), seed)
     mine = problems(setting, len(rows), seed)
@@ -100,15 +101,18 @@ def compare(
     for way in THROUGH:
         if (way, profile) in models:
             model = models[way, profile]
-            said, _ = model.recommend(rows, asked)
-            scored = score(people.template, model, rows, asked, said, flow)
-            sides[f"iCARMA, {way}"] = Side(said, scored, scored.serves(people.template.plausible))
+            action, _ = model.recommend(rows, asked)
+            scored = score(people.template, model, rows, asked, action, flow)
+            sides[f"iCARMA, {way}"] = Side(action, scored, scored.serves(people.template.plausible))
     bound = np.array([np.inf if a.status == "infeasible" else a.lower_bound or 0.0 for a in answers])
     return Compared(setting, asked, status, bound, np.array([a.seconds for a in answers]), sides)
 
 
 def table_rows(one: Compared) -> list[dict[str, Any]]:
-    """One row per method: what the paper reports, under the learned equations and under the flow."""
+    """The rows of a setting: the paper's printed numbers, then one per method.
+
+    Columns with ``_flow`` are under the spline flow, as in the paper; the others under the learned equations.
+    """
     setting = one.setting
     fixed = {"table": setting.table, "setting": setting.label}
     rows: list[dict[str, Any]] = []
@@ -150,7 +154,7 @@ def table_rows(one: Compared) -> list[dict[str, Any]]:
 
 
 def proof_row(one: Compared) -> dict[str, Any]:
-    """How the certified problems of a setting ended and what they took."""
+    """Counts of the statuses of a setting's certified problems, their seconds, and contradictions."""
     return {
         "table": one.setting.table,
         "setting": one.setting.label,
@@ -166,15 +170,15 @@ def proof_row(one: Compared) -> dict[str, Any]:
 def out_of_range(
     one: Compared, people: Population, low: FloatArray, high: FloatArray
 ) -> list[dict[str, Any]]:
-    """How far the certified counterfactuals leave the train rows' ranges, per feature that follows."""
+    """Per feature, how far the certified counterfactuals leave the range of the train rows."""
     side = one.sides["certified"]
     rows = np.array([[p[f] for f in FEATURES] for p in people.factuals])[side.served]
     after = people.template.scm.counterfactual(rows, side.action[side.served])
-    made = []
+    found = []
     for k, f in enumerate(FEATURES):
         excess = np.maximum(low[k] - after[:, k], after[:, k] - high[k])
         moved = np.abs(after[:, k] - rows[:, k])
-        made.append(
+        found.append(
             {
                 "feature": f,
                 "moved_mean": float(moved.mean()),
@@ -183,4 +187,4 @@ def out_of_range(
                 "range": float(high[k] - low[k]),
             }
         )
-    return made
+    return found

@@ -1,4 +1,4 @@
-"""Everything learned from the owner's file, made once and read back."""
+"""The classifier, causal models and flow of ``gmsc``: trained once, then read from their folder."""
 
 from __future__ import annotations
 
@@ -36,26 +36,27 @@ from milp_recourse.lab.recipe.gmsc import (
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, PARENTS, GmscData, dequantised
 
 FLOW = FlowTraining(hidden=(32, 32), batch=1024, epochs=30)
-"""The published neural spline flow has 32 units and ELU (appendix C.3.2); batch and epochs are ours."""
+"""The paper's neural spline flow has 32 units and ELU (appendix C.3.2); batch and epochs are chosen here."""
 
 STEPS = len(WEIGHTS) * DECISION.epochs + len(UNITS) * len(FEATURES) + FLOW.epochs
-"""How often ``advance`` is called when everything has to be trained."""
+"""How often ``advance`` is called if everything has to be trained."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """The models, and the refused test rows as a population.
+    """The learned models, and the refused test rows as a population.
 
     Attributes
     ----------
     people
-        Its template has the classifier and the causal model with :data:`CHOSEN_UNITS` ReLUs per equation.
+        The population; its template has the classifier, and the causal model with :data:`CHOSEN_UNITS` ReLUs
+        per equation.
     scms
-        By number of ReLUs per equation.
+        The causal models by number of ReLUs per equation.
     flow
-        The neural spline flow, for reference.
+        The neural spline flow, to compare with.
     report
-        What fitting measured.
+        The numbers measured in training.
     """
 
     people: Population
@@ -72,7 +73,7 @@ class Learned:
 
     @property
     def scm(self) -> StructuralCausalModel:
-        """The one whose recourse is certified."""
+        """The causal model in the certified problems."""
         return self.people.template.scm
 
     @property
@@ -84,7 +85,7 @@ class Learned:
 def learned(data: GmscData, folder: Path, seed: int, advance: Callable[[], None] = lambda: None) -> Learned:
     """Read the models of a folder, or train them and write them there.
 
-    ``applicants.csv`` of the folder holds rows of the owner's file: the folder is not for passing on.
+    The folder's ``applicants.csv`` has rows of the owner's file, so the folder must not be published.
     """
     report_file = folder / "report.json"
     if not report_file.exists():

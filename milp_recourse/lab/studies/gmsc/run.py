@@ -1,4 +1,4 @@
-"""The whole study in one folder: what is there is read, what is not is made."""
+"""The study ``gmsc`` in one folder: finished parts are read from it, the others are computed."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ SIZED = 30
 
 @dataclass(frozen=True)
 class Asked:
-    """What of the study is asked for.
+    """Options of the study.
 
     Parameters
     ----------
     people, others
-        The first so many refused test rows: in the paper's first setting, all levers, and in the others.
+        How many refused test rows are used: in the paper's first setting, with all levers; in the others.
     certificates
-        Random answers that get a certificate, which ``verify`` then checks.
+        How many answers, drawn at random, are certified again and checked by ``verify``.
     epochs
-        Of the networks by what they are trained through; where 0, there are none.
+        Epochs of training, for networks through the flow and through the equations; 0: none are trained.
     """
 
     seed: int = 0
@@ -67,12 +67,12 @@ def run(
     expect: Callable[[int], None] = lambda _: None,
     advance: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Models in OUT/models (with rows of the owner's file), everything that may be passed on in OUT/results.
+    """Run the study: models go to OUT/models, with rows of the owner's file; results to OUT/results, without.
 
     Returns
     -------
     dict
-        The proofs by setting, what the checker said, and how many recommendations contradict a proof.
+        The proofs by setting, the outcome of the spot check, and how many actions contradict a proof.
     """
     data = read_gmsc(path, options.seed)
     epochs_by_training: dict[Through, int] = {way: count for way, count in options.epochs.items() if count}
@@ -120,7 +120,7 @@ def _fidelity(fitted: Learned, data: GmscData, results: Path, seed: int) -> None
 
 
 def _sizes(fitted: Learned, results: Path, time_limit: float, advance: Callable[[], None]) -> None:
-    """Processor time of a proof with every number of ReLUs per equation, for the same applicants."""
+    """Measure the processor time of proofs for each number of ReLUs per equation, on the same applicants."""
     first = fitted.people[:SIZED]
 
     def solved(units: int, done: set[Key]) -> Iterator[dict[str, Any] | None]:
@@ -155,7 +155,7 @@ def _checked(
     options: Asked,
     advance: Callable[[], None],
 ) -> dict[str, Any]:
-    """Certificates of random answers, checked by ``verify``; what was found is kept."""
+    """The spot check of random answers by ``verify``, read from its file if it was made before."""
     path = out / "results" / "spot_check.json"
     if not options.certificates:
         return {"drawn": 0, "verified": 0, "complaints": []}
@@ -195,7 +195,7 @@ def _compared(
 
 
 def _applicants(one: Compared) -> list[dict[str, Any]]:
-    """One row per applicant and method: judgements and costs, nothing of the owner's columns."""
+    """A row per applicant and method, with judgements and costs but no values of the owner's file."""
     rows = []
     for method, side in one.sides.items():
         s = side.scored

@@ -1,4 +1,4 @@
-"""Conditions as they are said, before anybody's numbers are put in; values of labels are their indices."""
+"""The kinds of conditions, independent of any applicant's values; labels are given by their indices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 View = Literal["factual", "counterfactual", "change", "relative-change"]
-"""Which value: before the action, after it (effects included), after minus before, or that over |before|."""
+"""Which value of a feature: before the action, after it (effects included), the change (after minus before),
+or the change divided by the absolute value before."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,9 @@ class Sum:
     Parameters
     ----------
     terms
-        Feature and coefficient, every feature once; numeric and ordinal ones.
+        Pairs of feature and coefficient, every feature once; the features are numeric or ordinal.
     of
-        Which value of theirs.
+        Which value of the features is summed.
     """
 
     terms: tuple[tuple[str, float], ...]
@@ -60,14 +61,14 @@ class IfThen:
 
 @dataclass(frozen=True)
 class Any:
-    """At least one holds."""
+    """At least one part holds."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True)
 class All:
-    """Every one holds."""
+    """Every part holds."""
 
     parts: tuple[Condition, ...]
 

@@ -1,0 +1,32 @@
+"""The sets of levers that need a proof tree (section 5 of the document)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from milp_recourse.instance import Instance
+from milp_recourse.program.demands import told_apart
+
+
+def not_idle(instance: Instance) -> list[str]:
+    """Levers that are not idle: acting on them at their factual value is not allowed, or differs in cost or
+    effect from not acting on them."""
+    levers = list(instance.levers)
+    driven = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
+    apart = driven | told_apart(instance.demand, levers)
+    return [f for f in levers if instance.cost.l0 or f in apart or not instance.may_hold(f)]
+
+
+def acted_sets(instance: Instance) -> Iterator[tuple[str, ...]]:
+    """Sets of levers that together stand for every set: every combination of those that are not idle, with
+    all idle ones.
+
+    Each set is in the order of the features, and not empty.
+    """
+    levers, others = [f.name for f in instance.features if f.name in instance.levers], not_idle(instance)
+    for size in range(len(others) + 1):
+        for chosen in combinations(others, size):
+            acted = tuple(f for f in levers if f not in others or f in chosen)
+            if acted:
+                yield acted
