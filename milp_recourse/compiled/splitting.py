@@ -324,20 +324,21 @@ def _widest(p, w):
 
 @inner
 def _lost_along(p, w, c, own):
-    """Units' scores times the derivatives of their arguments along a column, less the column ``own`` unless
-    that is -1, where every unit is the line above it.
+    """Units' scores times how far a step along a column, less the column ``own`` unless that is -1, moves
+    their arguments: a unit that is not off passes on all that reaches it, a causal unit what its upper line
+    does.
 
-    An open unit's own slope is 0 at many relaxed optima: a lever that moves the others through it would
-    never be split, however wide, and those that are split would become ever narrower.
+    At the relaxed optimum an open unit may be at rest. By its derivative there, a lever that counts through
+    it alone would never be split, however wide, and others would become ever narrower.
     """
-    moved, score, slope = w.layer, w.unit[at.SCORE], w.unit[at.SLOPE]
+    moved, score, high = w.layer, w.unit[at.SCORE], w.unit[at.ZH]
     total, causes = 0.0, w.layer[2]
     for k in range(min(len(p.widths), 2)):
         for j in range(p.widths[k]):
             moved[2 - k, j] = p.first[0, k, j, c] - (p.first[0, k, j, own] if own >= 0 else 0.0)
     for m in range(p.widths[0]):
         total += score[0, m] * abs(causes[m])
-        steep = slope[0, m] * causes[m]
+        steep = w.unit[at.SLOPE, 0, m] * causes[m]
         if steep != 0.0:
             for l in range(m + 1, p.widths[0]):
                 causes[l] += p.caused[0, 0, l, m] * steep
@@ -350,10 +351,9 @@ def _lost_along(p, w, c, own):
             after[i] = 0.0
         for j in range(p.widths[k]):
             total += score[k, j] * abs(here[j])
-            steep = slope[k, j] * here[j]
-            if steep != 0.0:
+            if high[k, j] > 0.0 and here[j] != 0.0:
                 for i in range(count):
-                    after[i] += p.turned[k, j, i] * steep
+                    after[i] += p.turned[k, j, i] * here[j]
     return total
 
 
