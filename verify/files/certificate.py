@@ -32,7 +32,7 @@ MOST_TERMS = 64
 """Most terms in a leaf, so that no leaf takes long to check."""
 
 FEWEST = 3
-"""Least length of a leaf ``["d", slopes, terms]``: behind these, shares and thetas may be left out."""
+"""The least number of entries of a leaf ``["d", slopes, terms]``; shares and thetas may follow."""
 
 TREE = {"tree": list, "prices?": list}
 SHAPE = {
