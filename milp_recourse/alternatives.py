@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,13 +43,7 @@ class Alternative:
 
     def to_dict(self) -> dict[str, Any]:
         """As a JSON value."""
-        return {
-            "cost": self.cost,
-            "action": dict(self.action),
-            "counterfactual": dict(self.counterfactual),
-            "score": self.score,
-            "leaf": self.leaf,
-        }
+        return asdict(self)
 
 
 def alternatives(

@@ -81,9 +81,8 @@ def _nearly(
             error_after += _ROUNDINGS * (abs(after[f]) + abs(e)) + _LEAST
             error_before += _ROUNDINGS * (abs(x[f]) + abs(g)) + _LEAST
             a, b = abs(a) + error_after, abs(b) + error_before
-            size += precision * (
-                2.0 * a * error_after + 2.0 * b * error_before + _ROUNDINGS * (a * a + b * b)
-            )
+            cross = a * error_after + b * error_before
+            size += precision * (2.0 * cross + _ROUNDINGS * (a * a + b * b))
     except (OverflowError, ZeroDivisionError):
         return None
     doubt = 2.0 * size + _LEAST

@@ -76,12 +76,10 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     graph = None if steps or cutoff else _graph(final)
     if graph is not None:
         return _read_graph(graph, final, read_preprocessing([], names, X), X, desired)
-    if is_xgboost(final) or is_lightgbm(final):
-        decide, count = (
-            (xgboost_decision, xgboost_classes)
-            if is_xgboost(final)
-            else (lightgbm_decision, lightgbm_classes)
-        )
+    by_xgboost = is_xgboost(final)
+    if by_xgboost or is_lightgbm(final):
+        decide = xgboost_decision if by_xgboost else lightgbm_decision
+        count = xgboost_classes if by_xgboost else lightgbm_classes
         classes = _classes(final, count)
         target = choose_target(desired, classes)
         decision = decide(final, target, cutoff)
@@ -93,7 +91,7 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
             )
         native = None if steps else native_labels(final, decision, names, X)
         preprocessing = read_preprocessing(steps, names, X, native)
-        if preprocessing.sparse and is_xgboost(final):
+        if preprocessing.sparse and by_xgboost:
             raise refuse(
                 "model",
                 "sparse columns before XGBoost, which takes their zeros as missing",
@@ -103,21 +101,20 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     require("sklearn", "read_model", "sklearn")
     from sklearn.exceptions import NotFittedError
 
+    trees = is_sklearn_trees(final)
+    if not trees and not is_linear(final):
+        raise refuse("model", type(final).__name__, _ALLOWED)
     try:
-        if is_sklearn_trees(final):
-            classes = _classes(final)
-            target = choose_target(desired, classes)
-            own = getattr(final, "_preprocessor", None)  # of histogram boosting on categories
-            preprocessing = read_preprocessing(steps if own is None else [*steps, ("model", own)], names, X)
-            decision = sklearn_trees_decision(final, target, preprocessing.sparse, cutoff)
-            return _trees(decision, preprocessing, X, classes, target)
-        if is_linear(final):
-            classes = _classes(final)
-            target = choose_target(desired, classes)
+        classes = _classes(final)
+        target = choose_target(desired, classes)
+        if not trees:
             return _network(final, read_preprocessing(steps, names, X), X, classes, target, cutoff)
+        own = getattr(final, "_preprocessor", None)  # of histogram boosting on categories
+        preprocessing = read_preprocessing(steps if own is None else [*steps, ("model", own)], names, X)
+        decision = sklearn_trees_decision(final, target, preprocessing.sparse, cutoff)
+        return _trees(decision, preprocessing, X, classes, target)
     except NotFittedError as error:
         raise not_fitted("model") from error
-    raise refuse("model", type(final).__name__, _ALLOWED)
 
 
 def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> float:
@@ -271,11 +268,8 @@ def _entry(
         values = preprocessing.tables[track.raw][:, next_column.setdefault(track.raw, 0)]
         next_column[track.raw] += 1
         if not np.isfinite(values).all():
-            raise refuse(
-                f"column {preprocessing.names[track.raw]!r}",
-                "a label that becomes no number",
-                "a number for it",
-            )
+            where = f"column {preprocessing.names[track.raw]!r}"
+            raise refuse(where, "a label that becomes no number", "a number for it")
         entries.append(Entry(start, tuple(values.tolist())))
         pick[k, start : start + len(values)] = values
     layers = Layers(count)

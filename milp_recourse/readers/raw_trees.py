@@ -62,31 +62,26 @@ def on_raw_columns(
     rewriter = NodeRewriter(ensemble)
     count = 0
     for raw in preprocessing.used(order):
+        name, filled = preprocessing.names[raw], preprocessing.filled(raw)
         tracks = [k for k, track in enumerate(preprocessing.tracks) if track.raw == raw]
-        filled = preprocessing.filled(raw)
         if raw not in preprocessing.labels:
             if raw in split:
                 got = "splits on sets of its numbers behind a transformer"
                 allowed = "an OrdinalEncoder for it, or the classifier without transformers"
-                raise refuse(f"column {preprocessing.names[raw]!r}", got, allowed)
-            rewriter.numbers(
-                tracks,
-                [preprocessing.tracks[k].operations for k in tracks],
-                count,
-                filled,
-                preprocessing.names[raw],
-            )
+                raise refuse(f"column {name!r}", got, allowed)
+            operations = [preprocessing.tracks[k].operations for k in tracks]
+            rewriter.numbers(tracks, operations, count, filled, name)
             missing = ruled and filled is None and not preprocessing.imputed_unevenly(raw)
-            columns.append(Column(preprocessing.names[raw], None, "code", None, filled, missing))
+            columns.append(Column(name, None, "code", None, filled, missing))
             count += 1
             continue
         table = preprocessing.tables[raw]
         if raw in split or np.isnan(table).any():
-            table = rewriter.sets(tracks, table, decision.splits, count, preprocessing.names[raw])
+            table = rewriter.sets(tracks, table, decision.splits, count, name)
         else:
             rewriter.codes(tracks, count)
         if table.shape[1]:
-            columns.append(_label(preprocessing, raw, table))
+            columns.append(_label(name, preprocessing.labels[raw], filled, table))
             count += table.shape[1]
     return tuple(columns), replace(ensemble, trees=rewriter.trees(), inputs=count)
 
@@ -189,9 +184,9 @@ class NodeRewriter:
         return np.where(missing, rule, values <= tree.threshold[node])
 
 
-def _label(preprocessing: Preprocessing, raw: int, table: NDArray[np.float64]) -> Column:
-    labels = preprocessing.labels[raw]
-    name, filled = preprocessing.names[raw], preprocessing.filled(raw)
+def _label(
+    name: object, labels: tuple[object, ...], filled: object | None, table: NDArray[np.float64]
+) -> Column:
     if table.shape == (len(labels), len(labels)) and (table == np.eye(len(labels))).all():
         return Column(name, labels, "one-hot", None, filled, False)
     return Column(name, labels, "table", tuple(map(tuple, table.tolist())), filled, False)

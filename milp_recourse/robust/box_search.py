@@ -69,7 +69,7 @@ class TreeSearch(CertainSearch):
     ------
     Unsupported
         A lever's value is missing; or some lever causes other features, and the equation of a feature whose
-        causes can move is no sum of multiples of them (whatever is uncertain).
+        causes can move is not linear in them. This does not depend on what is uncertain.
     """
 
     def __init__(
@@ -227,8 +227,8 @@ class TreeSearch(CertainSearch):
     def _shifts(self, outcomes: Outcomes, scenario: Scenario) -> dict[str, tuple[Fraction, Fraction]]:
         """For each feature, the least and largest difference between its outcome and its planned value.
 
-        If features cause others, it is the difference in the given scenario; only for a feature that moves no
-        other the full interval of its own uncertainty is taken.
+        If features cause others, it is the difference in the given scenario, except for a feature that moves
+        no other: for it the full interval of its own uncertainty is taken.
         """
         limits = self.uncertainty
         if self.without_causes:
