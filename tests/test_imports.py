@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -83,8 +84,13 @@ def module_of(file: Path) -> str:
     return ".".join(names[:-1] if names[-1] == "__init__" else names)
 
 
-def imported(source: str) -> Iterator[str]:
+@cache
+def imported(source: str) -> tuple[str, ...]:
     """Every module a source imports, wherever the statement stands; a name of ours counts as its module."""
+    return tuple(_imported(source))
+
+
+def _imported(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
