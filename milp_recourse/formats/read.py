@@ -130,8 +130,7 @@ def instance_from_dict(data: Any, folder: str | Path = ".") -> Instance:
         conditions=build_conditions(model.conditions, features),
     )
     check_abduction(instance, factual)
-    if not instance.plausible:
-        _no_offsets([instance.preferences])
+    _check_offset(instance.preferences, instance.plausible, "preferences")
     return instance
 
 
@@ -154,9 +153,8 @@ def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
     for k, one in enumerate(preferences):
         where = f"preferences.{k}" if isinstance(model.preferences, list) else "preferences"
         check_scale(shared["cost"], one, where)
+        _check_offset(one, shared["plausible"], where)
     unreadable |= undefined_values(features, conditions, factuals, preferences, unreadable, shared["cost"])
-    if not shared["plausible"]:
-        _no_offsets(preferences)
     return Population.of(problem, factuals, preferences, unreadable, ids)
 
 
@@ -196,14 +194,11 @@ def _shared(model: schema.Problem, folder: Path) -> tuple[tuple[Feature, ...], d
     }
 
 
-def _no_offsets(preferences: Sequence[Preferences]) -> None:
-    """Check that nobody has a density offset, which is meaningless without plausibility."""
-    for k, one in enumerate(preferences):
-        if one.density_offset is not None:
-            where = (
-                f"preferences.{k}.density_offset" if len(preferences) > 1 else "preferences.density_offset"
-            )
-            raise BadInput(where, one.density_offset, "nothing: plausibility is not asked for")
+def _check_offset(preferences: Preferences, plausible: bool, path: str) -> None:
+    """Check that there is no density offset without plausibility, where it would mean nothing."""
+    if not plausible and preferences.density_offset is not None:
+        offset = preferences.density_offset
+        raise BadInput(f"{path}.density_offset", offset, "nothing: plausibility is not asked for")
 
 
 def _preferences(model: schema.PopulationModel, features: Sequence[Feature], count: int) -> list[Preferences]:

@@ -6,6 +6,7 @@ The iCARMA paper (appendix C.1) takes the preferences of its test set from such 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -70,7 +71,10 @@ def preferences_of(scores: Scores, profile: CostProfile) -> tuple[Preferences, .
 
 
 def with_scores(population: Population, scores: Scores, profile: CostProfile) -> Population:
-    """The same applicants with the preferences that follow from the scores.
+    """The same applicants with the mask and weights that follow from the scores.
+
+    Their ranges, conditions and density offsets are dropped; identifiers and errors of those who could not be
+    read are kept.
 
     Raises
     ------
@@ -84,4 +88,4 @@ def with_scores(population: Population, scores: Scores, profile: CostProfile) ->
     for name in scores.features:
         if name not in can:
             raise BadInput("scores.features", name, ", ".join(can))
-    return Population(population.template, population.factuals, preferences)
+    return replace(population, preferences=preferences)

@@ -12,6 +12,7 @@ from milp_recourse.cli import main
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE, CostProfile, cut, sample_rankings
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import (
+    population_from_dict,
     preferences_from_text,
     read_instance,
     read_population,
@@ -97,12 +98,26 @@ def test_a_sample_written_is_the_sample_read(tmp_path: Path) -> None:
     back = read_scores(tmp_path / "scores.json.gz")
     assert (back.values == scores.values).all() and back.smax == 5 and back.features == scores.features
     people = read_population(LOAN / "population.json")
-    few = Population(people.template, people.factuals[:5], people.preferences[:5])
+    unread = {4: BadInput("row 5", "nothing", "a number")}
+    few = Population(people.template, people.factuals[:5], people.preferences[:5], unread, tuple("abcde"))
     asked = with_scores(few, back, CostProfile.named("linear"))
     assert [len(p.actionable) for p in asked.preferences] == [1, 2, 3, 4, 2]
+    assert asked.unreadable == unread and asked.ids == few.ids
     assert sorted(asked.preferences[3].weights.values()) == pytest.approx([1, 3, 5, 7])
     with pytest.raises(BadInput, match="5 rows"):
         with_scores(people, back, CostProfile.named("linear"))
+
+
+def test_an_offset_without_plausibility_is_refused_where_it_stands() -> None:
+    """One object for all has no number in its path; a list has, also if only one person is in it."""
+    content = json.loads((LOAN / "population.json").read_text()) | {"plausibility": None}
+    own = content["preferences"] | {"density_offset": 1.0}
+    with pytest.raises(BadInput, match=r"^preferences\.density_offset: got 1.0"):
+        population_from_dict(content | {"preferences": own}, LOAN)
+    [person] = read_population(LOAN / "population.json")[:1].factuals
+    alone = content | {"factuals": [dict(person)], "preferences": [own]}
+    with pytest.raises(BadInput, match=r"^preferences\.0\.density_offset: got 1.0"):
+        population_from_dict(alone, LOAN)
 
 
 @pytest.mark.parametrize(

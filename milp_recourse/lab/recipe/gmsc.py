@@ -206,7 +206,8 @@ def write_synthetic(models: Path, folder: Path, applicants: int, seed: int) -> d
     Returns
     -------
     dict
-        The margin, and how many draws were solved.
+        The margin, how many draws were solved (``drawn``), and how many people were written (``people``): at
+        most ``applicants``, and fewer if not enough draws are with recourse or not enough without.
     """
     people = read_population(models / "population.json")
     network, scm = people.template.classifier, people.template.scm
@@ -247,8 +248,8 @@ def write_synthetic(models: Path, folder: Path, applicants: int, seed: int) -> d
             found[status].append(k)
         if all(len(one) == applicants // 2 for one in found.values()):
             break
-    margin = write(sorted(k for one in found.values() for k in one))
-    return {"drawn": k + 1, "margin": margin}
+    kept = sorted(k for one in found.values() for k in one)
+    return {"drawn": k + 1, "people": len(kept), "margin": write(kept)}
 
 
 def write_expected(folder: Path, confirm: str, time_limit: float, advance: Callable[[], None]) -> list[str]:

@@ -55,12 +55,15 @@ def real(
     name: Annotated[str, typer.Argument(help="adult, compas, german or gmsc.")],
     out: Out,
     data: Annotated[Path, typer.Option(envvar="MILP_RECOURSE_DATA", help="Folder with the owners' files.")],
-    applicants: Annotated[int, typer.Option(min=1, help="Refused rows to write.")] = 20,
+    applicants: Annotated[int, typer.Option(min=1, help="Most refused rows to write.")] = 20,
     trees: Annotated[int, typer.Option(min=1, help="Trees in the forest.")] = 20,
     depth: Annotated[int, typer.Option(min=1, help="Depth of each tree.")] = 5,
     seed: Annotated[int, typer.Option(help="Seed of splitting and training.")] = 0,
 ) -> None:
-    """Train a forest on a published data set and write refused applicants; the data stays where it is."""
+    """Train a forest on a published data set and write refused applicants, rows of the owner's file.
+
+    The owner's file itself is only read.
+    """
     from milp_recourse.lab.recipe.real import write_real
 
     report = write_real(name, data, out, applicants, trees, depth, seed)
@@ -76,7 +79,12 @@ def gmsc(
         Path, typer.Argument(help="The folder models that `milp-recourse gmsc` wrote.", exists=True)
     ],
     out: Out,
-    applicants: Annotated[int, typer.Option(min=2, help="How many people; half of them with recourse.")] = 8,
+    applicants: Annotated[
+        int,
+        typer.Option(
+            min=2, help="Most people to write, half of them with recourse; an odd number is rounded down."
+        ),
+    ] = 8,
     seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
     confirm: Annotated[str, typer.Option(help="The back end that must agree with bab.")] = "highs",
     time_limit: Annotated[float, typer.Option(help="Seconds per person and back end.")] = 120.0,
@@ -88,9 +96,9 @@ def gmsc(
     from milp_recourse.lab.recipe.gmsc import write_expected, write_synthetic
 
     report = write_synthetic(models, out, applicants, seed)
-    with progress_bar("solving", applicants) as bar:
+    with progress_bar("solving", report["people"]) as bar:
         complaints = write_expected(out, confirm, time_limit, bar.advance)
-    typer.echo(f"{applicants} people of {report['drawn']} draws written to {out}")
+    typer.echo(f"{report['people']} people of {report['drawn']} draws written to {out}")
     for line in complaints:
         typer.echo(line, err=True)
     if complaints:
@@ -109,7 +117,8 @@ def references(
 ) -> None:
     """Find and confirm missing reference answers, compare with the grid, refresh index.csv.
 
-    Exits 3 when a file is left without a confirmed reference, 4 when the grid beats an answer.
+    Exits 3 when the two back ends give a file no reference that they agree on, unless it has one by hand and
+    one of them does not support it. Exits 4 when the grid's action is cheaper than a reference.
     """
     from milp_recourse.backends import backend as find_backend
     from milp_recourse.instances_path import instance_files_in
@@ -140,7 +149,7 @@ def references(
         raise typer.Exit(4)
     if complaints:
         raise typer.Exit(3)
-    typer.echo("every reference is confirmed and none is above the grid's cost")
+    typer.echo("every reference is confirmed or by hand, and none is above the grid's cost")
 
 
 @app.command()
