@@ -271,9 +271,9 @@ class _Composer:
         residuals = self._residuals()
         owners = np.array([owner for owner, _, _, _ in residuals], dtype=np.int64)
         weights = np.array([weight for _, weight, _, _ in residuals])
-        bound = self._stated()
-        rows = self._forms([form for form, _ in bound], used)
-        holds, ends = self._settle(bound, rows)
+        stated = self._stated()
+        rows = self._forms([form for form, _ in stated], used)
+        holds, ends = self._settle(stated, rows)
         network, inputs_at = program.classifier, None
         assert isinstance(network, ReluNetwork)
         if self.instance.scenarios:
@@ -286,7 +286,7 @@ class _Composer:
             self._stacked(self.arguments, used),
             rows,
             self._forms([form for _, _, form, _ in residuals], used),
-            tuple(one for _, one in bound),
+            tuple(required for _, required in stated),
             holds,
             ends,
             np.ascontiguousarray(weights * (follows[:, owners] == 0)),
@@ -303,32 +303,32 @@ class _Composer:
     def _stated(self) -> list[tuple[Affine, Stated]]:
         """The rows that a point must meet besides its box."""
         features = {f"domain_{f.name}": f for f in self.instance.features}
-        bound = []
+        stated = []
         for row in self.program.rows:
             feature, value = features.get(row.name), self._values(row.form)[0]
             if feature is None:
-                bound.append((row.form, Stated(None, 0.0, math.inf, value)))
+                stated.append((row.form, Stated(None, 0.0, math.inf, value)))
             elif feature.name in self.moved or feature.name not in self.levers:
-                bound.append((row.form, Stated(feature, row.lower, row.upper, value)))
+                stated.append((row.form, Stated(feature, row.lower, row.upper, value)))
         if self.program.demand == FALSE:
-            bound.append((Affine(Fraction(-1)), Stated(None, 0.0, math.inf, Fraction(-1))))
-        return bound
+            stated.append((Affine(Fraction(-1)), Stated(None, 0.0, math.inf, Fraction(-1))))
+        return stated
 
-    def _settle(self, bound: list[tuple[Affine, Stated]], rows: Forms) -> tuple[NDArray[np.int64], Array]:
+    def _settle(self, stated: list[tuple[Affine, Stated]], rows: Forms) -> tuple[NDArray[np.int64], Array]:
         """The ``holds`` and ``ends`` of :class:`Effects`: rows that hold or fail whatever the levers do, and
         intervals that rows about a single set value leave. ``rows`` gets zeros for all of these."""
         cases = len(self.acted)
-        holds = np.zeros((cases, len(bound)), dtype=np.int64)
+        holds = np.zeros((cases, len(stated)), dtype=np.int64)
         ends = np.tile([-np.inf, np.inf], (cases, len(self.levers), 1))
-        for k, (form, one) in enumerate(bound):
+        for k, (form, required) in enumerate(stated):
             for c in range(cases):
-                if one.feature is not None:  # a domain; the interval of a value that is set keeps it
-                    name = one.feature.name
+                if required.feature is not None:  # a set value's interval is inside the domain already
+                    name = required.feature.name
                     if name in self.moved and self.acted[c, self.moved.index(name)]:
                         holds[c, k] = 1
                 elif not rows.value[c, k].any():
-                    if isinstance(one.value, Fraction):
-                        holds[c, k] = 1 if one.value >= 0 else -1
+                    if isinstance(required.value, Fraction):
+                        holds[c, k] = 1 if required.value >= 0 else -1
                 elif self._narrows(form, c, ends):
                     holds[c, k] = 1
         rows.value[holds != 0], rows.size[holds != 0] = 0.0, 0.0
@@ -379,7 +379,8 @@ class _Composer:
         self._add(form, at)
 
     def _unit(self, atom: Elementary) -> None:
-        """Add an elementary function, as a causal unit if a lever moves its argument."""
+        """Add an elementary function: an indicator as a row over its lever's label columns; any other as a
+        causal unit (a logit as two) if a lever moves its argument, else as a constant."""
         form = atom.argument
         if atom.function == "indicator":
             at = self._values(form)
@@ -478,7 +479,7 @@ class _Composer:
             for f, (weight, form) in zip(normal, ball.squares, strict=True)
             if f in self.levers
         ]
-        if self._form(ball.linear)[0].any() or any(one.offset for one in self.instances):
+        if self._form(ball.linear)[0].any() or any(instance.offset for instance in self.instances):
             found.append((0, 0.0, ball.linear, [Fraction(0)]))
         return found
 

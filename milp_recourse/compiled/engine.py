@@ -42,18 +42,6 @@ class Closed(NamedTuple):
     seconds: float
 
 
-def solve(instance: Instance, options: Options, problem: Problems | None = None) -> Proposal:
-    """The proposal of the compiled engine, for an instance that it covers.
-
-    Parameters
-    ----------
-    problem
-        Its arrays, where they are at hand.
-    """
-    found = searched(instance, options, problem)
-    return judged(found, options) if isinstance(found, Closed) else found
-
-
 def searched(
     instance: Instance,
     options: Options,
@@ -67,6 +55,8 @@ def searched(
 
     Parameters
     ----------
+    problem
+        The instance's arrays; None lowers it.
     careful
         The action of an earlier search, if that was refused. Then every cheaper action is judged as soon as
         it is found (:class:`Run`).

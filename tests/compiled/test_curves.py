@@ -13,7 +13,7 @@ import pytest
 
 from milp_recourse.backends import backend
 from milp_recourse.backends.protocol import Options
-from milp_recourse.compiled import elementary, engine
+from milp_recourse.compiled import elementary
 from milp_recourse.compiled.causes import NotCovered
 from milp_recourse.compiled.elementary import LOG, SIGMOID, SQUARE
 from milp_recourse.compiled.layout import ALPHA, FALL, RISE, SLOPE, ZH, ZL
@@ -24,6 +24,7 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good, judge
 from tests.helpers.brute_force import brute_force
+from tests.helpers.engine_alone import solve_alone
 from tests.helpers.generators import Style, bernoulli_instance, random_instance
 
 NAMES = {SIGMOID: "sigmoid", LOG: "log", SQUARE: "square"}
@@ -131,7 +132,7 @@ def test_curved_problems_as_highs_and_brute_force() -> None:
         instance = curved(seed)
         if instance is None:
             continue
-        found = engine.solve(instance, Options(time_limit=60))
+        found = solve_alone(instance, Options(time_limit=60))
         assert found.message is None, (seed, found)
         other = backend("highs").solve(instance, Options(time_limit=20))
         known = brute_force(instance)

@@ -14,11 +14,11 @@ import pytest
 from milp_recourse.backends import backend
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.compiled.causes import NotCovered
-from milp_recourse.compiled.engine import solve
 from milp_recourse.compiled.problem import impossible, lower
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good, judge
+from tests.helpers.engine_alone import solve_alone
 from tests.helpers.generators import PIECEWISE_LINEAR, Style, random_instance
 from tests.properties.test_other_units import drawn
 
@@ -62,7 +62,7 @@ def test_no_bound_above_the_others_cost(maker: str) -> None:
         except Unsupported:  # terms that cancel
             continue
         compared += 1
-        own = solve(instance, SECONDS)
+        own = solve_alone(instance, SECONDS)
         for one, other in ((own, rows), (rows, own)):
             assert one.lower_bound is not None
             assert one.lower_bound <= cost_of(instance, other) * (1 + 1e-12), (maker, seed)
@@ -81,7 +81,7 @@ def test_a_maximum_over_few_levers_is_proven() -> None:
     Not only until its bound no longer rises: a point that misses the optimum by half the gap leaves
     its node open for ever.
     """
-    proposal = solve(drawn(1022), Options(time_limit=60))
+    proposal = solve_alone(drawn(1022), Options(time_limit=60))
     assert proposal.message is None
     assert proposal.nodes is not None
     assert proposal.nodes < 100

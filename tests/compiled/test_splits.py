@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from milp_recourse.backends.protocol import Options
-from milp_recourse.compiled.engine import solve
 from milp_recourse.compiled.propose import ready
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
@@ -19,6 +18,7 @@ from milp_recourse.formats import read_instance
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.result import Status
 from milp_recourse.solve import solve as solved
+from tests.helpers.engine_alone import solve_alone
 
 
 def wide(seed: int, labels: bool) -> Instance:
@@ -60,7 +60,7 @@ def test_levers_of_few_values_are_split(labels: bool) -> None:
     """Signs alone leave most of these open after 20 000 nodes."""
     ready()
     for seed in range(4):
-        found = solve(wide(seed, labels), Options(time_limit=30))
+        found = solve_alone(wide(seed, labels), Options(time_limit=30))
         assert found.message is None
         assert found.nodes is not None
         assert found.nodes < 5000, seed
