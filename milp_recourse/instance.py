@@ -110,8 +110,9 @@ class Instance:
     density_offset
         By how much the log density must rise (below 0: by how much it may fall), in nats.
     demands
-        Further demands on the counterfactual. No file has them: a search through the alternatives of a
-        condition sets the demands of the alternative it is working on.
+        Further demands on the counterfactual. No file has them. :func:`milp_recourse.program.fold.fold` sets
+        what mask and domains cannot express of a case of the conditions;
+        :mod:`milp_recourse.robust.outcomes` sets that an action that moves other features is kept.
     scenarios
         Other ways in which the action may turn out. No file has them. A network must accept in each of them
         too; domains, conditions and plausibility are about the action as planned.
@@ -119,9 +120,10 @@ class Instance:
     Raises
     ------
     BadInput
-        An action on one feature would move another that is a whole number or a label; a value is missing
-        (nan) that must be known, see :func:`check_missing`; a condition cannot be judged for this factual,
-        see :func:`milp_recourse.domain.conditions.meaning`; or the cost is relative to a value that is 0.
+        The causal model reads or moves labels or whole numbers in a way that is not allowed, see
+        :func:`check_whole`; a value is missing (nan) that must be known, see :func:`check_missing`; a
+        condition cannot be judged for this factual, see :func:`milp_recourse.domain.conditions.meaning`; or
+        the cost is relative to a value that is 0.
     """
 
     features: tuple[Feature, ...]
@@ -149,7 +151,8 @@ class Instance:
 
     @property
     def all_conditions(self) -> tuple[Condition, ...]:
-        """Everybody's conditions, then the applicant's own; ``condition:K`` counts them in this order."""
+        """Everybody's conditions, then the applicant's own; ``why`` calls them ``condition:0``,
+        ``condition:1``, ... in this order."""
         return self.conditions + self.preferences.conditions
 
     @cached_property
@@ -345,8 +348,8 @@ def check_whole(features: Sequence[Feature], scm: StructuralCausalModel) -> None
     Raises
     ------
     BadInput
-        An equation reads a label without an order, or computes a label, or would change a whole number when
-        somebody acts on another feature.
+        An equation reads a label without an order, or computes a label (also if nobody can act on its
+        causes), or would change a whole number when somebody acts on another feature.
     """
     by_name = {f.name: f for f in features}
     for source, effect in scm.edges:
@@ -520,7 +523,9 @@ class Population:
 
 
 def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
-    """Group the positions of instances that differ in name, factual, weights and allowed values only.
+    """Group the positions of instances with one model, levers, acceptance and plausibility.
+
+    Factuals, weights, allowed values and density offsets may differ within a group.
 
     Models are compared by identity: a population's applicants share their objects. An instance with
     conditions or scenarios is a group of its own, because its demands contain numbers of its factual.

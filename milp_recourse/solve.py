@@ -120,7 +120,8 @@ def solve_population(
     Raises
     ------
     BadInput, Unsupported, BackendUnavailable
-        As for :func:`solve`; the file and the back end are checked before the first applicant. In place of
+        As for :func:`solve`; the file, and whether the back end is there, are checked before the iterator is
+        returned. In place of
         the result of an applicant who could not be read, the iterator raises the BadInput of
         :attr:`Population.unreadable`.
     """
@@ -176,8 +177,8 @@ def batch_size(population: Population, back_end: Backend) -> int:
     """The number of applicants in a chunk.
 
     For networks it is the back end's ``batch``, halved for every lever beyond :data:`_FEW_LEVERS`, because
-    each lever doubles an applicant's configurations; it is at most :data:`_TOGETHER`. Trees are solved one by
-    one within their chunk.
+    each lever that others move doubles an applicant's configurations; to be safe, all levers are counted. It
+    is at most :data:`_TOGETHER`. Trees are solved one by one within their chunk.
     """
     if not isinstance(back_end, BatchBackend):
         return 1
@@ -238,7 +239,8 @@ def solve_together(
     Parameters
     ----------
     backend, time_limit
-        As for :func:`solve`; the limit holds per instance.
+        As for :func:`solve`; the limit holds per instance. Without a name, the back end is the default for
+        the first instance, and it must support them all.
 
     Raises
     ------
@@ -292,7 +294,7 @@ def choose_backend(problem: Instance, name: str | None = None) -> Backend:
     Raises
     ------
     Unsupported
-        No back end is named, and none of the defaults is exact for this problem.
+        No back end is named, and none of the defaults can solve this problem.
     BackendUnavailable
         Unknown, or its solver is not installed.
     """

@@ -65,7 +65,8 @@ def build_model(mip: MixedInteger, scale: float = 1.0, quadratic: bool = True) -
     Parameters
     ----------
     scale
-        The objective is the cost divided by it, so that a solver's absolute gap means a relative one.
+        The objective is the cost divided by it. With a scale of about the cost, a solver's absolute gap is a
+        relative one.
     quadratic
         Keep the quadratics. Without, the objective becomes a variable ``theta`` (cost / scale) and
         both quadratics are left to tangents, collected in ``model.tangents``.

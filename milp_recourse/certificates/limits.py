@@ -46,7 +46,8 @@ _DOUBLE = 128
 """Binary digits of ordinary doubles on either side of the point; for constants the true number counts."""
 
 _LINE = 40
-"""Binary digits that replacing an elementary function by a line adds: slopes are multiples of 2^-32."""
+"""Binary digits that a node of an expression is counted to add: 32 for the slope of a line that replaces an
+elementary function, a multiple of 2^-32; the other 8 are reserve, as for the carries of sums."""
 
 Digits = tuple[int, int]
 """Binary digits before and behind the point."""

@@ -32,7 +32,8 @@ Array = NDArray[np.float64]
 Node = list[Any]
 
 MOST_PRICES = 2_500_000
-"""Most prices of a proof: more numbers would make a file that a checker may refuse by its size."""
+"""Most prices for one case of one configuration;
+:func:`~milp_recourse.certificates.limits.fits` checks the whole file against ``MOST_ROOM``."""
 
 
 def ensemble_configurations(
@@ -40,7 +41,8 @@ def ensemble_configurations(
 ) -> list[dict[str, Any]] | None:
     """Configurations that prove that no action costs less than ``bound`` (None: none exists).
 
-    The proof is by prices; a single tree whose leaves are not too many is proven leaf by leaf. None if a
+    The proof is by prices; a single tree without conditions whose leaves are not too many is proven leaf by
+    leaf. None if a
     limit was reached, or the claim is false.
 
     Parameters

@@ -49,12 +49,20 @@ def curve_rows(
     out: tuple[float, float],
     pieces: int,
 ) -> Form:
-    r"""y = f(form), relaxed: on each of ``pieces`` equal parts y lies between two parallel lines.
+    r"""y = f(form), relaxed: on each of at most ``pieces`` equal parts (fewer on short intervals) y lies
+    between two parallel lines.
 
     With 0/1 columns :math:`z_k` (part k is in use) and :math:`x_k` the form's value in part k:
     :math:`\sum z_k = 1,\; x = \sum x_k,\; l_k z_k \le x_k \le u_k z_k` and
     :math:`\sum (m_k x_k + c^{lo}_k z_k) \le y \le \sum (m_k x_k + c^{hi}_k z_k)`. A relaxation with
     proven error (see :mod:`milp_recourse.program.functions`): lower bounds stay lower bounds.
+
+    Parameters
+    ----------
+    low, high
+        Bounds of the form.
+    out
+        Bounds of y.
     """
     y = model.column(name, *out)
     yf: Form = ({y: 1.0}, 0.0)

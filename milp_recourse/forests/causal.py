@@ -255,7 +255,8 @@ class _PieceSearch:
             self.split(nodes.at(kept))
 
     def inner(self, nodes: _Boxes) -> tuple[Array, Array]:
-        """The ends of slightly smaller boxes: rounding moves no point of these out of its cell."""
+        """The ends of slightly smaller boxes (by :data:`INSIDE`, relatively, at most to the middle), so that
+        rounding seldom moves a point into the next cell."""
         low, high = nodes.low, nodes.high
         slack = np.minimum(INSIDE * (np.abs(low) + np.abs(high) + 1.0), 0.5 * (high - low))
         return low + slack, high - slack

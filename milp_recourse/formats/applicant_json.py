@@ -22,12 +22,12 @@ _PARTS = ("l2_squared", "l1", "linf", "l0")
 def build_preferences(
     model: PreferencesModel, features: Sequence[Feature], path: str = "preferences"
 ) -> Preferences:
-    """The applicant's mask in feature order, weights, ranges and conditions.
+    """The applicant's mask in feature order, weights, ranges, conditions and density offset.
 
     Raises
     ------
     BadInput
-        A name that is unknown, not globally actionable or given twice; lo > hi; a range on a
+        A name that is unknown or not globally actionable, or in the mask twice; lo > hi; a range on a
         categorical feature; a condition that breaks the format.
     """
     names = [f.name for f in features if f.actionable]

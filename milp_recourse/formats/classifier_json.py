@@ -82,8 +82,8 @@ def build_accept(model: schema.AcceptModel, classifier: Classifier) -> Acceptanc
     Raises
     ------
     BadInput
-        A key is one of the other kind of classifier, or the threshold is no float32 value though the network
-        is float32.
+        A key is one of the other kind of classifier, trees have both ``above`` and ``at_least``, or the
+        threshold is no float32 value though the network is float32.
     """
     network = isinstance(classifier, ReluNetwork)
     foreign = "above" if network else "margin"

@@ -49,8 +49,9 @@ def build_condition(model: AnyValue, features: Sequence[Feature], path: str) -> 
     Raises
     ------
     BadInput
-        A feature or label is unknown, a feature without an order is compared or added up, a bound is missing,
-        or the nesting is too deep. The error names the path, e.g. ``conditions.0.then.feature``.
+        A feature or label is unknown, a feature without an order is compared or added up, ``in`` is asked of
+        a feature without labels or of a change, a bound is missing, at_least is above at_most, or the nesting
+        is too deep. The error names the path, e.g. ``conditions.0.then.feature``.
     """
     return _Builder(features).build(model, path, 0)
 

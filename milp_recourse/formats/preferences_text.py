@@ -24,7 +24,7 @@ ANSWERS = ("can", "rank", "scores")
 
 
 def preferences_from_text(text: str, instance: Instance) -> Preferences:
-    """Mask, weights and ranges for one applicant.
+    """Mask, weights and ranges for one applicant; ranges of features that are not in the mask are left out.
 
     Parameters
     ----------
@@ -36,7 +36,8 @@ def preferences_from_text(text: str, instance: Instance) -> Preferences:
     Raises
     ------
     BadInput
-        A line is of none of these forms or names another feature, or there is not exactly one answer.
+        A line is of none of these forms, names another feature or has a value that is not allowed, or there
+        is not exactly one answer.
     """
     features = [f.name for f in instance.features if f.actionable]
     scores: elicitation.Scores | None = None

@@ -22,13 +22,14 @@ POPULATION_FORMAT = "milp-recourse/population-1"
 
 
 class FeatureModel(Strict):
-    """One feature. Numeric kinds take ``bounds``, ordinal and categorical take ``categories``."""
+    """One feature. Ordinal and categorical kinds take ``categories``, and ``bounds`` by index."""
 
     name: Word
     kind: Literal["continuous", "integer", "binary", "ordinal", "categorical"]
     actionable: bool
     bounds: Interval | None = Field(
-        default=None, description="lowest and highest value an action may set; needed where actionable"
+        default=None,
+        description="lowest and highest value an action may set; needed where actionable, but for labels",
     )
     categories: Annotated[list[Word], Field(min_length=1)] | None = None
     domain: Interval | None = Field(
@@ -45,7 +46,7 @@ class FeatureModel(Strict):
 
 
 class NetworkModel(Strict):
-    """A fully connected ReLU network on raw features; the last layer is one number, the logit."""
+    """A fully connected ReLU network on the features' columns; the last layer is one number, the logit."""
 
     kind: Literal["relu-network"]
     dtype: Literal["float32", "float64"]
@@ -79,7 +80,8 @@ class EnsembleModel(Strict):
     )
     combine: Literal["smallest", "largest"] | None = Field(
         default=None,
-        description="which of several sums is the score: the smallest (all count) or the largest",
+        description="which of several sums is the score: the smallest (accepted where every sum passes) or "
+        "the largest (where one does)",
     )
     trees: Annotated[list[TreeModel], Field(min_length=1)]
 
@@ -94,6 +96,8 @@ class FileModel(Strict):
 
 
 def _classifier_form(value: Any) -> str | None:
+    """The tag of a classifier's form. What is no object is taken for a network, so that the error says that
+    an object is wanted; a kind that is no text becomes ``?``, an unknown tag."""
     if not isinstance(value, dict):
         return "relu-network"
     if "kind" not in value and ("path" in value or "sha256" in value):
@@ -120,7 +124,7 @@ class AcceptModel(Strict):
 
 
 class PreferencesModel(Strict):
-    """The applicant's mask, weights, ranges and conditions."""
+    """The applicant's mask, weights, ranges, conditions and density offset."""
 
     actionable: list[str]
     weights: dict[str, Positive] = Field(default_factory=dict)

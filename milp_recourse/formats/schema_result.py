@@ -52,7 +52,9 @@ class ResultsModel(Strict):
     """Summary of a run over a population or several instances."""
 
     format: Literal["milp-recourse/results-1"]
-    applicants: int = Field(description="number of applicants with a result")
+    applicants: int = Field(
+        description="number of applicants with a result or, in a population, with the status bad-input"
+    )
     counts: dict[StatusName | Literal["bad-input"], int] = Field(
         description="number of applicants per status"
     )

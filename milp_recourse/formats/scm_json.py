@@ -42,8 +42,9 @@ def build_scm(model: Any, features: Sequence[Feature]) -> StructuralCausalModel:
     Raises
     ------
     BadInput
-        A feature is unknown, the equations have a cycle, a link has scale 0, or the features are not those of
-        a built-in model. Labels are checked later (:func:`~milp_recourse.instance.check_whole`).
+        A feature is unknown, the equations have a cycle, a link has scale 0, the layers of an equation's
+        network do not fit each other or its inputs, or the features are not those of a built-in model. Labels
+        are checked later (:func:`~milp_recourse.instance.check_whole`).
     """
     names = [f.name for f in features]
     if model.name in _LOANS:

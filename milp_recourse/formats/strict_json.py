@@ -76,7 +76,7 @@ def parse_json(content: bytes) -> Any:
     ------
     BadInput
         The content is no UTF-8 or no JSON, is nested too deeply, or has NaN, Infinity, a number too large for
-        a double, or a repeated key.
+        a double, half of a surrogate pair, or a repeated key.
     """
     refused: list[_Refused] = []
 
@@ -130,8 +130,8 @@ def write_json(value: Any, path: str | Path, indent: int | None = 2) -> None:
 
     Raises
     ------
-    BadInput
-        The file cannot be written.
+    BadInput, MachineFailed
+        As :func:`write_whole`.
     ValueError
         A number is not finite.
     """

@@ -14,13 +14,15 @@ Kind = Literal["constant", "rank", "score"]
 """The preferences on which networks were trained: constant weights, ranks, or scores."""
 
 SHARP = "f0e34de80ba25834466349b5d071b9bab49c431f3483d1257386d2ba50eafe9a"
-"""The digest of the classifier of ``instances/loan``."""
+"""``ReluNetwork.content``, in hex, of the classifier of ``loan-sharp``; not the SHA-256 of its file."""
 
 
 def shipped(kind: Kind, template: Instance | None = None) -> Path:
     """The shipped checkpoint for constant weights, for ranks or for scores.
 
     There is none for scores for ``loan-sharp``; the one for ranks is returned in its place.
+
+    The populations are those of :data:`milp_recourse.instances_path.LOAN_POPULATIONS`.
 
     Parameters
     ----------

@@ -60,9 +60,9 @@ class Reading:
         A function of the columns' inputs, one column after another: one input for a number, one per label
         for ``one-hot``, a row of the table for ``table``.
     accept
-        When the model itself predicts the desired class: if a tree ensemble's score is above the threshold;
-        if a network's logit is at least the threshold plus :func:`milp_recourse.readers.rounding_margin`. The
-        margin in here is 0.
+        When the model itself predicts the desired class: if a tree ensemble's score is above the threshold
+        (or at least the threshold, if not ``strict``); if a network's logit is at least the threshold plus
+        :func:`milp_recourse.readers.rounding_margin`. The margin in here is 0.
     classes
         The model's classes, in its order.
     desired

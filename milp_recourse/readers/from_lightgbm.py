@@ -47,7 +47,8 @@ def read_lightgbm(model: Any) -> TreeEnsemble:
     Raises
     ------
     Unsupported
-        Another objective or kind of split, averaged trees, linear leaves, or zeros that count as missing.
+        The model is of another kind or not fitted, or has another objective or kind of split, averaged trees,
+        linear leaves, or zeros that count as missing.
     """
     return numbers_only(*_sums(_content(model)).only())
 

@@ -65,8 +65,8 @@ def read_sklearn_trees(estimator: Any) -> TreeEnsemble:
     Raises
     ------
     Unsupported
-        The estimator is of another kind, not fitted or has other than two classes; or scikit-learn is not
-        installed.
+        The estimator is of another kind, not fitted, or has other than two classes, several outputs, an
+        ``init`` of its own or splits on categories; or scikit-learn is not installed.
     """
     require("sklearn", "read_sklearn_trees", "sklearn")
     _supported(estimator)

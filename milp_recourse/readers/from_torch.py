@@ -34,7 +34,8 @@ def read_torch(module: Any) -> ReluNetwork:
     ----------
     module
         ``torch.nn.Sequential`` (possibly nested) of Linear, ReLU, LeakyReLU, Hardtanh, BatchNorm1d,
-        Dropout, Flatten and Identity, or a single Linear; it takes rows of shape (n, d) and has one output,
+        Dropout, Flatten and Identity, perhaps with a Sigmoid, Softmax or LogSoftmax at the end, or a single
+        Linear; it takes rows of shape (n, d) and has one output,
         the logit of class 1, or one per class of two. BatchNorm1d and Dropout must be in eval mode.
 
     Returns
@@ -47,8 +48,8 @@ def read_torch(module: Any) -> ReluNetwork:
     Raises
     ------
     Unsupported
-        The module has another layer, more than two outputs, hooks, or parameters that are not all float32 or
-        all float64; or torch is not installed.
+        The module has another layer or option, one in training mode, more than two outputs, hooks, or
+        parameters that are not all float32 or all float64; or torch is not installed.
     """
     return two_classes(append_torch, module)
 

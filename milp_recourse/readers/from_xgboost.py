@@ -48,13 +48,14 @@ def read_xgboost(model: Any) -> TreeEnsemble:
     Returns
     -------
     TreeEnsemble
-        Its score is ``predict(..., output_margin=True)``, bit for bit, early stopping included; the trees
-        hold the rule for missing values.
+        Its score is ``predict(..., output_margin=True)``, bit for bit; of an ``XGBClassifier`` only up to its
+        best iteration. The trees hold the rule for missing values.
 
     Raises
     ------
     Unsupported
-        Another booster, objective or kind of split, or a number that stands for missing values.
+        The model is of another kind or not fitted, or has another booster, objective or kind of split, an
+        entry that is not known, or a number that stands for missing values.
     """
     return numbers_only(*_sums(*_content(model)).only())
 

@@ -14,7 +14,8 @@ def to_json(network: ReluNetwork | TreeEnsemble) -> dict[str, Any]:
     Parameters
     ----------
     network
-        A classifier of raw features in feature order (fold any standardisation first, see
+        A classifier of the features' columns (:attr:`~milp_recourse.domain.features.Feature.columns`), in
+        feature order and in the features' own units (fold any standardisation first, see
         :func:`milp_recourse.readers.standardised`).
 
     Returns
@@ -43,7 +44,11 @@ def layers_to_json(network: ReluNetwork) -> list[dict[str, Any]]:
 
 
 def _forest_to_json(forest: TreeEnsemble) -> dict[str, Any]:
-    """The entry of trees; fields that equal the format's default are left out."""
+    """The entry of trees.
+
+    ``aggregate``, ``base`` and ``sum_dtype`` are left out for a mean; ``parts`` and ``combine`` where there
+    are no parts; ``missing_left`` where the tree has none.
+    """
     keys = ("feature", "threshold", "left", "right", "value")
     entry: dict[str, Any] = {"kind": "tree-ensemble", "dtype": forest.dtype}
     if forest.aggregate != "mean":

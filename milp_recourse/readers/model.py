@@ -67,7 +67,8 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     Unsupported
         The model, or a step of it, cannot be read; the message says what to do.
     BadInput
-        X lacks a column, or the model has no such class.
+        X is no DataFrame with rows and columns, has a column twice or lacks one that the model names; the
+        model has no such class, or has more than two and ``desired`` is None.
     """
     if isinstance(model, str | PathLike) and not Path(model).is_file():
         raise refuse("model", f"{str(model)!r}, which is no file", "a fitted classifier, or an ONNX file")

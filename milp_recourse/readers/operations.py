@@ -51,6 +51,11 @@ def last_raw(operations: Sequence[Operation], thresholds: NDArray[np.float64]) -
     thresholds
         Doubles, shape (n,).
 
+    Raises
+    ------
+    Unsupported
+        A factor or divisor is not above 0.
+
     Examples
     --------
     >>> float(last_raw([Operation("add", -1.0)], np.array([0.5]))[0])

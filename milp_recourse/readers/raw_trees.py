@@ -41,7 +41,9 @@ def on_raw_columns(
     Raises
     ------
     Unsupported
-        A float32 column is scaled, or a label becomes a missing number that the trees have no rule for.
+        The trees read another number of columns, a float32 column is scaled, a number is split on by sets
+        behind a transformer or imputed as no raw number would be, or a label becomes a missing number that
+        the trees have no rule for.
     """
     ensemble = decision.ensemble
     if len(preprocessing.tracks) != ensemble.inputs:

@@ -39,8 +39,8 @@ def standardised(
     Raises
     ------
     BadInput
-        A shape does not fit, a mean is not finite or an sd is not a finite number above 0; or a
-        folded number leaves the range of ``dtype``.
+        ``dtype`` is neither float32 nor float64, a shape does not fit, a mean is not finite, an sd is not a
+        finite number above 0, or a folded number leaves the range of ``dtype``.
     """
     dtype = dtype or network.dtype
     if dtype not in ("float32", "float64"):

@@ -66,7 +66,8 @@ def draw_shares(
 def draw_violins(
     axis: Any, groups: Sequence[tuple[str, NDArray[np.float64]]], colour: str, **ticks: Any
 ) -> None:
-    """Draw a violin with its median for each named group, the first in grey; none if its values are equal."""
+    """Draw a violin with its median for each named group that has two different values, the first group's in
+    grey, and a dotted line at the first group's median."""
     shown = [k for k, (_, values) in enumerate(groups) if len(values) > 1 and np.ptp(values) > 0]
     if shown:
         drawn = [groups[k][1] for k in shown]

@@ -23,10 +23,11 @@ Line = list[tuple[float, float | None]]
 
 
 def plot_density_fronts(fronts: Sequence[DensityFront], path: str | Path) -> None:
-    """Plot everybody's cost at each offset and the mean, and below them the share of people with an action.
+    """Plot people's costs at each offset and a mean, and below them the share of people with an action.
 
-    A line ends at the offset from which there is no action any more. The cost without any demand on the
-    density is drawn at the left end.
+    The lines are those of the first :data:`MOST_LINES` people; the mean is over those who have an action at
+    every offset. A line ends at the offset from which there is no action any more. The cost without any
+    demand on the density is drawn at the left end.
     """
     offsets = [point.offset for point in fronts[0].points if point.offset is not None]
     step = (offsets[-1] - offsets[0]) / max(1, len(offsets) - 1)
@@ -62,7 +63,8 @@ def plot_action_fronts(fronts: Sequence[Front], path: str | Path) -> None:
 def _drawn(
     lines: Sequence[Line], rows: Sequence[tuple[float, dict[str, Any]]], averaged: str
 ) -> tuple[Figure, tuple[Axes, Axes]]:
-    """A figure with everybody's costs and their mean above, and the shares of people with an action below.
+    """A figure with the costs of at most :data:`MOST_LINES` people and a mean above, and the shares of people
+    with an action below.
 
     Parameters
     ----------

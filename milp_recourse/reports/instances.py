@@ -43,13 +43,17 @@ def solve_files(
 
 
 def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
-    """Write results.csv (with a last column ``name``), results.json and certificates; return the summary."""
+    """Write results.csv (with a last column ``name``), results.json and certificates; return the summary.
+
+    Instances that the back end cannot solve are in results.json only. Certificate files in the folder that
+    this run did not write are removed.
+    """
     rows = [
         (name, instance, result and store_certificate(result, k, folder), remark)
         for k, (name, instance, result, remark) in enumerate(rows)
     ]
     written = {Path(r.certificate).name for _, _, r, _ in rows if r is not None and r.certificate}
-    for file in (folder / "certificates").glob("*.json.gz"):  # of an earlier run of other instances
+    for file in (folder / "certificates").glob("*.json.gz"):  # left by an earlier run
         if file.name not in written:
             file.unlink()
     features = list(dict.fromkeys(f.name for _, instance, _, _ in rows for f in instance.features))

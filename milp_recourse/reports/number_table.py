@@ -11,7 +11,7 @@ from typing import Any
 
 
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows, with numbers to six digits and empty cells for None; gzipped if the name ends in ``.gz``.
+    """Write rows, floats to six digits and None as an empty cell; gzipped if the name ends in ``.gz``.
 
     The columns are all keys of the rows, in the order of their first occurrence. The same rows always give
     the same bytes.

@@ -2,10 +2,10 @@
 
 ``results.csv`` gets a row whenever an applicant is finished; the applicant's ``certificates/<index>.json.gz``
 is written before it. If there are more than a thousand applicants, every thousand certificates are packed
-into an archive as soon as all of them are finished. When the run ends, the rows are put in the order of the
-applicants. ``run.json`` identifies the input and the options, and ``results.json`` is the summary. Running
-the same command again keeps every complete row and solves the rest; another input or other options are
-refused.
+into an archive as soon as all of them are finished, the others when the run ends. Then the rows are put in
+the order of the applicants. ``run.json`` identifies the input and the options, and ``results.json`` is the
+summary. Running the same command again keeps every complete row and solves the rest; another input or other
+options are refused.
 """
 
 from __future__ import annotations
@@ -102,6 +102,8 @@ class PopulationFolder:
 
         Raises
         ------
+        BadInput
+            The file cannot be written.
         MachineFailed
             The disk is full or broken; nothing of the row is left in the file.
         """

@@ -3,10 +3,11 @@ r"""The cheapest certain action of a tree ensemble, by branch and bound over box
 The search takes the cheapest action and looks for an outcome of it that is refused
 (:mod:`~milp_recourse.robust.outcomes`). Around such an outcome it finds a large box of inputs of which all
 are refused (:mod:`~milp_recourse.robust.refused`). No outcome of a certain action may lie in the box. So some
-target must be far enough from one of the box's sides, or some feature must not be acted on. The search
-branches over these ways out of the box, and takes the cheapest case first; a case is an ordinary problem with
-a condition per way out. If the cheapest action of a case has no refused outcome, the case is finished. If no
-feature causes another, there are finitely many boxes, so the search ends.
+target must be far enough from one of the box's sides, some label must be another, or another set of features
+must be acted on. The search branches over these ways out of the box, and takes the cheapest case first; a
+case is an ordinary problem with a condition per way out. If the cheapest action of a case has no refused
+outcome, the case is finished. If no feature causes another, there are finitely many boxes, so the search
+ends.
 
 If features cause others, the outcomes of an action do not form a box. A way out is then valid only for the
 same set of features acted on, and shifts the box by the difference between the outcome and the plan; for

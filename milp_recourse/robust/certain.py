@@ -41,7 +41,7 @@ class Robust:
         What the action withstands.
     worst
         The lowest logit or score that was found among the action's outcomes, and the scenario that leads to
-        it; None if nothing but the threshold is uncertain.
+        it; None without an action, and if the action has only one outcome.
     cuts, rounds
         The number of scenarios (networks) or refused boxes (trees) on which the lower bound rests, and the
         number of problems solved.
@@ -109,7 +109,10 @@ def robust(
     ------
     BadInput
         The file breaks the format, or the uncertainty does not fit the problem.
-    Unsupported, BackendUnavailable
+    Unsupported
+        As for :func:`milp_recourse.solve`; also if the back end proves nothing, or trees have levers or
+        effects that :class:`~milp_recourse.robust.box_search.TreeSearch` does not take.
+    BackendUnavailable
         As for :func:`milp_recourse.solve`.
     """
     check_options(time_limit)

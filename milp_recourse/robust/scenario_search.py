@@ -10,7 +10,7 @@ which the network has a copy for each. The upper bound is the cost of an action 
 :mod:`~milp_recourse.robust.outcomes` proves that no outcome is refused. Such actions are found by solving the
 finite problem with a slightly higher threshold (t + ``raised``), without which an action would only just be
 accepted and the proof would fail. If an outcome of an action is refused, its scenario is added. ``raised`` is
-reduced until the two bounds meet.
+reduced until the two bounds meet; four values are tried.
 
 References
 ----------
@@ -38,8 +38,8 @@ MOST_SCENARIOS = 24
 """The largest number of scenarios; if more are needed, the search stops with a limit."""
 
 _RAISE = 2e-7  # the first ``raised``, relative to the distance from the factual's logit to the threshold
-_FINER, _RAISES = 0.02, 4  # the factor by which it is reduced, and how often it is
-_EACH_TIME = 2  # scenarios added at once
+_FINER, _RAISES = 0.02, 4  # the factor by which it is reduced, and how many values are tried
+_EACH_TIME = 2  # the most scenarios added at once
 _ROUNDING = 2.0**-40  # relative; more than the rounding of a logit in float64
 
 

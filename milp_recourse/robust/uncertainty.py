@@ -24,7 +24,8 @@ class Uncertainty:
     ----------
     missed
         Feature -> d >= 0, in the feature's unit. If the feature is acted on, also if it is held, its value
-        may differ from the target by up to d (by whole numbers for integer features). Not for labels.
+        may differ from the target by up to d (by whole numbers for integer features). Only for continuous and
+        integer features.
     threshold
         The highest value of the threshold; None if it does not move.
     noise

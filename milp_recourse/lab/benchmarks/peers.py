@@ -31,6 +31,8 @@ from milp_recourse.program import lower
 from milp_recourse.solve import solve, solve_together
 
 MIP_GAP = 1e-6
+"""The relative gap at which peers stop."""
+
 COST_UNIT = 0.01
 """Peers minimise cost / COST_UNIT, so that their absolute gaps are small against typical costs."""
 
@@ -45,9 +47,11 @@ class Outcome:
         As the solver states it: ``optimal``, ``infeasible`` or ``limit``; ``too large`` if its licence does
         not take the program.
     cost
-        As the solver states it; None without a solution.
+        Of the action as the solver returns it (a peer's is not repaired); None without one.
     seconds, cpu_seconds
         Wall and processor time.
+    nodes
+        Nodes of the solver's search; None if it does not report them.
     exactly_feasible
         Whether the solver's action, unchanged, is exactly feasible; None without an action.
     """

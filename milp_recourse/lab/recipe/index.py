@@ -50,7 +50,7 @@ def write_index(folder: Path, rows: dict[str, Row]) -> None:
 
 
 def refreshed(folder: Path, rows: dict[str, Row]) -> dict[str, Row]:
-    """The index of the files that are in ``folder`` now.
+    """The index of the .json, .csv and .gz files that are in ``folder`` now.
 
     ``found_by``, ``confirmed_by`` and ``seconds`` are taken from ``rows`` if the answer there is the one in
     the file. Any other answer in a file counts as found by hand.

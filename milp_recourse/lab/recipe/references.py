@@ -87,7 +87,8 @@ def fill_references(
     Returns
     -------
     list of str
-        One sentence per file without a confirmed reference; such files are left as they were.
+        One sentence per file for which the two give no reference that they agree on; such files are left as
+        they were. None for a reference by hand where one of the two does not support the file.
     """
     rows = refreshed(folder, read_index(folder))
     todo = [

@@ -54,7 +54,8 @@ def reproduce(
 ) -> None:
     """Compute the iCARMA paper's tables and figures again, with certified optima beside its grid search.
 
-    Exits 4 if a grid point refutes a certified answer or a certificate is rejected, 3 if a limit was reached.
+    Exits 4 if a grid point refutes a certified answer, or an answer drawn at random gets no certificate that
+    is accepted; 3 if a limit was reached.
     """
     from milp_recourse.formats import read_population
     from milp_recourse.instances_path import population_file

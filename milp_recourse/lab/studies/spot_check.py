@@ -28,7 +28,7 @@ def spot_check(
     jobs: int,
     advance: Callable[[], None],
 ) -> dict[str, Any]:
-    """Draw ``count`` proven answers, solve them again with certificates, and check these by ``verify``.
+    """Draw at most ``count`` proven answers, solve them again with certificates, and ``verify`` these.
 
     The folder gets ``plausible/`` and ``any/``, each with a population and certificates, so that
     ``python -m verify`` can check them again.
@@ -36,8 +36,9 @@ def spot_check(
     Returns
     -------
     dict
-        How many answers were drawn, are verified, and agree with the answers in the tables (their intervals
-        from lower bound to cost meet); a sentence for each of the others.
+        How many answers were drawn, of how many in the tables (proven or not), how many are verified, and how
+        many agree with the tables' (their intervals from lower bound to cost meet); a sentence for each
+        fault.
     """
     proven = [p for p, answer in known.items() if answer.status in ("optimal", "infeasible")]
     chosen = np.random.default_rng([seed, 200]).permutation(len(proven))[:count]

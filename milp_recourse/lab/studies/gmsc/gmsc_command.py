@@ -34,7 +34,7 @@ def gmsc(
     """Certify recourse on Give Me Some Credit under a learned causal model, and compare iCARMA with it.
 
     DIR/models has rows of the owner's file, DIR/results has none. Exits 4 if a recommendation contradicts a
-    proof or a certificate is rejected, 3 if a limit was reached.
+    proof, or an answer drawn at random gets no certificate that is accepted; 3 if a limit was reached.
     """
     from milp_recourse.errors import BackendUnavailable
     from milp_recourse.reports.progress import progress_bar

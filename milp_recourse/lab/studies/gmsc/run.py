@@ -35,7 +35,7 @@ from milp_recourse.reports.number_table import write_table
 from milp_recourse.solve import solve
 
 SIZED = 30
-"""Applicants on whom the sizes of the equations are compared."""
+"""The most applicants on whom the sizes of the equations are compared."""
 
 
 @dataclass(frozen=True)
