@@ -258,7 +258,8 @@ def search_on(
         postponed, confirmed = False, state.confirm()
         if not confirmed and not state.careful:  # the caller begins again, with every action judged
             break
-        watch(state.cost, float(tree.bound[tree.heap[0]]) if tree.state[0] else 0.0)
+        bound = float(tree.bound[tree.heap[0]]) if tree.state[0] else 0.0
+        watch(state.cost, min(bound, float(tree.stuck[0]), state.refused_bound, state.cost))
         if why == search.DONE:
             break
         if why == search.FOUND:

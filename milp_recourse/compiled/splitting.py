@@ -21,8 +21,9 @@ NOTHING, ONE_SIGN, INTERVAL, ACTED_ON, LABELS, ARGUMENT = range(6)
 """Kinds of splits: none, a unit's sign, a lever's interval at a value, whether a lever is acted on, one label
 or the others, the interval of a curve's argument at a value."""
 
-FEW_OPEN = 6
-"""While more units are open than this, and than the levers need splits, levers compete with signs."""
+FEW_LEVERS, FEW_WITHOUT_ACTION, FEW_OPEN = 4, 8, 6
+"""With so few levers to settle, with an action in hand and without, and more open units than this, levers are
+split. With more levers they compete with signs while more units are open than the levers want splits."""
 
 HALVINGS = 4.0
 """How often a continuous lever is thought to be halved."""
@@ -84,13 +85,18 @@ def single(p, w):
 
 @compiled
 def _wanted(p, w):
-    """About how many splits the node's levers need until they are settled."""
-    total = 0.0
+    """About how many splits the node's levers need until they are settled; 0 where few are left and all of
+    these are intervals that are acted on."""
+    total, free, other = 0.0, 0, False
     for i in range(p.lever.shape[1]):
-        values = values_left(p, w, i)
+        values, label = values_left(p, w, i), p.lever[at.LABEL, i] > 0.0
         if values > 1.0:
             total += min(math.log2(values), HALVINGS)
-    return total
+            free += 1
+            other = other or label
+        other = other or w.box[at.MODE, i] == 0
+    few = FEW_LEVERS if w.scalar[at.BEST_COST] < INF else FEW_WITHOUT_ACTION
+    return total if free > few or other else 0.0
 
 
 @inner
@@ -180,7 +186,7 @@ def choose(p, w, count, unsure):
         lost, i = _widest(p, w)
         signs = (1.0 + w.scalar[at.GAINED]) / (1.0 + w.scalar[at.PROMISED])
         levers = (1.0 + w.scalar[at.GAINED + 1]) / (1.0 + w.scalar[at.PROMISED + 1])
-        if i >= 0 and levers * lost > signs * best:
+        if i >= 0 and (wanted == 0.0 or levers * lost > signs * best):
             w.scalar[at.PROMISE] = lost / every
             return _of_lever(p, w, i, _between(p, w, i))
         promise = -best / every

@@ -234,6 +234,15 @@ def test_rows_of_any_layout_are_started_from_without_compiling_again() -> None:
     assert len(search.run.signatures) == 1
 
 
+def test_a_watched_bound_is_never_above_the_cost() -> None:
+    """Open nodes may have larger bounds than the action in hand costs before they are closed."""
+    instance = read_instance(Path(__file__).parent / "watched" / "relucauses-5107.json")
+    watched: list[tuple[float, float]] = []
+    BabBackend().solve(instance, Options(TIME_LIMIT, watch=lambda *costs: watched.append(costs)))
+    assert watched
+    assert all(bound <= cost for cost, bound in watched)
+
+
 def test_a_wrong_bound_would_be_noticed() -> None:
     """The checks above can fail: a proposal with a bound above the reference is found out."""
     instance = next(i for i in shipped(24) if i.reference.status == "optimal" and i.reference.cost > 1e-3)
