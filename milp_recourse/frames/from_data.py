@@ -184,7 +184,8 @@ def prototypes(rows: Array, scale: Sequence[float], count: int) -> Array:
 
 
 def accepted_rows(instance: Instance, rows: Array) -> Array:
-    """The rows that the classifier accepts, in float64."""
+    """The rows that the classifier accepts, computed in float64: a network's logit may be less than threshold
+    plus margin by a tolerance (:data:`milp_recourse.backends.grid.TOLERANCE`)."""
     from milp_recourse.backends.grid import looks_accepted
 
     return np.asarray(rows)[looks_accepted(instance, np.asarray(rows, dtype=np.float64))]
