@@ -331,8 +331,9 @@ def other_features(result: Result) -> Condition:
 def far_from(instance: Instance, result: Result, apart: float, scales: Mapping[str, float]) -> Condition:
     """The condition that a feature of ``scales`` ends ``apart`` scales or more from its value in ``result``.
 
-    The thresholds are rounded to doubles away from that value. For a feature whose factual value is missing,
-    the condition asks only that it is acted on in one of the two recourses and not in the other.
+    The thresholds are rounded to doubles away from that value. Another label of a categorical feature is 1
+    away, so it counts only where that is ``apart`` scales or more. A feature whose factual value is missing
+    counts where it is acted on in one of the two recourses and not in the other.
     """
     parts: list[Condition] = []
     after = result.counterfactual or {}

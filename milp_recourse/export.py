@@ -35,8 +35,8 @@ def export(instance: Instance, path: str | Path, pieces: int = 16, cost_unit: fl
         The number of parts that the interval of each curve is divided into. A program without curves is
         exact; with curves its optimum is a lower bound.
     cost_unit
-        The objective is the cost divided by it. Solvers' tolerances are absolute, so a unit of about the size
-        of the costs expected (0.01, say) keeps small costs exact.
+        The objective is the cost (of ``l2`` its square) divided by it. Solvers' tolerances are absolute, so a
+        unit of about the size of the costs expected (0.01, say) keeps small costs exact.
 
     Raises
     ------
@@ -93,9 +93,9 @@ def unique_names(raw: Iterable[str]) -> list[str]:
 
 
 def _comments(mip: MixedInteger, names: list[str], instance: Instance, cost_unit: float) -> Iterator[str]:
-    yield f"{instance.name or 'recourse'}: minimise the cost" + (
-        f" / {cost_unit!r}" if cost_unit != 1 else ""
-    )
+    wanted = "the square of the cost" if instance.cost.is_root else "the cost"
+    unit = f" / {cost_unit!r}" if cost_unit != 1 else ""
+    yield f"{instance.name or 'recourse'}: minimise {wanted}{unit}"
     for feature, k in mip.actions.items():
         yield f"{names[k]}: the value that an action sets {feature!r} to"
         if feature in mip.flags:

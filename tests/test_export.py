@@ -125,6 +125,19 @@ def test_names_are_clean_unique_and_explained(tmp_path: Path) -> None:
         assert max(map(len, written.splitlines())) <= 510
 
 
+@pytest.mark.parametrize("kind", ["l2", "l2-squared"])
+def test_the_first_comment_says_what_is_minimised(kind: str, tmp_path: Path) -> None:
+    """Of l2 it is the square of the cost, and the optimum is that of l2-squared."""
+    source, target = tmp_path / "instance.json", tmp_path / "problem.lp"
+    problem = json.loads((INSTANCES / "smoke" / "hold.json").read_text())
+    problem["cost"]["kind"] = kind
+    source.write_text(json.dumps(problem))
+    export(read_instance(source), target, cost_unit=UNIT)
+    wanted = "the square of the cost" if kind == "l2" else "the cost"
+    assert target.read_text().splitlines()[0].endswith(f": minimise {wanted} / {UNIT!r}")
+    assert by_scip(target)[1] * UNIT == pytest.approx(1.0, rel=1e-6)
+
+
 def test_names_that_collide_stay_apart() -> None:
     """Cleaning and cutting never make two names one."""
     names = unique_names(["a b", "a_b", "a?b", "a_b_n2", "x" * 300, "x" * 301])

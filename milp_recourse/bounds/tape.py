@@ -142,7 +142,7 @@ class Tape:
         """Atom values (n, atoms) for action values (n, d)."""
         v = np.zeros((len(a), self.atoms))
         v[:, self.actions] = a
-        with np.errstate(all="ignore"):  # outside a curve's domain values become nan: never feasible
+        with np.errstate(all="ignore"):  # nan outside a curve's domain, infinite at its edge: never feasible
             for k, unit, row, offset in self.units:
                 v[:, k] = evaluate(unit.function, v @ row[0] + offset[0], unit.level)
         return v
@@ -155,12 +155,13 @@ class Tape:
     # -- bounds --------------------------------------------------------------------------
 
     def bounds(self, low: Array, high: Array, known: Bounds | None = None) -> Bounds:
-        """Back-substituted bounds on boxes [low, high], shape (B, d).
+        """Back-substituted bounds on boxes [low, high], shape (B, d), rounding included.
 
         Parameters
         ----------
         known
-            Bounds proven before for boxes that contain these; intersected with the new ones.
+            Bounds proven before for boxes that contain these. Those of units' arguments and of hidden neurons
+            are intersected with the new ones; the logit's are not.
         """
         batch = len(low)
         shape = (batch, self.atoms)

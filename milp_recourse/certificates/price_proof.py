@@ -51,15 +51,16 @@ WEIGHT = 10.0
 """How much larger a relative step of the multiplier is than one of a price."""
 
 FEW = 0.01
-"""A table that takes out no more than this share of what is left is not worth a node."""
+"""A table that takes out no more than this share of what is left is not worth a node, unless its prices close
+the node; nor is a merging that takes out no more than this share of the cells."""
 
 ENOUGH = 0.2
 """Tables of the last prices are enough if they leave at most this share of what all of a node's prices take
 out."""
 
 REPEATS = 2
-"""How often one table is applied, as long as it takes something out; ten times as often where the prices
-close the node."""
+"""How often one table is applied, as long as it takes out more than :data:`FEW`; where the prices close the
+node, ten times as often, as long as it takes out anything."""
 
 AIM, CLEAR = 0.1, 1e-7
 """Where the cost is a maximum alone: the share of the target that the steps' length aims at, and the share of

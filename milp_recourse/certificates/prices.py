@@ -228,7 +228,8 @@ def _fixed(instance: Instance, acted: tuple[str, ...]) -> Fraction:
 
 
 def _dearest(instance: Instance, acted: tuple[str, ...]) -> Fraction:
-    """The most that acting on these levers can cost, without the l0 part: each at its dearer end."""
+    """At least what any action on these levers costs, without the l0 part: the sum of each alone at its
+    dearer end (more than the most where the cost has a maximum)."""
     ends = [
         max(
             instance.cost.exact(deltas(instance, {name: end}), instance.weights)

@@ -196,17 +196,17 @@ def stated_size(p, w, r):
 
 
 @compiled
-def stated_rows(p, w, count, bent):
+def stated_rows(p, w, count, curved_only):
     """The problem's own rows that the box does not imply; how many rows there are then, -1 - r where row r
     leaves nothing.
 
     Parameters
     ----------
-    bent
+    curved_only
         Whether to add the rows through curves only: with new lines these have changed, the others have not.
     """
     for r in range(p.row.shape[1]):
-        wanted = not bent
+        wanted = not curved_only
         for m in range(p.widths[0]):
             wanted = wanted or (p.kind[m] != RELU and p.row_caused[0, r, m] != 0.0)
         if not wanted:
@@ -223,12 +223,13 @@ def stated_rows(p, w, count, bent):
 
 @inner
 def residual_lines(p, w):
-    """Lines above every residual and its negative, into w.tangent and w.ball.
+    """Lines above every residual of the ball and its negative, into w.tangent and w.ball.
 
     Returns
     -------
     int
-        0 where the whole box is in the ball, -1 where nothing of it is, else 1.
+        0 where the lines show that the whole box is in the ball, -1 where they show that nothing of it is,
+        else 1.
     """
     most, least, slack = 0.0, 0.0, 0.0
     for f in range(len(p.noise)):

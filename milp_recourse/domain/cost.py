@@ -136,7 +136,10 @@ class Cost:
         return exact if quantiles is None else quantiles.exact(exact)
 
     def change(self, name: str, before: float, after: float) -> Fraction:
-        """The exact delta of a change: the :meth:`position` after less the position before."""
+        """The exact delta of a change: the :meth:`position` after less the position before.
+
+        Not for categorical features and missing values: these :func:`milp_recourse.judge.deltas` treats.
+        """
         if name in self.quantiles:
             return self.position(name, after) - self.position(name, before)
         (m, c), (n, d) = after.as_integer_ratio(), before.as_integer_ratio()

@@ -178,7 +178,7 @@ def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: P
 
 def _weighted(forms: list[Form], weights: Array, bias: float) -> Form:
     """The sum of weights times forms, plus a bias, in rationals, because terms of one column may cancel."""
-    terms = ((f, float(w)) for f, w in zip(forms, weights, strict=True) if w)
+    terms = ((f, Fraction(float(w))) for f, w in zip(forms, weights, strict=True) if w)
     return combine((({}, Fraction(bias)), 1.0), *terms)
 
 

@@ -36,7 +36,7 @@ class CellAxis(Protocol):
 
 
 def in_order(axis: CellAxis) -> bool:
-    """Whether a leaf can be reached from consecutive cells, as on one column whose cells ascend.
+    """Whether it is certain that each leaf's cells are consecutive: one column, and its cells ascend.
 
     The first cell is an exception where it :func:`may_be_missing`.
     """
@@ -59,9 +59,10 @@ class LeafTable:
     forest
         The ensemble.
     cells
-        Cell of the factual per column; levers' columns are overruled by their axes.
+        The factual's cell of every column; used for the columns that no axis moves.
     axes
-        One per lever.
+        What moves columns: one per lever (or acted lever), or where levers cause other features one per moved
+        column or label.
     """
 
     def __init__(self, forest: TreeEnsemble, cells: Cells, axes: Sequence[CellAxis]) -> None:

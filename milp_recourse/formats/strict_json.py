@@ -31,7 +31,8 @@ def read_bytes(path: str | Path, wanted: str = "a JSON file, .json or .json.gz")
     Raises
     ------
     BadInput
-        The file is missing, no regular file, unreadable, or not gzipped although its name ends in ``.gz``.
+        The file is missing, no regular file or unreadable, or its name ends in ``.gz`` and its content is not
+        gzipped, or broken.
     """
     shown = str(path)
     try:
@@ -61,7 +62,7 @@ def read_json(path: str | Path) -> Any:
     Raises
     ------
     BadInput
-        See :func:`parse_json`; the error names the file.
+        See :func:`read_bytes` and :func:`parse_json`; the error names the file.
     """
     try:
         return parse_json(read_bytes(path))

@@ -167,19 +167,25 @@ def prototypes(rows: Array, scale: Sequence[float], count: int) -> Array:
     """At most ``count`` of the rows, each the farthest from those chosen before it.
 
     This is farthest-first traversal from the row nearest to the median. The largest distance (in scales) of a
-    row from its nearest prototype is at most twice the least that any ``count`` rows have.
+    row from its nearest prototype is at most twice the least that any ``count`` rows have. Rows with a
+    missing value are left out first; where all have one, no row remains.
     """
-    scaled = np.asarray(rows, dtype=np.float64) / np.asarray(scale, dtype=np.float64)
+    known = np.asarray(rows, dtype=np.float64)
+    known = known[~np.isnan(known).any(axis=1)]
+    if not len(known):
+        return known
+    scaled = known / np.asarray(scale, dtype=np.float64)
     first = int(np.abs(scaled - np.median(scaled, axis=0)).max(axis=1).argmin())
     chosen, far = [first], np.abs(scaled - scaled[first]).max(axis=1)
     while len(chosen) < min(count, len(scaled)) and far.max() > 0:
         chosen.append(int(far.argmax()))
         far = np.minimum(far, np.abs(scaled - scaled[chosen[-1]]).max(axis=1))
-    return np.asarray(rows)[chosen]
+    return known[chosen]
 
 
 def accepted_rows(instance: Instance, rows: Array) -> Array:
-    """The rows that the classifier accepts, in float64."""
+    """The rows that the classifier accepts, computed in float64: a network's logit may be less than threshold
+    plus margin by a tolerance (:data:`milp_recourse.backends.grid.TOLERANCE`)."""
     from milp_recourse.backends.grid import looks_accepted
 
     return np.asarray(rows)[looks_accepted(instance, np.asarray(rows, dtype=np.float64))]

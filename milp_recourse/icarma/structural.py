@@ -122,9 +122,9 @@ class StructuralModel(nn.Module):
     def intervene(self, x: Tensor, acted: Tensor, values: Tensor, z: Tensor | None = None) -> Tensor:
         """Counterfactuals of do(X_I := a_I); see :meth:`milp_recourse.icarma.flow.CausalFlow.intervene`.
 
-        A feature that is not acted on moves by as much as its equation. If z is given, the noise is normal
-        and there is no link, its value is computed from z, which saves evaluating the equation at the
-        factual.
+        A feature that is not acted on moves by as much as its equation, a linked one before its link. If z is
+        given, the noise is normal and there is no link, its value is computed from z instead, which saves
+        evaluating the equation at the factual.
         """
         before = self._columns(x)
         after: dict[str, Tensor] = {}

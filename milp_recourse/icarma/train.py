@@ -52,8 +52,8 @@ class Wanted:
     actionable, weights, height, priors
         As in :class:`~milp_recourse.icarma.sampling.Wishes`.
     optimal
-        The levers' values in the optimal counterfactual, nan where there is none; None if the loss does not
-        imitate optima.
+        The levers' values in the optimal counterfactual, nan where there is none. None where the loss
+        does not imitate optima, and for validation rows.
     """
 
     actionable: Tensor
@@ -84,7 +84,7 @@ class Trainer:
     task
         The problem and its refused rows.
     flow
-        A trained flow; its parameters are frozen.
+        The flow, or the structural model that replaces it; its parameters are frozen.
     device
         The device for torch.
     optima

@@ -97,7 +97,7 @@ def band(function: str, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray, 
 
 
 def evaluate(function: Function, x: NDArray, level: int = 0) -> NDArray[np.float64]:
-    """The function in float64; nan outside its domain."""
+    """The function in float64; nan outside its domain, infinite at its edge."""
     if function == "indicator":
         return (np.round(x) == level).astype(np.float64)
     return np.maximum(x, 0.0) if function == "relu" else CURVES[function].value(x)

@@ -190,7 +190,7 @@ def _boosted_probabilities(estimator: Any) -> Probabilities:
 
 
 def _forest_sums(estimator: Any, members: Sequence[Any], exact: bool, sparse: bool) -> Sums:
-    """Per class the sum of its probabilities, which orders classes as their means do."""
+    """Per class the sum of its probabilities, which orders classes as their means do, up to rounding."""
     missing, classes = not sparse and _takes_missing(estimator), len(estimator.classes_)
     trees = tuple(
         tuple(ReadTree(_tree(m.tree_, m.tree_.value[:, 0, k], missing)) for m in members)
@@ -200,7 +200,7 @@ def _forest_sums(estimator: Any, members: Sequence[Any], exact: bool, sparse: bo
 
 
 def _boosted(estimator: Any) -> Sums:
-    """The sums of raw predictions: one for two classes, else one per class."""
+    """The raw predictions, as sums of trees' values: one for two classes, else one per class."""
     columns = int(estimator.n_features_in_)
     if hasattr(estimator, "_predictors"):  # histogram boosting
         base = tuple(np.ravel(estimator._baseline_prediction).tolist())

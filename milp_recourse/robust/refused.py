@@ -59,8 +59,9 @@ class Refusals:
         row
             The classifier's columns, shape (columns,).
         groups
-            The columns of each feature that can vary. A group of several columns is either fixed or
-            unrestricted. Groups are tried in this order.
+            The columns of each feature that can vary; none is missing in ``row``. First each group is tried
+            without any restriction, in this order; then each single column that has to be restricted is
+            widened as far as possible, in this order. Several columns that have to be restricted stay fixed.
         """
         cells = np.array([_cell(cuts, v) for cuts, v in zip(self.forest.cuts, row.tolist(), strict=True)])
         low, high = cells.copy(), cells.copy()
@@ -71,7 +72,8 @@ class Refusals:
         return RefusedBox(low, high)
 
     def _free(self, low: Cells, high: Cells, group: Sequence[int]) -> bool:
-        """Widen columns to their whole range if the box is still refused; return whether they were."""
+        """Widen columns to all values (a missing one is not among them) if the box is still refused; return
+        whether they were."""
         before = low[list(group)].copy(), high[list(group)].copy()
         for c in group:
             low[c], high[c] = 0, len(self.forest.cuts[c])

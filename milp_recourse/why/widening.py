@@ -108,7 +108,7 @@ def least_widening(
     Raises
     ------
     Unsettled
-        A problem on the way was not decided.
+        A problem on the way was not decided, or 60 steps were not enough.
     """
     width, far, whole = _span(instance, id)
     sign = -1.0 if end == "low" else 1.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from milp_recourse import read_instance
 from milp_recourse.backends.highs.model import HighsModel
 from milp_recourse.bounds.program import hull
+from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings import MixedInteger, encode
 from milp_recourse.encodings.mixed_integer import combine
 from milp_recourse.instance import Instance
@@ -127,3 +130,17 @@ def test_decode_keeps_what_is_acted_on() -> None:
     model.flags = {"a": model.column("act_a", 0.0, 1.0, integer=True)}
     assert model.decode([3.0, 4.0, 0.0]) == {"b": 4.0}
     assert model.decode([3.0, 4.0, 1.0]) == {"a": 3.0, "b": 4.0}
+
+
+def test_neurons_that_cancel_leave_their_exact_difference() -> None:
+    """Two ReLUs that are always on, 0.3 x and 0.9 x, weighted so that nearly nothing of x is left."""
+    instance = read_instance(INSTANCES / "smoke/hold.json")
+    inputs = instance.classifier.weights[0].shape[1]
+    first, last = np.zeros((2, inputs)), np.array([[0.9, -0.3000001]])
+    first[:, 0] = 0.3, 0.9
+    network = ReluNetwork((first, last), (np.array([1e6, 1e6]), np.array([0.0])))
+    mip = open_program(replace(instance, classifier=network))
+    [row] = [row for row in mip.rows if row.name == "accepted"]
+    [found] = row.coefficients.values()
+    exact = sum(Fraction(a) * Fraction(b) for a, b in zip(first[:, 0], last[0], strict=True))
+    assert found == float(exact)

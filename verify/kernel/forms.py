@@ -140,8 +140,10 @@ class Configuration:
     def domains(self, cells: Mapping[str, Range]) -> dict[tuple[str, int], Form]:
         """The domain rows, by feature and side: value - low for side 1, high - value for side -1.
 
+        Features that stay missing and infinite ends have no row.
+
         ``cells``: by feature, the least and greatest double that splits on its value leave (section 6); they
-        narrow its domain. Raises Empty where a domain is then empty.
+        narrow its domain to one double beyond these. Raises Empty where a domain is then empty.
         """
         known = [(f.name, f.domain) for f in self.model.features if f.name not in self.missing]
         found = {f: (ends[0], ends[1]) for f, ends in known if ends}

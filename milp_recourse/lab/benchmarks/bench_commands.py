@@ -118,7 +118,9 @@ def growth(
     seed: Annotated[int, typer.Option(help="Seed of the random problems.")] = 0,
     time_limit: Annotated[float, typer.Option(min=0.1, help="Processor seconds per applicant.")] = 20.0,
     backend: Backend = "bab",
-    applicants: Annotated[int, typer.Option(min=1, help="Applicants per point.")] = 12,
+    applicants: Annotated[
+        int, typer.Option(min=1, help="Applicants per point (in the panel population: the value itself).")
+    ] = 12,
     largest: Annotated[int | None, typer.Option(min=1, help="Leave out points above this value.")] = None,
 ) -> None:
     """Measure time against actions, width, depth and population size, on random problems and Loan."""

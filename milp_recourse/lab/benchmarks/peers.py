@@ -33,6 +33,9 @@ from milp_recourse.solve import solve, solve_together
 MIP_GAP = 1e-6
 """The relative gap at which peers stop."""
 
+TOO_LARGE = "larger than the licence allows"
+"""The message of an answer ``refused`` because of the program's size."""
+
 COST_UNIT = 0.01
 """Peers minimise cost / COST_UNIT, so that their absolute gaps are small against typical costs."""
 
@@ -45,7 +48,7 @@ class Outcome:
     ----------
     status
         As the solver states it: ``optimal``, ``infeasible`` or ``limit``; ``too large`` if its licence does
-        not take the program.
+        not take the program, ``refused`` if it takes none of this kind.
     cost
         Of the action as the solver returns it (a peer's is not repaired); None without one.
     seconds, cpu_seconds
@@ -93,7 +96,7 @@ def gurobi(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> 
             model.optimize(tell if watch is not None else None)
         except gp.GurobiError as problem:
             if problem.errno == gp.GRB.Error.SIZE_LIMIT_EXCEEDED:
-                return {"status": "refused", "message": "larger than the licence allows"}
+                return {"status": "refused", "message": TOO_LARGE}
             raise
         found: Answer = {"nodes": int(model.NodeCount)}
         if model.Status == gp.GRB.INFEASIBLE:
@@ -242,7 +245,7 @@ def run_peer(name: str, tightened: bool, instance: Instance, time_limit: float) 
     wall, processor = time.perf_counter(), time.process_time()
     found = solve_program(scaled, time_limit, None)
     seconds = time.perf_counter() - wall, time.process_time() - processor
-    status = "too large" if found["status"] == "refused" else found["status"]
+    status = "too large" if found.get("message") == TOO_LARGE else found["status"]
     if "values" not in found:
         return Outcome(status, None, *seconds, found.get("nodes"), None)
     action = raw_action(instance, mip, found["values"])

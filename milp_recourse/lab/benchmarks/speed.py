@@ -24,7 +24,7 @@ OURS = ("bab", "bab-single", "highs")
 PEER_TOLERANCE = 1e-4
 """A peer's optimum whose cost differs by more than this share from the correct one counts as wrong. Its
 default feasibility tolerances change the cost by less."""
-UNSOLVED = ("limit", "too large")
+UNSOLVED = ("limit", "too large", "refused")
 LABELS = {
     "bab": "bab, in one batch",
     "bab-single": "bab, one at a time",

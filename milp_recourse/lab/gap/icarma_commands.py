@@ -290,7 +290,7 @@ def gap(
         compared = compare(people, models, out, asked, ("optimum", "mask"), seed, time_limit, jobs, *steps)
     rows = write(compared, people, models["rank"], out)
     print_rows(
-        f"{len(people)} refused test applicants",
+        f"{len(people)} applicants of {population}",
         [{short: row[name] for name, short in SHOWN.items()} for row in rows],
     )
     contradicted = [row for row in rows if row["contradicted"]]

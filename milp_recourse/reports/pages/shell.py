@@ -40,12 +40,13 @@ def document(title: str, body: Html, script: str = "") -> str:
 
 
 def fragment(body: Html) -> str:
-    """HTML for a notebook's cell, with a style that applies to this HTML only."""
+    """HTML for a notebook's cell, with a style that applies to HTML of this package only."""
     return str(el("div", style(), body, class_="mr mr-fragment"))
 
 
 def style() -> Html:
-    """The style element, whose rules apply only inside elements of class ``mr``."""
+    """The style element, whose rules apply to elements of class ``mr``, what they hold, and the body of a
+    whole page."""
     return Html(f"<style>\n{asset('page.css')}</style>")
 
 

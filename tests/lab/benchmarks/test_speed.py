@@ -144,3 +144,10 @@ def test_dropping_the_sums_keeps_the_problem() -> None:
     mip = peers.whole_program(read_instance(INSTANCES / "loan" / "loan_000.json"))
     assert not any(name.startswith("pre_") for name in mip.names)
     assert len(mip.names) <= 200
+
+
+def test_a_program_that_a_peer_does_not_take_is_refused_and_not_too_large() -> None:
+    """HiGHS takes no squared costs, whatever their size."""
+    outcome = peers.run_peer("highs-milp", False, read_instance(INSTANCES / "smoke" / "hold.json"), 5.0)
+    assert (outcome.status, outcome.cost) == ("refused", None)
+    assert outcome.status in speed.UNSOLVED

@@ -26,11 +26,12 @@ from milp_recourse.lab.recipe.learned_scm import column_log_densities
 FloatArray = NDArray[np.float64]
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
-"""Levers are set to these quantiles of the train rows."""
+"""Each lever is set to these quantiles of its values in the train rows."""
 
 CELLS = 5
-"""The number of cells per cause in the adjustment. Rows whose lever lies within 5% of the level's rank count
-as set to it."""
+"""The number of cells per cause in the adjustment. A row counts as set to a value if its lever has the
+value, or a rank (a share of the rows, ties in the middle) within 0.05 of the value's. Cells without such rows
+are left out."""
 
 SAMPLED = 20_000
 """Rows drawn from each model, to compare with as many test rows."""
@@ -43,7 +44,8 @@ class Fidelity:
     Attributes
     ----------
     densities
-        Mean log density of the test rows per model and feature, with its standard error.
+        Mean log density of the test rows per model and feature, and of all features together (``all``), with
+        its standard error; ``no causes`` is a model of independent normal features.
     marginals
         Kolmogorov-Smirnov distance, and Wasserstein distance in standard deviations, between samples of a
         model and test rows, per feature.
