@@ -82,6 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         return MACHINE_FAILED
     except (OSError, MemoryError) as error:
+        _drop_unwritten()
         return _fail(f"the machine failed: {error or type(error).__name__}", MACHINE_FAILED)
     except Interrupted as error:
         return _fail(str(error), INTERRUPTED)
@@ -95,6 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code == INTERRUPTED:  # Typer turned Ctrl-C into an exit code without a message
         return _fail("interrupted", INTERRUPTED)
     return code if isinstance(code, int) else DONE
+
+
+def _drop_unwritten() -> None:
+    """Let what stdout cannot write go nowhere: Python would try again at its end, and exit with 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(line: str, code: int = BAD_INPUT) -> int:

@@ -227,8 +227,10 @@ def test_a_full_disk_leaves_no_half_row(fake, population_file, tmp_path, monkeyp
     assert not list(tmp_path.glob("*x.json*"))
 
 
-def test_a_full_disk_is_exit_code_1_and_one_line() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_exit_code_1_and_one_line(unbuffered: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where only stdout is full; a reader that has gone is no error to talk about."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full")
     command = [sys.executable, "-m", "milp_recourse", "solve", "instances/smoke/hold.json"]
