@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RecourseError as error:
         return _fail(str(error))
     except BrokenPipeError:  # the process that read our output has ended
-        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        _drop_unwritten()
         return MACHINE_FAILED
     except (OSError, MemoryError) as error:
         _drop_unwritten()
@@ -99,11 +99,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _drop_unwritten() -> None:
-    """Let what stdout cannot write go nowhere: Python would try again at its end, and exit with 120."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Let what stdout and stderr cannot write go nowhere: Python would try again at its end, and exit with
+    120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _fail(line: str, code: int = BAD_INPUT) -> int:
