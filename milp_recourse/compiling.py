@@ -197,7 +197,8 @@ def _refer(typing: Any, record: Any) -> Any:
 
 
 refer: Any = _refer
-"""A :class:`Reference` to a named tuple made in compiled code, valid until the calling function returns."""
+"""A :class:`Reference` to a named tuple made in compiled code, valid until the calling function returns or
+reaches the same line again."""
 if CONFIG.DISABLE_JIT:
     refer = lambda record: record  # noqa: E731
 
@@ -214,8 +215,8 @@ def by_reference(kind: Any) -> Any:
 
 
 def _unaliased(module: Any) -> None:
-    """Tell LLVM that nothing writes to a tuple that is passed by address, so that its fields may stay in
-    registers."""
+    """Tell LLVM that nothing writes to a tuple that is passed by address through another pointer, so that its
+    fields may stay in registers."""
     for function in module.functions:
         for argument in function.args:
             pointee = getattr(argument.type, "pointee", None)
@@ -246,7 +247,8 @@ class _Part(codegen.JITCodeLibrary):
 
 
 class _Inner(_Part):
-    """A :class:`_Part` without reference counts, whose code is simplified by three fast passes only."""
+    """A :class:`_Part` without reference counts: by itself it is only simplified, by three fast passes; it is
+    optimised with its entry (:class:`_Whole`)."""
 
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
@@ -261,7 +263,8 @@ class _Inner(_Part):
 
 
 class _Small(_Inner):
-    """An :class:`_Inner` that is optimised for size instead of speed."""
+    """An :class:`_Inner` that is optimised for size instead of speed; long ones are not inlined
+    (:data:`LONG`)."""
 
     def add_ir_module(self, module: Any) -> None:
         for function in module.functions:
@@ -273,7 +276,7 @@ class _Small(_Inner):
 
 
 LONG = 90
-"""Functions of more basic blocks than this are not inlined."""
+"""Functions optimised for size (:class:`_Small`) that have more basic blocks than this are not inlined."""
 
 
 class _Nowhere:

@@ -66,7 +66,8 @@ def writable(mip: MixedInteger, cost_unit: float = 1.0) -> MixedInteger:
     """Rewrite the program, in place, so that both formats can express it, and return it.
 
     The objective's constant becomes the coefficient of a column fixed at 1, because solvers disagree on how
-    to read a constant. A ball without squares becomes a linear row.
+    to read a constant. All of the objective is divided by ``cost_unit``. A ball without squares becomes a
+    linear row.
     """
     mip.linear = {k: c / cost_unit for k, c in mip.linear.items()}
     mip.squares = {k: c / cost_unit for k, c in mip.squares.items()}
@@ -80,7 +81,8 @@ def writable(mip: MixedInteger, cost_unit: float = 1.0) -> MixedInteger:
 
 
 def unique_names(raw: Iterable[str]) -> list[str]:
-    """Names that every solver can read: distinct, of letters, digits and underscores, and short enough."""
+    """Distinct names of letters, digits and underscores, cut to :data:`LONGEST_NAME` characters before what
+    keeps them apart is added. They begin as the given ones do: with a letter, as solvers ask."""
     names: list[str] = []
     taken: set[str] = set()
     for k, given in enumerate(raw):

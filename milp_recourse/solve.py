@@ -267,7 +267,7 @@ def sharing(instances: Sequence[Instance]) -> list[Instance]:
     for instance in instances:
         network = instance.classifier
         if isinstance(network, ReluNetwork):
-            network = networks.setdefault(network.content, network)
+            network = networks.setdefault(network.digest, network)
         scm = _known(instance.scm, models, lambda m: (m.name, m.features, m.mechanisms))
         features, cost = _known(instance.features, parts), _known(instance.cost, parts)
         shared.append(replace(instance, classifier=network, scm=scm, features=features, cost=cost))

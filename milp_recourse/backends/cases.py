@@ -159,13 +159,14 @@ class CaseSearch:
         bound: float,
         message: str | None,
     ) -> None:
-        """Close a case whose relaxation has this optimum, or split it.
+        """Close a case whose relaxation has this optimum, split it, or put it back for more time.
 
         Parameters
         ----------
         message
-            Why the relaxation was not solved to its optimum, or None. If it was not, the case is tried once
-            more with more time, or split if it can be.
+            Why the relaxation was not solved to its optimum, or None. If it was not, a case that can be
+            split is split at once if that gives few parts, else tried again with more time, up to
+            :data:`MOST_PATIENCE`; a case that cannot be split is closed with the bound in hand.
         """
         action = None if found is None else folded.action(self._tidied(folded.instance, found))
         broken = None if action is None else self._broken(case.open, action)

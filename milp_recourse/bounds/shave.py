@@ -13,14 +13,15 @@ Array = NDArray[np.float64]
 
 
 SLABS = 6
-"""How many slabs every side is cut into."""
+"""How many slabs a box is cut into along each lever."""
 
 
 def shave(tape: Tape, low: Array, high: Array, cutoff: float) -> tuple[Array, Array]:
-    """Cut slabs off the sides of a box where back-substituted bounds prove that nothing is accepted.
+    """Cut slabs off the sides of a box where back-substituted bounds prove that nothing is accepted
+    that costs at most ``cutoff``, up to four times.
 
-    All slabs of all sides are bounded in one batch. Each is first contracted by cost and ball, which leave
-    little of slabs near the sides. An empty box has low > high.
+    The slabs along all levers are bounded in one batch. Each is first contracted by cost and ball, which
+    leave little of slabs near the sides. An empty box has low > high.
     """
     d = len(low)
     for _ in range(4):

@@ -209,8 +209,9 @@ def _in_two_tries(
 ) -> dict[int, Configurations | None]:
     """The configurations of the chosen instances, by position.
 
-    Claims that fail are tried once more, with a lower target and in the time that is left: the first target
-    may lie so near to the optimum, or to the cheapest actions of many cases, that boxes become too many.
+    Claims of a bound above 0 that fail are tried once more, with a lower target, in what the first try of all
+    claims together has left of ``time_limit`` (not at all if that is nothing): the first target may lie so
+    near to the optimum, or to the cheapest actions of many cases, that boxes become too many.
     """
     started = time.perf_counter()
     trees: dict[int, Configurations | None] = {}

@@ -35,7 +35,8 @@ def choices(
     time_limit: WholeTime = None,
     index: Index = None,
 ) -> None:
-    """The cheapest recourses that differ, each proven to be the cheapest given those before it."""
+    """The cheapest recourses that differ, each proven to be the cheapest given those before it, or with
+    --together those of the least total cost."""
     from milp_recourse.choices import choices as ask
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.reports.progress import progress_bar

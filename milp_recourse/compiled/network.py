@@ -123,10 +123,10 @@ def at_point(p, w, form, caused, value, size):
 
 
 @inner
-def relax(unit, k, first, count, up):
-    """Slopes and constants of the lines of layer k's ReLUs ``first`` to ``count``, from the bounds of their
-    arguments; a chord's slope is rounded down to a multiple of 1 / CHORD."""
-    for j in range(first, count):
+def relax(unit, k, first, end, up):
+    """Slopes and constants of the lines of layer k's ReLUs from ``first`` up to, but without, ``end``, from
+    the bounds of their arguments; a chord's slope is rounded down to a multiple of 1 / CHORD."""
+    for j in range(first, end):
         l, h, rise = unit[at.ZL, k, j], unit[at.ZH, k, j], 0.0
         if h <= 0.0:
             slope, alpha = 0.0, 0.0
@@ -141,7 +141,8 @@ def relax(unit, k, first, count, up):
 
 @compiled
 def relax_cause(n, unit, m):
-    """Lines of one causal unit from the bounds of its argument; a curve's touch it in the middle."""
+    """Lines of one causal unit from the bounds of its argument; a curve's tangents touch it in the middle of
+    these where they can."""
     if n.kind[m] == RELU:
         unit[at.FALL, 0, m] = 0.0
         relax(unit, 0, m, m + 1, n.up)

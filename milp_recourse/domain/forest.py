@@ -269,7 +269,8 @@ class Leaves:
         return (((low <= compared) & (compared <= high)) | (missing & (compared == MISSING))).all(axis=1)
 
     def reached(self, column: int, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether each leaf's box contains each of a column's cells, shape (leaves, cells)."""
+        """Whether each leaf's box contains each of the given cells of a column (:data:`MISSING` may be one),
+        shape (leaves, cells)."""
         low, high, missing = (end[:, column, None] for end in (self.low, self.high, self.missing))
         return ((low <= cells) & (cells <= high)) | (missing & (cells == MISSING))
 
@@ -278,13 +279,14 @@ def last_left(threshold: NDArray[np.float64], dtype: Precision = "float32") -> N
     r"""The largest double that goes left at each threshold; -inf if no finite double does.
 
     With f the largest float32 not above the threshold, doubles below the midpoint of f and the next float32
-    go left, and so does the midpoint itself if it rounds to f (ties go to even). After the largest float32
-    the next one counts as :math:`2^{128}`, as in the rule for rounding to infinity.
+    go left, and so does the midpoint itself if it rounds to f (ties go to even). Beyond the largest and the
+    smallest finite float32 the next ones count as :math:`\pm 2^{128}`, as in the rule for rounding to
+    infinity.
 
     Parameters
     ----------
     threshold
-        Any doubles, shape (n,).
+        Finite doubles, shape (n,).
     dtype
         What values are rounded to before the comparison; with float64 the threshold itself is returned.
 

@@ -102,17 +102,18 @@ class ReluNetwork:
         return sum(len(b) for b in self.biases[:-1])
 
     @cached_property
-    def content(self) -> bytes:
-        """A digest, equal for networks of equal layers and ``dtype``."""
-        digest = sha256(self.dtype.encode())
+    def digest(self) -> bytes:
+        """The SHA-256 of the layers' shapes and bits (0.0 and -0.0 differ) and of ``dtype``."""
+        made = sha256(self.dtype.encode())
         for array in (*self.weights, *self.biases):
-            digest.update(repr(array.shape).encode() + array.tobytes())
-        return digest.digest()
+            made.update(repr(array.shape).encode() + array.tobytes())
+        return made.digest()
 
     def evaluate(self, x: NDArray) -> FloatArray:
         """Outputs in float64, shape (..., outputs), for inputs of shape (..., inputs).
 
-        For searches only; whether a row is accepted is never decided by these numbers.
+        For searches, statistics and iCARMA's scores; a :class:`~milp_recourse.result.Result` never rests on
+        these numbers.
         """
         z = np.asarray(x, dtype=np.float64)
         last = len(self.weights) - 1
@@ -127,11 +128,14 @@ class ReluNetwork:
         return self.evaluate(x)[..., 0]
 
     def deployed_logit(self, x: NDArray) -> float:
-        """The logit of one input row, shape (inputs,), computed in ``dtype`` as when deployed."""
+        """The logit of one input row, shape (inputs,), computed in ``dtype`` and summed in
+        numpy's order; a deployed library may sum in another."""
         with np.errstate(over="ignore"):
             z = np.asarray(x, dtype=np.float64).astype(self.dtype)
         last = len(self.weights) - 1
-        with np.errstate(over="ignore", invalid="ignore"):  # as deployed: inf, or nan, which accepts nothing
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # overflow: inf, or nan, which accepts nothing
             for k, (w, b) in enumerate(zip(self._deployed_weights, self._deployed_biases, strict=True)):
                 z = w @ z + b
                 if k < last:

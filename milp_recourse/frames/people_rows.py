@@ -25,7 +25,7 @@ class Rows:
         The features' numbers, shape (people, features): labels by index, missing values replaced as the
         model's imputer does; nan for a missing value without imputer.
     missing
-        Whether the cell is empty, same shape.
+        Whether the cell is empty or cannot be read, same shape.
     faults
         The errors of people who could not be read, by position.
     """
@@ -52,7 +52,7 @@ def read_rows(people: pd.DataFrame, columns: Sequence[TableColumn], order: pd.In
     Raises
     ------
     BadInput
-        A column is missing, or two columns have one name.
+        A column of X is missing, or stands there twice.
     """
     lost = [c for c in order if c not in people.columns]
     if lost:

@@ -148,7 +148,8 @@ class CausalFlow(nn.Module):
         r"""Counterfactuals of :math:`do(X_I := a_I)`: abduction, action, prediction.
 
         In causal order, feature i becomes :math:`m_i a_i + (1 - m_i) x'_i`, where :math:`x'_i` follows from
-        its latent and the parents' *new* values. Differentiable in all arguments.
+        its latent and the parents' *new* values. Differentiable in all arguments (``acted`` gets no
+        gradient for a feature that nobody in the batch acts on).
 
         Parameters
         ----------
@@ -180,14 +181,15 @@ class CausalFlow(nn.Module):
         r"""The rows with shifted latents, :math:`T^{-1}(z + s)`.
 
         In causal order, feature i follows from its shifted latent and its parents' *new* values. A feature
-        without a shift whose parents have not moved keeps its value. Differentiable in all arguments.
+        without a shift whose parents have not moved keeps its value, up to rounding where others in the batch
+        move it. Differentiable in all arguments.
 
         Parameters
         ----------
         x
             Factual rows in raw units, shape (n, d).
         shift
-            s, shape (n, d).
+            s, shape (n, d); 0 for conditioned features.
         z
             The latents of x; None to compute them here.
         """

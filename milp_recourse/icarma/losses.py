@@ -89,8 +89,8 @@ def infeasibility(values: Tensor, low: Tensor, high: Tensor, actionable: Tensor)
 
     .. math:: \sum_i 1\{x_i > max_i\} \frac{x_i - max_i}{max_i} + 1\{x_i < min_i\} \frac{min_i - x_i}{max_i}
 
-    The sum is over the features that the person can act on. Unlike the paper, this divides by |max_i|, so
-    that it is a penalty if an upper end is negative, too.
+    The sum is over the features that the person can act on. Unlike the paper, this divides by |max_i|, or
+    by 1 where that is 0, so that it is a penalty whatever the upper end is.
 
     Parameters
     ----------
@@ -99,5 +99,5 @@ def infeasibility(values: Tensor, low: Tensor, high: Tensor, actionable: Tensor)
     low, high
         min and max, the ends of the reference interval, shape (k,).
     """
-    excess = (torch.relu(values - high) + torch.relu(low - values)) / high.abs()
+    excess = (torch.relu(values - high) + torch.relu(low - values)) / torch.where(high == 0, 1.0, high.abs())
     return torch.where(actionable, excess, 0.0).sum(dim=-1)

@@ -140,8 +140,8 @@ def likeliest_mask(logits: Tensor, actionable: Tensor, fallback: bool = True) ->
     Parameters
     ----------
     fallback
-        Whether a mask without any such feature gets the likeliest actionable feature, so that a person with
-        only one actionable feature is not told to do nothing.
+        Whether a mask without any such feature gets the likeliest actionable feature, so that nobody
+        who can act on a feature is told to do nothing.
     """
     chosen = (logits > 0) & actionable
     if not fallback:

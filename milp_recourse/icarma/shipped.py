@@ -14,7 +14,7 @@ Kind = Literal["constant", "rank", "score"]
 """The preferences on which networks were trained: constant weights, ranks, or scores."""
 
 SHARP = "f0e34de80ba25834466349b5d071b9bab49c431f3483d1257386d2ba50eafe9a"
-"""``ReluNetwork.content``, in hex, of the classifier of ``loan-sharp``; not the SHA-256 of its file."""
+"""``ReluNetwork.digest``, in hex, of the classifier of ``loan-sharp``; not the SHA-256 of its file."""
 
 
 def shipped(kind: Kind, template: Instance | None = None) -> Path:
@@ -31,7 +31,7 @@ def shipped(kind: Kind, template: Instance | None = None) -> Path:
         for ``loan-smooth``.
     """
     classifier = None if template is None else template.classifier
-    sharp = isinstance(classifier, ReluNetwork) and classifier.content.hex() == SHARP
+    sharp = isinstance(classifier, ReluNetwork) and classifier.digest.hex() == SHARP
     name = "loan_sharp" if sharp else "loan_smooth"
     own = FOLDER / f"{name}_{kind}.npz"
     return own if own.exists() else FOLDER / f"{name}_rank.npz"

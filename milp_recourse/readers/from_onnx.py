@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.domain.network import DType, ReluNetwork
 from milp_recourse.readers.classes import two_classes
-from milp_recourse.readers.from_torch import HIDDEN
+from milp_recourse.readers.from_torch import TIED
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.refusal import refuse, require
 
@@ -55,8 +55,8 @@ def read_onnx(path_or_model: str | PathLike[str] | Any) -> ReluNetwork:
     Raises
     ------
     Unsupported
-        The graph has another operator, is no chain, has more than two outputs or another precision; the file
-        is no ONNX model; or onnx is not installed.
+        The graph has another operator or option, an opset before 7, more than one input, is no chain, has
+        more than two outputs or another precision; the file is no ONNX model; or onnx is not installed.
     FileNotFoundError
         There is no such file.
     """
@@ -138,7 +138,7 @@ class _Walk:
         """Check the outputs after the last node, and return the precision."""
         if outputs != [self._current]:
             raise refuse("graph", f"outputs {', '.join(outputs)}", f"the chain's end, {self._current}, alone")
-        self._layers.slack += HIDDEN * self._unit
+        self._layers.slack += TIED * self._unit
         return self._dtype
 
     @property

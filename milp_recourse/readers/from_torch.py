@@ -17,7 +17,7 @@ _ALLOWED = (
     "Linear, ReLU, LeakyReLU, Hardtanh, BatchNorm1d and Dropout in eval mode, Flatten(1, -1), Identity, "
     "Sequential, a closing Sigmoid, Softmax or LogSoftmax"
 )
-HIDDEN = 2.0**7
+TIED = 2.0**7
 """How far, in unit roundoffs, a logit can be from 0 while the rounded sigmoid or softmax ties the classes."""
 
 
@@ -81,7 +81,7 @@ def append_torch(module: Any, layers: Layers) -> DType:
         if kind is None:
             raise refuse(where, name, _ALLOWED)
         readers[kind](layer, layers, f"{where} ({name})", dtype)
-    layers.slack += HIDDEN * UNIT[dtype]
+    layers.slack += TIED * UNIT[dtype]  # added whether or not a sigmoid or softmax closes the network
     return dtype
 
 
@@ -108,7 +108,7 @@ def _softmax(layer: Any, layers: Layers, where: str, dtype: DType) -> None:
 
 def _flatten(layer: Any, layers: Layers, where: str, dtype: DType) -> None:
     if layer.start_dim != 1 or layer.end_dim not in (-1, 1):
-        raise refuse(where, f"Flatten({layer.start_dim}, {layer.end_dim})", "Flatten(1, -1)")
+        raise refuse(where, f"Flatten({layer.start_dim}, {layer.end_dim})", "Flatten(1, -1) or Flatten(1, 1)")
 
 
 def _dropout(layer: Any, layers: Layers, where: str, dtype: DType) -> None:

@@ -31,8 +31,8 @@ from milp_recourse.readers.tree_parts import (
     numbers_only,
 )
 
-_TWO = ("binary:logistic", "binary:logitraw")
-_SEVERAL = ("multi:softprob", "multi:softmax")
+_OF_TWO = ("binary:logistic", "binary:logitraw")
+_OF_SEVERAL = ("multi:softprob", "multi:softmax")
 _KNOWN = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"}
 """The entries that a model of trees may have. Another entry could change the meaning of the trees."""
 
@@ -55,13 +55,14 @@ def read_xgboost(model: Any) -> TreeEnsemble:
     ------
     Unsupported
         The model is of another kind or not fitted, or has another booster, objective or kind of split, an
-        entry that is not known, or a number that stands for missing values.
+        entry that is not known, a number that stands for missing values, a ``base_score`` that is no
+        probability between 0 and 1, a number that is not finite, or JSON without a part that XGBoost writes.
     """
     return numbers_only(*_sums(*_content(model)).only())
 
 
 def is_xgboost(model: Any) -> bool:
-    """Whether the model comes from XGBoost."""
+    """Whether the model's class is defined in XGBoost itself; a subclass of one's own is not."""
     return type(model).__module__.split(".")[0] == "xgboost"
 
 
@@ -70,7 +71,8 @@ def xgboost_decision(model: Any, target: Target, cutoff: Cutoff | None = None) -
 
     Of two classes the second is predicted if its probability, in float32, is above 1/2, or by ``cutoff``. Of
     more classes the first with the largest probability is predicted. A ``Booster``, which has no ``predict``
-    of classes, is read in the same way.
+    of classes, is read in the same way. With ``binary:logitraw`` the margin is compared instead: by
+    ``XGBClassifier.predict`` with 1/2, and of a ``Booster`` with 0.
     """
     content, last = _content(model)
     sums = _sums(content, last)
@@ -154,7 +156,7 @@ def _sums(model: dict[str, Any], last: int | None) -> Sums:
         kind = learner["gradient_booster"]["name"]
         parameters = learner["learner_model_param"]
         columns, prior = int(parameters["num_feature"]), str(parameters["base_score"]).strip("[]")
-        count = int(parameters["num_class"]) if objective in _SEVERAL else 1
+        count = int(parameters["num_class"]) if objective in _OF_SEVERAL else 1
         content = learner["gradient_booster"]["model"] if kind == "gbtree" else {"trees": []}
         end = None if last is None else content["iteration_indptr"][last]
         trees = content["trees"][:end]
@@ -167,8 +169,8 @@ def _sums(model: dict[str, Any], last: int | None) -> Sums:
         raise refuse(
             "booster", f"gbtree with {', '.join(strange)}", f"nothing but {', '.join(sorted(_KNOWN))}"
         )
-    if objective not in (*_TWO, *_SEVERAL):
-        raise refuse("objective", objective, ", ".join((*_TWO, *_SEVERAL)))
+    if objective not in (*_OF_TWO, *_OF_SEVERAL):
+        raise refuse("objective", objective, ", ".join((*_OF_TWO, *_OF_SEVERAL)))
     base = [float(np.float32(b)) for b in prior.split(",")]
     if objective == "binary:logistic":
         base = [_log_odds(prior)]

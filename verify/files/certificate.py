@@ -64,10 +64,11 @@ class Certificate(Stated):
 
 
 def _proof(given: dict[str, Any], where: str, reading: Reading) -> Proof:
-    """The proof for one configuration: the features it acts on, and its tree, or a tree for each case."""
+    """The proof for one configuration: the features it acts on, and its tree, or a tree for each case, that
+    is, for each part of the ensemble (section 7.4)."""
     cases = given["cases"]
     if (given["tree"] is None) == (cases is None) or (cases is not None and given["prices"] is not None):
-        raise Rejected(f"{where}: allowed: a tree with its prices, or cases")
+        raise Rejected(f"{where}: allowed: a tree, with prices or without, or cases alone")
     parts = [(None, where, given)] if cases is None else [
         (k, f"{where}.cases.{k}", one) for k, one in enumerate(cases)
     ]  # fmt: skip
@@ -83,11 +84,12 @@ def _proof(given: dict[str, Any], where: str, reading: Reading) -> Proof:
 
 
 def written_out(thetas: list[float], where: str) -> list[float]:
-    """Replace every whole number -n below zero in a list of thetas by n zeros."""
+    """Replace every whole number -n below zero in a list of thetas by n zeros; other numbers below zero are
+    rejected, and so are more zeros than two per weight of the largest network."""
     found: list[float] = []
     for value in thetas:
         if value < 0 and (value != int(value) or len(found) - value > 2 * MOST_WEIGHTS):
-            refuse(f"{where}.thetas", value, "a number at least 0, or -n for n zeros")
+            refuse(f"{where}.thetas", value, "a number at least 0, or -n for n zeros, not too many in all")
         found += [value] if value >= 0 else [0.0] * -int(value)
     return found
 

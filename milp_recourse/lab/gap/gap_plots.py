@@ -86,13 +86,15 @@ def plot_decomposition(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _served(axes: Axes, compared: Sequence[Compared], names: Sequence[str]) -> None:
-    """Draw stacked shares: feasible recommendation, missed, proven impossible."""
+    """Draw stacked shares: feasible recommendation, missed, proven impossible; what is left of 1 was not
+    settled in time."""
     x = np.arange(len(compared))
     served = np.array([c.both.mean() for c in compared])
     missed = np.array([c.missed.mean() for c in compared])
     axes.bar(x, served, color=AMORTISED, label="iCARMA serves")
     axes.bar(x, missed, bottom=served, color=CERTIFIED, label="missed: certified recourse exists")
-    axes.bar(x, 1 - served - missed, bottom=served + missed, color=NEITHER, label="proven impossible")
+    impossible = np.array([c.optimum.impossible.mean() for c in compared])
+    axes.bar(x, impossible, bottom=served + missed, color=NEITHER, label="proven impossible")
     axes.set_ylim(0, 1)
     axes.set_ylabel("share of applicants")
     axes.set_xticks(x, names)

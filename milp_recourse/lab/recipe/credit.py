@@ -53,7 +53,7 @@ EMPLOYMENT = (
     ("government", 0.16, 1.0),
 )
 
-SHARES = {"credit_score": 0.5, "ratio": 0.3, "education": 0.12, "employment": 0.08}
+DESIRABILITY = {"credit_score": 0.5, "ratio": 0.3, "education": 0.12, "employment": 0.08}
 NAMES = ("income", "credit_score", "amount", "education", "employment")
 
 
@@ -125,10 +125,10 @@ def _approved(rows: NDArray[np.float64]) -> NDArray[np.int64]:
         return np.asarray((v - v.min()) / (v.max() - v.min()))
 
     desirable = (
-        SHARES["credit_score"] * normal(rows[:, 1])
-        + SHARES["ratio"] * normal(rows[:, 0] / rows[:, 2])
-        + SHARES["education"] * np.array([d for *_, d in EDUCATION])[rows[:, 3].astype(int)]
-        + SHARES["employment"] * np.array([d for *_, d in EMPLOYMENT])[rows[:, 4].astype(int)]
+        DESIRABILITY["credit_score"] * normal(rows[:, 1])
+        + DESIRABILITY["ratio"] * normal(rows[:, 0] / rows[:, 2])
+        + DESIRABILITY["education"] * np.array([d for *_, d in EDUCATION])[rows[:, 3].astype(int)]
+        + DESIRABILITY["employment"] * np.array([d for *_, d in EMPLOYMENT])[rows[:, 4].astype(int)]
     )
     order = np.argsort(desirable, kind="stable")
     approved = np.zeros(len(rows), dtype=np.int64)

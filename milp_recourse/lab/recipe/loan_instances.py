@@ -187,7 +187,8 @@ def applicant_design(index: int) -> tuple[int, bool, bool]:
 
 
 def _applicant(index: int, row: int, data: LoanData, model: LoanModel, ranks: NDArray) -> dict[str, Any]:
-    """The content of one instance file; the ranking chooses the actionable features and perhaps weights."""
+    """The content of one instance file; the ranking chooses the actionable features and, where
+    :func:`applicant_design` says ranked, their weights."""
     count, ranked, plausible = applicant_design(index)
     scores = cut(ACTIONABLE, ranks, count + 1)
     weights = named_weights(scores, PROFILE.weights(scores))[0]

@@ -139,7 +139,8 @@ def person_in(folder: Path, instance: Instance, name: str) -> Person:
     Raises
     ------
     BadInput
-        The folder has no results, or none of this instance.
+        The folder has no results, results in another form, none of this instance, or one that
+        does not fit it.
     """
     file = folder / "results.json"
     if not file.is_file():
