@@ -1,7 +1,7 @@
 """``python -m verify CERT INSTANCE`` and ``python -m verify DIR POPULATION_OR_INSTANCES``.
 
 Exit codes: 0 if everything was verified; 4 if a certificate was rejected, or if a folder holds none; 2 for
-wrong usage, such as a path that does not exist.
+wrong usage, such as a path that does not exist; 1 if what is printed cannot be written, such as to a full disk.
 """
 
 from __future__ import annotations
@@ -83,5 +83,20 @@ def main(arguments: list[str] | None = None, mapped: Mapped | None = None) -> in
     return 0 if outcome.claim else 4
 
 
+def run() -> int:
+    """Run the command line of this process; what stdout cannot take is exit code 1, and one line unless its
+    reader has ended."""
+    try:
+        code = main()
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        sys.stderr.write(f"verify: the machine failed: {plain(str(error))}\n")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes again what is buffered
+    return 1
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())
