@@ -1,7 +1,7 @@
 """``python -m verify CERT INSTANCE`` and ``python -m verify DIR POPULATION_OR_INSTANCES``.
 
 Exit codes: 0 if everything was verified; 4 if a certificate was rejected, or if a folder holds none; 2 for
-wrong usage, such as a path that does not exist; 1 if what is printed cannot be written, such as to a full disk.
+wrong usage, such as a path that does not exist; 1 if what is printed cannot be written: a full disk, say.
 """
 
 from __future__ import annotations

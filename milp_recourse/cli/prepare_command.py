@@ -145,10 +145,10 @@ def _with_plausibility(people: Population, known: Population, text: str) -> Popu
         if not len(rows):
             raise BadInput("--plausibility", text, "data of which the model accepts some rows: --data FILE")
         scale = from_data.data_scales(template, everybody, "range", every=True)
-        if count:
-            scales = [scale[f.name] for f in template.features]
-            rows = from_data.prototypes(rows, scales, int(_number(count, text)))
-        near = from_data.near_rows(template, rows, _number(distance, text), scale)
+        if count and not (count.isdecimal() and int(count)):
+            raise BadInput("--plausibility", text, "near:R:N with N a whole number, 1 or more")
+        wanted = int(count) if count else None
+        near = from_data.near_rows(template, rows, _number(distance, text), scale, count=wanted)
         plain = with_template(plain, plausible=False, density_offset=0.0)
         return with_template(plain, conditions=(*template.conditions, near))
     raise BadInput("--plausibility", text, PLAUSIBILITY)

@@ -117,9 +117,16 @@ def without_offsets(preferences: Preferences) -> Preferences:
 
 
 def near_rows(
-    instance: Instance, rows: Array, within: float, scale: Mapping[str, float], names: Sequence[str] = ()
+    instance: Instance,
+    rows: Array,
+    within: float,
+    scale: Mapping[str, float],
+    names: Sequence[str] = (),
+    count: int | None = None,
 ) -> Condition:
     """The condition that the counterfactual lies within ``within`` scales of some row.
+
+    Rows with a missing value among the compared features are left out.
 
     Parameters
     ----------
@@ -131,6 +138,8 @@ def near_rows(
         s_i of every numeric and ordinal feature that is compared.
     names
         The features compared; () for those that actions can move.
+    count
+        How many :func:`prototypes` stand for the rows; None for all rows.
 
     Raises
     ------
@@ -146,8 +155,11 @@ def near_rows(
     movable = instance.scm.descendants({f.name for f in instance.features if f.actionable})
     compared = [f for f in instance.features if (f.name in names if names else f.name in movable)]
     columns = [k for k, f in enumerate(instance.features) if f in compared]
-    distinct = np.unique(np.asarray(rows, dtype=np.float64)[:, columns], axis=0)
-    distinct = distinct[~np.isnan(distinct).any(axis=1)]
+    known = np.asarray(rows, dtype=np.float64)[:, columns]
+    known = known[~np.isnan(known).any(axis=1)]
+    if count is not None and known.size:
+        known = prototypes(known, [scale.get(f.name, 1.0) for f in compared], count)
+    distinct = np.unique(known, axis=0)
     if not 1 <= len(distinct) <= MOST_ROWS:
         allowed = f"1 to {MOST_ROWS} different rows: take prototypes of more"
         raise BadInput("plausibility.rows", f"{len(distinct)} rows", allowed)
@@ -167,20 +179,22 @@ def prototypes(rows: Array, scale: Sequence[float], count: int) -> Array:
     """At most ``count`` of the rows, each the farthest from those chosen before it.
 
     This is farthest-first traversal from the row nearest to the median. The largest distance (in scales) of a
-    row from its nearest prototype is at most twice the least that any ``count`` rows have. Rows with a
-    missing value are left out first; where all have one, no row remains.
+    row from its nearest prototype is at most twice the least that any ``count`` rows have.
+
+    Parameters
+    ----------
+    rows
+        At least one row, (n, k), with no missing value: the features that are compared, and no others.
+    scale
+        Positive, (k,).
     """
-    known = np.asarray(rows, dtype=np.float64)
-    known = known[~np.isnan(known).any(axis=1)]
-    if not len(known):
-        return known
-    scaled = known / np.asarray(scale, dtype=np.float64)
+    scaled = rows / np.asarray(scale, dtype=np.float64)
     first = int(np.abs(scaled - np.median(scaled, axis=0)).max(axis=1).argmin())
     chosen, far = [first], np.abs(scaled - scaled[first]).max(axis=1)
     while len(chosen) < min(count, len(scaled)) and far.max() > 0:
         chosen.append(int(far.argmax()))
         far = np.minimum(far, np.abs(scaled - scaled[chosen[-1]]).max(axis=1))
-    return known[chosen]
+    return rows[chosen]
 
 
 def accepted_rows(instance: Instance, rows: Array) -> Array:

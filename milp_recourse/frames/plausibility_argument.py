@@ -18,7 +18,6 @@ from milp_recourse.frames.from_data import (
     log_densities,
     near_rows,
     own_offsets,
-    prototypes,
     quantile_level,
 )
 from milp_recourse.frames.people_rows import Rows, read_rows
@@ -113,14 +112,12 @@ class Plausibility:
                 "plausibility.rows", "rows of which the model accepts none", "some that it accepts"
             )
         scale = {c.name: scale_of(X[c.key], c.feature, "range") for c in columns}
-        if self.prototypes is not None:
-            known = prototypes(known, [scale[c.name] for c in columns], self.prototypes)
         names = {c.key: c.name for c in columns}
         for key in self.features or ():
             if key not in names:
                 raise BadInput("plausibility.features", shown(key), "columns that the model reads, or causes")
         chosen = [names[key] for key in self.features or ()]
-        return (near_rows(problem, known, self.within, scale, chosen),)
+        return (near_rows(problem, known, self.within, scale, chosen, self.prototypes),)
 
     def offsets(
         self,

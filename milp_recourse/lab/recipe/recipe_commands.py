@@ -121,7 +121,6 @@ def references(
     one of them does not support it. Exits 4 when the grid's action is cheaper than a reference.
     """
     from milp_recourse.backends import backend as find_backend
-    from milp_recourse.instances_path import instance_files_in
     from milp_recourse.lab.recipe.files import write_json
     from milp_recourse.lab.recipe.index import read_index, refreshed, write_index
     from milp_recourse.lab.recipe.references import compare_with_grid, fill_references
@@ -139,8 +138,8 @@ def references(
             on_start=bar.expect,
             on_file=bar.advance,
         )
-    with progress_bar("grid", len(instance_files_in(folder))) as bar:
-        comparison = compare_with_grid(folder, on_file=bar.advance)
+    with progress_bar("grid", 0) as bar:
+        comparison = compare_with_grid(folder, on_start=bar.expect, on_file=bar.advance)
     write_json(folder / "grid_comparison.json", comparison)
     write_index(folder, refreshed(folder, read_index(folder)))
     for line in complaints + comparison["violations"]:

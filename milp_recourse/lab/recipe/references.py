@@ -112,8 +112,17 @@ def fill_references(
     return sorted(complaints)
 
 
-def compare_with_grid(folder: Path, on_file: Callable[[], None] = lambda: None) -> dict[str, Any]:
+def compare_with_grid(
+    folder: Path,
+    on_start: Callable[[int], None] = lambda files: None,
+    on_file: Callable[[], None] = lambda: None,
+) -> dict[str, Any]:
     """What the grid misses, per group of folder, number of actionable features, weights and plausibility.
+
+    Parameters
+    ----------
+    on_start, on_file
+        Called with the number of files, and after each of them, also one without a reference.
 
     Returns
     -------
@@ -124,9 +133,12 @@ def compare_with_grid(folder: Path, on_file: Callable[[], None] = lambda: None) 
     """
     groups: dict[tuple[str, ...], list[tuple[float | None, float | None]]] = defaultdict(list)
     violations = []
-    for path in instance_files_in(folder):
+    files = instance_files_in(folder)
+    on_start(len(files))
+    for path in files:
         instance = read_instance(path)
         if instance.reference is None:
+            on_file()
             continue
         grid = conclude(instance, GridBackend().solve(instance, Options()), "grid", 0.0).cost
         exact = instance.reference.cost

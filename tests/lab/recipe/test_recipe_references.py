@@ -118,7 +118,10 @@ def test_only_proofs_agree() -> None:
 
 def test_the_grid_comparison_counts_what_the_grid_misses(folder: Path) -> None:
     """With the bins of bounds 0..12 the grid hits 3 exactly; a reference above it is a violation."""
-    comparison = compare_with_grid(folder)
+    expected: list[int] = []
+    counted: list[int] = []
+    comparison = compare_with_grid(folder, expected.append, lambda: counted.append(1))
+    assert expected == [2] and len(counted) == 2  # the file without a reference too: the bar reaches its end
     assert comparison["violations"] == []
     (group,) = comparison["groups"]
     assert (group["instances"], group["grid_found"], group["missed_share"]) == (1, 1, 0.0)
