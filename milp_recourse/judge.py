@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.conditions import TRUE, Counted, Switched, condition_text, holds, leaves, meaning
-from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.enclosure import Enclosure, round_up
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.plausibility import plausible_exact
 from milp_recourse.errors import Unsupported
@@ -228,7 +228,7 @@ def conclude(
     """
     action, judgement, message = _admitted(instance, proposal, repair, as_given)
     bound, proof = proposal.lower_bound, proposal.proof
-    cost = _round_up(judgement.cost) if judgement is not None else None
+    cost = double(judgement.cost, "the cost", round_up) if judgement is not None else None
     if bound is None:
         status, bound, proof = (Status.FOUND if cost is not None else Status.NOT_FOUND), None, None
     elif cost is None and bound == math.inf and proposal.action is None and proof is not None:
@@ -386,8 +386,8 @@ def _refusal(instance: Instance, judgement: Judgement) -> str:
     )
 
 
-def double(value: Fraction, what: str) -> float:
-    """The nearest double.
+def double(value: Fraction, what: str, rounded: Callable[[Fraction], float] = float) -> float:
+    """The nearest double, or the one that ``rounded`` gives.
 
     Raises
     ------
@@ -395,7 +395,7 @@ def double(value: Fraction, what: str) -> float:
         There is none: the number is larger than any.
     """
     try:
-        return float(value)
+        return rounded(value)
     except OverflowError:
         raise Unsupported(f"{what} is larger than any double: use larger units or smaller weights") from None
 
@@ -406,13 +406,6 @@ def _nearest(value: Enclosure, what: str) -> float:
         return value.nearest
     except OverflowError:
         return double(value.midpoint, what)
-
-
-def _round_up(value: Fraction) -> float:
-    """The smallest double not below the value."""
-    nearest = double(value, "the cost")
-    n, d = nearest.as_integer_ratio()
-    return nearest if n * value.denominator >= value.numerator * d else math.nextafter(nearest, math.inf)
 
 
 def _permission_faults(instance: Instance, action: Action) -> list[str]:

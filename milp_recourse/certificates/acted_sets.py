@@ -1,11 +1,13 @@
-"""The sets of levers that need a proof tree (section 5 of the document)."""
+"""The sets of levers that need a proof tree (section 5 of the document), and what they cost at most."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from itertools import combinations
 
 from milp_recourse.instance import Instance
+from milp_recourse.judge import deltas
 from milp_recourse.program.demands import told_apart
 
 
@@ -30,3 +32,11 @@ def acted_sets(instance: Instance) -> Iterator[tuple[str, ...]]:
             acted = tuple(f for f in levers if f not in others or f in chosen)
             if acted:
                 yield acted
+
+
+def dearest(instance: Instance, acted: Sequence[str]) -> Fraction:
+    """At least what any action on these levers costs: the sum of each alone at its dearer end (more than the
+    most where the cost has a maximum)."""
+    cost, weights = instance.cost, instance.weights
+    ends = ([cost.exact(deltas(instance, {f: end}), weights) for end in instance.levers[f]] for f in acted)
+    return sum(map(max, ends), Fraction(0))

@@ -7,13 +7,13 @@ own, whose tree follows. An action costs the same in the part as in the whole, a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from itertools import product
 from typing import Any
 
 from milp_recourse.backends.directions import with_one_scale
+from milp_recourse.certificates.acted_sets import dearest
+from milp_recourse.domain.enclosure import round_up
 from milp_recourse.instance import Instance
 
 MOST_LEVERS = 6
@@ -61,7 +61,7 @@ def by_direction(
     instance, bound, target = claim
     names = with_two_directions(instance)
     if bound is None:  # every leaf has to reach more than any action in the whole problem costs
-        bound = 1.0 + _most(instance) * (1 + 1e-9)
+        bound = 1.0 + round_up(dearest(instance, list(instance.levers))) * (1 + 1e-9)
         target = bound * (1 + 1e-6)
     directions = list(product((False, True), repeat=len(names)))
     parts = [with_one_scale(instance, dict(zip(names, rises, strict=True))) for rises in directions]
@@ -98,15 +98,3 @@ def _nodes(
     yield ["a", acted.index(name), instance.factual[name]]
     for rises in (False, True):
         yield from _nodes(instance, names, acted, trees, (*decided, rises))
-
-
-def _most(instance: Instance) -> float:
-    """An upper bound of what any action costs: the costs of moving each lever to either end, added up."""
-    total = Fraction(0)
-    for end in (0, 1):
-        for name, ends in instance.levers.items():
-            x = instance.factual[name]
-            delta = Fraction(0) if math.isnan(x) else Fraction(ends[end]) - Fraction(x)
-            size = Fraction(1) if instance.feature(name).kind == "categorical" or math.isnan(x) else delta
-            total += instance.cost.exact({name: size}, instance.weights)
-    return math.nextafter(float(total), math.inf)

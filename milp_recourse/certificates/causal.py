@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.cost_units import cost_units
+from milp_recourse.certificates.acted_sets import acted_sets
 from milp_recourse.certificates.engine_proofs import proofs
 from milp_recourse.compiled.nearby import none_below
 from milp_recourse.domain.forest import TreeEnsemble
@@ -30,7 +31,6 @@ from milp_recourse.forests.pieces import Column
 from milp_recourse.forests.regions import region
 from milp_recourse.forests.table import LeafTable, best_cuts
 from milp_recourse.instance import Instance
-from milp_recourse.program import lower
 
 EVERY = 3
 """Every so many levels of splits, all open parts are tested for actions that cost less than the target. A
@@ -112,17 +112,11 @@ def causal_configurations(
             return None
         found[chosen] = proof
     configurations = []
-    for acted in _acted_sets(instance):
+    for acted in acted_sets(instance):
         box = [instance.levers[name] for name in acted]
         nodes = list(_label_by_label(instance, acted, list(labels), found, (), box))
-        configurations.append({"acted": acted, "tree": nodes})
+        configurations.append({"acted": list(acted), "tree": nodes})
     return configurations
-
-
-def _acted_sets(instance: Instance) -> list[list[str]]:
-    """The sets of levers that need a tree, each in the order of the features."""
-    sets = lower(instance).configurations()
-    return [[f.name for f in instance.features if f.name in acted] for acted in sets if acted]
 
 
 def _proof(instance: Instance, labels: dict[str, int], target: float, deadline: float | None) -> Proof | None:
@@ -133,7 +127,7 @@ def _proof(instance: Instance, labels: dict[str, int], target: float, deadline: 
     trees: list[dict[tuple[str, ...], list[Any]]] = []
     bound = target if math.isfinite(target) else None
     claims = [(problem, bound, target) for problem in cells.regions]
-    for proof in proofs(claims, _acted_sets, cells.share(len(claims))):
+    for proof in proofs(claims, cells.share(len(claims))):
         if proof is None:
             return None
         trees.append({tuple(one["acted"]): one["tree"] for one in proof})
@@ -142,7 +136,7 @@ def _proof(instance: Instance, labels: dict[str, int], target: float, deadline: 
 
 def _label_by_label(
     instance: Instance,
-    acted: list[str],
+    acted: tuple[str, ...],
     labelled: list[str],
     proofs: dict[tuple[int, ...], Proof],
     chosen: tuple[int, ...],
@@ -272,7 +266,7 @@ class _Writer:
     def __init__(
         self,
         instance: Instance,
-        acted: list[str],
+        acted: tuple[str, ...],
         parts: list[Part],
         trees: list[dict[tuple[str, ...], list[Any]]],
     ) -> None:
@@ -290,7 +284,7 @@ class _Writer:
             if part is None:
                 yield ["e"]
             elif isinstance(part, int):
-                proof = self.trees[part].get(tuple(self.acted), [["e"]])
+                proof = self.trees[part].get(self.acted, [["e"]])
                 yield from self._fitted(proof, box, ends)
             elif part.feature in self.acted:
                 i = self.acted.index(part.feature)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.cost_units import cost_units
+from milp_recourse.certificates.acted_sets import acted_sets
 from milp_recourse.certificates.by_direction import Claim
 from milp_recourse.certificates.conditions import case_programs
 from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
@@ -43,19 +44,11 @@ _SHAPES = threading.local()
 """Memory of earlier proofs by shape."""
 
 
-Sets = Callable[[Instance], Iterable[Sequence[str]]]
-"""Gives the sets of levers whose configurations need a tree (section 5 of the document)."""
-
-
-def proofs(
-    claims: Sequence[Claim], acted: Sets, time_limit: float | None
-) -> list[list[dict[str, Any]] | None]:
+def proofs(claims: Sequence[Claim], time_limit: float | None) -> list[list[dict[str, Any]] | None]:
     """The configurations of networks with their trees, None without a proof.
 
     Parameters
     ----------
-    acted
-        The sets of levers that need a tree, for instances without conditions.
     time_limit
         Seconds per applicant.
     """
@@ -64,7 +57,7 @@ def proofs(
         return found
     ready()
     free = [k for k, (one, _, _) in enumerate(claims) if one.demand == TRUE and one.levers]
-    for k, configurations in _together([claims[k] for k in free], acted, time_limit):
+    for k, configurations in _together([claims[k] for k in free], time_limit):
         found[free[k]] = configurations
     for k in (k for k, (one, _, _) in enumerate(claims) if one.demand != TRUE and one.levers):
         found[k] = _under_conditions(claims[k], _deadline(time_limit))
@@ -77,7 +70,7 @@ def _deadline(time_limit: float | None) -> float:
 
 
 def _together(
-    claims: Sequence[Claim], acted: Sets, time_limit: float | None
+    claims: Sequence[Claim], time_limit: float | None
 ) -> Iterator[tuple[int, list[dict[str, Any]] | None]]:
     """(position, configurations) of instances without conditions, lowered together."""
     begun = time.perf_counter()
@@ -87,7 +80,7 @@ def _together(
         for k, person in enumerate(people):
             (instance, bound, target), (own, factor) = claims[person], scaled[person]
             late = _deadline(time_limit) - share
-            sets = acted(instance)
+            sets = acted_sets(instance)
             if impossible(instance, group.moved):
                 yield person, [{"acted": list(names), "tree": [["e"]]} for names in sets]
                 continue

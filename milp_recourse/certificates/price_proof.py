@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.forests.axes import Axis
 from milp_recourse.forests.factors import Array, Factors, cell_masks, factors
+from milp_recourse.forests.goal import first_multiplier
 from milp_recourse.forests.living import lists, shrink
 from milp_recourse.forests.prices import ascend, assess, take_out
 from milp_recourse.forests.table import BITS, LeafTable
@@ -220,7 +221,11 @@ class PriceProof:
         everything = _State(first, last, np.ones(len(self.cost), np.bool_), np.ones(len(f.value), np.bool_))
         count = len(self.axes) if self.shared and not self.only_maximum else 0
         price = np.zeros(int(f.class_from[-1]))
-        start = _Prices(price, self._multiplier(), self.sums.even, np.full(count, 1.0 / max(1, count)))
+        cheapest = np.array([[axis.start for axis in self.axes]])
+        score = float(self.table.bound(self.table.met(cheapest, cheapest))[0])
+        mu = first_multiplier(self.table, self.above, score, self.target)
+        mu *= 10.0 if self.only_maximum else 1.0
+        start = _Prices(price, mu, self.sums.even, np.full(count, 1.0 / max(1, count)))
         waiting: list[_Open | Step] = [_Open(everything, start, ROOT_ROUNDS)]
         while waiting:
             node = waiting.pop()
@@ -235,14 +240,6 @@ class PriceProof:
                 return False
             waiting += reversed(more)
         return True
-
-    def _multiplier(self) -> float:
-        """The first multiplier: the target per score that the cheapest point misses."""
-        p = np.array([[axis.start for axis in self.axes]])
-        forest = self.table.forest
-        score = float(self.table.bound(self.table.met(p, p))[0])
-        missing = (self.above - score) * (len(forest.trees) if forest.aggregate == "mean" else 1)
-        return (10.0 if self.only_maximum else 1.0) * max(self.target, 1e-12) / max(missing, 1e-9)
 
     def _visit(self, node: _Open) -> list[_Open | Step] | None:
         """The steps and open nodes, in preorder, that a node is replaced by; None where it holds an accepted

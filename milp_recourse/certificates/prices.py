@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.certificates.acted_sets import acted_sets
+from milp_recourse.certificates.acted_sets import acted_sets, dearest
 from milp_recourse.certificates.conditions import Case
 from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.certificates.trees import Box, refined, single_tree_configurations
 from milp_recourse.domain.conditions import FALSE, TRUE, Row, unlabelled
+from milp_recourse.domain.enclosure import round_down, round_up
 from milp_recourse.domain.forest import TreeEnsemble, last_left
 from milp_recourse.forests.axes import Axis, axes_of, factual_cells
 from milp_recourse.forests.goal import with_cells
 from milp_recourse.forests.parts import each_part
 from milp_recourse.forests.table import LeafTable
 from milp_recourse.instance import Instance
-from milp_recourse.judge import deltas
 from milp_recourse.program.demands import for_acted
 from milp_recourse.program.fold import without_conditions
 
@@ -194,7 +194,7 @@ class _Proofs:
         paid = [_paid(instance, axis) for axis in axes]
         cost, wide = (np.concatenate(parts) for parts in zip(*paid, strict=True))
         fixed = _fixed(instance, acted)
-        exact = _dearest(instance, acted) + 1 if self.bound is None else Fraction(self.bound) - fixed
+        exact = dearest(instance, acted) - fixed + 1 if self.bound is None else Fraction(self.bound) - fixed
         target = math.nextafter(float(exact), math.inf) if exact > 0 else 0.0
         table = LeafTable(forest, factual_cells(instance, forest), axes)
         above, room = instance.accept.above, most_nodes - len(self.nodes)
@@ -216,28 +216,12 @@ def _inward(end: Fraction, up: bool, integral: bool) -> float:
     """The value that an action may take nearest to ``end``: at least it if ``up``, else at most it."""
     if integral:
         return float(math.ceil(end) if up else math.floor(end))
-    nearest = float(end)
-    if (Fraction(nearest) < end) if up else (Fraction(nearest) > end):
-        return math.nextafter(nearest, math.inf if up else -math.inf)
-    return nearest
+    return round_up(end) if up else round_down(end)
 
 
 def _fixed(instance: Instance, acted: tuple[str, ...]) -> Fraction:
     """What acting on these levers costs under l0, whatever their values."""
     return Fraction(instance.cost.l0) * sum((Fraction(instance.weight(f)) for f in acted), Fraction(0))
-
-
-def _dearest(instance: Instance, acted: tuple[str, ...]) -> Fraction:
-    """At least what any action on these levers costs, without the l0 part: the sum of each alone at its
-    dearer end (more than the most where the cost has a maximum)."""
-    ends = [
-        max(
-            instance.cost.exact(deltas(instance, {name: end}), instance.weights)
-            for end in instance.levers[name]
-        )
-        for name in acted
-    ]
-    return sum(ends, Fraction(0)) - _fixed(instance, acted)
 
 
 def _merged(axis: Axis) -> Axis:

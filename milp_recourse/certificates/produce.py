@@ -147,7 +147,7 @@ def certificates_for(
     trees |= {k: _trivial(instances[k]) for k in plain if _beyond_limits(instances[k]) is None}
     chosen = [k for k in chosen if k not in plain and why_not(instances[k]) is None]
     of_networks = [k for k in chosen if isinstance(instances[k].classifier, ReluNetwork)]
-    trees |= _in_two_tries(_of_networks, instances, results, of_networks, time_limit)
+    trees |= _in_two_tries(proofs, instances, results, of_networks, time_limit)
     for k in chosen:
         if k in trees:
             continue
@@ -184,11 +184,6 @@ def encode(certificate: dict[str, Any]) -> bytes:
 
 Prove = Callable[[Sequence[Claim], float | None], list[Configurations | None]]
 """From claims, and seconds for each, to each claim's configurations, None without a proof."""
-
-
-def _of_networks(claims: Sequence[Claim], time_limit: float | None) -> list[Configurations | None]:
-    """A :data:`Prove` for networks."""
-    return proofs(claims, acted_sets, time_limit)
 
 
 def _of_causal_trees(claims: Sequence[Claim], time_limit: float | None) -> list[Configurations | None]:

@@ -31,6 +31,14 @@ def score_goal(table: LeafTable, threshold: float, part: int = 0) -> tuple[float
     return threshold * count - forest.base - error, reach
 
 
+def first_multiplier(table: LeafTable, threshold: float, score: float, cost: float) -> float:
+    """What the first multiplier of a search by prices is: the cost to be reached, per unit of the trees' sum
+    that the cheapest point, whose score is given, misses the threshold by."""
+    forest = table.forest
+    missing = (threshold - score) * (len(forest.trees) if forest.aggregate == "mean" else 1)
+    return max(cost, 1e-12) / max(missing, 1e-9)
+
+
 def score_error(forest: TreeEnsemble, threshold: float, part: int = 0) -> tuple[float, float]:
     """By how much a part's values, added in any order, may differ from the deployed sum, and the sum of
     absolute values that this is proportional to."""

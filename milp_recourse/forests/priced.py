@@ -34,7 +34,7 @@ from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.domain.scm import independent
 from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells, rounded_down
 from milp_recourse.forests.factors import Array, Factors, Ints, cell_masks, factors
-from milp_recourse.forests.goal import affordable, with_cells
+from milp_recourse.forests.goal import affordable, first_multiplier, with_cells
 from milp_recourse.forests.living import lists, restricted, shrink
 from milp_recourse.forests.prices import ascend, assess, choose_split, take_out
 from milp_recourse.forests.starts import cost_of, good_point, polished
@@ -207,7 +207,10 @@ class PricedSearch:
         price = np.zeros(int(self.factors.class_from[-1]))
         shared = len(self.axes) if self.points.linf and not self.only_maximum else 0
         shares = np.full(shared, 1.0 / max(1, shared))
-        mu, even = self._multiplier() * (CLEAR if self.only_maximum else 1.0), self.sums.even
+        score = float(score_at(self.points, self.points.start))
+        cost = self.dearest if self.best is None else self.best[0]
+        mu = first_multiplier(self.table, self.instance.accept.above, score, cost)
+        mu, even = mu * (CLEAR if self.only_maximum else 1.0), self.sums.even
         root = self._bounded(-math.inf, *self._everything(), price, shares, mu, even, ROOT_ROUNDS)
         if root is not None and root.bound < (1.0 - OPEN) * self.target:
             root = self._rebuilt(root)
@@ -254,15 +257,6 @@ class PricedSearch:
         return self._bounded(
             root.bound, *self._everything(), price, root.shares, root.mu, root.weights, ROUNDS
         )
-
-    def _multiplier(self) -> float:
-        """The first multiplier: the best action's cost per score that the cheapest point misses."""
-        score = float(score_at(self.points, self.points.start))
-        missing = (self.instance.accept.above - score) * (
-            len(self.forest.trees) if self.forest.aggregate == "mean" else 1
-        )
-        scale = self.dearest if self.best is None else self.best[0]
-        return max(scale, 1e-12) / max(missing, 1e-9)
 
     def _half(self, node: _Node, side: int) -> NDArray[np.bool_]:
         """The living cells of a node's lower half (side 0) or upper half."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from milp_recourse.domain.conditions import Condition, Sum
 from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.domain.enclosure import Enclosure, round_down, round_up
 from milp_recourse.instance import Instance
 from milp_recourse.program.lower import reachable
 from milp_recourse.result import Result, Status
@@ -219,4 +219,4 @@ def _span(instance: Instance, id: str) -> tuple[float, tuple[float, float], bool
 
 
 def _outward(value: Enclosure) -> tuple[float, float]:
-    return math.nextafter(float(value.lower), -math.inf), math.nextafter(float(value.upper), math.inf)
+    return round_down(value.lower), round_up(value.upper)
