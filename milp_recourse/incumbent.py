@@ -54,8 +54,17 @@ class Incumbent:
         return verdict.feasible
 
 
-def without_search(instance: Instance) -> Proposal | None:
-    """The proposal if doing nothing is feasible or there is no lever; None if a search is needed."""
-    if judge(instance, {}).feasible:
+def without_search(instance: Instance, good: bool | None = None) -> Proposal | None:
+    """The proposal if doing nothing is feasible or there is no lever; None if a search is needed.
+
+    Parameters
+    ----------
+    good
+        Whether doing nothing is feasible; None: it is judged here.
+    """
+    if judge(instance, {}).feasible if good is None else good:
         return Proposal({}, 0.0, "rigorous")
-    return None if instance.levers else Proposal(None, math.inf, "rigorous")
+    if instance.levers:
+        return None
+    message = "no feature can be acted on: widen the mask, the ranges, the bounds or the domains"
+    return Proposal(None, math.inf, "rigorous", message=message)

@@ -316,13 +316,9 @@ def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tu
     return action, judgement
 
 
-def already_good(instance: Instance) -> bool:
-    """Whether doing nothing is feasible: the factual is accepted and meets domains and conditions."""
-    return already_good_among([instance])[0]
-
-
 def already_good_among(instances: Sequence[Instance]) -> list[bool]:
-    """:func:`already_good` of many instances.
+    """For each of many instances, whether doing nothing is feasible: the factual is accepted and meets domains
+    and conditions.
 
     One pass in float64 refuses most factuals of networks; only the others are judged exactly.
     """

@@ -21,6 +21,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import instance_from_dict, population_from_dict, read_instance, read_population
+from milp_recourse.incumbent import without_search
 from milp_recourse.instance import Classifier, Instance, Population, of_one_model
 from milp_recourse.judge import already_good_among, conclude
 from milp_recourse.magnitude import too_large
@@ -419,10 +420,12 @@ def _solve_many(
     good = already_good_among(instances)
     for k, instance in enumerate(instances):
         start = time.perf_counter()
-        proposal = _without_search(instance, good[k], backend)
+        proposal = without_search(instance, good[k])
         if proposal is None:
             hard.append(k)
         else:
+            if not backend.proves:
+                proposal = replace(proposal, lower_bound=None, proof=None)
             easy.append((k, _finish(instance, proposal, backend, time.perf_counter() - start)))
     yield from easy
     left = [instances[k] for k in hard]
@@ -476,17 +479,6 @@ def _near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] |
     from milp_recourse.compiled.nearby import near  # loads numba, which few proposals ask for
 
     return near(instance, action)
-
-
-def _without_search(instance: Instance, good: bool, backend: Backend) -> Proposal | None:
-    """The proposal if the factual is already good or there is no lever, so that no search is needed."""
-    if good:
-        return Proposal({}, 0.0, "rigorous") if backend.proves else Proposal({}, None)
-    if not instance.levers:
-        message = "no feature can be acted on: widen the mask, the ranges, the bounds or the domains"
-        bound = math.inf if backend.proves else None
-        return Proposal(None, bound, "rigorous" if backend.proves else None, message=message)
-    return None
 
 
 def check_backend(problem: Instance, backend: Backend) -> None:

@@ -17,10 +17,10 @@ from typing import Annotated, Any
 import typer
 
 from milp_recourse.backends.grid import BINS
-from milp_recourse.backends.grid_together import SharedGrid
 from milp_recourse.formats import read_population
 from milp_recourse.icarma.runs import write_table
 from milp_recourse.instances_path import population_file
+from milp_recourse.lab.studies.grid_together import SharedGrid
 from milp_recourse.lab.studies.kept_answers import Answer
 from milp_recourse.lab.studies.paper_cells import Cell, Draws
 from milp_recourse.lab.studies.tables import Served, served, table

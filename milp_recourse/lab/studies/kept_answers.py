@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.backends.grid_together import SharedGrid
 from milp_recourse.instance import Instance, Population, Preferences
 from milp_recourse.lab.run_table import grown
+from milp_recourse.lab.studies.grid_together import SharedGrid
 from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.result import Result
 from milp_recourse.solve import solve_together
