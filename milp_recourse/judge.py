@@ -317,8 +317,8 @@ def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tu
 
 
 def already_good_among(instances: Sequence[Instance]) -> list[bool]:
-    """For each of many instances, whether doing nothing is feasible: the factual is accepted and meets domains
-    and conditions.
+    """For each of many instances, whether doing nothing is feasible: the factual is accepted and meets
+    domains and conditions.
 
     One pass in float64 refuses most factuals of networks; only the others are judged exactly.
     """
