@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from milp_recourse.errors import BadInput
@@ -91,7 +91,8 @@ def filled(
     keys
         How many columns, from the first on, are a row's key: no two rows have the same values there.
     groups
-        By name, the parts of the work; ``jobs`` of them are worked on at a time.
+        By name, the parts of the work; ``jobs`` of them are worked on at a time. After an error in one, or
+        Ctrl-C, no other is begun, and no row is written.
     solved
         Called with a group and the keys of the rows that the table has. Yields the group's rows one after the
         other, without the columns of ``identity``, and None for each row that the table has.
@@ -103,19 +104,25 @@ def filled(
     BadInput
         The table is of another run (:func:`grown`).
     """
-    lock = Lock()
+    lock, ended = Lock(), Event()
     with grown(table, columns, identity) as (rows, write), ThreadPoolExecutor(jobs) as pool:
         done = {tuple(row.values())[:keys] for row in rows}
 
         def work(name: str, group: Group) -> None:
             for row in solved(group, done):
                 with lock:
+                    if ended.is_set():
+                        return
                     if row is not None:
                         write({**row, **identity})
                     advance(name)
 
-        for finished in [pool.submit(work, name, group) for name, group in groups.items()]:
-            finished.result()
+        at_a_time = pool.map if jobs > 1 else map  # one at a time in this thread, which Ctrl-C ends at once
+        try:
+            list(at_a_time(work, groups, groups.values()))
+        except BaseException:
+            ended.set()
+            raise
     return read_rows(table)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -73,6 +74,27 @@ def test_groups_write_what_is_missing(tmp_path: Path) -> None:
     assert sorted(made) == [1, 2, 10, 20, 30] and steps.count("large") == 4
     assert sorted(int(row["value"]) for row in rows) == [1, 2, 10, 20, 30]
     assert {row["seed"] for row in rows} == {"3"}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interruption_ends_all_groups(jobs: int, tmp_path: Path) -> None:
+    """Groups that wait are not worked on first, and one at work ends with its row. Earlier rows stay."""
+    begun: list[int] = []
+
+    def solved(group: int, done: set[Key]) -> Iterator[Row | None]:
+        begun.append(group)
+        yield {"name": f"{group} early"}
+        time.sleep(0.1 if group == 0 else 0.4)
+        if group == 0:
+            raise KeyboardInterrupt
+        yield {"name": f"{group} late"}
+
+    groups = {str(k): k for k in range(9)}
+    with pytest.raises(KeyboardInterrupt):
+        filled(tmp_path / "t.csv", ["name"], {}, 1, groups, solved, jobs)
+    assert begun[0] == 0 and len(begun) <= jobs + 1
+    rows = sorted(row["name"] for row in read_rows(tmp_path / "t.csv"))
+    assert rows[0] == "0 early" and all(name.endswith("early") for name in rows)
 
 
 def test_a_process_that_ends_answers_error() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from itertools import combinations, islice
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple
+from itertools import combinations, islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ import numpy as np
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance, Population
-from milp_recourse.lab import run_table
-from milp_recourse.lab.benchmarks.peers import RUNNERS, TOGETHER, Outcome
+from milp_recourse.lab.benchmarks.peers import RUNNERS, TOGETHER
+from milp_recourse.lab.run_table import Key, Row, filled
 from milp_recourse.reports.drawing import draw_shares, panels, save
 from milp_recourse.result import RELATIVE_GAP
 
@@ -62,7 +62,7 @@ def run(
     solvers: Sequence[str],
     time_limit: float,
     folder: Path,
-    progress: Callable[[str], None],
+    progress: Callable[[str], object],
     company: Sequence[Instance] = (),
 ) -> list[dict[str, Any]]:
     """Run what ``folder/speed.csv`` does not hold yet, and write each row as it comes; all rows.
@@ -74,35 +74,30 @@ def run(
     company
         Further applicants in that batch; their answers are not reported.
     """
-    table = folder / "speed.csv"
-    with run_table.grown(table, FIELDS, {}) as (rows, row):
-        done = {(r["instance"], r["solver"]) for r in rows}
+    alone = [solver for solver in solvers if solver not in TOGETHER]
+    groups = {solver: ([solver], list(paths)) for solver in solvers if solver in TOGETHER}
+    groups |= {f"{path.parent.name}/{path.stem}": (alone, [path]) for path in paths}
 
-        def write(name: str, solver: str, outcome: Outcome) -> None:
-            row({"instance": name, "solver": solver, **asdict(outcome)})
+    def solved(group: tuple[list[str], list[Path]], done: set[Key]) -> Iterator[Row | None]:
+        names, some = group
+        for solver in names:
+            keys = [(path.stem, solver) for path in some]
+            if done.issuperset(keys):
+                yield from repeat(None, len(keys))
+                continue
+            instances = [read_instance(path) for path in some]
+            if solver in TOGETHER:
+                outcomes = TOGETHER[solver](instances, time_limit, company)
+            else:
+                outcomes = [RUNNERS[solver][0](one, time_limit) for one in instances]
+            for key, outcome in zip(keys, outcomes, strict=True):
+                yield None if key in done else dict(zip(FIELDS, (*key, *astuple(outcome)), strict=True))
 
-        for solver in (s for s in solvers if s in TOGETHER):
-            if not all((path.stem, solver) in done for path in paths):
-                outcomes = TOGETHER[solver]([read_instance(path) for path in paths], time_limit, company)
-                for path, outcome in zip(paths, outcomes, strict=True):
-                    if (path.stem, solver) not in done:
-                        write(path.stem, solver, outcome)
-            for path in paths:
-                progress(f"{path.stem} {solver}")
-        for path in paths:
-            instance: Instance | None = None
-            for solver in (s for s in solvers if s not in TOGETHER):
-                progress(f"{path.stem} {solver}")
-                if (path.stem, solver) in done:
-                    continue
-                instance = instance or read_instance(path)
-                write(path.stem, solver, RUNNERS[solver][0](instance, time_limit))
-    return read_rows(table)
+    return _numbers(filled(folder / "speed.csv", FIELDS, {}, 2, groups, solved, advance=progress))
 
 
-def read_rows(table: Path) -> list[dict[str, Any]]:
-    """The rows of the table with numbers as numbers; [] if there is no table."""
-    rows = run_table.read_rows(table)
+def _numbers(rows: list[Row]) -> list[Row]:
+    """The rows with numbers as numbers."""
     for row in rows:
         row["cost"] = float(row["cost"]) if row["cost"] else None
         row["seconds"], row["cpu_seconds"] = float(row["seconds"]), float(row["cpu_seconds"])
