@@ -14,9 +14,9 @@ def test_who_fails_is_tried_again_with_a_target_nearer_the_bound(monkeypatch) ->
     calls: list[list[float]] = []
     real = produce.proofs
 
-    def failing_once(claims, acted, time_limit):
+    def failing_once(claims, time_limit):
         calls.append([target for _, _, target in claims])
-        found = real(claims, acted, time_limit)
+        found = real(claims, time_limit)
         return [None, *found[1:]] if len(calls) == 1 else found
 
     monkeypatch.setattr(produce, "proofs", failing_once)
