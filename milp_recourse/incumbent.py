@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from milp_recourse.instance import Instance
-from milp_recourse.judge import judge
+from milp_recourse.judge import already_good, judge
 from milp_recourse.result import Proposal
 
 
@@ -62,7 +62,7 @@ def without_search(instance: Instance, good: bool | None = None) -> Proposal | N
     good
         Whether doing nothing is feasible; None: it is judged here.
     """
-    if judge(instance, {}).feasible if good is None else good:
+    if already_good(instance) if good is None else good:
         return Proposal({}, 0.0, "rigorous")
     if instance.levers:
         return None

@@ -316,9 +316,13 @@ def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tu
     return action, judgement
 
 
+def already_good(instance: Instance) -> bool:
+    """Whether doing nothing is feasible: the factual is accepted and meets domains and conditions."""
+    return already_good_among([instance])[0]
+
+
 def already_good_among(instances: Sequence[Instance]) -> list[bool]:
-    """For each of many instances, whether doing nothing is feasible: the factual is accepted and meets
-    domains and conditions.
+    """:func:`already_good` of many instances.
 
     One pass in float64 refuses most factuals of networks; only the others are judged exactly.
     """
