@@ -20,6 +20,7 @@ from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve
 from tests.certificates.random_cases import Tally, complaints, examined
 from tests.helpers.certificate_kinds import KINDS
+from tests.helpers.loan_people import refused_file
 from verify.__main__ import examine
 from verify.files.instance import Source
 from verify.kernel.checks import Rejected
@@ -163,16 +164,7 @@ def test_the_same_result_gives_the_same_bytes():
 @pytest.fixture
 def people(tmp_path):
     """The first six of the Loan population, two actions, without plausibility."""
-    population = json.loads(POPULATION.read_text(encoding="utf-8"))
-    rows = (POPULATION.parent / population["factuals"]["csv"]).read_text(encoding="utf-8").splitlines(True)
-    (tmp_path / "people.csv").write_text("".join(rows[:7]), encoding="utf-8")
-    population["factuals"] = {"csv": "people.csv"}
-    population["classifier"]["path"] = str(POPULATION.parent / population["classifier"]["path"])
-    population["plausibility"] = None
-    population["preferences"] = {"actionable": ["amount", "savings"]}
-    file = tmp_path / "people.json"
-    file.write_text(json.dumps(population), encoding="utf-8")
-    return file
+    return refused_file(tmp_path, 6)
 
 
 def column(out, name):

@@ -7,8 +7,6 @@ import errno
 import json
 import os
 import resource
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from milp_recourse.reports import population_folder
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.solve import batch_size, solve_as_finished, solve_population
 from milp_recourse.workers import Workers
+from tests.helpers.processes import check_unwritable
 from verify.__main__ import main as verify
 
 ROOT = Path(__file__).parents[2]
@@ -231,18 +230,7 @@ def test_a_full_disk_leaves_no_half_row(fake, population_file, tmp_path, monkeyp
 def test_a_full_disk_is_exit_code_1_and_one_line(unbuffered: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where only stdout is full; a reader that has gone is no error to talk about."""
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
-    if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full")
-    command = [sys.executable, "-m", "milp_recourse", "solve", "instances/smoke/hold.json"]
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1 and "No space left" in done.stderr
-    read, write = os.pipe()
-    os.close(read)
-    done = subprocess.run(command, cwd=ROOT, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
-    os.close(write)
-    assert (done.returncode, done.stderr) == (1, "")
+    check_unwritable("-m", "milp_recourse", "solve", "instances/smoke/hold.json")
 
 
 def test_a_batch_is_smaller_where_people_have_many_levers(population_file) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import hashlib
-import json
 import os
 import shutil
 import signal
@@ -14,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from milp_recourse.cli import main
-from milp_recourse.instances_path import instances_path
 from milp_recourse.reports.certificate_files import extract
+from tests.helpers.loan_people import refused_file
 
 PEOPLE = 300  # two chunks: they are of 256
 
@@ -23,20 +22,7 @@ PEOPLE = 300  # two chunks: they are of 256
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     """Refused Loan applicants who may change amount and savings, without plausibility."""
-    source = instances_path() / "loan" / "population.json"
-    population = json.loads(source.read_text(encoding="utf-8"))
-    rows = (
-        (source.parent / population["factuals"]["csv"]).read_text(encoding="utf-8").splitlines(keepends=True)
-    )
-    folder = tmp_path_factory.mktemp("people")
-    (folder / "people.csv").write_text("".join(rows[: PEOPLE + 1]), encoding="utf-8")
-    population["factuals"] = {"csv": "people.csv"}
-    population["classifier"]["path"] = str(source.parent / population["classifier"]["path"])
-    population["plausibility"] = None
-    population["preferences"] = {"actionable": ["amount", "savings"]}
-    made = folder / "people.json"
-    made.write_text(json.dumps(population), encoding="utf-8")
-    return made
+    return refused_file(tmp_path_factory.mktemp("people"), PEOPLE)
 
 
 def command(file: Path, out: Path, *more: str) -> list[str]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from itertools import pairwise, product
 from types import SimpleNamespace
 
@@ -16,6 +13,7 @@ from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Acceptance, Instance, Preferences
+from tests.helpers.processes import uncompiled
 
 
 def the_worst_is_held() -> None:
@@ -75,12 +73,5 @@ def whole_levers_agree_with_brute_force() -> None:
 
 def test_signs_that_bounds_imply_are_held() -> None:
     """By the functions themselves; run where nothing is compiled."""
-    code = (
-        "from tests.compiled.test_implied_signs import *; "
-        "the_worst_is_held(); whole_levers_agree_with_brute_force()"
-    )
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    ran = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
+    calls = "the_worst_is_held(); whole_levers_agree_with_brute_force()"
+    uncompiled(f"from tests.compiled.test_implied_signs import *; {calls}")

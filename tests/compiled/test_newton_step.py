@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
+
+from tests.helpers.processes import uncompiled
 
 
 def steps(trials: int) -> None:
@@ -51,9 +49,4 @@ def steps(trials: int) -> None:
 
 def test_both_systems_give_newtons_step() -> None:
     """Of one to six variables and rows, with as many rows of curvature."""
-    code = "from tests.compiled.test_newton_step import steps; steps(300)"
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    ran = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
+    uncompiled("from tests.compiled.test_newton_step import steps; steps(300)")

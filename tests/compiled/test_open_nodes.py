@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
+
+from tests.helpers.processes import uncompiled
 
 
 def shuffled(trials: int) -> None:
@@ -43,9 +42,4 @@ def shuffled(trials: int) -> None:
 
 def test_the_least_bound_is_on_top() -> None:
     """150 steps, 40 times over."""
-    code = "from tests.compiled.test_open_nodes import shuffled; shuffled(40)"
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    ran = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
+    uncompiled("from tests.compiled.test_open_nodes import shuffled; shuffled(40)")

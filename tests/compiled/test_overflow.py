@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 
 import numpy as np
 
 from milp_recourse.compiled.nearby import none_below
 from milp_recourse.forests.regions import region
 from milp_recourse.instance import Instance
+from tests.helpers.processes import uncompiled
 from tests.helpers.tree_samples import random_causal_instance
 
 
@@ -62,14 +60,5 @@ def bound(price: float) -> float:
 def test_prices_without_end_prove_nothing() -> None:
     """Nor do they say that nothing is left of a lever."""
     code = "from tests.compiled.test_overflow import bound; print(*map(bound, (1e300, 1e308, 1e999, 1.0)))"
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    ran = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    *large, usual = map(float, ran.stdout.split())
+    *large, usual = map(float, uncompiled(code).split())
     assert large == [-math.inf] * 3 and math.isfinite(usual)

@@ -5,9 +5,6 @@ its formula says.
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,6 +21,7 @@ from milp_recourse.compiled.layout import (
     SQUARE,
     TOP,
 )
+from tests.helpers.processes import uncompiled
 
 
 def drawn(rng: np.random.Generator, squares: bool):
@@ -118,11 +116,4 @@ def check() -> None:
 
 def test_nothing_that_is_paid_for_is_above_the_bound() -> None:
     """Of random lines over random boxes, a cut among them or not, theta in full or at three digits."""
-    ran = subprocess.run(
-        [sys.executable, "-c", "from tests.compiled.test_within import check; check()"],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
+    uncompiled("from tests.compiled.test_within import check; check()")

@@ -24,19 +24,14 @@ from milp_recourse.forests.axes import axes_of
 from milp_recourse.formats import instance_from_dict, instance_to_dict, result_to_dict
 from milp_recourse.formats.schema_result import ResultModel
 from milp_recourse.formats.validate import validate
-from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good, judge
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
+from tests.helpers.certificate_kinds import missing
 from tests.helpers.tree_checks import checked
-from tests.helpers.tree_samples import brute_force, candidates, random_tree_instance, size_of, with_missing
+from tests.helpers.tree_samples import brute_force, candidates, size_of
 
 LARGEST = 20000
-
-
-def sample(seed: int) -> Instance:
-    """A problem with missing values; a third of them of one tree."""
-    return with_missing(seed, random_tree_instance(seed, 1 if seed % 3 == 0 else None))
 
 
 @pytest.mark.parametrize("name", ["bab", "cpsat", "highs"])
@@ -44,7 +39,7 @@ def test_exact_back_ends_agree_with_brute_force(name: str) -> None:
     """Levers that are missing stay so or take any value; the others' nodes follow their rule."""
     seen: Counter[tuple[str, bool]] = Counter()
     for seed in range(200):
-        instance = sample(seed)
+        instance = missing(seed)
         if not instance.levers or already_good(instance) or size_of(instance) > LARGEST:
             continue
         known, result = brute_force(instance), solve(instance, name)
@@ -61,7 +56,7 @@ def test_the_grid_finds_nothing_cheaper() -> None:
     """Its points are feasible ones; where it finds one, the optimum costs no more."""
     found = 0
     for seed in range(60):
-        instance = sample(seed)
+        instance = missing(seed)
         if not instance.levers or instance.cost.quantiles:
             continue
         result = solve(instance, "grid")
@@ -75,7 +70,7 @@ def test_every_certificate_verifies() -> None:
     """From the files alone, by the checker's own rules."""
     seen: Counter[str] = Counter()
     for seed in range(90):
-        instance = sample(seed)
+        instance = missing(seed)
         if instance.levers and why_not(instance) is None:
             line = checked(instance, solve(instance))
             assert line.startswith("VERIFIED"), (seed, line)
@@ -88,7 +83,7 @@ def test_scales_of_another_size(size: float) -> None:
     """Distances cost nearly nothing, or far more than a missing value that is set: same optima, verified."""
     seen = 0
     for seed in range(120):
-        instance = sample(seed)
+        instance = missing(seed)
         if not instance.missing & instance.levers.keys() or instance.cost.quantiles or already_good(instance):
             continue
         scale = {name: s * size for name, s in instance.cost.scale.items()}
@@ -146,7 +141,7 @@ def test_setting_a_missing_value_costs_its_weight() -> None:
     """Whatever the value, in every part of a cost; an axis starts with the cell of staying missing."""
     seen = 0
     for seed in range(80):
-        instance = sample(seed)
+        instance = missing(seed)
         for axis in axes_of(instance) or ():
             if axis.feature not in instance.missing:
                 continue
@@ -163,7 +158,7 @@ def test_setting_a_missing_value_costs_its_weight() -> None:
 def test_files_say_null(tmp_path: Path) -> None:
     """Written and read back: the same problem, the same digest; results show null."""
     for seed in range(40):
-        instance = sample(seed)
+        instance = missing(seed)
         if not instance.missing:
             continue
         features = tuple(replace(f, domain=None) for f in instance.features)
@@ -185,7 +180,7 @@ def test_domains_and_directions_do_not_bind_what_is_missing() -> None:
     """What stays missing is in every domain; a value that is set obeys it, in either direction."""
     instance = next(
         i
-        for i in map(sample, range(200))
+        for i in map(missing, range(200))
         if any(i.feature(n).kind == "continuous" for n in i.missing & {*i.levers})
     )
     name = next(
@@ -207,7 +202,7 @@ def test_where_nothing_may_be_missing() -> None:
     """One line each: no rule at a node, a causal model, plausibility, a network."""
     instance, name, other = next(
         (i, gone, f.name)
-        for i in map(sample, range(200))
+        for i in map(missing, range(200))
         for gone in i.missing
         for f in i.features
         if len(i.missing) == 1 and f.kind == "continuous" and f.name != gone

@@ -31,6 +31,15 @@ def people():
 
 
 @pytest.fixture(scope="session")
+def model():
+    """The shipped networks for ranked preferences."""
+    from milp_recourse.icarma.checkpoint import read_recommender
+    from milp_recourse.icarma.shipped import shipped
+
+    return read_recommender(shipped("rank"))[0]
+
+
+@pytest.fixture(scope="session")
 def task(people):
     """Loan's training task."""
     from milp_recourse.icarma.task import loan_task

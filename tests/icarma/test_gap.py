@@ -12,10 +12,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE, sample_rankings
-from milp_recourse.icarma.checkpoint import read_recommender
 from milp_recourse.icarma.exact import Certified
 from milp_recourse.icarma.score import rows_of_population, score
-from milp_recourse.icarma.shipped import shipped
 from milp_recourse.instance import Population
 from milp_recourse.judge import judge
 from milp_recourse.lab.gap.compared import compare, kind_of
@@ -23,12 +21,6 @@ from milp_recourse.lab.gap.gap import plan, write
 from milp_recourse.lab.gap.paper_settings import SETTINGS, draw
 
 HERE = 8
-
-
-@pytest.fixture(scope="module")
-def model():
-    """The shipped networks."""
-    return read_recommender(shipped("rank"))[0]
 
 
 @pytest.fixture(scope="module")

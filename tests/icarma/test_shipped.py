@@ -24,12 +24,6 @@ from milp_recourse.instances_path import instances_path, population_file
 from milp_recourse.lab.gap.table_one import mask_check
 
 
-@pytest.fixture(scope="module")
-def model():
-    """The shipped networks."""
-    return read_recommender(shipped("rank"))[0]
-
-
 def test_small_enough() -> None:
     """Every shipped checkpoint is below 1 MB."""
     files = list(FOLDER.glob("*.npz"))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.processes import check_unwritable
 from verify.__main__ import examine
 
 ROOT = Path(__file__).parent.parent.parent
@@ -80,18 +81,7 @@ def test_rejected(tmp_path):
 def test_a_full_disk_is_exit_code_1_and_one_line(certificate, unbuffered, monkeypatch):
     """Nobody was told a verdict; a reader that has ended is no error to talk about."""
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
-    if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full")
-    command = [sys.executable, "-m", "verify", "--jobs=1", str(ACCEPTED / certificate), str(TOY[1])]
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1 and "No space left" in done.stderr
-    read, write = os.pipe()
-    os.close(read)
-    done = subprocess.run(command, cwd=ROOT, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
-    os.close(write)
-    assert (done.returncode, done.stderr) == (1, "")
+    check_unwritable("-m", "verify", "--jobs=1", ACCEPTED / certificate, TOY[1])
 
 
 def test_a_mistyped_path_is_no_rejection(tmp_path):

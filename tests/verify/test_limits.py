@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.certificates.hostile import claim, problem
 from verify.__main__ import examine
 from verify.fast.box import Floats
 from verify.files.certificate import Certificate
@@ -124,27 +125,10 @@ def network(inputs: int, widths: list[int], tree: list, tmp_path: Path) -> tuple
         for k, (m, n) in enumerate(pairwise(sizes))
     ]
     names = [f"x{k}" for k in range(inputs)]
-    toy = json.loads(TOY.read_text())
-    toy |= {
-        "features": [{"name": n, "kind": "continuous", "actionable": True, "bounds": [-1, 1]} for n in names],
-        "classifier": {"kind": "relu-network", "dtype": "float64", "layers": layers},
-        "factual": dict.fromkeys(names, 0),
-        "accept": {"at_least": 1e9},
-        "preferences": {"actionable": names},
-        "cost": {"kind": "l2-squared", "scale": dict.fromkeys(names, 1)},
-        "reference": None,
-    }
     instance, certificate = tmp_path / "instance.json", tmp_path / "c.json"
-    instance.write_text(json.dumps(toy))
-    given = {
-        "claim": "infeasible",
-        "instance_sha256": Source(instance).applicant(None).digest,
-        "action": None,
-        "cost": None,
-        "lower_bound": None,
-        "configurations": [{"acted": names, "tree": tree}],
-    }
-    certificate.write_text(json.dumps(CERTIFICATE | given))
+    instance.write_text(json.dumps(problem(names, layers)))
+    digest = Source(instance).applicant(None).digest
+    certificate.write_text(json.dumps(claim(names, tree) | {"instance_sha256": digest}))
     return certificate, instance
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from milp_recourse.lab.recipe.gmsc_data import (
     dequantised,
     read_gmsc,
 )
+from milp_recourse.lab.run_table import read_rows
 from milp_recourse.lab.studies.gmsc.fidelity import _adjusted, followers
 from milp_recourse.result import gap_tolerance
 from milp_recourse.solve import solve
@@ -123,20 +123,15 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return data, folder / "out"
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def test_the_study_proves_and_compares(study: tuple[Path, Path]) -> None:
     """Every person in every setting is proven, certificates verify, no recommendation beats a proof."""
     results = study[1] / "results"
-    proofs = rows_of(results / "proofs.csv")
+    proofs = read_rows(results / "proofs.csv")
     assert len(proofs) == 5
     assert all(row["limit"] == "0" and row["contradicted"] == "0" for row in proofs)
     checked = json.loads((results / "spot_check.json").read_text())
     assert checked["verified"] == checked["agree"] == checked["drawn"] == 3
-    tables = rows_of(results / "tables.csv")
+    tables = read_rows(results / "tables.csv")
     assert {row["method"] for row in tables} == {
         "published iCARMA",
         "certified",
@@ -149,7 +144,7 @@ def test_the_study_proves_and_compares(study: tuple[Path, Path]) -> None:
         if row["method"] == "certified":
             assert row["valid"] == row["served"]
             assert float(row["missed"]) == 0
-    sizes = rows_of(results / "sizes.csv")
+    sizes = read_rows(results / "sizes.csv")
     people = len(read_population(study[1] / "models" / "population.json"))
     assert len(sizes) == 4 * min(SIZED, people)
     assert all((results / f"{name}.svg").stat().st_size > 5000 for name in ("figure_7", "figure_8", "proofs"))
@@ -160,7 +155,7 @@ def test_results_hold_no_row_of_the_data(study: tuple[Path, Path]) -> None:
     data, out = study
     incomes = {f"{v:.6g}" for v in pd.read_csv(data)[COLUMNS["income"]].dropna() if 100 < v < 17000}
     for path in (out / "results").glob("*.csv"):
-        for row in rows_of(path):
+        for row in read_rows(path):
             assert not set(row) & {*FEATURES, *COLUMNS.values()}
             if "value" not in row:  # interventions name quantiles
                 assert not incomes & set(row.values())
@@ -191,7 +186,7 @@ def test_the_same_command_computes_nothing_twice(study: tuple[Path, Path], monke
 def test_shipped_people_have_the_answers_that_are_written(tmp_path: Path) -> None:
     """Two of the shipped synthetic people: as expected.csv says, and with certificates that verify."""
     people = read_population(SHIPPED / "population.json")
-    expected = rows_of(SHIPPED / "expected.csv")
+    expected = read_rows(SHIPPED / "expected.csv")
     assert len(people) == len(expected) == 8
     assert sorted({row["status"] for row in expected}) == ["infeasible", "optimal"]
     assert sum(row["confirmed_by"] == "highs" for row in expected) >= 4

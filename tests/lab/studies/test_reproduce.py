@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from dataclasses import replace
@@ -16,6 +15,7 @@ from milp_recourse.cli import main
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.formats import read_population
 from milp_recourse.instance import Population
+from milp_recourse.lab.run_table import read_rows
 from milp_recourse.lab.studies import kept_answers as answers_module
 from milp_recourse.lab.studies.fairness import bootstrap, bounds_of_mean, largest_costs
 from milp_recourse.lab.studies.kept_answers import Answer, Answers
@@ -25,12 +25,6 @@ from milp_recourse.lab.studies.tables import contradictions, served, table
 
 PEOPLE = read_population(Path(__file__).resolve().parents[3] / "instances" / "loan" / "population.json")
 FIVE = Population(PEOPLE.template, PEOPLE.factuals[:5], PEOPLE.preferences[:5])
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    """A table's rows."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +40,10 @@ def test_certified_is_never_behind_the_grid(folder: Path) -> None:
     """In every cell: at least the grid's validity, and over both at most its optimised cost."""
     cells = 0
     for name in ("table1", "table2", "table3", "table5", "table6"):
-        of = {m: [r for r in rows(folder / f"{name}.csv") if r["method"] == m] for m in ("grid", "certified")}
+        of = {
+            m: [r for r in read_rows(folder / f"{name}.csv") if r["method"] == m]
+            for m in ("grid", "certified")
+        }
         for grid, certified in zip(of["grid"], of["certified"], strict=True):
             assert float(certified["validity"]) >= float(grid["validity"])
             if int(grid["both"]):
@@ -58,7 +55,9 @@ def test_certified_is_never_behind_the_grid(folder: Path) -> None:
 
 def test_plausible_where_it_was_asked_for(folder: Path) -> None:
     """Plausibility is 1 over the served where it is a constraint; table 6 measures it where not."""
-    measured = [r for r in rows(folder / "table6.csv") if r["method"] != "published" and r["plausibility"]]
+    measured = [
+        r for r in read_rows(folder / "table6.csv") if r["method"] != "published" and r["plausibility"]
+    ]
     asked = [float(r["plausibility"]) for r in measured if r["plausibility asked"] == "yes"]
     free = [float(r["plausibility"]) for r in measured if r["plausibility asked"] == "no"]
     served_by_any = [value for value in asked if not np.isnan(value)]
@@ -102,7 +101,7 @@ def test_a_rerun_solves_nothing_and_a_cut_off_row_is_solved_again(
 
     monkeypatch.setattr(answers_module, "_certified_part", counted)
     arguments = ["--limit", "3", "--certificates", "0", "--jobs", "1", "--out", str(folder)]
-    before = rows(folder / "table1.csv")
+    before = read_rows(folder / "table1.csv")
     assert main(["reproduce", "table1", *arguments]) == 0
     assert asked == []
     table_file = folder / "answers_certified.csv"
@@ -111,7 +110,7 @@ def test_a_rerun_solves_nothing_and_a_cut_off_row_is_solved_again(
     assert main(["reproduce", "table6", *arguments]) == 0  # which asks what was written last
     assert asked == [1]
     assert main(["reproduce", "table1", *arguments]) == 0
-    after = rows(folder / "table1.csv")
+    after = read_rows(folder / "table1.csv")
     assert [r["cost mean"] for r in after] == [r["cost mean"] for r in before]
     assert main(["reproduce", "table1", "--seed", "1", *arguments]) == 2
     assert "another run" in capsys.readouterr().err
