@@ -283,7 +283,7 @@ def run(
 
     claim(folder, population, seed, time_limit)
     answers, asked = Answers(folder, LOAN_ACTIONABLE), problems(population)
-    left = answers.open_problems("certified", asked)
+    left = answers.files["certified"].missing(asked)
     expect(len(left))
     answers.solve_certified(population, left, time_limit, jobs, lambda: advance("certified"))
     offers = [certified_offers(population, answers.known["certified"])]

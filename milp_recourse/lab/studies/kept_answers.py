@@ -92,6 +92,15 @@ class AnswerFile:
             for row in rows:
                 self.known[self._problem(row)] = self._answer(row)
 
+    def missing(self, problems: Iterable[Problem], time_limit: float = 0.0) -> list[Problem]:
+        """The problems that have no answer yet, or only one that reached a shorter time limit; each once, in
+        order."""
+
+        def settled(known: Answer) -> bool:
+            return known.status != "limit" or known.time_limit >= time_limit
+
+        return [p for p in dict.fromkeys(problems) if p not in self.known or not settled(self.known[p])]
+
     @contextmanager
     def writing(self) -> Iterator[Callable[[Problem, Answer], None]]:
         """Open the file: yields a function that writes an answer and adds it to :attr:`known`."""
@@ -150,10 +159,6 @@ class Answers:
     def __init__(self, folder: Path, features: Sequence[str]) -> None:
         self.files = {m: AnswerFile(folder / f"answers_{m}.csv", features) for m in METHODS}
         self.known = {method: file.known for method, file in self.files.items()}
-
-    def open_problems(self, method: str, problems: Iterable[Problem]) -> list[Problem]:
-        """The problems that have no answer yet, each once, in order."""
-        return [p for p in dict.fromkeys(problems) if p not in self.known[method]]
 
     def solve_grid(
         self, population: Population, problems: Sequence[Problem], jobs: int, advance: Callable[[], None]

@@ -148,7 +148,7 @@ class Reproduction:
     def _answer(self, asked: Sequence[Problem], grid_only: Sequence[Problem]) -> None:
         for method in METHODS:
             wanted = [*asked, *grid_only] if method == "grid" else asked
-            left = self.answers.open_problems(method, wanted)
+            left = self.answers.files[method].missing(wanted)
             self.expect(len(left))
             jobs, advance = self.asked.jobs, partial(self.advance, method)
             if method == "grid":

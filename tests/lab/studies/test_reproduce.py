@@ -234,7 +234,7 @@ def test_answers_survive_the_disk(tmp_path: Path) -> None:
     kept = Answers(tmp_path, LOAN_ACTIONABLE)
     kept.solve_certified(FIVE, problem, 60.0, 1, lambda: None)
     again = Answers(tmp_path, LOAN_ACTIONABLE)
-    assert again.open_problems("certified", problem) == []
+    assert again.files["certified"].missing(problem) == []
     for one in problem:
         before, after = kept.known["certified"][one], again.known["certified"][one]
         assert (after.cost, after.lower_bound, after.action) == (

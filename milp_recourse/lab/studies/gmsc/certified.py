@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,45 +23,39 @@ SETTINGS = settings_of("gmsc")
 """The paper's rows about Give Me Some Credit, with the numbers that it reports."""
 
 
-class Table:
-    """``certified.csv`` of a folder: the answers by problem.
+def answer_file(folder: Path) -> AnswerFile:
+    """``certified.csv`` of a folder.
 
-    A problem that was solved again with more time has several rows, of which the last counts.
     Applicants are named by their position among the refused test rows; the file has no data of the owner's.
     """
+    return AnswerFile(folder / "certified.csv", LEVERS, ("nodes", "time_limit"))
 
-    def __init__(self, folder: Path) -> None:
-        self.file = AnswerFile(folder / "certified.csv", LEVERS, ("nodes", "time_limit"))
-        self.known = self.file.known
 
-    def solve(
-        self,
-        people: Population,
-        problems: Sequence[Problem],
-        time_limit: float,
-        advance: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Solve the problems that have no answer yet, one at a time, so that processor time can be measured.
+def solve_missing(
+    file: AnswerFile,
+    people: Population,
+    problems: Sequence[Problem],
+    time_limit: float,
+    advance: Callable[[], None] = lambda: None,
+) -> None:
+    """Solve the problems that have no answer yet, one at a time, so that processor time can be measured.
 
-        A problem that reached a shorter time limit before is solved again.
-        """
-        todo = self.missing(problems, time_limit)
-        if todo:  # compiling is not measured
-            solve(_instance(people, todo[0]), "bab", time_limit)
-        with self.file.writing() as keep:
-            for problem in todo:
-                start = time.process_time()
-                answer = Answer.of(solve(_instance(people, problem), "bab", time_limit))
-                keep(problem, replace(answer, seconds=time.process_time() - start, time_limit=time_limit))
-                advance()
+    A problem that reached a shorter time limit before is solved again.
+    """
 
-    def missing(self, problems: Sequence[Problem], time_limit: float) -> list[Problem]:
-        """The problems that :meth:`solve` has to solve, each once, in order."""
+    def solved(problem: Problem) -> Answer:
+        instance = problem.instance(people.template, people.factuals[problem.applicant])
+        return Answer.of(solve(instance, "bab", time_limit))
 
-        def settled(known: Answer) -> bool:
-            return known.status != "limit" or known.time_limit >= time_limit
-
-        return [p for p in dict.fromkeys(problems) if p not in self.known or not settled(self.known[p])]
+    todo = file.missing(problems, time_limit)
+    if todo:  # compiling is not measured
+        solved(todo[0])
+    with file.writing() as keep:
+        for problem in todo:
+            start = time.process_time()
+            answer = solved(problem)
+            keep(problem, replace(answer, seconds=time.process_time() - start, time_limit=time_limit))
+            advance()
 
 
 def problems(setting: Setting, size: int, seed: int) -> list[Problem]:
@@ -80,7 +73,3 @@ def actions(table: Mapping[Problem, Answer], asked: Sequence[Problem]) -> FloatA
         for f, value in (table[problem].action or {}).items():
             found[k, LEVERS.index(f)] = value
     return found
-
-
-def _instance(people: Population, problem: Problem) -> Any:
-    return problem.instance(people.template, people.factuals[problem.applicant])

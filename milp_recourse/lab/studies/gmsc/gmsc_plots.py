@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.lab.recipe.gmsc_data import COUNTS, FEATURES
 from milp_recourse.lab.studies.gmsc.fidelity import Fidelity
-from milp_recourse.lab.studies.gmsc.gmsc_tables import Compared
+from milp_recourse.lab.studies.gmsc.gmsc_tables import MethodsCompared
 from milp_recourse.reports.drawing import draw_shares, draw_violins, panels, save
 
 Array = NDArray[np.float64]
@@ -101,7 +101,10 @@ def marginals(found: Fidelity, path: Path) -> None:
 
 
 def log_densities(
-    compared: Mapping[str, Compared], density: Mapping[tuple[str, str], Array], factual: Array, path: Path
+    compared: Mapping[str, MethodsCompared],
+    density: Mapping[tuple[str, str], Array],
+    factual: Array,
+    path: Path,
 ) -> None:
     """Draw figure 8: log densities under the flow of factuals and counterfactuals, by setting and method."""
     figure, axes = panels((12.5, 4.2), 1, 3, sharey=True)
@@ -115,7 +118,7 @@ def log_densities(
     save(figure, path)
 
 
-def proofs(compared: Sequence[Compared], path: Path) -> None:
+def proofs(compared: Sequence[MethodsCompared], path: Path) -> None:
     """Draw processor time per applicant, and the networks' cost divided by the optimum, by setting."""
     figure, (left, right) = panels((10.0, 4.0), 1, 2, grid="both")
     for one in compared:

@@ -48,7 +48,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Compared:
+class MethodsCompared:
     """One setting: the certified optima and the networks' recommendations, with an entry per applicant.
 
     Attributes
@@ -83,7 +83,7 @@ def compare(
     setting: Setting,
     table: Mapping[Problem, Answer],
     seed: int,
-) -> Compared:
+) -> MethodsCompared:
     """Judge every method's actions in one setting under both causal models."""
     rows = np.array([[one[f] for f in FEATURES] for one in people.factuals])
     asked = draw(setting, len(rows), seed)
@@ -105,10 +105,10 @@ def compare(
             scored = score(people.template, model, rows, asked, action, flow)
             sides[f"iCARMA, {way}"] = Side(action, scored, scored.serves(people.template.plausible))
     bound = np.array([np.inf if a.status == "infeasible" else a.lower_bound or 0.0 for a in answers])
-    return Compared(setting, asked, status, bound, np.array([a.seconds for a in answers]), sides)
+    return MethodsCompared(setting, asked, status, bound, np.array([a.seconds for a in answers]), sides)
 
 
-def table_rows(one: Compared) -> list[dict[str, Any]]:
+def table_rows(one: MethodsCompared) -> list[dict[str, Any]]:
     """The rows of a setting: the paper's printed numbers, then one per method.
 
     Columns with ``_flow`` are under the spline flow, as in the paper; the others under the learned equations.
@@ -153,7 +153,7 @@ def table_rows(one: Compared) -> list[dict[str, Any]]:
     return [{k: None if pd.isna(v) else v for k, v in row.items()} for row in rows]
 
 
-def proof_row(one: Compared) -> dict[str, Any]:
+def proof_row(one: MethodsCompared) -> dict[str, Any]:
     """Counts of the statuses of a setting's certified problems, their seconds, and contradictions."""
     return {
         "table": one.setting.table,
@@ -168,7 +168,7 @@ def proof_row(one: Compared) -> dict[str, Any]:
 
 
 def out_of_range(
-    one: Compared, people: Population, low: FloatArray, high: FloatArray
+    one: MethodsCompared, people: Population, low: FloatArray, high: FloatArray
 ) -> list[dict[str, Any]]:
     """Per feature, how far the certified counterfactuals leave the range of the train rows."""
     side = one.sides["certified"]

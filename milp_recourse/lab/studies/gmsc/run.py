@@ -18,17 +18,18 @@ from milp_recourse.lab.recipe.gmsc import CHOSEN_UNITS, UNITS
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, GmscData, read_gmsc
 from milp_recourse.lab.run_table import Key, filled, read_rows
 from milp_recourse.lab.studies.gmsc import gmsc_plots
-from milp_recourse.lab.studies.gmsc.certified import SETTINGS, Table, problems
+from milp_recourse.lab.studies.gmsc.certified import SETTINGS, answer_file, problems, solve_missing
 from milp_recourse.lab.studies.gmsc.fidelity import fidelity
 from milp_recourse.lab.studies.gmsc.gmsc_networks import PROFILES, PUBLISHED_EPOCHS, Through, recommenders
 from milp_recourse.lab.studies.gmsc.gmsc_tables import (
-    Compared,
+    MethodsCompared,
     compare,
     out_of_range,
     proof_row,
     table_rows,
 )
 from milp_recourse.lab.studies.gmsc.models import STEPS, Learned, learned
+from milp_recourse.lab.studies.kept_answers import AnswerFile
 from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.lab.studies.spot_check import spot_check
 from milp_recourse.reports.number_table import write_table
@@ -91,10 +92,10 @@ def run(
     wanted_problems = [
         problem for setting, size in sized for problem in problems(setting, size, options.seed)
     ]
-    table = Table(results)
+    table = answer_file(results)
     todo = len(table.missing(wanted_problems, options.time_limit))
     expect(STEPS + len(UNITS) * SIZED + training + todo + options.certificates)
-    table.solve(people, wanted_problems, options.time_limit, lambda: advance("certified"))
+    solve_missing(table, people, wanted_problems, options.time_limit, lambda: advance("certified"))
     checked = _checked(people, table, wanted_problems, out, options, lambda: advance("certificates"))
     summary: dict[str, Any] = {"spot check": checked}
     if epochs_by_training:
@@ -149,7 +150,7 @@ def _sizes(fitted: Learned, results: Path, time_limit: float, advance: Callable[
 
 def _checked(
     people: Population,
-    table: Table,
+    table: AnswerFile,
     wanted_problems: Sequence[Problem],
     out: Path,
     options: Asked,
@@ -170,7 +171,7 @@ def _checked(
 
 
 def _compared(
-    compared: Sequence[Compared], fitted: Learned, people: Population, data: GmscData, results: Path
+    compared: Sequence[MethodsCompared], fitted: Learned, people: Population, data: GmscData, results: Path
 ) -> dict[str, Any]:
     rows = [row for one in compared for row in table_rows(one)]
     write_table(results / "tables.csv", rows)
@@ -194,7 +195,7 @@ def _compared(
     return {"tables": rows, "proofs": proofs, "contradicted": sum(row["contradicted"] for row in proofs)}
 
 
-def _applicants(one: Compared) -> list[dict[str, Any]]:
+def _applicants(one: MethodsCompared) -> list[dict[str, Any]]:
     """A row per applicant and method, with judgements and costs but no values of the owner's file."""
     rows = []
     for method, side in one.sides.items():
