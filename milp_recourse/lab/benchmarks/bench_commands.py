@@ -64,9 +64,9 @@ def speed(
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.instances_path import instance_files, instance_files_in, instances_path
     from milp_recourse.lab.benchmarks import speed as bench
-    from milp_recourse.lab.benchmarks.peers import RUNNERS, TOGETHER, available
+    from milp_recourse.lab.benchmarks.peers import available
 
-    chosen = available(solvers, (*TOGETHER, *RUNNERS))
+    chosen = available(solvers)
     if instances is not None:
         paths = bench.with_networks(instance_files_in(instances))
     else:

@@ -194,15 +194,10 @@ PEERS: dict[str, tuple[Solve, str]] = {
 """By name, (the function that solves, the module that it needs)."""
 
 
-def run_alone(backend: str, instance: Instance, time_limit: float) -> Outcome:
-    """Solve one instance by a back end of this package; its time includes the judgement."""
-    return run_together(backend, [instance], time_limit)[0]
-
-
 def run_together(
     backend: str, instances: Sequence[Instance], time_limit: float, company: Sequence[Instance] = ()
 ) -> list[Outcome]:
-    """Solve all instances together by a back end of this package.
+    """Solve all instances together by a back end of this package; the time includes the judgement.
 
     Each instance's share of the processor time is that of its wall time.
 
@@ -222,8 +217,10 @@ def run_together(
     ]
 
 
-def run_peer(name: str, tightened: bool, instance: Instance, time_limit: float) -> Outcome:
-    """Solve the whole problem as one program by a peer; its action is judged without any repair.
+def run_peer(
+    name: str, tightened: bool, instances: Sequence[Instance], time_limit: float, company: object = ()
+) -> list[Outcome]:
+    """Solve each problem as one program by a peer; its action is judged without any repair.
 
     Parameters
     ----------
@@ -233,6 +230,10 @@ def run_peer(name: str, tightened: bool, instance: Instance, time_limit: float) 
     """
     solve_program, module = PEERS[name]
     import_module(module)
+    return [_peer_outcome(solve_program, tightened, one, time_limit) for one in instances]
+
+
+def _peer_outcome(solve_program: Solve, tightened: bool, instance: Instance, time_limit: float) -> Outcome:
     cutoff = None
     if tightened:
         cost = solve(instance, backend="highs").cost
@@ -253,35 +254,34 @@ def run_peer(name: str, tightened: bool, instance: Instance, time_limit: float) 
     return Outcome(status, cost, *seconds, found["nodes"], judge(instance, action).feasible)
 
 
-Runner = Callable[[Instance, float], Outcome]
+Runner = Callable[[Sequence[Instance], float, Sequence[Instance]], list[Outcome]]
+"""From instances, a limit in wall seconds for each, and ``company`` to the outcomes."""
 
 RUNNERS: dict[str, tuple[Runner, str | None]] = {
-    "bab-single": (partial(run_alone, "bab"), None),
-    "highs": (partial(run_alone, "highs"), None),
+    "bab": (partial(run_together, "bab"), None),
+    "bab-single": (partial(run_together, "bab"), None),
+    "highs": (partial(run_together, "highs"), None),
     "gurobi": (partial(run_peer, "gurobi", False), "gurobipy"),
     "gurobi-our-bounds": (partial(run_peer, "gurobi", True), "gurobipy"),
     "scip": (partial(run_peer, "scip", False), "pyscipopt"),
 }
-"""By name, (the function that solves one instance, the module that it needs)."""
+"""By name, (the function that solves instances, the module that it needs)."""
 
-Together = Callable[[Sequence[Instance], float, Sequence[Instance]], list[Outcome]]
-
-TOGETHER: dict[str, Together] = {"bab": partial(run_together, "bab")}
-"""By name, solvers that take all instances in one batch, with others (``company``) in it."""
+TOGETHER = ("bab",)
+"""Solvers that are given all instances in one batch, with others (``company``) in it."""
 
 
-def available(names: str, solvers: Sequence[str]) -> list[str]:
+def available(names: str) -> list[str]:
     """The comma-separated solvers that are installed; stderr says how to install the others.
 
     Raises
     ------
     BadInput
-        A name is none of ``solvers``.
+        A name is none of :data:`RUNNERS`.
     """
     chosen = []
     for name in parts(names):
-        known("--solvers", name, solvers)
-        module = RUNNERS[name][1] if name in RUNNERS else None
+        module = RUNNERS[known("--solvers", name, RUNNERS)][1]
         if module is None or find_spec(module) is not None:
             chosen.append(name)
         else:

@@ -86,10 +86,7 @@ def run(
                 yield from repeat(None, len(keys))
                 continue
             instances = [read_instance(path) for path in some]
-            if solver in TOGETHER:
-                outcomes = TOGETHER[solver](instances, time_limit, company)
-            else:
-                outcomes = [RUNNERS[solver][0](one, time_limit) for one in instances]
+            outcomes = RUNNERS[solver][0](instances, time_limit, company if solver in TOGETHER else ())
             for key, outcome in zip(keys, outcomes, strict=True):
                 yield None if key in done else dict(zip(FIELDS, (*key, *astuple(outcome)), strict=True))
 
@@ -147,8 +144,8 @@ def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _solvers(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """The solvers that have rows, in the order of TOGETHER and RUNNERS."""
-    known = [*TOGETHER, *RUNNERS]
+    """The solvers that have rows, in the order of RUNNERS."""
+    known = list(RUNNERS)
     found = dict.fromkeys(r["solver"] for r in rows)
     return sorted(found, key=lambda name: known.index(name) if name in known else len(known))
 

@@ -71,11 +71,11 @@ def test_a_batch_is_solved_together_and_resumes(tmp_path: Path, monkeypatch: pyt
     """``bab`` gets all instances at once; only rows that are missing are written."""
     paths = [INSTANCES / "loan" / f"loan_{k}.json" for k in (130, 131)]
     sizes = []
-    real = peers.TOGETHER["bab"]
+    real = peers.RUNNERS["bab"][0]
     monkeypatch.setitem(
-        peers.TOGETHER,
+        peers.RUNNERS,
         "bab",
-        lambda all_, limit, others: sizes.append(len(all_)) or real(all_, limit, others),
+        (lambda all_, limit, others: sizes.append(len(all_)) or real(all_, limit, others), None),
     )
     progress: list[str] = []
     solvers = ["bab-single", "bab"]
@@ -136,7 +136,7 @@ def test_a_licence_that_is_too_small_is_said(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(peers, "put_program", refuse)
     instance = read_instance(INSTANCES / "smoke" / "hold.json")
-    assert peers.RUNNERS["gurobi"][0](instance, 1.0).status == "too large"
+    assert peers.RUNNERS["gurobi"][0]([instance], 1.0, ())[0].status == "too large"
 
 
 def test_dropping_the_sums_keeps_the_problem() -> None:
@@ -148,6 +148,7 @@ def test_dropping_the_sums_keeps_the_problem() -> None:
 
 def test_a_program_that_a_peer_does_not_take_is_refused_and_not_too_large() -> None:
     """HiGHS takes no squared costs, whatever their size."""
-    outcome = peers.run_peer("highs-milp", False, read_instance(INSTANCES / "smoke" / "hold.json"), 5.0)
+    instance = read_instance(INSTANCES / "smoke" / "hold.json")
+    [outcome] = peers.run_peer("highs-milp", False, [instance], 5.0)
     assert (outcome.status, outcome.cost) == ("refused", None)
     assert outcome.status in speed.UNSOLVED
