@@ -489,6 +489,13 @@ class Population:
     def __len__(self) -> int:
         return len(self.factuals)
 
+    @property
+    def rows(self) -> NDArray[np.float64]:
+        """The factuals, (n, features), labels by index; nan where a value is missing. The rows of applicants
+        who could not be read are meaningless."""
+        names = [f.name for f in self.template.features]
+        return np.array([[one[name] for name in names] for one in self.factuals], dtype=np.float64)
+
     @overload
     def __getitem__(self, index: int) -> Instance: ...
     @overload

@@ -63,8 +63,7 @@ def at_level(population: Population, level: float) -> Population:
     """
     if not math.isfinite(level):
         raise BadInput("plausibility", level, "a finite log density")
-    rows = np.array([list(one.values()) for one in population.factuals])
-    offsets = level - log_densities(population.template, rows)
+    offsets = level - log_densities(population.template, population.rows)
     return with_offsets(population, offsets.tolist())
 
 
@@ -213,9 +212,7 @@ def _near(feature: Feature, value: float, reach: float) -> Condition:
 
 def known_rows(population: Population) -> Array:
     """The rows of the applicants who could be read, (n, features)."""
-    return np.array(
-        [list(one.values()) for k, one in enumerate(population.factuals) if k not in population.unreadable]
-    )
+    return np.delete(population.rows, list(population.unreadable), axis=0)
 
 
 def data_ranges(instance: Instance, rows: Array) -> dict[str, tuple[float, float]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -136,7 +135,7 @@ class Recommended:
 
 def recommended(model: Recommender, people: Population, wishes: Wishes) -> Recommended:
     """Compute the networks' recommendations, and evaluate them."""
-    rows = rows_of_population(people.factuals, model.flow.features)
+    rows = people.rows
     start = time.process_time()
     action, limited = model.recommend(rows, wishes)
     seconds = time.process_time() - start
@@ -153,8 +152,3 @@ def outside_masks(model: Recommender, rows: FloatArray, wishes: Wishes) -> int:
     broken |= np.delete(acted, model.columns, axis=1).any(axis=1)
     broken |= ((values < low) | (values > high)).any(axis=1)
     return int(broken.sum())
-
-
-def rows_of_population(factuals: Sequence[object], features: Sequence[str]) -> FloatArray:
-    """Factuals as rows, shape (n, d)."""
-    return np.array([[one[f] for f in features] for one in factuals])  # type: ignore[index]

@@ -9,6 +9,7 @@ import pytest
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_instance, read_population
+from milp_recourse.frames.from_data import at_level, known_rows
 from milp_recourse.instance import Population, Preferences
 
 pd = pytest.importorskip("pandas")
@@ -27,6 +28,15 @@ def test_the_same_people_as_from_the_file() -> None:
     own = [Preferences(("income",)), *[Preferences(("savings",))] * 4]
     assert Population.from_frame(FRAME, PEOPLE[0], own)[0].preferences == own[0]
     assert Population.from_frame(shuffled, PEOPLE, id="note").ids == ("x",) * 5
+
+
+def test_factual_values_may_come_in_any_order() -> None:
+    """Rows are in the features' order all the same, and with them densities and scales."""
+    turned = [dict(reversed(one.items())) for one in PEOPLE.factuals[:4]]
+    made = Population(PEOPLE.template, turned, PEOPLE.preferences[:4])
+    assert (made.rows == PEOPLE[:4].rows).all() and (known_rows(made) == made.rows).all()
+    offsets = [one.density_offset for one in at_level(made, -20.0).preferences]
+    assert offsets == [one.density_offset for one in at_level(PEOPLE[:4], -20.0).preferences]
 
 
 def test_labels_and_truth_values() -> None:

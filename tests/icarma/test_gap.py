@@ -13,7 +13,7 @@ pytest.importorskip("zuko")
 
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE, sample_rankings
 from milp_recourse.icarma.exact import Certified
-from milp_recourse.icarma.score import rows_of_population, score
+from milp_recourse.icarma.score import score
 from milp_recourse.instance import Population
 from milp_recourse.judge import judge
 from milp_recourse.lab.gap.compared import compare, kind_of
@@ -57,7 +57,7 @@ def test_rankings_and_scores_are_the_recorded_ones() -> None:
 
 def test_scores_agree_with_exact_judgement(people, model) -> None:
     """Served means: judge() finds no fault; costs are the exact ones."""
-    rows = rows_of_population(people.factuals[:60], model.flow.features)
+    rows = people[:60].rows
     wishes = draw(SETTINGS[7], 60, 3)
     action, _ = model.recommend(rows, wishes)
     scored = score(people.template, model, rows, wishes, action)

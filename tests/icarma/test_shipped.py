@@ -17,7 +17,7 @@ from milp_recourse.icarma.checkpoint import read_recommender
 from milp_recourse.icarma.fit_flow import loan_flow_rows
 from milp_recourse.icarma.predict import predict
 from milp_recourse.icarma.sampling import PreferenceSampler
-from milp_recourse.icarma.score import rows_of_population, score
+from milp_recourse.icarma.score import score
 from milp_recourse.icarma.shipped import FOLDER, shipped
 from milp_recourse.instance import Preferences
 from milp_recourse.instances_path import instances_path, population_file
@@ -73,7 +73,7 @@ def test_each_population_has_its_own_networks(people) -> None:
 
 def test_it_recommends_what_the_deployed_model_accepts(model, people) -> None:
     """All four actionable: at least 95 of 100 refused test applicants."""
-    rows = rows_of_population(people.factuals[:600], model.flow.features)
+    rows = people[:600].rows
     wishes = PreferenceSampler("rank", "constant", hard=False).draw(600, np.random.default_rng(0))
     scored = score(people.template, model, rows, wishes, model.recommend(rows, wishes)[0])
     assert scored.valid_deployed.mean() >= 0.95

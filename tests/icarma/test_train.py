@@ -14,7 +14,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.icarma.checkpoint import read_recommender, write_recommender
 from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.sampling import PreferenceSampler, everyone
-from milp_recourse.icarma.score import outside_masks, rows_of_population, score
+from milp_recourse.icarma.score import outside_masks, score
 from milp_recourse.icarma.settings import AS_RELEASED, BEST, Settings
 from milp_recourse.icarma.train import Trainer, Wanted, train
 
@@ -44,7 +44,7 @@ def test_it_learns(learned, people, task) -> None:
     Measured: 0.92 trained, 0.00 untrained, 0.41 for uniform actions within the bounds; their mean
     cost where accepted is 0.16 trained, 0.52 at random.
     """
-    rows = rows_of_population(people.factuals[:800], learned.model.flow.features)
+    rows = people[:800].rows
     wishes = PreferenceSampler("rank", "constant").draw(800, np.random.default_rng(3))
     untrained = Recommender(learned.model.flow, task.levers, task.bounds, learned.settings)
     chance = np.full(rows.shape, np.nan)
@@ -67,7 +67,7 @@ def test_masks_hold(learned) -> None:
 
 def test_a_broken_mask_would_be_seen(learned, people) -> None:
     """The check counts a network that ignores masks."""
-    rows = rows_of_population(people.factuals[:50], learned.model.flow.features)
+    rows = people[:50].rows
     wishes = PreferenceSampler("rank", "constant", actionable=1).draw(50, np.random.default_rng(0))
     action, _ = learned.model.recommend(rows, everyone(50))
 
@@ -83,7 +83,7 @@ def test_a_broken_mask_would_be_seen(learned, people) -> None:
 
 def test_preferences_move_recommendations(learned, people) -> None:
     """A dear feature is changed less often, or less far, than the same feature when it is easy."""
-    rows = rows_of_population(people.factuals[:400], learned.model.flow.features)
+    rows = people[:400].rows
     easy, dear = everyone(400), everyone(400)
     dear.weights[:, 2] = 7.0
     moves = []
@@ -136,7 +136,7 @@ def test_written_networks_recommend_the_same(learned, people, tmp_path) -> None:
     """After a round trip through the file, with the notes."""
     write_recommender(learned.model, tmp_path / "r.npz", {"why": "test"})
     model, notes = read_recommender(tmp_path / "r.npz")
-    rows = rows_of_population(people.factuals[:40], model.flow.features)
+    rows = people[:40].rows
     wishes = PreferenceSampler().draw(40, np.random.default_rng(0))
     assert notes == {"why": "test"}
     before, after = (m.recommend(rows, wishes)[0] for m in (learned.model, model))
@@ -249,7 +249,7 @@ def test_the_last_epoch_is_kept_where_it_is_asked_for(small_task, small_flow) ->
 def test_latent_actions_are_served_like_others(small_task, small_flow, people) -> None:
     """What the networks say as shifts of latents comes out as values inside the mask, and as said."""
     model = Trainer(small_task, small_flow, replace(TINY, **AS_RELEASED)).model
-    rows = rows_of_population(people.factuals[:30], model.flow.features)
+    rows = people[:30].rows
     wishes = PreferenceSampler().draw(30, np.random.default_rng(0))
     action, _ = model.recommend(rows, wishes, within_bounds=False)
     x = torch.as_tensor(rows)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.icarma.model import Recommender
-from milp_recourse.icarma.score import hard_actions, rows_of_population
+from milp_recourse.icarma.score import hard_actions
 from milp_recourse.instance import Population
 from milp_recourse.lab.gap.compared import Compared
 from milp_recourse.lab.gap.paper_settings import SETTINGS, Setting
@@ -87,7 +87,7 @@ def write(
     compared: Sequence[Compared], people: Population, model: Recommender, folder: Path
 ) -> list[dict[str, Any]]:
     """Write FOLDER/gap.csv (a row per comparison) and applicants.csv; return the rows of the first."""
-    factual = rows_of_population(people.factuals, model.flow.features)[:, model.columns]
+    factual = people.rows[:, model.columns]
     scale = np.array([people.template.cost.scale[f] for f in model.levers])
     rows = [row_of(one, factual, scale) for one in compared]
     write_table(folder / "gap.csv", [_plain(row) for row in rows])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.lab.means import bootstrap, interval, mean
 from milp_recourse.lab.studies.paper_cells import Draws, Problem
-from milp_recourse.lab.studies.tables import Served, factual_rows
+from milp_recourse.lab.studies.tables import Served
 
 Array = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ def scenario_rows(
 ) -> list[dict[str, Any]]:
     """The rows of a scenario: for each method one per group, then one per gap between groups."""
     member = groups(draws)
-    factual = draws.population.template.scm.log_density(factual_rows(draws.population))
+    factual = draws.population.template.scm.log_density(draws.population.rows)
     ceiling = largest_costs(draws, problems)
     rows = []
     for method, mine in answers.items():

@@ -24,7 +24,6 @@ from milp_recourse.lab.studies.tables import (
     Served,
     contradictions,
     density_rows,
-    factual_rows,
     grid_row,
     served,
     table,
@@ -194,7 +193,7 @@ class Reproduction:
             return rows
         by_count = dict(zip(COUNTS, (sides[cell] for cell in cells), strict=False))
         if name == "figure3":
-            factual = self.population.template.scm.log_density(factual_rows(self.population))
+            factual = self.population.template.scm.log_density(self.population.rows)
             rows = [row for cell in cells for row in density_rows(cell, factual, sides[cell])]
             write_table(self.folder / f"{name}.csv", rows)
             figures.densities(factual, by_count, self.folder / "figure3.png")

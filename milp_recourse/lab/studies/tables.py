@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
-from milp_recourse.instance import Population
 from milp_recourse.lab.means import mean, quantile, ratio, sd
 from milp_recourse.lab.studies.kept_answers import METHODS, Answer
 from milp_recourse.lab.studies.paper_cells import Cell, Draws, Problem
@@ -82,12 +81,6 @@ LARGE = 0.05
 change a feature by very little."""
 
 
-def factual_rows(population: Population) -> Array:
-    """The applicants' factual values, shape (n, d)."""
-    names = [f.name for f in population.template.features]
-    return np.array([[one[name] for name in names] for one in population.factuals])
-
-
 def served(
     draws: Draws,
     cell: Cell,
@@ -99,7 +92,7 @@ def served(
     population, template = draws.population, draws.population.template
     answers = [known[problem] for problem in problems]
     names = [f.name for f in template.features]
-    x = factual_rows(population)
+    x = population.rows
     actions = np.full(x.shape, np.nan)
     for k, answer in enumerate(answers):
         for name, value in (answer.action or {}).items():

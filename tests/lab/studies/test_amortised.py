@@ -28,7 +28,7 @@ from milp_recourse.lab.studies.amortised import (
     recommendations,
 )
 from milp_recourse.lab.studies.paper_cells import TABLES, Cell, Draws
-from milp_recourse.lab.studies.tables import factual_rows, served
+from milp_recourse.lab.studies.tables import served
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_networks_answer_what_they_were_trained_for(people, tmp_path) -> None:
 def test_figures_show_the_accepted(people) -> None:
     """A recommendation is an answer where the deployed model accepts it, with its own action and cost."""
     networks, draws, cell = read_networks(shipped("constant")), Draws(0, people), TABLES["table1"][3]
-    problems, model, rows = draws.problems(cell), networks.models[0], factual_rows(people)
+    problems, model, rows = draws.problems(cell), networks.models[0], people.rows
     wishes = Wishes.of_scores(draws.scores(cell), "constant")
     action, _ = model.recommend(rows, wishes)
     scored = score(people.template, model, rows, wishes, action)

@@ -85,7 +85,7 @@ def compare(
     seed: int,
 ) -> MethodsCompared:
     """Judge every method's actions in one setting under both causal models."""
-    rows = np.array([[one[f] for f in FEATURES] for one in people.factuals])
+    rows = people.rows
     asked = draw(setting, len(rows), seed)
     mine = problems(setting, len(rows), seed)
     profile: Profile = "constant" if setting.cell.profile == "constant" else "linear"
@@ -172,7 +172,7 @@ def out_of_range(
 ) -> list[dict[str, Any]]:
     """Per feature, how far the certified counterfactuals leave the range of the train rows."""
     side = one.sides["certified"]
-    rows = np.array([[p[f] for f in FEATURES] for p in people.factuals])[side.served]
+    rows = people.rows[side.served]
     after = people.template.scm.counterfactual(rows, side.action[side.served])
     found = []
     for k, f in enumerate(FEATURES):

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.formats import read_population, scm_to_dict
@@ -75,11 +72,6 @@ class Learned:
     def scm(self) -> StructuralCausalModel:
         """The causal model in the certified problems."""
         return self.people.template.scm
-
-    @property
-    def rows(self) -> NDArray[np.float64]:
-        """The refused test rows, shape (n, 10)."""
-        return np.array([[one[f] for f in FEATURES] for one in self.people.factuals])
 
 
 def learned(data: GmscData, folder: Path, seed: int, advance: Callable[[], None] = lambda: None) -> Learned:

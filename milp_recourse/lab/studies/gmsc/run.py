@@ -15,7 +15,7 @@ from milp_recourse.formats.strict_json import read_json
 from milp_recourse.instance import Population
 from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.gmsc import CHOSEN_UNITS, UNITS
-from milp_recourse.lab.recipe.gmsc_data import FEATURES, GmscData, read_gmsc
+from milp_recourse.lab.recipe.gmsc_data import GmscData, read_gmsc
 from milp_recourse.lab.run_table import Key, filled, read_rows
 from milp_recourse.lab.studies.gmsc import gmsc_plots
 from milp_recourse.lab.studies.gmsc.certified import SETTINGS, answer_file, problems, solve_missing
@@ -183,7 +183,7 @@ def _compared(
     gmsc_plots.proofs(compared, results / "proofs.svg")
     shown = {"4": "all", "random": "hard random", "linear": "soft", "hard (3), linear": "hard (3) + soft"}
     by_label = {shown[c.setting.label]: c for c in compared if c.setting.label in shown}
-    factual = np.array([[one[f] for f in FEATURES] for one in people.factuals])
+    factual = people.rows
     density = {}
     for label, one in by_label.items():
         rows_here = factual[: len(one.status)]
