@@ -16,6 +16,7 @@ from milp_recourse.certificates import certificates_for, encode, reason_for_none
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
+from milp_recourse.lab.measured import measured
 from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.reports.drawing import draw_shares, panels, save
 from milp_recourse.result import Result
@@ -110,20 +111,18 @@ def _together(
     instances: Sequence[Instance], time_limit: float
 ) -> tuple[list[Certified], list[dict[str, Any]]]:
     """Solve and certify a batch; return results and certificates, and each instance's share of the time."""
-    start = time.process_time()
-    results = list(solve_together(instances, time_limit=time_limit))
-    solved = time.process_time() - start
+    found = measured(solve_together(instances, time_limit=time_limit))
+    results = [result for result, _ in found]
     start = time.process_time()
     certificates = certificates_for(instances, results, time_limit)
     for certificate in certificates:
         if certificate is not None:
             encode(certificate)
     produced = time.process_time() - start
-    wall = np.array([max(result.seconds, 1e-9) for result in results])
     nodes = np.array([0 if c is None else 1 + sum(counts(c).values()) for c in certificates])
     shares = [
         {"solve_seconds": _short(a), "produce_seconds": _short(b)}
-        for a, b in zip(solved * wall / wall.sum(), produced * nodes / max(1, nodes.sum()), strict=True)
+        for (_, a), b in zip(found, produced * nodes / max(1, nodes.sum()), strict=True)
     ]
     return list(zip(instances, results, certificates, strict=True)), shares
 

@@ -19,6 +19,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
 from milp_recourse.instance import Acceptance, Instance, Population, Preferences
+from milp_recourse.lab.measured import measured
 from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.reports.drawing import panels, save
 from milp_recourse.result import Result, Status
@@ -193,17 +194,14 @@ def _point(
 ) -> tuple[list[Result], list[float]]:
     """Solve one point; return the results, and the processor seconds of each."""
     if panel == "population":
-        start = time.process_time()
         limit = _WALL * options["time_limit"]
-        results = list(solve_population(loan, options["backend"], limit, last=value))
-        share = (time.process_time() - start) / sum(r.seconds for r in results)
-        return results, [share * r.seconds for r in results]
-    chain = panel == "actions-chain"
-    varied: dict[str, Any] = {panel.removesuffix("-chain"): value}
-    shape = replace(Shape(chain=chain), **varied)
-    instances = problems(shape, options["applicants"], options["seed"])
-    work = partial(_timed, backend=options["backend"], time_limit=options["time_limit"])
-    pairs = list(map(work, instances) if jobs == 1 else Workers(jobs).map(work, instances))
+        pairs = measured(solve_population(loan, options["backend"], limit, last=value))
+    else:
+        varied: dict[str, Any] = {panel.removesuffix("-chain"): value}
+        shape = replace(Shape(chain=panel == "actions-chain"), **varied)
+        instances = problems(shape, options["applicants"], options["seed"])
+        work = partial(_timed, backend=options["backend"], time_limit=options["time_limit"])
+        pairs = list(map(work, instances) if jobs == 1 else Workers(jobs).map(work, instances))
     return [result for result, _ in pairs], [cpu for _, cpu in pairs]
 
 

@@ -27,6 +27,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.lab.benchmarks.timed import Answer
 from milp_recourse.lab.known import known, parts
+from milp_recourse.lab.measured import measured
 from milp_recourse.program import lower
 from milp_recourse.solve import solve, solve_together
 
@@ -206,14 +207,10 @@ def run_together(
     company
         More instances, solved in the same batch but not part of the outcomes.
     """
-    start = time.process_time()
-    results = list(solve_together([*instances, *company], backend=backend, time_limit=time_limit))
-    cpu = (time.process_time() - start) / sum(r.seconds for r in results)
+    found = measured(solve_together([*instances, *company], backend=backend, time_limit=time_limit))
     return [
-        Outcome(
-            r.status.value, r.cost, r.seconds, cpu * r.seconds, r.nodes, None if r.action is None else True
-        )
-        for r in results[: len(instances)]
+        Outcome(r.status.value, r.cost, r.seconds, cpu, r.nodes, None if r.action is None else True)
+        for r, cpu in found[: len(instances)]
     ]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.instance import Instance, Population, Preferences
+from milp_recourse.lab.measured import measured
 from milp_recourse.lab.run_table import grown
 from milp_recourse.lab.studies.grid_together import SharedGrid
 from milp_recourse.lab.studies.paper_cells import Problem
@@ -228,12 +229,10 @@ def _grid_part(template: Instance, groups: Sequence[Sequence[Posed]]) -> list[tu
 def _certified_part(
     template: Instance, time_limit: float, posed: Sequence[Posed]
 ) -> list[tuple[Problem, Answer]]:
-    """Solve a batch by the default back end; each answer's share of processor time is that of wall time."""
+    """Solve a batch by the default back end."""
     instances = [problem.instance(template, factual) for problem, factual in posed]
-    start = time.process_time()
-    answers = [Answer.of(result) for result in solve_together(instances, time_limit=time_limit)]
-    busy = (time.process_time() - start) / max(1e-9, sum(answer.seconds for answer in answers))
+    found = measured(solve_together(instances, time_limit=time_limit))
     return [
-        (problem, replace(answer, seconds=answer.seconds * busy))
-        for (problem, _), answer in zip(posed, answers, strict=True)
+        (problem, replace(Answer.of(result), seconds=seconds))
+        for (problem, _), (result, seconds) in zip(posed, found, strict=True)
     ]
