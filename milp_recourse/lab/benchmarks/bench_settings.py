@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.instance import Population, Preferences
 from milp_recourse.lab.gap import paper_settings as tables
 from milp_recourse.lab.means import mean, quantile, sd
-from milp_recourse.lab.run_table import grown, read_rows
+from milp_recourse.lab.run_table import Key, Row, filled
 from milp_recourse.reports.drawing import panels, save
 from milp_recourse.result import Result
 from milp_recourse.solve import solve_population
@@ -72,24 +72,24 @@ def run(
     BadInput
         The table holds a run of other applicants or options.
     """
-    table = folder / "settings.csv"
     identity = {"applicants": len(population), **options}
-    with grown(table, None, identity) as (rows, write):
-        done = {(row["actionable"], row["plausible"]) for row in rows}
-        for plausible in (True, False):
-            for setting in SETTINGS:
-                if (setting, str(plausible)) in done:
-                    continue
-                people = in_setting(population, setting, plausible, options["seed"])
-                start, processor = time.perf_counter(), time.process_time()
-                results = []
-                for result in solve_population(people, options["backend"], options["time_limit"], jobs=jobs):
-                    results.append(result)
-                    advance(name_of(setting, plausible))
-                spent = time.process_time() - processor if jobs == 1 else None
-                row = {"actionable": setting, "plausible": plausible, **identity, **summary(results, spent)}
-                write(row | {"wall_seconds": f"{time.perf_counter() - start:.4g}"})
-    return read_rows(table)
+
+    def solved(asked: tuple[str, bool], done: set[Key]) -> Iterator[Row | None]:
+        setting, plausible = asked
+        if (setting, str(plausible)) in done:
+            return
+        people = in_setting(population, setting, plausible, options["seed"])
+        start, processor = time.perf_counter(), time.process_time()
+        results = []
+        for result in solve_population(people, options["backend"], options["time_limit"], jobs=jobs):
+            results.append(result)
+            advance(name_of(setting, plausible))
+        spent = time.process_time() - processor if jobs == 1 else None
+        row = {"actionable": setting, "plausible": plausible, **identity, **summary(results, spent)}
+        yield row | {"wall_seconds": f"{time.perf_counter() - start:.4g}"}
+
+    groups = {name_of(setting, asked): (setting, asked) for asked in (True, False) for setting in SETTINGS}
+    return filled(folder / "settings.csv", None, identity, 2, groups, solved)
 
 
 def name_of(setting: str, plausible: bool) -> str:

@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,7 @@ from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Instance
 from milp_recourse.lab.measured import measured
-from milp_recourse.lab.run_table import grown, read_rows
+from milp_recourse.lab.run_table import Key, Row, filled, read_rows
 from milp_recourse.reports.drawing import draw_shares, panels, save
 from milp_recourse.result import Result
 from milp_recourse.solve import CERTIFIED_TOGETHER, choose_backend, sharing, solve, solve_together
@@ -75,24 +76,25 @@ def run(
     time_limit
         Seconds per instance, for the solve and for the certificate each.
     advance
-        Called after every instance with its name.
+        Called after every instance with the name of its batch, which is that of its first instance.
     """
-    table = folder / "certificates.csv"
-    with grown(table, COLUMNS, {"time_limit": time_limit}) as (rows, write), TemporaryDirectory() as scratch:
-        done = {row["instance"] for row in rows}
-        if not all(path.stem in done for path in paths):
-            solve(read_instance(paths[0]), time_limit=time_limit)  # loading and compiling is not measured
-        for batch in batches(paths):
-            if all(path.stem in done for path in batch):
-                continue
-            instances = sharing([read_instance(path) for path in batch])
-            certified, shares = _together(instances, time_limit)
-            for path, one, share in zip(batch, certified, shares, strict=True):
-                if path.stem not in done:
-                    row = {"instance": path.stem, "time_limit": time_limit, **share}
-                    write(row | _alone(one[0], time_limit) | _checked(one, path, Path(scratch)))
-                advance(path.stem)
-    return read_rows(table)
+
+    def solved(batch: list[Path], done: set[Key]) -> Iterator[Row | None]:
+        keys = [(path.stem,) for path in batch]
+        if done.issuperset(keys):
+            yield from repeat(None, len(keys))
+            return
+        instances = sharing([read_instance(path) for path in batch])
+        for key, path, one, share in zip(keys, batch, *_together(instances, time_limit), strict=True):
+            row = {"instance": path.stem, **share}
+            missing = key not in done
+            yield row | _alone(one[0], time_limit) | _checked(one, path, Path(scratch)) if missing else None
+
+    table, groups = folder / "certificates.csv", {batch[0].stem: batch for batch in batches(paths)}
+    if len(read_rows(table)) < len(paths):
+        solve(read_instance(paths[0]), time_limit=time_limit)  # loading and compiling is not measured
+    with TemporaryDirectory() as scratch:
+        return filled(table, COLUMNS, {"time_limit": time_limit}, 1, groups, solved, advance=advance)
 
 
 def batches(paths: Sequence[Path]) -> Iterator[list[Path]]:
