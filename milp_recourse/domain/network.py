@@ -133,9 +133,7 @@ class ReluNetwork:
         with np.errstate(over="ignore"):
             z = np.asarray(x, dtype=np.float64).astype(self.dtype)
         last = len(self.weights) - 1
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # overflow: inf, or nan, which accepts nothing
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow: inf, or nan, which accepts nothing
             for k, (w, b) in enumerate(zip(self._deployed_weights, self._deployed_biases, strict=True)):
                 z = w @ z + b
                 if k < last:

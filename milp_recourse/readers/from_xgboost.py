@@ -17,6 +17,7 @@ import numpy as np
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.readers.classes import Target
 from milp_recourse.readers.cutoff import Cutoff, Probabilities
+from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import not_fitted, refuse, require
 from milp_recourse.readers.tree_parts import (
     LARGEST,
@@ -141,6 +142,8 @@ def _content(model: Any) -> tuple[dict[str, Any], int | None]:
             )
     if not hasattr(booster, "save_raw"):
         raise refuse("model", type(model).__name__, "a Booster, an XGBClassifier or its JSON")
+    for one in (model, booster):
+        refuse_overrides(one, "model", "xgboost")
     return json.loads(bytes(booster.save_raw("json"))), last
 
 
