@@ -97,6 +97,10 @@ def _content(model: Any) -> dict[str, Any]:
         raise refuse("model", type(model).__name__, "a Booster, an LGBMClassifier or dump_model()'s result")
     for one in (model, booster):
         refuse_overrides(one, "model", "lightgbm")
+    settings = model.get_params() if hasattr(model, "get_params") else {}
+    early = settings.get("pred_early_stop", False)
+    if str(early).lower() not in ("false", "0", "none"):
+        raise refuse("pred_early_stop", early, "False: with it, predict leaves out trees")
     content: dict[str, Any] = booster.dump_model()
     return content
 

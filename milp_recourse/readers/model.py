@@ -215,6 +215,8 @@ def _unwrap(model: Any, where: str) -> tuple[list[tuple[str, Any]], Any, Cutoff 
 def _classes(final: Any, count: Callable[[Any], int] | None = None) -> tuple[object, ...]:
     from_model = getattr(final, "classes_", None)
     if from_model is None:
+        if count is not None and hasattr(final, "fit") and not hasattr(type(final), "predict_proba"):
+            raise refuse("model", type(final).__name__, _ALLOWED)
         if count is None or hasattr(final, "fit"):
             raise not_fitted("model")
         return tuple(range(count(final)))
