@@ -14,6 +14,7 @@ import numpy as np
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.readers.classes import Target
 from milp_recourse.readers.cutoff import Cutoff, logistic
+from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import not_fitted, refuse
 from milp_recourse.readers.tree_parts import (
     CategorySplit,
@@ -94,6 +95,12 @@ def _content(model: Any) -> dict[str, Any]:
         raise not_fitted("model") from error
     if not hasattr(booster, "dump_model"):
         raise refuse("model", type(model).__name__, "a Booster, an LGBMClassifier or dump_model()'s result")
+    for one in (model, booster):
+        refuse_overrides(one, "model", "lightgbm")
+    settings = model.get_params() if hasattr(model, "get_params") else {}
+    early = settings.get("pred_early_stop", False)
+    if str(early).lower() not in ("false", "0", "none"):
+        raise refuse("pred_early_stop", early, "False: with it, predict leaves out trees")
     content: dict[str, Any] = booster.dump_model()
     return content
 

@@ -9,6 +9,7 @@ import numpy as np
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.readers.layers import Layers
 from milp_recourse.readers.linear import read_linear
+from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import not_fitted, refuse, require
 from milp_recourse.readers.standardisation import standardised
 
@@ -77,6 +78,7 @@ def _read_pipeline(pipeline: Any, where: str) -> ReluNetwork:
     from sklearn.preprocessing import StandardScaler
     from sklearn.utils.validation import check_is_fitted
 
+    refuse_overrides(pipeline, where, "sklearn")
     *before, (name, last) = pipeline.steps
     read = _read(last, f"step {name!r}")
     for name, step in reversed(before):
@@ -85,6 +87,7 @@ def _read_pipeline(pipeline: Any, where: str) -> ReluNetwork:
         if type(step) is not StandardScaler:
             raise refuse(f"step {name!r}", type(step).__name__, "StandardScaler before the classifier")
         check_is_fitted(step)
+        refuse_overrides(step, f"step {name!r}", "sklearn")
         mean = step.mean_ if step.with_mean else np.zeros(read.inputs)
         sd = step.scale_ if step.with_std else np.ones(read.inputs)
         read = standardised(read, mean, sd, "float64")

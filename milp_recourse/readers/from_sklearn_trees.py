@@ -25,6 +25,7 @@ from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.instance import Acceptance
 from milp_recourse.readers.classes import Target
 from milp_recourse.readers.cutoff import Cutoff, Probabilities
+from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import not_fitted, refuse, require
 from milp_recourse.readers.tree_parts import (
     LARGEST,
@@ -226,6 +227,7 @@ def _supported(estimator: Any) -> None:
         check_is_fitted(estimator)
     except NotFittedError as error:
         raise not_fitted("estimator") from error
+    refuse_overrides(estimator, "estimator", "sklearn")
     if getattr(estimator, "n_outputs_", 1) != 1:
         raise refuse("estimator", f"{estimator.n_outputs_} outputs", "one output")
 

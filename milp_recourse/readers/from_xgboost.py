@@ -17,6 +17,7 @@ import numpy as np
 from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.readers.classes import Target
 from milp_recourse.readers.cutoff import Cutoff, Probabilities
+from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import not_fitted, refuse, require
 from milp_recourse.readers.tree_parts import (
     LARGEST,
@@ -77,6 +78,7 @@ def xgboost_decision(model: Any, target: Target, cutoff: Cutoff | None = None) -
     content, last = _content(model)
     sums = _sums(content, last)
     if len(sums.trees) > 1:
+        _as_many_classes(model, content, len(sums.trees))
         return decision_by_classes(sums, target.index, target.wanted)
     second = target.index == 1
     ensemble, splits = sums.only()
@@ -88,6 +90,20 @@ def xgboost_decision(model: Any, target: Target, cutoff: Cutoff | None = None) -
         half = 0.5 if hasattr(model, "get_booster") else 0.0  # XGBClassifier compares the margin with 1/2
         return decision_by_sum(ensemble, above(half), second, splits)
     return decision_by_sum(ensemble, above(_last_half()), second, splits)
+
+
+def _as_many_classes(model: Any, content: dict[str, Any], count: int) -> None:
+    """Check that an XGBClassifier predicts one of its classes from a sum for each.
+
+    Of two classes it predicts the second where a probability, or the class's number, is above 1/2. With
+    ``multi:softprob`` that is a truth value for each class.
+    """
+    classes = len(getattr(model, "classes_", ())) or count
+    objective = _objective(content)
+    if classes != count:
+        raise refuse("num_class", str(count), f"{classes}, as many as there are classes")
+    if hasattr(model, "get_booster") and classes == 2 and objective == "multi:softprob":
+        raise refuse("objective", f"{objective} for two classes", "binary:logistic for two classes")
 
 
 def class_count(model: Any) -> int:
@@ -141,6 +157,8 @@ def _content(model: Any) -> tuple[dict[str, Any], int | None]:
             )
     if not hasattr(booster, "save_raw"):
         raise refuse("model", type(model).__name__, "a Booster, an XGBClassifier or its JSON")
+    for one in (model, booster):
+        refuse_overrides(one, "model", "xgboost")
     return json.loads(bytes(booster.save_raw("json"))), last
 
 
@@ -171,6 +189,10 @@ def _sums(model: dict[str, Any], last: int | None) -> Sums:
         )
     if objective not in (*_OF_TWO, *_OF_SEVERAL):
         raise refuse("objective", objective, ", ".join((*_OF_TWO, *_OF_SEVERAL)))
+    if str(parameters.get("num_target", "1")) not in ("0", "1"):
+        raise refuse("model", f"{parameters['num_target']} labels for each row", "one")
+    if any(str(tree.get("tree_param", {}).get("size_leaf_vector", "1")) not in ("0", "1") for tree in trees):
+        raise refuse("multi_strategy", "multi_output_tree", "one_output_per_tree")
     base = [float(np.float32(b)) for b in prior.split(",")]
     if objective == "binary:logistic":
         base = [_log_odds(prior)]

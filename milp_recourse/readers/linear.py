@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.readers.cutoff import Cutoff, logistic
 from milp_recourse.readers.layers import UNIT, Layers
+from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import refuse
 
 _SIGMOID = 2.0**-46  # for logits above it, the logistic function in doubles is above 1/2 despite rounding
@@ -52,6 +53,7 @@ def read_linear(estimator: Any, layers: Layers, where: str) -> float:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
+    refuse_overrides(estimator, where, "sklearn")
     if isinstance(estimator, MLPClassifier):
         return _read_perceptron(estimator, layers, where)
     _linear(estimator, layers, where)

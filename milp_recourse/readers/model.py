@@ -28,6 +28,7 @@ from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import is_linear, logit_from, read_linear
 from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
 from milp_recourse.readers.operations import apply
+from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.raw_trees import on_raw_columns
 from milp_recourse.readers.refusal import not_fitted, refuse, require
 from milp_recourse.readers.steps_before import Preprocessing, model_columns, read_preprocessing
@@ -181,10 +182,17 @@ def _unwrap(model: Any, where: str) -> tuple[list[tuple[str, Any]], Any, Cutoff 
 
     Pipelines, searches and wrappers are replaced by what they contain.
     """
-    if hasattr(model, "best_estimator_"):
-        return _unwrap(model.best_estimator_, where)
     if is_frozen(model):
+        refuse_overrides(model, where, "sklearn")
         return _unwrap(inner(model, where), where)
+    found, piped = hasattr(model, "best_estimator_"), hasattr(model, "steps")
+    if found or piped or is_cutoff(model):
+        refuse_overrides(model, where, "sklearn")
+        theirs = [kind for kind in type(model).__mro__ if kind.__module__.startswith("sklearn.")]
+        if not any("predict" in vars(kind) for kind in theirs):
+            raise refuse(where, type(model).__name__, _ALLOWED)
+    if found:
+        return _unwrap(model.best_estimator_, where)
     if is_cutoff(model):
         steps, final, more = _unwrap(inner(model, where), where)
         if more is not None:
@@ -194,7 +202,7 @@ def _unwrap(model: Any, where: str) -> tuple[list[tuple[str, Any]], Any, Cutoff 
         raise refuse(
             where, f"{type(model).__name__} without best_estimator_", "a fitted search with refit=True"
         )
-    if not hasattr(model, "steps"):
+    if not piped:
         return [], model, None
     *before, (name, last) = model.steps
     if last is None or last == "passthrough":
@@ -207,6 +215,8 @@ def _unwrap(model: Any, where: str) -> tuple[list[tuple[str, Any]], Any, Cutoff 
 def _classes(final: Any, count: Callable[[Any], int] | None = None) -> tuple[object, ...]:
     from_model = getattr(final, "classes_", None)
     if from_model is None:
+        if count is not None and hasattr(final, "fit") and not hasattr(type(final), "predict_proba"):
+            raise refuse("model", type(final).__name__, _ALLOWED)
         if count is None or hasattr(final, "fit"):
             raise not_fitted("model")
         return tuple(range(count(final)))

@@ -117,12 +117,20 @@ def model_columns(model: Any, X: Any) -> list[object]:
                 f"{count}, as many as the model was fitted on (it knows no names)",
             )
         return list(X.columns)
-    known: dict[object, object] = {write(column): column for write in _WRITINGS for column in X.columns}
-    known |= {column: column for column in X.columns}
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise BadInput("X", f"no column {missing[0]!r}", f"the model's columns {listed(names)}, in any order")
-    return [known[name] for name in names]
+    known: dict[object, list[object]] = {}
+    for column in X.columns:
+        for name in {column, *(write(column) for write in _WRITINGS)}:
+            known.setdefault(name, []).append(column)
+    found = []
+    for name in names:
+        columns = [c for c in known.get(name, []) if c == name or c not in names]
+        if not columns:
+            raise BadInput("X", f"no column {name!r}", f"the model's columns {listed(names)}, in any order")
+        if len(columns) > 1:
+            allowed = f"only the one of them that the model was fitted on and calls {name!r}"
+            raise BadInput("X", f"the columns {listed(columns)}", allowed)
+        found += columns
+    return found
 
 
 def read_preprocessing(

@@ -11,6 +11,7 @@ import numpy as np
 
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.operations import Operation, stand_in
+from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import refuse
 
 ALLOWED = (
@@ -73,6 +74,8 @@ class Walk:
 
         if step is None or (isinstance(step, str) and step == "passthrough"):
             return tracks
+        selects = isinstance(step, feature_selection.SelectorMixin)
+        refuse_overrides(step, where, "sklearn", *(("get_support", "_get_support_mask") if selects else ()))
         if isinstance(step, pipeline.Pipeline):
             for name, inner in step.steps:
                 tracks = self.through(inner, tracks, f"{where} step {name!r}")
@@ -87,7 +90,7 @@ class Walk:
         if follow is not None:
             self._fitted(step, tracks, where)
             return follow(step, tracks, where)
-        if isinstance(step, feature_selection.SelectorMixin):
+        if selects:
             self._fitted(step, tracks, where)
             return [t for t, kept in zip(tracks, step.get_support(), strict=True) if kept]
         raise refuse(where, type(step).__name__, ALLOWED)

@@ -78,6 +78,11 @@ def test_columns_are_matched_by_name(columns: list[str]) -> None:
         agrees(model, other, other)
 
 
+def test_names_that_look_alike_are_the_model_s_own() -> None:
+    """A model that was fitted on both columns knows each by its own name."""
+    assert model_columns(logistic().fit(NET, Y), NET[NET.columns[::-1]]) == list(NET.columns)
+
+
 def test_a_booster_and_lightgbm_know_names_too() -> None:
     """XGBoost's Booster by its own, LightGBM's with spaces as it writes them: underscores."""
     xgboost = pytest.importorskip("xgboost")  # an optional extra
@@ -157,8 +162,15 @@ def refitted(model: Any, value: Any) -> Any:
     return model.set_params(missing=value).fit(X, Y == "good")
 
 
+def xgboost_of(labels: Any, **options: Any) -> Any:
+    xgboost = pytest.importorskip("xgboost")  # an optional extra
+    return xgboost.XGBClassifier(n_estimators=2, n_jobs=1, **options).fit(X, labels)
+
+
 JOBS = ColumnTransformer([("jobs", OneHotEncoder(), ["job"])], remainder="passthrough", sparse_threshold=1.0)
 THREE = pd.Series(np.array(["low", "middle", "top"])[np.arange(120) % 3])
+THREE_CODES = np.arange(120) % 3
+NET = X.rename(columns={"income": "net income"}).assign(net_income=RNG.random(120))
 REFUSED: dict[str, tuple[Any, str]] = {
     "not fitted": (lambda: read_model(LogisticRegression(), X), "not fitted"),
     "pipeline not fitted": (lambda: read_model(logistic(), X), "not fitted"),
@@ -297,6 +309,48 @@ REFUSED: dict[str, tuple[Any, str]] = {
             X,
         ),
         "dart; allowed: gbtree",
+    ),
+    "leaves of several numbers": (
+        lambda: read_model(xgboost_of(THREE_CODES, multi_strategy="multi_output_tree"), X, 1),
+        "multi_strategy: got multi_output_tree; allowed: one_output_per_tree",
+    ),
+    "truth values of two classes": (
+        lambda: read_model(xgboost_of(Y == "good", objective="multi:softprob", num_class=2), X),
+        "objective: got multi:softprob for two classes; allowed: binary:logistic",
+    ),
+    "more sums than classes": (
+        lambda: read_model(xgboost_of(Y == "good", objective="multi:softmax", num_class=3), X),
+        "num_class: got 3; allowed: 2",
+    ),
+    "several labels of xgboost": (
+        lambda: read_model(xgboost_of(np.eye(2)[[0, 1] * 60]), X),
+        "model: got 2 labels for each row; allowed: one",
+    ),
+    "trees left out": (
+        lambda: read_model(
+            pytest.importorskip("lightgbm")
+            .LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1, pred_early_stop=True)
+            .fit(X, Y),
+            X,
+        ),
+        "pred_early_stop: got True; allowed: False",
+    ),
+    "two columns with one name": (
+        lambda: read_model(
+            pytest.importorskip("lightgbm")
+            .LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1)
+            .fit(X.rename(columns={"income": "net income"}), Y),
+            X.rename(columns={"income": "net income"}).assign(net_income=1.0),
+        ),
+        "X: got the columns 'net income', 'net_income'; allowed: only the one of them that the model was",
+    ),
+    "one column for two": (
+        lambda: read_model(logistic().fit(NET, Y), NET.drop(columns="net_income")),
+        "X: got no column 'net_income'",
+    ),
+    "a regression": (
+        lambda: read_model(pytest.importorskip("xgboost").XGBRegressor(n_estimators=2).fit(X, X["age"]), X),
+        "model: got XGBRegressor; allowed: a linear classifier",
     ),
     "xgboost not fitted": (
         lambda: read_model(pytest.importorskip("xgboost").XGBClassifier(), X),

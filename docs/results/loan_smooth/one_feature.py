@@ -20,7 +20,7 @@ from milp_recourse.formats import read_population
 from milp_recourse.icarma.exact import Certified
 from milp_recourse.icarma.runs import write_table
 from milp_recourse.icarma.sampling import Wishes
-from milp_recourse.icarma.score import rows_of_population, score
+from milp_recourse.icarma.score import score
 from milp_recourse.instance import Population
 from milp_recourse.instances_path import population_file
 from milp_recourse.lab.studies.amortised import read_networks

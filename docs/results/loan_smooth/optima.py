@@ -25,7 +25,7 @@ from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.runs import write_table
 from milp_recourse.icarma.sampling import Wishes
-from milp_recourse.icarma.score import recommend_timed, rows_of_population, score
+from milp_recourse.icarma.score import score
 from milp_recourse.icarma.settings import Settings
 from milp_recourse.icarma.shipped import shipped
 from milp_recourse.icarma.task import Task, loan_task
@@ -164,7 +164,7 @@ def _on_validation(trainer: Trainer) -> dict[str, float]:
 
 def _judged(model: Recommender, people: Population, wishes: Wishes, exact: Exact) -> dict[str, float]:
     rows = rows_of_population(people.factuals, model.flow.features)
-    action, _, _ = recommend_timed(model, rows, wishes)
+    action, _ = model.recommend(rows, wishes)
     scored = score(people.template, model, rows, wishes, action)
     served = scored.serves(plausible=True)
     if exact.contradicted_by(served, scored.cost).any():

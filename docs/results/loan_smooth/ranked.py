@@ -29,7 +29,7 @@ from milp_recourse.icarma.flow import CausalFlow
 from milp_recourse.icarma.model import Recommender
 from milp_recourse.icarma.runs import write_table
 from milp_recourse.icarma.sampling import Profile, Wishes
-from milp_recourse.icarma.score import rows_of_population, score
+from milp_recourse.icarma.score import score
 from milp_recourse.icarma.settings import Settings
 from milp_recourse.icarma.shipped import shipped
 from milp_recourse.icarma.task import Task, loan_task
