@@ -158,7 +158,7 @@ def _judged(people: Population, profile: Profile, models: Sequence[Recommender],
     cell = Cell("4", profile=profile)  # type: ignore[arg-type]
     wishes = Wishes.of_scores(Draws(0, people).scores(cell), profile)  # type: ignore[arg-type]
     alone = Wishes(wishes.actionable, wishes.actionable.astype(np.float64), wishes.least)
-    rows = rows_of_population(people.factuals, models[0].flow.features)
+    rows = people.rows
     certified = Certified(people, models[0].levers, out / "exact", 60.0)
     found = []
     for model in models:
