@@ -36,7 +36,7 @@ def main(
     people = Population(replace(people.template, plausible=False), people.factuals, people.preferences)
     models = read_networks(networks).models
     levers, first = models[0].levers, models[0]
-    rows = rows_of_population(people.factuals, first.flow.features)
+    rows = people.rows
     certified = Certified(people, levers, out / "one_feature", 60.0)
     wishes = []
     for j in range(len(levers)):

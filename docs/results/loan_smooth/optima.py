@@ -163,7 +163,7 @@ def _on_validation(trainer: Trainer) -> dict[str, float]:
 
 
 def _judged(model: Recommender, people: Population, wishes: Wishes, exact: Exact) -> dict[str, float]:
-    rows = rows_of_population(people.factuals, model.flow.features)
+    rows = people.rows
     action, _ = model.recommend(rows, wishes)
     scored = score(people.template, model, rows, wishes, action)
     served = scored.serves(plausible=True)
