@@ -310,9 +310,9 @@ def _random_point(p, w, u, share):
 
 
 @compiled
-def descend(p, w, starts):
+def descend(p, w, starts, again):
     """Search for good actions from the factual, from given points (coordinates, (n, d)) and from random ones;
-    ``w.at[BEST]`` gets the cheapest."""
+    ``w.at[BEST]`` gets the cheapest. With ``again``, moves of the best are replaced too."""
     u = w.at[at.POINT]
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
@@ -344,13 +344,15 @@ def descend(p, w, starts):
             copied(w.at[at.BEST], u)
             pull_back(p, w, u)
             around(p, w, u)
+            if again:
+                repairs(p, w)
         if not w.scalar[at.BEST_COST] < before * (1.0 - COARSE):
             break
 
 
-SAMPLES, CLIMBS, DROPS = 500, 30, 60
+SAMPLES, CLIMBS, DROPS, REPAIRS = 500, 30, 60, 40
 """Random points that are tried, and from which the search goes uphill while there is no action; how often
-levers of the best action are held back."""
+levers of the best action are held back; and how often some are replaced by others."""
 
 
 @compiled
@@ -383,6 +385,77 @@ def drops(p, w):
                 to_whole(p, box, i)
             u[i] = min(max(u[i], box[at.LO, i]), box[at.HI, i])
         hops(p, w, u, 8)
+
+
+@compiled
+def repairs(p, w):
+    """Replace some moves of the best point by others: let a few levers rest, hold one of these, and move
+    others until the point is accepted again, each time the move that raises the logit most for what it
+    costs. Cheaper points become the best.
+
+    With many labels the neighbours of a good action that differ in one lever are hardly ever accepted.
+    """
+    u, trial, d = w.at[at.POINT], w.at[at.CHOICE], p.lever.shape[1]
+    for _ in range(REPAIRS):
+        copied(w.at[at.BEST], u)
+        held = _rest_some(p, w, u)
+        if held < 0:
+            return
+        for _step in range(d):
+            i, value = _best_move(p, w, u, held)
+            if i < 0:
+                break
+            u[i] = value
+            copied(u, trial)
+            if try_point(p, w, trial):
+                copied(trial, u)
+                pull_back(p, w, u)
+                break
+            if logit_at(p, w, trial) >= p.need_high:  # it misses a row or the ball
+                break
+
+
+@compiled
+def _rest_some(p, w, u):
+    """Let one to four random levers of a point rest; returns one of them, -1 where all do already."""
+    acted, held = 0, -1
+    for i in range(len(u)):
+        acted += u[i] != resting(p, w, i)
+    for _ in range(1 + int(random(w) * min(acted, 4)) if acted > 0 else 0):
+        k = int(random(w) * acted)
+        for i in range(len(u)):
+            rest = resting(p, w, i)
+            if u[i] != rest:
+                if k == 0:
+                    u[i], held = rest, i if held < 0 else held
+                k -= 1
+    return held
+
+
+@compiled
+def _best_move(p, w, u, held):
+    """The lever and value that raise the logit most for what they cost, up to a random factor; (-1, 0) where
+    nothing raises it at less than the best cost. ``u`` stays as it is."""
+    value, cost, dear = logit_at(p, w, u), cost_at(p, u), w.scalar[at.BEST_COST]
+    most, which, to = 0.0, -1, 0.0
+    for i in range(len(u)):
+        own, label = u[i], p.lever[at.LABEL, i] > 0.0
+        low, high = p.box[at.LO, i], p.box[at.HI, i]
+        for k in range(0 if i == held else p.start[i + 1] - p.start[i] if label else 4):
+            if label:
+                u[i] = float(k) if _allows(p, i, float(k)) else own
+            else:  # both ends, and a random point on the way to each
+                u[i] = own + (1.0 if k < 2 else random(w)) * ((low if k % 2 == 0 else high) - own)
+            if u[i] == own:
+                continue
+            gain, paid = min(logit_at(p, w, u), p.need_high) - value, cost_at(p, u) - cost
+            # a number that moves too far can be pulled back
+            if gain > 0.0 and cost + paid < (1.0 if label else 2.0) * dear:
+                score = gain * (0.5 + random(w)) / max(paid, 0.01 * dear)
+                if score > most:
+                    most, which, to = score, i, u[i]
+        u[i] = own
+    return which, to
 
 
 @compiled

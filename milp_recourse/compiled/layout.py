@@ -38,6 +38,6 @@ COLUMN, LEVER, ROW_OF, ORDER, KINDS = range(5)
 # judgement, the cut's constant, the tolerance's part that is no share of the cost, more than any action
 # costs, how far the logit may still be above what it must be, what a split promises to take of that
 # (negative for a sign), what such splits have taken and had promised (two numbers each: of signs, of levers),
-# and the complementarity that the last convex problem was left with
+# the complementarity that the last convex problem was left with, and the split's column in ``learned``
 BEST_COST, BEST_CASE, CASE, STUCK_BOUND, CUT_CONST, ALLOWANCE, CEILING = range(7)
-ROOM, PROMISE, GAINED, _, PROMISED, _, LEFT = range(7, 14)
+ROOM, PROMISE, GAINED, _, PROMISED, _, LEFT, WHICH = range(7, 15)

@@ -772,6 +772,7 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
     linear = len(p.widths) == 1 and p.widths[0] == 0 and len(p.noise) == 0
     claimed = (budget + p.base[0]) * (1.0 - p.cost)
     w.scalar[at.BEST_COST], w.scalar[at.CASE] = claimed, c
+    w.learned[:] = 0.0
     w.scalar[at.GAINED :] = 0.0  # nothing is learnt here: a proof depends on its claim alone
     ends, order = w.ends, w.order
     for _ in range(share):

@@ -208,8 +208,9 @@ def sufficient(instance: Instance, cost: float) -> float:
     return cost - 0.5 * instance.gap_tolerance(cost)
 
 
-FIRST = 1000
-"""Nodes of the first slice. If the search is not finished then, a longer search for good actions follows."""
+FIRST, FIRST_OF_MANY = 1000, 250
+"""Nodes of the first slice, with few levers and with many. If a search with many levers is not finished then,
+another search for good actions follows."""
 
 LOOKS = 4
 """The longer search is repeated whenever the number of nodes has become so many times as large."""
@@ -246,9 +247,10 @@ def search_on(
         judging is postponed.
     """
     p, w, tree = state.problem, state.work, state.tree
-    look, around = (0, -1) if state.few else (LOOKS * FIRST, 0)
+    first = FIRST if state.few else FIRST_OF_MANY
+    look, around = (0, -1) if state.few else (first, 0)
     bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + p.allowed.shape[-1]
-    share, refused = FIRST, Counter[tuple[int, float, int]]()
+    share, refused = first, Counter[tuple[int, float, int]]()
     while (message := ended()) is None:
         start = time.perf_counter()
         why = state.examine(share, around)

@@ -65,7 +65,8 @@ class Pool(NamedTuple):
     cut, shares, const
         Its parent's cut, (size, P), (size, d) and (size,); zeros for none.
     promise
-        How far too high the logit could be in its parent, and what the split promised, (size, 2).
+        How far too high the logit could be in its parent, what the split promised, and its column in
+        ``learned``, (size, 3).
     asked
         Whether its point was given to Python to judge, (size,).
     stuck
@@ -117,7 +118,7 @@ def pool(p: Problems, size: int) -> Pool:
         np.zeros((size, columns)),
         np.zeros((size, p.lever.shape[1])),
         np.full(size, np.inf),
-        np.zeros((size, 2)),
+        np.zeros((size, 3)),
         np.zeros(size, dtype=np.uint8),
         np.full(1, np.inf),
         np.zeros(6, dtype=np.int64),
@@ -207,7 +208,8 @@ def _store(t, w, bound):
     copied(w.col[at.CUT], t.cut[slot])
     copied(w.at[at.CUT_SHARES], t.shares[slot])
     t.const[slot] = w.scalar[at.CUT_CONST]
-    t.promise[slot, 0], t.promise[slot, 1] = w.scalar[at.ROOM], w.scalar[at.PROMISE]
+    promise = t.promise[slot]
+    promise[0], promise[1], promise[2] = w.scalar[at.ROOM], w.scalar[at.PROMISE], w.scalar[at.WHICH]
     t.asked[slot], t.state[4] = 0, slot + 1
     _push(t, slot, bound)
 
@@ -221,10 +223,12 @@ def _learn(t, slot, w, closed):
     for k in range(2):
         w.scalar[at.GAINED + k] *= FADES
         w.scalar[at.PROMISED + k] *= FADES
-    kind = 0 if promise < 0.0 else 1
-    left = 0.0 if closed else min(max(w.scalar[at.ROOM], 0.0), room)
-    w.scalar[at.GAINED + kind] += 1.0 - left / room
+    kind, which = 0 if promise < 0.0 else 1, int(t.promise[slot, 2])
+    gained = 1.0 if closed else 1.0 - min(max(w.scalar[at.ROOM], 0.0), room) / room
+    w.scalar[at.GAINED + kind] += gained
     w.scalar[at.PROMISED + kind] += abs(promise)
+    w.learned[0, which] += gained
+    w.learned[1, which] += abs(promise)
 
 
 @compiled
@@ -245,6 +249,7 @@ def begin(w: Work, t: Pool, allowance: float, ceiling: float) -> None:
         More than any point of the root boxes costs.
     """
     w.scalar[:] = 0.0
+    w.learned[:] = 0.0
     w.scalar[at.BEST_COST], w.scalar[at.ALLOWANCE], w.scalar[at.CEILING] = INF, allowance, ceiling
     t.state[:] = 1, 0, 0, 0, 0, 1
     t.heap[0], t.bound[0], t.case[0], t.stuck[0] = 0, 0.0, 0, INF
@@ -332,7 +337,7 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts):
         _plant(pp, w, t)
     if around >= 0:
         w.scalar[at.CASE] = around
-        descend(refer(case(pp, around)), w, starts)
+        descend(refer(case(pp, around)), w, starts, t.state[2] > 0)
     for _ in range(share):
         if careful and w.scalar[at.BEST_COST] < before:
             return FOUND

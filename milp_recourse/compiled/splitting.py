@@ -28,6 +28,10 @@ split. With more levers they compete with signs while more units are open than t
 HALVINGS = 4.0
 """How often a continuous lever is thought to be halved."""
 
+PRIOR = 0.5
+"""A split on one lever or unit is thought to keep what such splits keep on the average until its own had
+promised about this much (1 is all that was lost in a node)."""
+
 LITTLE = 2.0**-10
 """Splits on percentile costs that lose less than this share of the lever's cost come last."""
 
@@ -85,18 +89,18 @@ def single(p, w):
 
 @compiled
 def _wanted(p, w):
-    """About how many splits the node's levers need until they are settled; 0 where few are left and all of
-    these are intervals that are acted on."""
+    """About how many splits the node's numbers need until they are settled, at least 1; 0 where few levers
+    are left and all of these are intervals that are acted on. Labels count nothing: they always compete."""
     total, free, other = 0.0, 0, False
     for i in range(p.lever.shape[1]):
         values, label = values_left(p, w, i), p.lever[at.LABEL, i] > 0.0
         if values > 1.0:
-            total += min(math.log2(values), HALVINGS)
+            total += 0.0 if label else min(math.log2(values), HALVINGS)
             free += 1
             other = other or label
         other = other or w.box[at.MODE, i] == 0
     few = FEW_LEVERS if w.scalar[at.BEST_COST] < INF else FEW_WITHOUT_ACTION
-    return total if free > few or other else 0.0
+    return max(total, 1.0) if free > few or other else 0.0
 
 
 @inner
@@ -167,8 +171,8 @@ def choose(p, w, count, unsure):
     """What to split: (kind, index, value), kind one of :data:`NOTHING` and the others.
 
     For a sign the index is layer * width + unit. A sign or a lever promises its share of all that is lost at
-    the relaxed optimum. Promises are compared after multiplying them by what share of theirs such splits have
-    kept so far.
+    the relaxed optimum. Promises are compared after multiplying them by what share of theirs splits on it
+    have kept so far (:func:`_kept`); where few levers are left, as they are.
 
     Parameters
     ----------
@@ -179,17 +183,15 @@ def choose(p, w, count, unsure):
     """
     relaxed_arguments(p, w)
     w.scalar[at.PROMISE] = 0.0
-    best, index, every = _lost_by_units(p, w, count)
-    kind, value, n = ONE_SIGN if index >= 0 else NOTHING, 0.0, w.unit.shape[2]
     wanted, promise = _wanted(p, w), 0.0
+    best, index, every = _lost_by_units(p, w, count, wanted > 0.0)
+    kind, value, n = ONE_SIGN if index >= 0 else NOTHING, 0.0, w.unit.shape[2]
     if kind == ONE_SIGN and unsure > max(FEW_OPEN, wanted):
-        lost, i = _widest(p, w)
-        signs = (1.0 + w.scalar[at.GAINED]) / (1.0 + w.scalar[at.PROMISED])
-        levers = (1.0 + w.scalar[at.GAINED + 1]) / (1.0 + w.scalar[at.PROMISED + 1])
-        if i >= 0 and (wanted == 0.0 or levers * lost > signs * best):
-            w.scalar[at.PROMISE] = lost / every
+        lost, i = _widest(p, w, wanted > 0.0)
+        if i >= 0 and (wanted == 0.0 or _kept(w, 1, i) * lost > _kept(w, 0, p.lever.shape[1] + index) * best):
+            w.scalar[at.PROMISE], w.scalar[at.WHICH] = lost / every, i
             return _of_lever(p, w, i, _between(p, w, i))
-        promise = -best / every
+        promise, w.scalar[at.WHICH] = -best / every, p.lever.shape[1] + index
     if kind == ONE_SIGN and index < n and p.kind[index] != RELU:
         kind, index, value = _bent(p, w, index)
     for i in range(p.lever.shape[1]):
@@ -203,21 +205,32 @@ def choose(p, w, count, unsure):
 
 
 @inner
-def _lost_by_units(p, w, count):
+def _kept(w, kind, which):
+    """What share of its promises a split on one lever or unit is thought to keep.
+
+    ``kind`` is 0 for signs, 1 for levers; ``which`` is the column in w.learned.
+    """
+    ratio = (1.0 + w.scalar[at.GAINED + kind]) / (1.0 + w.scalar[at.PROMISED + kind])
+    return (PRIOR * ratio + w.learned[0, which]) / (PRIOR + w.learned[1, which])
+
+
+@inner
+def _lost_by_units(p, w, count, learns):
     """What the bound loses at open units: the rows' multipliers times the unit's coefficients in the rows,
     times the distance between the unit's line and its value at the relaxed optimum. w.unit[SCORE] gets the
-    loss per width of the unit's argument.
+    loss per width of the unit's argument. With ``learns``, the unit of the largest loss is chosen after
+    multiplying losses by :func:`_kept`.
 
     Returns
     -------
     (most, where, total)
-        ``where`` is layer * width + unit, -1 for nowhere.
+        ``most`` is that unit's loss; ``where`` is layer * width + unit, -1 for nowhere.
     """
     unit, multipliers = w.unit, w.row[at.MULTIPLIERS]
     weighed = False  # else the relaxed optimum costs nothing, and the logit's line alone counts
     for r in range(count):
         weighed = weighed or multipliers[r] > 0.0
-    most, where, total = 0.0, -1, 0.0
+    most, where, total, top = 0.0, -1, 0.0, 0.0
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
             unit[at.SCORE, k, j] = 0.0
@@ -242,8 +255,10 @@ def _lost_by_units(p, w, count):
                     lost -= a * (under if curved else v - w.row_coefficients[1, r, k, j] * z)
             unit[at.SCORE, k, j] = lost / (h - l)
             total += lost
-            if lost > most:
-                most, where = lost, k * unit.shape[2] + j
+            place = k * unit.shape[2] + j
+            likely = lost * _kept(w, 0, p.lever.shape[1] + place) if learns else lost
+            if likely > top:
+                top, most, where = likely, lost, place
     return most, where, total
 
 
@@ -299,13 +314,14 @@ def _lost_by_label(p, w, i, count):
 
 
 @compiled
-def _widest(p, w):
+def _widest(p, w, learns):
     """The lever that the bound loses most over, and how much; -1 where nothing can be split.
 
     A unit's loss, per width of its argument, times the part of that width that is the lever's. A label's part
-    is between its main label and the allowed one that is farthest from it.
+    is between its main label and the allowed one that is farthest from it. ``learns`` as in
+    :func:`_lost_by_units`.
     """
-    most, which = 0.0, -1
+    most, which, top = 0.0, -1, 0.0
     for i in range(p.lever.shape[1]):
         s, lost = p.start[i], 0.0
         if p.lever[at.LABEL, i] > 0.0:
@@ -317,8 +333,9 @@ def _widest(p, w):
             l, h = w.box[at.LO, i], w.box[at.HI, i]
             if w.box[at.MODE, i] != 2 and h - l > COARSE * max(abs(l), abs(h)):
                 lost = (h - l) * _lost_along(p, w, s, -1)
-        if lost > most:
-            most, which = lost, i
+        likely = lost * _kept(w, 1, i) if learns else lost
+        if likely > top:
+            top, most, which = likely, lost, i
     return most, which
 
 

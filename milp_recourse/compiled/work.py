@@ -55,7 +55,10 @@ class Work(NamedTuple):
     layer
         One layer's values, (3, n).
     scalar
-        See :mod:`milp_recourse.compiled.layout`, (14,).
+        See :mod:`milp_recourse.compiled.layout`, (15,).
+    learned
+        What splits on each lever, then on each unit, have gained and had promised in this search, (2, d + (K
+        + 1) * n): the pseudo-costs of the branching (Benichou et al. 1971).
     random
         The state of the random numbers, (1,).
     """
@@ -86,6 +89,7 @@ class Work(NamedTuple):
     m: Array
     layer: Array
     scalar: Array
+    learned: Array
     random: NDArray[np.uint64]
 
 
@@ -121,7 +125,8 @@ def workspace(p: Problem) -> Work:
         np.zeros((k, v)),
         np.zeros((k, k)),
         np.zeros((3, n)),
-        np.zeros(14),
+        np.zeros(15),
+        np.zeros((2, d + layers * n)),
         np.zeros(1, dtype=np.uint64),
     )
 

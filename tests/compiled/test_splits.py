@@ -144,3 +144,40 @@ def test_few_levers_are_split_before_signs() -> None:
     assert result.status is Status.OPTIMAL
     assert result.nodes is not None
     assert result.nodes < 1000
+
+
+def many_labels(seed: int) -> Instance:
+    """Two layers of 16 units over ten levers of five labels and four numbers; few points are accepted, all of
+    them far from the factual."""
+    rng = np.random.default_rng(seed)
+    labels = tuple(
+        Feature(f"l{k}", "categorical", True, categories=tuple("abcde"), encoding="one-hot")
+        for k in range(10)
+    )
+    features = labels + tuple(Feature(f"n{k}", "continuous", True, (-1.0, 1.0)) for k in range(4))
+    sizes = [54, 16, 16, 1]
+    network = ReluNetwork.from_layers(
+        [
+            (rng.normal(0.0, np.sqrt(2.0 / before), (after, before)), rng.normal(0.0, 0.3, after))
+            for before, after in pairwise(sizes)
+        ]
+    )
+    rows = np.concatenate([rng.integers(0, 5, (20000, 10)), rng.uniform(-1.0, 1.0, (20000, 4))], axis=1)
+    one_hot = np.eye(5)[rows[:, :10].astype(int)].reshape(len(rows), -1)
+    logits = network.evaluate(np.concatenate([one_hot, rows[:, 10:]], axis=1))[:, 0]
+    names = tuple(f.name for f in features)
+    factual = dict(zip(names, rows[np.argsort(logits)[10]].tolist(), strict=True))
+    cost = Cost.pure("l1", {f.name: 1.0 if f.kind == "categorical" else 2.0 for f in features})
+    accept = Acceptance(float(np.quantile(logits, 0.998)), 1e-6)
+    return Instance(features, independent(names), network, factual, Preferences(names), cost, accept)
+
+
+@pytest.mark.parametrize(("seed", "cost"), [(2, 5.1027928508), (4, 5.0472550374)])
+def test_labels_compete_with_signs(seed: int, cost: float) -> None:
+    """Labels were split only where nearly every unit was open, and the best action was one that no move of a
+    single lever makes cheaper: 130 000 nodes, and more than 80 000 without an end."""
+    result = solved(many_labels(seed), "bab", 60.0)
+    assert result.status is Status.OPTIMAL
+    assert result.cost == pytest.approx(cost, rel=2e-6)
+    assert result.nodes is not None
+    assert result.nodes < 40_000
