@@ -102,13 +102,18 @@ def _linear(estimator: Any, layers: Layers, where: str) -> None:
             where, f"{type(estimator).__name__} with a decision of its own", "a linear decision_function"
         )
     weight = np.atleast_2d(_dense(estimator.coef_))
-    if weight.shape[0] not in (1, len(estimator.classes_)) or np.ndim(estimator.classes_[0]):
+    outputs = 1 if len(estimator.classes_) <= 2 else len(estimator.classes_)
+    if len(weight) != outputs or np.ndim(estimator.classes_[0]):  # several labels per row have a row each
         raise refuse(where, f"{type(estimator).__name__} with several outputs", "one output")
     bias = np.broadcast_to(_dense(estimator.intercept_).ravel(), (len(weight),))
     layers.affine(weight, bias, where, UNIT["float64"])
 
 
 def _read_perceptron(estimator: Any, layers: Layers, where: str) -> float:
+    usual = "logistic" if len(estimator.classes_) == 2 else "softmax"
+    if estimator.out_activation_ not in (usual, "logistic"):
+        got = f"MLPClassifier with out_activation_ {estimator.out_activation_!r}"
+        raise refuse(where, got, f"{usual}, as fit sets it")
     if estimator.out_activation_ == "logistic" and estimator.n_outputs_ > 1:
         raise refuse(
             where, f"MLPClassifier with {estimator.n_outputs_} outputs of two classes each", "one output"

@@ -176,7 +176,7 @@ def read_preprocessing(
         labels[raw] = known
     coded = native or {}
     numbers = {raw: _numbers(frame.iloc[:, raw], names[raw]) for raw in sorted(reached - {*labels, *coded})}
-    narrow = any(str(frame.iloc[:, raw].dtype).lower() in ("float32", "float16") for raw in numbers)
+    narrow = any(str(frame.iloc[:, raw].dtype).lower() == "float32" for raw in numbers)
     if not steps:
         own_labels = {raw: tuple(label for label, _ in pairs) for raw, pairs in coded.items()}
         codes = {raw: np.array([[code] for _, code in pairs]) for raw, pairs in coded.items()}
@@ -266,6 +266,9 @@ def _check(
 
 
 def _numbers(column: Any, name: object) -> NDArray[np.float64]:
+    dtype = column.dtype
+    if dtype in (np.float16, np.longdouble) or dtype.kind in "cmM":  # computed in that precision throughout
+        raise refuse(f"column {name!r}", f"numbers of {dtype}", "float32, float64 or integers")
     try:
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError) as error:

@@ -245,3 +245,15 @@ def test_a_person_who_cannot_be_read_holds_up_nobody(column: str, value: object,
 def test_applicants_are_as_described() -> None:
     table, accepted = applicants()
     assert table.dtypes.astype(str).to_dict()["age"] == "int64" and set(accepted) == {0, 1}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "longdouble", "complex128"])
+def test_numbers_that_are_not_read_in_their_own_precision_are_refused(dtype: str) -> None:
+    """The model computes in the column's own precision; the margin is for single and double precision."""
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
+    model = LogisticRegression().fit(table, table["a"] + table["b"] > 0)
+    Recourse(model, table)
+    with pytest.raises(
+        RecourseError, match=r"column 'a': got numbers of (float16|float128|longdouble|complex128)"
+    ):
+        Recourse(model, table.astype({"a": dtype}))

@@ -16,7 +16,7 @@ from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -378,3 +378,19 @@ def test_nested_pipelines_and_searches() -> None:
         Pipeline([("scale", StandardScaler()), ("model", LogisticRegression())]), {"model__C": [0.1, 1]}
     )
     agrees(make_pipeline(MinMaxScaler(), make_pipeline("passthrough", inner)).fit(X, Y), X, X)
+
+
+def test_ridge_with_several_labels_is_refused() -> None:
+    """Two labels per row have two rows of coefficients, as two classes would whose larger score wins."""
+    labels = np.column_stack([X["age"] > 40, X["debt"] > 0.5]).astype(int)
+    with pytest.raises(RecourseError, match="RidgeClassifier with several outputs"):
+        read_model(RidgeClassifier().fit(X, labels), X)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_an_output_function_that_fit_does_not_set_is_refused(classes: int) -> None:
+    model = MLPClassifier((4,), max_iter=20, random_state=0).fit(X, np.arange(120) % classes)
+    read_model(model, X, 1)
+    model.out_activation_ = "relu"
+    with pytest.raises(RecourseError, match="out_activation_ 'relu'"):
+        read_model(model, X, 1)
