@@ -22,7 +22,7 @@ from milp_recourse.certificates.conditions import case_programs
 from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
 from milp_recourse.compiled import proof_search
 from milp_recourse.compiled.causes import effects_of
-from milp_recourse.compiled.layout import GRID, LABEL
+from milp_recourse.compiled.layout import GAINED, GRID, LABEL
 from milp_recourse.compiled.lever_arrays import ACTED, IDLE
 from milp_recourse.compiled.problem import Lowered, Problem, impossible, lowered
 from milp_recourse.compiled.propose import memory, smallest
@@ -184,6 +184,8 @@ class _Trees:
         plain[GRID] = 0.0
         self.problem, self.relaxed = problem, problem._replace(lever=plain)
         self.work = memory(problem)[0]
+        self.work.learned[:] = 0.0  # pseudo-costs serve all configurations of the applicant
+        self.work.scalar[GAINED:] = 0.0
         self.open, self.record = _records(problem)
         self.widths = [int(k) for k in problem.widths[1:]]
 
@@ -260,11 +262,11 @@ class _Trees:
                 low = high = float(self.instance.factual[name])
             o.ends[0, :, i] = low, high
         o.order[0] = 0
-        o.closed[0] = 0
+        o.closed[0], o.promise[0] = 0, 0.0
         o.state[0] = 1
         w = self.work
         w.col[:], w.at[:], w.unit[:], w.row[:], w.ball[:] = 0.0, 0.0, 0.0, 0.0, 0.0
-        w.scalar[:] = 0.0
+        w.scalar[:GAINED] = 0.0
 
     def _single(self, chosen: NDArray[np.bool_], target: float) -> list[Any] | None:
         """A leaf for an open node that is a single action: its exact logit is too low, by however little.
@@ -369,8 +371,8 @@ def _inside(feature: Feature, value: float) -> bool:
 
 def _larger(o: proof_search.Open) -> proof_search.Open:
     """The same open nodes with room for twice as many."""
-    ends, order, closed = (np.concatenate([a, np.zeros_like(a)]) for a in o[:3])
-    return proof_search.Open(ends, order, closed, o.state)
+    ends, order, promise, closed = (np.concatenate([a, np.zeros_like(a)]) for a in o[:4])
+    return proof_search.Open(ends, order, promise, closed, o.state)
 
 
 @cache

@@ -241,9 +241,7 @@ def examine(p, w, target, lines, steps):
     count, ball = first_rows(p, w, slack, cuts, lines, bends)
     if count < 0:
         return EMPTY
-    copied(w.rows[0], w.col[at.LINE])
-    top = over_box(p, w, w.col[at.LINE]) + w.row[at.CONSTS, 0]
-    w.scalar[at.ROOM], _ = within(p, w, w.row[at.CONSTS, 0], top, target, paid, 0)
+    note_room(p, w, target, paid)
     bound, value, solved = -INF, -INF, count
     for turn in range(lines):
         solved = count
@@ -297,6 +295,15 @@ def first_rows(p, w, slack, cuts, lines, bends):
         w.row[at.INSIDE, ball], w.row[at.CONSTS, ball] = ball_slack(p, w), 0.0
         cleared(w.rows[ball])
     return count, ball
+
+
+@inner
+def note_room(p, w, budget, paid):
+    """Note how far above what it must be the logit's line, row 0, reaches in the node within the budget:
+    splits are to take that away (:func:`~milp_recourse.compiled.splitting.learn`)."""
+    copied(w.rows[0], w.col[at.LINE])
+    top = over_box(p, w, w.col[at.LINE]) + w.row[at.CONSTS, 0]
+    w.scalar[at.ROOM], _ = within(p, w, w.row[at.CONSTS, 0], top, budget, paid, 0)
 
 
 @compiled

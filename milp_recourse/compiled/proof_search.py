@@ -41,7 +41,14 @@ from milp_recourse.compiled.network import (
     relax_first,
     short,
 )
-from milp_recourse.compiled.node import bound_layer, contract_by_ball, first_rows, logit_row, tighter
+from milp_recourse.compiled.node import (
+    bound_layer,
+    contract_by_ball,
+    first_rows,
+    logit_row,
+    note_room,
+    tighter,
+)
 from milp_recourse.compiled.numerics import BELOW, FARTHEST, HUGE, ROUNDOFF, TINY
 from milp_recourse.compiled.problem import Problems, case
 from milp_recourse.compiled.rows import (
@@ -57,7 +64,16 @@ from milp_recourse.compiled.rows import (
     stated_size,
     unit_line,
 )
-from milp_recourse.compiled.splitting import ARGUMENT, INTERVAL, LABELS, ONE_SIGN, choose
+from milp_recourse.compiled.splitting import (
+    ARGUMENT,
+    INTERVAL,
+    LABELS,
+    ONE_SIGN,
+    choose,
+    learn,
+    note_promise,
+    share_gained,
+)
 from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import by_reference, compiled, entry, refer
 
@@ -97,6 +113,9 @@ class Open(NamedTuple):
     order
         For each unit, which split on the path from the root was on it, counted from 1, times the sign taken;
         0 where it was not split on, (size, K + 1, n).
+    promise
+        How far too high the logit could be in the parent, what the split promised, its column in ``learned``,
+        and what it has gained in the other child, -1 until that is examined, (size, 4).
     closed
         1 for the part that a shrunk end has cut off, which intervals alone close; else 0, (size,).
     state
@@ -105,6 +124,7 @@ class Open(NamedTuple):
 
     ends: Array
     order: NDArray[np.int64]
+    promise: Array
     closed: NDArray[np.uint8]
     state: NDArray[np.int64]
 
@@ -152,6 +172,7 @@ def open_nodes(p: Problems, size: int) -> Open:
     return Open(
         np.zeros((size, 2, p.lever.shape[1])),
         np.zeros((size, layers, n), dtype=np.int64),
+        np.zeros((size, 4)),
         np.zeros(size, dtype=np.uint8),
         np.zeros(4, dtype=np.int64),
     )
@@ -213,13 +234,28 @@ def _difference(a, b, side):
 
 
 @compiled
-def _push(o, ends, order, closed):
+def _push(o, w, ends, order, closed):
     """Put a node on top of the open ones."""
     k = o.state[0]
     copied(ends, o.ends[k])
     copied(order, o.order[k])
+    note_promise(w, o.promise[k])
+    o.promise[k, 3] = -1.0
     o.closed[k] = closed
     o.state[0] = k + 1
+
+
+@compiled
+def _learn(w, o, slot, promise, closed):
+    """Note what a split has gained, once both children are examined (``promise`` as in :class:`Open`). The
+    other child is then in the slot below. One child alone would mislead for all the time spent below it."""
+    room, promised, which, other = promise
+    gained = share_gained(w, room, closed)
+    if other >= 0.0:
+        learn(w, room, promised, which, other)
+        learn(w, room, promised, which, gained)
+    elif slot > 0:
+        o.promise[slot - 1, 3] = gained
 
 
 @compiled
@@ -379,7 +415,7 @@ def _shrink_end(p, w, o, t, ends, order, target, i, end, side):
         _write(o, t, CUT, i, 0, place)
         if side > 0:
             ends[1, i] = below
-            _push(o, ends, order, 1)
+            _push(o, w, ends, order, 1)
         else:
             ends[0, i] = above
             _write(o, t, EMPTY, 0, 0, 0.0)
@@ -621,6 +657,7 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
     if count < 0:
         _outside(p, w, t, leaf, -1 - count, 1, target)
         return _holds(p, w, t, leaf, 1, logit_size, target), 0, unsure
+    note_room(p, w, budget, least_paid(p, w))
     for turn in range(LINES):
         value = solve_node(p, w, count, tangent, target, w.at[at.POINT], w.at[at.OTHER], steps, unsure == 0)
         if value >= target:
@@ -658,8 +695,10 @@ def _split(p, w, o, t, ends, order, count, unsure):
         _write(o, t, SIGN, layer - 1, j, 0.0)
         for sign in (1, -1):
             order[layer, j] = sign * (most + 1)
-            _push(o, ends, order, 0)
+            _push(o, w, ends, order, 0)
         return True
+    if kind in (ONE_SIGN, ARGUMENT):  # a lever is cut instead of what promised
+        w.scalar[at.PROMISE] = 0.0
     i, place = -1, value
     if kind in (ONE_SIGN, ARGUMENT):
         i, place = _cross(p, w, j, value if kind == ARGUMENT else 0.0)
@@ -667,10 +706,10 @@ def _split(p, w, o, t, ends, order, count, unsure):
         i, place = index, value - 0.5 if value > ends[0, index] else value + 0.5
     elif kind == INTERVAL:
         i, place = index, p.lever[at.FACTUAL, index] + p.lever[at.UNIT, index] * value
-    if i >= 0 and _cut(p, o, t, ends, order, i, place):
+    if i >= 0 and _cut(p, w, o, t, ends, order, i, place):
         return True
-    i = _widest(p, w, ends)
-    return i >= 0 and _cut(p, o, t, ends, order, i, 0.5 * (ends[0, i] + ends[1, i]))
+    i, w.scalar[at.PROMISE] = _widest(p, w, ends), 0.0
+    return i >= 0 and _cut(p, w, o, t, ends, order, i, 0.5 * (ends[0, i] + ends[1, i]))
 
 
 @compiled
@@ -686,7 +725,7 @@ def _widest(p, w, ends):
 
 
 @compiled
-def _cut(p, o, t, ends, order, i, place):
+def _cut(p, w, o, t, ends, order, i, place):
     """Split a lever's interval near a value; False where one of the parts would be empty."""
     low, high, whole = ends[0, i], ends[1, i], _is_whole(p, i)
     if whole:
@@ -700,9 +739,9 @@ def _cut(p, o, t, ends, order, i, place):
     below, above = _around(near, whole)
     _write(o, t, CUT, i, 0, near)
     ends[0, i] = above
-    _push(o, ends, order, 0)
+    _push(o, w, ends, order, 0)
     ends[0, i], ends[1, i] = low, below
-    _push(o, ends, order, 0)
+    _push(o, w, ends, order, 0)
     ends[1, i] = high
     return True
 
@@ -772,8 +811,6 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
     linear = len(p.widths) == 1 and p.widths[0] == 0 and len(p.noise) == 0
     claimed = (budget + p.base[0]) * (1.0 - p.cost)
     w.scalar[at.BEST_COST], w.scalar[at.CASE] = claimed, c
-    w.learned[:] = 0.0
-    w.scalar[at.GAINED :] = 0.0  # nothing is learnt here: a proof depends on its claim alone
     ends, order = w.ends, w.order
     for _ in range(share):
         if o.state[0] == 0:
@@ -790,9 +827,11 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
         o.state[3] += 1
         copied(o.ends[slot], ends)
         copied(o.order[slot], order)
+        promise = o.promise[slot, 0], o.promise[slot, 1], o.promise[slot, 2], o.promise[slot, 3]
         _load(p, o, slot, w)
         ball, leaf = _nothing(q, w, target), o.state[2]
         if ball < 0:
+            _learn(w, o, slot, promise, True)
             _write(o, t, EMPTY, 0, 0, 0.0)
             continue
         closed = False
@@ -802,9 +841,11 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
             _shrink(p, w, o, t, ends, order, target, ball)
             ball = _nothing(q, w, target)
             if ball < 0:
+                _learn(w, o, slot, promise, True)
                 _write(o, t, EMPTY, 0, 0, 0.0)
                 continue
             closed, count, unsure = _evidence(q, w, t, leaf, order, target, budget, ball, steps)
+        _learn(w, o, slot, promise, closed)
         if closed:
             o.state[2] += 1
             _write(o, t, LEAF, leaf, 0, 0.0)

@@ -248,12 +248,13 @@ def search_on(
     """
     p, w, tree = state.problem, state.work, state.tree
     first = FIRST if state.few else FIRST_OF_MANY
-    look, around = (0, -1) if state.few else (first, 0)
+    look, around = first, -1 if state.few else 0
     bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + p.allowed.shape[-1]
     share, refused = first, Counter[tuple[int, float, int]]()
     while (message := ended()) is None:
         start = time.perf_counter()
-        why = state.examine(share, around)
+        until = max(look - int(tree.state[2]), 1)  # whatever the clock says
+        why = state.examine(min(share, until), around)
         around, took = -1, time.perf_counter() - start
         if postponed and why == search.DONE and math.isinf(tree.stuck[0]):
             return None

@@ -25,7 +25,10 @@ from milp_recourse.compiled.splitting import (
     ONE_SIGN,
     add_implied_sign,
     choose,
+    learn,
+    note_promise,
     settled,
+    share_gained,
     single,
 )
 from milp_recourse.compiled.work import Work, copied
@@ -94,9 +97,6 @@ OFTEN = 32
 
 STRAIGHT = 32
 """Without an action, so many nodes in a row are each a child of the one before, then so many best first."""
-
-FADES = 1.0 - 2.0**-9
-"""Factor on what earlier splits have gained, applied whenever the next gain is noted."""
 
 RESERVE = 70
 """Free slots that there must be before a node is examined."""
@@ -208,27 +208,9 @@ def _store(t, w, bound):
     copied(w.col[at.CUT], t.cut[slot])
     copied(w.at[at.CUT_SHARES], t.shares[slot])
     t.const[slot] = w.scalar[at.CUT_CONST]
-    promise = t.promise[slot]
-    promise[0], promise[1], promise[2] = w.scalar[at.ROOM], w.scalar[at.PROMISE], w.scalar[at.WHICH]
+    note_promise(w, t.promise[slot])
     t.asked[slot], t.state[4] = 0, slot + 1
     _push(t, slot, bound)
-
-
-@compiled
-def _learn(t, slot, w, closed):
-    """Note what the split that made a node has taken of the logit's room, and had promised."""
-    room, promise = t.promise[slot, 0], t.promise[slot, 1]
-    if not (room > 0.0 and promise != 0.0):
-        return
-    for k in range(2):
-        w.scalar[at.GAINED + k] *= FADES
-        w.scalar[at.PROMISED + k] *= FADES
-    kind, which = 0 if promise < 0.0 else 1, int(t.promise[slot, 2])
-    gained = 1.0 if closed else 1.0 - min(max(w.scalar[at.ROOM], 0.0), room) / room
-    w.scalar[at.GAINED + kind] += gained
-    w.scalar[at.PROMISED + kind] += abs(promise)
-    w.learned[0, which] += gained
-    w.learned[1, which] += abs(promise)
 
 
 @compiled
@@ -362,7 +344,8 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
     target += p.cost * (abs(target) + base)
     t.state[2] += 1
     bound, last, count, unsure, _ = examine(p, w, target, lines, steps)
-    _learn(t, slot, w, bound >= target)
+    promise = t.promise[slot]
+    learn(w, promise[0], promise[1], promise[2], share_gained(w, promise[0], bound >= target))
     if bound >= target:
         _release(t, slot)
         return MORE
@@ -441,8 +424,9 @@ def _parted(p, i, l, h):
 
 @compiled
 def _split(p, w, t, kind, index, value, bound):
-    """The children of the node in w as open nodes (:func:`~milp_recourse.compiled.splitting.choose`), last
-    the one that holds the relaxed optimum: a straight descent goes on with it."""
+    """The children of the node in w as open nodes (:func:`~milp_recourse.compiled.splitting.choose`). Last
+    comes the one that holds the relaxed optimum (of labels, its main label; of an argument, the upper part),
+    or in which the lever is acted on: a straight descent goes on with it."""
     split, zl, zh = w.unit[at.SPLIT], w.unit[at.ZL], w.unit[at.ZH]
     lo, hi, mode, allowed = w.box[at.LO], w.box[at.HI], w.box[at.MODE], w.allowed
     if kind == NOTHING:
@@ -475,12 +459,10 @@ def _split(p, w, t, kind, index, value, bound):
             _store(t, w, bound)
     elif kind == LABELS:  # one label, or any of the others
         chosen = p.start[index] + int(value)
-        copied(allowed, w.aside_allowed)
-        for c in range(p.start[index], p.start[index + 1]):
-            allowed[c] = allowed[c] if c == chosen else 0
-        _store(t, w, bound)
-        copied(w.aside_allowed, allowed)
         allowed[chosen] = 0
+        _store(t, w, bound)
+        for c in range(p.start[index], p.start[index + 1]):
+            allowed[c] = c == chosen
         _store(t, w, bound)
     else:
         l, h, before = zl[0, index], zh[0, index], int(split[0, index])

@@ -32,6 +32,9 @@ PRIOR = 0.5
 """A split on one lever or unit is thought to keep what such splits keep on the average until its own had
 promised about this much (1 is all that was lost in a node)."""
 
+FADES = 1.0 - 2.0**-9
+"""Factor on what earlier splits of a kind have gained, applied whenever the next gain is noted."""
+
 LITTLE = 2.0**-10
 """Splits on percentile costs that lose less than this share of the lever's cost come last."""
 
@@ -202,6 +205,36 @@ def choose(p, w, count, unsure):
     if kind == ONE_SIGN:
         w.scalar[at.PROMISE] = promise
     return (kind, index, value) if kind != NOTHING else _anything(p, w)
+
+
+@inner
+def note_promise(w, promise):
+    """Keep with a new node how far too high the logit could be in its parent, what the split promised to take
+    of that, and the split's column in w.learned."""
+    promise[0], promise[1], promise[2] = w.scalar[at.ROOM], w.scalar[at.PROMISE], w.scalar[at.WHICH]
+
+
+@inner
+def share_gained(w, room, closed):
+    """What share of the logit's room in the parent the split that made the node in w has taken; all of it
+    where the node is ``closed``."""
+    return 1.0 if closed or not room > 0.0 else 1.0 - min(max(w.scalar[at.ROOM], 0.0), room) / room
+
+
+@compiled
+def learn(w, room, promise, which, gained):
+    """Note what a split has taken of the logit's room (:func:`share_gained`), and had promised
+    (:func:`note_promise`)."""
+    if not (room > 0.0 and promise != 0.0):
+        return
+    for k in range(2):
+        w.scalar[at.GAINED + k] *= FADES
+        w.scalar[at.PROMISED + k] *= FADES
+    kind, column = 0 if promise < 0.0 else 1, int(which)
+    w.scalar[at.GAINED + kind] += gained
+    w.scalar[at.PROMISED + kind] += abs(promise)
+    w.learned[0, column] += gained
+    w.learned[1, column] += abs(promise)
 
 
 @inner
