@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from milp_recourse.backends.protocol import Proposal
 from milp_recourse.certificates import certificates_for, encode
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, shown
 from milp_recourse.instance import Instance
 from milp_recourse.judge import conclude, judge
 from milp_recourse.result import Result, Status
@@ -24,6 +25,8 @@ class Proof:
         One sentence per broken demand; empty when the action is feasible.
     result
         The action with its exact cost and a lower bound of every feasible action's cost; None with faults.
+        Its status is ``limit`` where the action is dearer than the bound by more than the gap, also if the
+        search was complete.
     stopped
         Whether the search for the optimum reached its limit, so that the bound may be far below it.
     """
@@ -41,8 +44,8 @@ def prove(
 ) -> Proof:
     """Check an action from any source exactly and bound its distance from the optimum.
 
-    The engine finds a lower bound of every feasible action's cost, which becomes part of the
-    certificate (in ``result.evidence``) together with the action as it was given.
+    The engine finds a lower bound of every feasible action's cost. Where a certificate can be made
+    (``result.evidence``), it holds this bound and the action as it was given.
 
     Parameters
     ----------
@@ -56,15 +59,18 @@ def prove(
     Raises
     ------
     BadInput
-        The action names a feature that does not exist, or the time limit is no positive number.
+        The action names a feature that does not exist or has a value that is not finite, or the time limit
+        is no positive number.
     Unsupported
         The back end cannot solve the problem.
     """
     check_options(time_limit)
     names = [f.name for f in instance.features]
-    for name in action:
+    for name, value in action.items():
         if name not in names:
             raise BadInput(f"action.{name}", "an unknown feature", ", ".join(names))
+        if not math.isfinite(value):
+            raise BadInput(f"action.{name}", shown(value), "a finite number")
     judgement = judge(instance, action)
     faults = judgement.faults
     if not faults and not judgement.accepted_deployed:

@@ -22,6 +22,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput, is_number
 from milp_recourse.factuals import FactualTable, check_person, undefined_values
+from milp_recourse.formats.applicant_json import cost_to_dict, scales_to_dict
 from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.frames.answers import Answers, Interrupted, compared_with_model
 from milp_recourse.frames.arguments import (
@@ -275,16 +276,19 @@ class Recourse:
 
     @property
     def features(self) -> pd.DataFrame:
-        """What was inferred, one row per column of X: kind, whether it is a lever, the direction in which an
-        action may move it, allowed values, scale of the cost, and how a missing value is treated."""
+        """What was inferred, one row per column that the model reads or the causal model names: kind, whether
+        it is a lever, the direction in which an action may move it, allowed values, scale of the cost (two
+        where increases and decreases have their own; ``factual``: the person's own value), and how a missing
+        value is treated."""
         problem, cost = self._problem, self._problem.cost
+        scales = scales_to_dict(cost) if cost.uses_scale else {}
         rows = {
             c.key: {
                 "kind": c.feature.kind,
                 "lever": c.name in problem.preferences.actionable,
                 "direction": c.feature.monotone or "",
                 "values": _values(c.feature),
-                "scale": cost.scale.get(c.name, np.nan) if cost.uses_scale else np.nan,
+                "scale": _scale(scales.get(c.name, np.nan)),
                 "if missing": _if_missing(c),
             }
             for c in self.columns
@@ -292,12 +296,13 @@ class Recourse:
         return pd.DataFrame.from_dict(rows, orient="index")
 
     def to_json(self) -> str:
-        """What was inferred, as JSON: features as in an instance file, mask, cost, desired class, margin."""
+        """What was inferred, as JSON: features and cost as instance files have them, mask, desired class,
+        margin."""
         problem = self._problem
         document = {
             "features": features_to_list(problem.features),
             "actionable": list(problem.preferences.actionable),
-            "cost": {"kind": problem.cost.kind, "scale": dict(problem.cost.scale)},
+            "cost": cost_to_dict(problem.cost),
             "desired": self.reading.desired,
             "margin": self.margin,
         }
@@ -441,6 +446,13 @@ def _values(feature: Feature) -> str:
         return f"{feature.bounds[0]:g} to {feature.bounds[1]:g}" if feature.bounds else ""
     first, more = feature.categories[:SHOWN_LABELS], len(feature.categories) - SHOWN_LABELS
     return ", ".join(first) + (f" and {more} more" if more > 0 else "")
+
+
+def _scale(scale: Any) -> Any:
+    """The scale of a change, of increases and of decreases in words where they have their own."""
+    if isinstance(scale, Mapping):
+        return f"{scale['increase']:g} up, {scale['decrease']:g} down"
+    return scale
 
 
 def _if_missing(column: TableColumn) -> str:

@@ -246,7 +246,7 @@ def hops(p, w, u, most):
 
 
 @compiled
-def resting(p, w, i):
+def cheapest_value(p, w, i):
     """The coordinate or label where a lever costs least: the factual's where that is allowed."""
     respond(p, p.box, p.allowed, i, w.col[at.NOTHING], 1.0, 1.0, w.at[at.OTHER])
     return w.at[at.OTHER, i]
@@ -254,8 +254,8 @@ def resting(p, w, i):
 
 @compiled
 def pull_back(p, w, u):
-    """Move each lever of an accepted point towards the factual as far as the logit allows, in a random
-    order.
+    """Move each lever of a feasible point, in a random order, towards its cheapest value as far as the point
+    stays feasible. A lever with labels takes its cheapest label, else the first cheaper one that is feasible.
     """
     order, start, goal, d = w.ints[at.ORDER], w.at[at.ANCHOR], w.at[at.TRIAL], len(u)
     for i in range(d):
@@ -267,7 +267,7 @@ def pull_back(p, w, u):
         i = order[position]
         copied(u, start)
         copied(u, goal)
-        goal[i] = resting(p, w, i)
+        goal[i] = cheapest_value(p, w, i)
         if goal[i] == start[i]:
             continue
         copied(goal, u)
@@ -299,7 +299,7 @@ def improve(p, w, u):
 def _random_point(p, w, u, share):
     """Move about that share of the levers to random values, the others to rest."""
     for i in range(len(u)):
-        u[i] = resting(p, w, i)
+        u[i] = cheapest_value(p, w, i)
         if random(w) < share:
             value = p.box[at.LO, i] + random(w) * (p.box[at.HI, i] - p.box[at.LO, i])
             if p.lever[at.LABEL, i] > 0.0:
@@ -317,14 +317,14 @@ def descend(p, w, starts, again):
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
     for i in range(len(u)):
-        u[i] = resting(p, w, i)
+        u[i] = cheapest_value(p, w, i)
     hops(p, w, u, 12)
     if try_point(p, w, u):
         improve(p, w, u)
     for k in range(len(starts) + SAMPLES):
         if k < len(starts):
             for i in range(len(u)):
-                u[i] = starts[k, i] if _allows(p, i, starts[k, i]) else resting(p, w, i)
+                u[i] = starts[k, i] if _allows(p, i, starts[k, i]) else cheapest_value(p, w, i)
         else:
             _random_point(p, w, u, 0.2 + 0.8 * random(w))
         before = w.scalar[at.BEST_COST]
@@ -366,10 +366,10 @@ def drops(p, w):
         copied(p.allowed, w.allowed)
         for _one in range(1 + int(random(w) * 2)):
             i = int(random(w) * len(u))
-            goal = resting(p, w, i)
+            goal = cheapest_value(p, w, i)
             if goal == u[i]:
                 i = int(random(w) * len(u))
-                goal = resting(p, w, i)
+                goal = cheapest_value(p, w, i)
             if p.lever[at.LABEL, i] > 0.0:
                 for c in range(p.start[i], p.start[i + 1]):
                     w.allowed[c] = 1 if c == p.start[i] + int(goal) else 0
@@ -420,11 +420,11 @@ def _rest_some(p, w, u):
     """Let one to four random levers of a point rest; returns one of them, -1 where all do already."""
     acted, held = 0, -1
     for i in range(len(u)):
-        acted += u[i] != resting(p, w, i)
+        acted += u[i] != cheapest_value(p, w, i)
     for _ in range(1 + int(random(w) * min(acted, 4)) if acted > 0 else 0):
         k = int(random(w) * acted)
         for i in range(len(u)):
-            rest = resting(p, w, i)
+            rest = cheapest_value(p, w, i)
             if u[i] != rest:
                 if k == 0:
                     u[i], held = rest, i if held < 0 else held

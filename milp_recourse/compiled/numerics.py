@@ -88,7 +88,7 @@ class Slacks(NamedTuple):
     cost
         Of a point's cost.
     up
-        A factor just above one: raises a product or quotient of two roundings to a bound.
+        A factor just above one: a result of at most two roundings, times this, is at least the exact one.
     tiny
         Absolute: covers underflow.
     """

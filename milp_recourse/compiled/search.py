@@ -400,7 +400,7 @@ def _dive(p, w, t, dives, before):
     hops(p, w, w.at[at.START], 10 if dives == 1 else DIVE)
     if w.scalar[at.BEST_COST] < before:
         _pull_best(p, w)
-    if p.row.shape[1] > 0 and not w.scalar[at.BEST_COST] < INF:  # a corner of rows may be all there is
+    if p.row.shape[1] > 0 and not w.scalar[at.BEST_COST] < INF:  # rows may leave one point
         copied(w.at[at.START], w.at[at.ANCHOR])
         return ASK
     return MORE

@@ -98,10 +98,19 @@ def least_widening(
     """The least movement of an end that suffices, up to :data:`SHARE` of the width; None if none suffices.
 
     Bisection keeps two values of the end: with one there is an action, and with the one nearer to ``start``
-    it is proven that there is none.
+    it is proven that there is none. Ends of what takes whole values are whole, and the least one is found
+    exactly.
 
     Parameters
     ----------
+    instance
+        Proven to have no action as it stands.
+    id
+        The restriction's name (:mod:`milp_recourse.why.restrictions`).
+    end
+        Which end moves outward, ``low`` or ``high``.
+    start
+        Where it is now.
     solve
         A function that solves an instance within the time that is left.
 
@@ -130,7 +139,8 @@ def least_widening(
         tried = attempt(guess)
         best, near, result = (best, guess, result) if tried is None else (guess, near, tried)
     close = 1.0 if whole else _WITHIN * width
-    aim = True  # test first whether the value in hand is already the least, up to the tolerance
+    aim = True  # test whether the value in hand is already the least, up to the tolerance: first, and after
+    # every success; in between, bisect
     for _ in range(_STEPS):
         if sign * (best - near) <= close:
             return Widened(id, end, start, best, result)

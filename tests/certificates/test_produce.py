@@ -13,9 +13,11 @@ import pytest
 
 from milp_recourse.certificates import certificates_for, encode, instance_digest
 from milp_recourse.cli import main
+from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_instance, read_population, write_instance
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.judge import judge
+from milp_recourse.prove import prove
 from milp_recourse.result import Result, Status
 from milp_recourse.solve import solve
 from tests.certificates.random_cases import Tally, complaints, examined
@@ -309,6 +311,15 @@ def test_prove_refuses_a_bad_file(tmp_path, capsys, text, word):
     assert captured.out == "" and captured.err.count("\n") == 1
     assert str(given) in captured.err
     assert word.replace("FEATURE", feature) in captured.err
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_prove_refuses_a_number_that_is_not_finite(value):
+    """Through Python, too, where no file's reader stands before it."""
+    instance = read_instance(SMOKE[0])
+    name = next(iter(instance.levers))
+    with pytest.raises(BadInput, match=f"action.{name}.*a finite number"):
+        prove(instance, {name: value})
 
 
 def test_prove_needs_its_files(tmp_path, capsys):

@@ -230,6 +230,18 @@ def test_what_was_inferred_can_be_reviewed() -> None:
     assert "income" in str(recourse) and len(repr(recourse)) < 100
 
 
+def test_scales_can_be_reviewed() -> None:
+    """Two where increases and decreases have their own, and the person's own value."""
+    model, table = fitted()
+    scale = {"income": {"increase": 1.0, "decrease": 2.0}, "age": "factual"}
+    recourse = Recourse(model, table, scale=scale)
+    assert recourse.features.loc["income", "scale"] == "1 up, 2 down"
+    assert recourse.features.loc["age", "scale"] == "factual"
+    said = json.loads(recourse.to_json())["cost"]
+    assert said["scale"]["income"] == {"increase": 1.0, "decrease": 2.0}
+    assert said["scale"]["age"] == "factual"
+
+
 def test_many_labels_are_shown_in_part() -> None:
     """The review stays readable; the JSON has them all."""
     rng = np.random.default_rng(0)

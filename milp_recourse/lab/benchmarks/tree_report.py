@@ -207,11 +207,12 @@ def markdown(table: pd.DataFrame) -> str:
     lines_of = {(line["model"], line["solver"]): line for line in summarise(table)}
     ratios = {line["model"]: line for line in compared(table)}
     solvers = list(dict.fromkeys(solver for _, solver in lines_of))
+    peers = [solver for solver in solvers if solver != "bab"]
     head = ["model", "problems"]
     for solver in solvers:
         head += [f"`{solver}` proven", "median s"]
-    head += ["best of them / `bab`, median", "least", "slowest first action s", "certificates verified"]
-    lines = [[*head, "slowest check s"]]
+    head += ["fastest other / `bab`, median", "least"] if peers else []
+    lines = [[*head, "slowest first action s", "certificates verified", "slowest check s"]]
     lines.append(["---"] * len(lines[0]))
     for size in dict.fromkeys(size for size, _ in lines_of):
         own = lines_of.get((size, "bab"), {})
@@ -222,7 +223,7 @@ def markdown(table: pd.DataFrame) -> str:
             asked = one.get("problems", 0) - one.get("refused", 0)
             line += ["" if proven is None else f"{proven} of {asked}", _short(one.get("median_s"))]
         ratio = ratios.get(size, {})
-        line += [_short(ratio.get(key)) for key in ("best_peer_over_bab_median", "least")]
+        line += [_short(ratio.get(key)) for key in ("best_peer_over_bab_median", "least") if peers]
         line += [_short(own.get("first_max_s")), str(own.get("verified", "")), _short(own.get("check_max_s"))]
         lines.append(line)
     shown = ["| " + " | ".join(cells) + " |" for cells in lines]
@@ -235,8 +236,8 @@ def asked_of_bab(table: pd.DataFrame) -> list[str]:
     elsewhere = others.loc[others["holds"], PROBLEM].drop_duplicates()
     open_here = mine.loc[~mine["holds"], PROBLEM].merge(elsewhere)
     found = [
-        f"`bab` proves {mine['holds'].sum()} of {len(mine)} problems; {len(open_here)} that it "
-        "does not prove are proven by another solver."
+        f"`bab` proves {mine['holds'].sum()} of {len(mine)} problems"
+        + (f"; {len(open_here)} that it does not prove are proven by another solver." if len(others) else ".")
     ]
     ratios = compared(table)
     if ratios:

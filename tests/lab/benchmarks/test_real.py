@@ -18,6 +18,11 @@ def test_solvers_agree_and_rows_are_not_solved_twice(tmp_path) -> None:
     costs = [float(row["claimed_cost"]) for row in rows]
     assert max(costs) - min(costs) <= 1e-4 * max(costs)
     assert write(rows, tmp_path, plan.time_limit, "real")["false_claims"] == []
+    page = (tmp_path / "real.md").read_text(encoding="utf-8")
+    assert "fastest other" in page and "another solver" in page
+    write(rows[:1], tmp_path, plan.time_limit, "alone")
+    page = (tmp_path / "alone.md").read_text(encoding="utf-8")
+    assert "other" not in page
     before = (tmp_path / "real.csv").read_bytes()
     assert real.run(plan, tmp_path) == rows and (tmp_path / "real.csv").read_bytes() == before
 
