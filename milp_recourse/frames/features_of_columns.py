@@ -193,7 +193,9 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: Co
         )
     if feature.domain is not None and kind == "categorical":
         raise BadInput(f"domain.{key}", shown(feature.domain), "nothing: its labels have no order")
-    column = TableColumn(key, feature, labels, series.dtype, missing=read is not None and read.missing)
+    missing = read is not None and read.missing
+    gaps = frozenset() if read is None else read.gaps
+    column = TableColumn(key, feature, labels, series.dtype, missing=missing, gaps=gaps)
     if read is None or read.imputed is None:
         return column
     imputed = column.code(read.imputed) if labels is not None else float(read.imputed)  # type: ignore[arg-type]
