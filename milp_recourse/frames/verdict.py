@@ -125,8 +125,8 @@ def _torch(module: Any, classes: Sequence[object]) -> Predict:
         out = out.reshape(len(frame), -1)
         if out.shape[1] > 1:
             return [classes[k] for k in out.argmax(axis=1).tolist()]
-        last = [m for m in module.modules()][-1]
-        threshold = 0.5 if type(last).__name__ == "Sigmoid" else 0.0
+        closed = any(isinstance(layer, torch.nn.Sigmoid) for layer in module.modules())
+        threshold = 0.5 if closed else 0.0
         return [classes[int(z >= threshold)] for z in out[:, 0]]
 
     return predict
