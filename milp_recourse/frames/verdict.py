@@ -14,6 +14,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.frames.columns import is_missing, position
 from milp_recourse.readers import model_columns
 from milp_recourse.readers.classes import choose_target
+from milp_recourse.readers.from_xgboost import booster_objective
 
 Predict = Callable[[pd.DataFrame], Any]
 Desired = Any
@@ -38,7 +39,8 @@ def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predi
 
     Columns are put into the order of the fit, which scikit-learn requires. A torch module is called with the
     columns as one float tensor, and its logits, or probabilities after a closing sigmoid, are turned into
-    labels; so are the probabilities that the boosters of XGBoost and LightGBM predict.
+    labels; so are the probabilities, margins or numbers of classes that the boosters of XGBoost and LightGBM
+    predict.
     """
     kind = type(model).__module__.split(".")[0]
     if kind in ("xgboost", "lightgbm") and not hasattr(model, "classes_"):
@@ -133,12 +135,19 @@ def _torch(module: Any, classes: Sequence[object]) -> Predict:
 
 
 def _booster(model: Any, kind: str, order: Sequence[object], classes: Sequence[object]) -> Predict:
+    objective = booster_objective(model) if kind == "xgboost" else ""
+    threshold = 0.0 if objective == "binary:logitraw" else 0.5  # of a margin or of a probability
+
     def predict(frame: pd.DataFrame) -> list[object]:
         rows: Any = frame[list(order)]
         if kind == "xgboost":
             import xgboost
 
             rows = xgboost.DMatrix(rows, enable_categorical=True, feature_names=model.feature_names)
-        return [classes[int(p > 0.5)] for p in np.asarray(model.predict(rows)).ravel()]
+        out = np.asarray(model.predict(rows))
+        if out.ndim == 2:
+            return [classes[k] for k in out.argmax(axis=1).tolist()]
+        numbers = out if objective == "multi:softmax" else out > threshold
+        return [classes[int(k)] for k in numbers.tolist()]
 
     return predict
