@@ -11,10 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
-from milp_recourse.frames.columns import is_missing, position
+from milp_recourse.frames.columns import is_missing, position, shown
 from milp_recourse.readers import model_columns
 from milp_recourse.readers.classes import choose_target
 from milp_recourse.readers.from_xgboost import booster_objective
+from milp_recourse.readers.refusal import listed
 
 Predict = Callable[[pd.DataFrame], Any]
 Desired = Any
@@ -24,14 +25,27 @@ Desired = Any
 def desires(desired: Desired, classes: Sequence[object]) -> Callable[[object], bool]:
     """The function that says whether a predicted label is what people want.
 
+    It raises BadInput for a label that is no class of the model, since no wish can be compared with it.
+
     Raises
     ------
     BadInput
         ``desired`` is no class of the model, or is None and there are more than two classes.
     """
     target = choose_target(desired, classes)
-    label = classes[target.index]
-    return lambda predicted: (position([label], predicted) is not None) is target.wanted
+
+    def wants(predicted: object) -> bool:
+        try:
+            found = position(classes, predicted)
+        except (TypeError, ValueError):  # an array, say
+            found = None
+        if found is None:
+            raise BadInput(
+                "predict", f"the label {shown(predicted)}", f"the model's classes {listed(classes)}"
+            )
+        return (found == target.index) is target.wanted
+
+    return wants
 
 
 def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predict | None:
@@ -92,7 +106,7 @@ def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bo
     Raises
     ------
     BadInput
-        ``predict`` fails, or does not answer with one label per row.
+        ``predict`` fails, or does not answer with one of the model's classes per row.
     """
     if not len(frame):
         return np.zeros(0, dtype=bool)
@@ -100,7 +114,9 @@ def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bo
         labels = np.asarray(predict(frame), dtype=object)
     except Exception as error:
         raise BadInput(
-            "predict", f"{type(error).__name__}: {_first_line(error)}", "a function that takes rows like X's"
+            "predict",
+            f"{type(error).__name__}: {_first_line(error)}".removesuffix(": "),
+            "a function that takes rows like X's (the argument predict can be another one)",
         ) from error
     labels = labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(1, 1)
     if labels.shape != (len(frame), 1):
