@@ -71,8 +71,8 @@ class KnownRows:
             return None
         return (
             f"predict is not the model that was read: they differ on {len(wrong)} of {len(values)} rows of "
-            f"X, such as {shown(self.names[wrong[0]])} (a predict of its own, or categories that are not those "
-            "of the fit)"
+            f"X, such as {shown(self.names[wrong[0]])} (a predict of its own, or categories that are not "
+            "those of the fit)"
         )
 
 
