@@ -175,8 +175,10 @@ def choices(
     instance = as_instance(problem)
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise BadInput("count", count, "a whole number, 1 or more")
-    if differ not in get_args(Differ):
+    if not isinstance(differ, str) or differ not in get_args(Differ):
         raise BadInput("differ", differ, ", ".join(get_args(Differ)))
+    if not isinstance(together, bool):
+        raise BadInput("together", repr(together), "True or False")
     apart = _apart(differ, apart)
     scales = {} if differ == "features" else _scales(instance, differ, scale)
     clock = Clock.start(time_limit)

@@ -82,7 +82,10 @@ def shown(value: Any) -> str:
 
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether a value is a finite number and not a truth value."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number that no double holds
+        return False
 
 
 def dotted(*parts: str | int) -> str:

@@ -166,7 +166,7 @@ class Recourse:
             domain=intervals("domain", domain, X.columns),
         )
         self.reading = read_model(model, X, desired)
-        self.X, self.margin = X, margin
+        self.X, self.margin = X, None if margin is None else float(margin)
         self._wants = desires(desired, self.reading.classes)
         word = own_predict(model, X, self.reading.classes) if predict is None else predict
         self._predict = None if word is None else in_types_of(X, word)
@@ -236,10 +236,6 @@ class Recourse:
         Interrupted
             Ctrl-C was pressed. It is a KeyboardInterrupt whose ``answers`` hold the people who were finished.
         """
-        if isinstance(people, pd.Series):
-            people = people.to_frame().T.infer_objects()
-        if not isinstance(people, pd.DataFrame):
-            raise BadInput("people", type(people).__name__, "a DataFrame with the columns of X")
         rows = self._read(people)
         own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
         rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
@@ -263,7 +259,7 @@ class Recourse:
             raise Interrupted(self._answers(rows, population, results, how)) from None
         return self._answers(rows, population, results, how)
 
-    def margin_for(self, people: pd.DataFrame) -> float:
+    def margin_for(self, people: pd.DataFrame | pd.Series) -> float:
         """The margin that the model's own arithmetic needs on these people, in logit units; 0 for trees.
 
         Every row that an action can make of them and whose exact logit passes the threshold by this much is
@@ -330,8 +326,12 @@ class Recourse:
             {names[k]: r for k, r in intervals("ranges", ranges, self.X.columns).items() if k in names},
         )
 
-    def _read(self, people: pd.DataFrame) -> Rows:
+    def _read(self, people: pd.DataFrame | pd.Series) -> Rows:
         """People as numbers. A value outside what the causal model allows is added to the rows' faults."""
+        if isinstance(people, pd.Series):
+            people = people.to_frame().T.infer_objects()
+        if not isinstance(people, pd.DataFrame):
+            raise BadInput("people", type(people).__name__, "a DataFrame with the columns of X")
         rows = read_rows(people, self.columns, self.X.columns)
         if not (self._problem.scm.edges or self._problem.plausible):
             return rows

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -19,7 +20,7 @@ from milp_recourse.backends import backend as find_backend
 from milp_recourse.domain.cost import root_below
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
-from milp_recourse.errors import BadInput, Unsupported
+from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats import instance_from_dict, population_from_dict, read_instance, read_population
 from milp_recourse.incumbent import without_search
 from milp_recourse.instance import Classifier, Instance, Population, of_one_model
@@ -322,13 +323,15 @@ def check_options(
     Raises
     ------
     BadInput
-        The time limit is neither None nor a finite number above 0, or ``jobs`` is below 1.
+        The time limit is neither None nor a finite number above 0, ``jobs`` is no whole number above 0, or
+        ``certificates`` is no truth value.
     """
-    number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
-    if time_limit is not None and not (number and time_limit > 0 and math.isfinite(time_limit)):
-        raise BadInput("time_limit", time_limit, "a number of seconds above 0")
-    if jobs < 1:
-        raise BadInput("jobs", jobs, "a whole number, 1 or more")
+    if time_limit is not None and not (is_number(time_limit) and time_limit > 0):
+        raise BadInput("time_limit", repr(time_limit), "a number of seconds above 0")
+    if not (is_number(jobs) and isinstance(jobs, Integral) and jobs >= 1):
+        raise BadInput("jobs", repr(jobs), "a whole number, 1 or more")
+    if not isinstance(certificates, bool | np.bool_):
+        raise BadInput("certificates", repr(certificates), "True or False")
     return Options(time_limit, certificates, starts)
 
 

@@ -45,13 +45,14 @@ def backend(name: str) -> Backend:
     BackendUnavailable
         Unknown, or its solver is not installed; the message says how to get it.
     """
-    family, _, solver = name.partition(":")
+    family, _, solver = name.partition(":") if isinstance(name, str) else ("", "", "")
     named = (solver != "") == (family == "pyomo")
-    if name not in _registered and not (family in _MODULES and named) and _plugin(name) is None:
+    if not isinstance(name, str) or (
+        name not in _registered and not (family in _MODULES and named) and _plugin(name) is None
+    ):
         known = ", ".join(sorted(listed()))
-        raise BackendUnavailable(
-            f"backend: got {name!r}; allowed: {known}, or pyomo:<any solver Pyomo reaches>"
-        )
+        got = " ".join(repr(name).split())
+        raise BackendUnavailable(f"backend: got {got}; allowed: {known}, or pyomo:<any solver Pyomo reaches>")
     made = _make(name)
     reason = made.unavailable()
     if reason is not None:

@@ -8,6 +8,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BytesIO, StringIO, TextIOWrapper
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -20,7 +21,8 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict, result_part
-from milp_recourse.frames.columns import TableColumn
+from milp_recourse.frames.arguments import by_column
+from milp_recourse.frames.columns import TableColumn, position, shown
 from milp_recourse.frames.people_rows import Rows, counterfactual_rows, values_in_file
 from milp_recourse.frames.show import people_of
 from milp_recourse.frames.verdict import Predict, verdicts
@@ -259,10 +261,7 @@ class Answers:
             A column does not exist.
         """
         names = {c.key: c.name for c in self.columns}
-        for key in given or {}:
-            if key not in names:
-                raise BadInput(argument, repr(key), "columns: " + ", ".join(map(str, names)))
-        return {names[key]: value for key, value in (given or {}).items()}
+        return {names[key]: value for key, value in by_column(argument, given, list(names)).items()}
 
     def _in_own_values(self, action: Mapping[str, float | int | str]) -> dict[Hashable, object]:
         """An action as a mapping from columns to the table's own values."""
@@ -307,6 +306,8 @@ class Answers:
         BadInput
             The folder cannot be written or holds results already, or nobody could be read.
         """
+        if not isinstance(folder, str | PathLike):
+            raise BadInput("folder", shown(folder), "the path of a folder")
         where = Path(folder)
         if (where / "results.csv").exists():
             raise BadInput("folder", f"{where}, which holds results", "a new folder")
@@ -368,6 +369,8 @@ class Answers:
         BadInput
             No person, or more than one, has this label; or ``why`` is asked for without a person.
         """
+        if not isinstance(why, bool):
+            raise BadInput("why", repr(why), "True or False")
         if person is None and why:
             raise BadInput("why", why, "False, or a person: why is for one person's page")
         if person is None:
@@ -390,10 +393,11 @@ class Answers:
         write_whole(self.page(person, why, time_limit).encode(), Path(file))
 
     def _position(self, person: Hashable) -> int:
-        found = np.flatnonzero(self.rows.frame.index == person)
+        labels = self.rows.frame.index.tolist() if isinstance(person, Hashable) else []
+        found = [k for k, label in enumerate(labels) if position([label], person) is not None]
         if len(found) != 1:
-            raise BadInput("person", repr(person), "a label of the people's index that one person has")
-        return int(found[0])
+            raise BadInput("person", shown(person), "a label of the people's index that one person has")
+        return found[0]
 
     def _repr_html_(self) -> str:
         return population_fragment(people_of(self, range(len(self))))

@@ -36,7 +36,9 @@ def some_columns(argument: str, given: Iterable[Hashable], columns: pd.Index) ->
     return frozenset(names)
 
 
-def by_column(argument: str, given: Mapping[Hashable, Any] | None, columns: pd.Index) -> dict[Hashable, Any]:
+def by_column(
+    argument: str, given: Mapping[Hashable, Any] | None, columns: pd.Index | Sequence[Hashable]
+) -> dict[Hashable, Any]:
     """An argument that is a mapping from X's columns; empty for None.
 
     Raises
@@ -146,7 +148,7 @@ def _scales(
 
 def _given_scale(where: str, scale: object) -> Any:
     """Check one column's scale: a number above 0, two of them by direction, or ``factual``."""
-    if scale == RELATIVE:
+    if isinstance(scale, str) and scale == RELATIVE:
         return RELATIVE
     if isinstance(scale, Mapping) and set(scale) == {"increase", "decrease"}:
         return {key: _given_scale(f"{where}.{key}", one) for key, one in scale.items()}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.domain.features import Feature, Kind
 from milp_recourse.errors import BadInput, nearest
+from milp_recourse.readers.gaps import gap
 
 NUMBER_KINDS = ("continuous", "integer", "binary")
 LABEL_KINDS = ("categorical", "ordinal")
@@ -38,6 +39,9 @@ class TableColumn:
         without an imputer.
     missing
         Whether the classifier has a rule of its own for a missing value.
+    gaps
+        The missing values that the model's imputer replaces, among those that a column of Python objects can
+        hold (:mod:`milp_recourse.readers.gaps`).
     """
 
     key: Hashable
@@ -46,6 +50,7 @@ class TableColumn:
     dtype: Any
     imputed: float | None = None
     missing: bool = False
+    gaps: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -61,11 +66,11 @@ class TableColumn:
             The value is an unknown label, or no number of the feature's kind.
         """
         if self.labels is not None:
+            if is_missing(value):
+                return self._missing_code(value)
             found = position(self.labels, value)
             if found is not None:
                 return float(found)
-            if is_missing(value):
-                return math.nan
             raise BadInput(self.name, shown(value), "one of " + ", ".join(map(str, self.labels)))
         if is_missing(value):
             return math.nan
@@ -79,6 +84,20 @@ class TableColumn:
         if self.feature.integral and not number.is_integer():
             raise BadInput(self.name, number, "a whole number, as X has (kinds can say continuous)")
         return number
+
+    def _missing_code(self, value: object) -> float:
+        """The number of a missing value in a column of labels."""
+        assert self.labels is not None
+        if self.dtype != object:  # a column that holds a single one, which is not None
+            found = [k for k, label in enumerate(self.labels) if label is not None and is_missing(label)]
+            return float(found[0]) if found else math.nan
+        place = position(self.labels, value)
+        if place is not None:
+            return float(place)
+        known = self.gaps | {gap(label) for label in self.labels if is_missing(label)}
+        if known and gap(value) not in known:
+            raise BadInput(self.name, gap(value), f"a label or {' or '.join(sorted(known))}, as at the fit")
+        return math.nan
 
     def value(self, code: float) -> object:
         """The inverse of :meth:`code`: the table's own value for a number of the feature."""
@@ -240,11 +259,11 @@ def known_name(argument: str, name: object, columns: Sequence[Hashable] | pd.Ind
 def position(labels: Sequence[object], value: object) -> int | None:
     """The position of a value among labels; None if it is not there.
 
-    True does not equal 1 here, and all missing values are equal.
+    True does not equal 1 here; of missing values, nan equals nan, None equals None and NA equals NA.
     """
     for k, label in enumerate(labels):
         if is_missing(label) or is_missing(value):
-            if is_missing(label) and is_missing(value):
+            if is_missing(label) and is_missing(value) and gap(label) == gap(value):
                 return k
         elif _boolean(label) == _boolean(value) and bool(label == value):
             return k

@@ -193,7 +193,9 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: Co
         )
     if feature.domain is not None and kind == "categorical":
         raise BadInput(f"domain.{key}", shown(feature.domain), "nothing: its labels have no order")
-    column = TableColumn(key, feature, labels, series.dtype, missing=read is not None and read.missing)
+    missing = read is not None and read.missing
+    gaps = frozenset() if read is None else read.gaps
+    column = TableColumn(key, feature, labels, series.dtype, missing=missing, gaps=gaps)
     if read is None or read.imputed is None:
         return column
     imputed = column.code(read.imputed) if labels is not None else float(read.imputed)  # type: ignore[arg-type]
@@ -206,14 +208,14 @@ def _kind(
     allowed = LABEL_KINDS if labels is not None else NUMBER_KINDS
     if key in arguments.kinds:
         kind = arguments.kinds[key]
-        if kind not in allowed:
+        if not isinstance(kind, str) or kind not in allowed:
             what = "labels" if labels is not None else "a number"
             raise BadInput(f"kinds.{key}", str(kind), ", ".join(allowed) + f": the model reads it as {what}")
         if kind == "binary" and infer(series, None) != "binary":
             raise BadInput(f"kinds.{key}", "binary", "integer or continuous: X has values other than 0 and 1")
         if kind == "integer" and infer(series, None) == "continuous":
             raise BadInput(f"kinds.{key}", "integer", "continuous: X has values that are not whole")
-        return kind  # type: ignore[no-any-return]
+        return kind  # type: ignore[return-value]
     if labels is not None and key in arguments.categories:
         return "ordinal"
     return infer(series, labels)

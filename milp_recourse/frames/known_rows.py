@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from milp_recourse.frames.columns import TableColumn
+from milp_recourse.frames.columns import TableColumn, shown
 from milp_recourse.frames.people_rows import read_rows
 from milp_recourse.frames.verdict import Predict, verdicts
 from milp_recourse.instance import Instance
@@ -71,8 +71,8 @@ class KnownRows:
             return None
         return (
             f"predict is not the model that was read: they differ on {len(wrong)} of {len(values)} rows of "
-            f"X, such as {self.names[wrong[0]]!r} (a predict of its own, or categories that are not those of "
-            "the fit)"
+            f"X, such as {shown(self.names[wrong[0]])} (a predict of its own, or categories that are not "
+            "those of the fit)"
         )
 
 

@@ -11,9 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
-from milp_recourse.frames.columns import is_missing, position
+from milp_recourse.frames.columns import is_missing, position, shown
 from milp_recourse.readers import model_columns
 from milp_recourse.readers.classes import choose_target
+from milp_recourse.readers.from_xgboost import booster_objective
+from milp_recourse.readers.refusal import listed
 
 Predict = Callable[[pd.DataFrame], Any]
 Desired = Any
@@ -23,14 +25,27 @@ Desired = Any
 def desires(desired: Desired, classes: Sequence[object]) -> Callable[[object], bool]:
     """The function that says whether a predicted label is what people want.
 
+    It raises BadInput for a label that is no class of the model, since no wish can be compared with it.
+
     Raises
     ------
     BadInput
         ``desired`` is no class of the model, or is None and there are more than two classes.
     """
     target = choose_target(desired, classes)
-    label = classes[target.index]
-    return lambda predicted: (position([label], predicted) is not None) is target.wanted
+
+    def wants(predicted: object) -> bool:
+        try:
+            found = position(classes, predicted)
+        except (TypeError, ValueError):  # an array, say
+            found = None
+        if found is None:
+            raise BadInput(
+                "predict", f"the label {shown(predicted)}", f"the model's classes {listed(classes)}"
+            )
+        return (found == target.index) is target.wanted
+
+    return wants
 
 
 def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predict | None:
@@ -38,7 +53,8 @@ def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predi
 
     Columns are put into the order of the fit, which scikit-learn requires. A torch module is called with the
     columns as one float tensor, and its logits, or probabilities after a closing sigmoid, are turned into
-    labels; so are the probabilities that the boosters of XGBoost and LightGBM predict.
+    labels; so are the probabilities, margins or numbers of classes that the boosters of XGBoost and LightGBM
+    predict.
     """
     kind = type(model).__module__.split(".")[0]
     if kind in ("xgboost", "lightgbm") and not hasattr(model, "classes_"):
@@ -90,7 +106,7 @@ def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bo
     Raises
     ------
     BadInput
-        ``predict`` fails, or does not answer with one label per row.
+        ``predict`` fails, or does not answer with one of the model's classes per row.
     """
     if not len(frame):
         return np.zeros(0, dtype=bool)
@@ -98,7 +114,9 @@ def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bo
         labels = np.asarray(predict(frame), dtype=object)
     except Exception as error:
         raise BadInput(
-            "predict", f"{type(error).__name__}: {_first_line(error)}", "a function that takes rows like X's"
+            "predict",
+            f"{type(error).__name__}: {_first_line(error)}".removesuffix(": "),
+            "a function that takes rows like X's (the argument predict can be another one)",
         ) from error
     labels = labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(1, 1)
     if labels.shape != (len(frame), 1):
@@ -125,20 +143,27 @@ def _torch(module: Any, classes: Sequence[object]) -> Predict:
         out = out.reshape(len(frame), -1)
         if out.shape[1] > 1:
             return [classes[k] for k in out.argmax(axis=1).tolist()]
-        last = [m for m in module.modules()][-1]
-        threshold = 0.5 if type(last).__name__ == "Sigmoid" else 0.0
+        closed = any(isinstance(layer, torch.nn.Sigmoid) for layer in module.modules())
+        threshold = 0.5 if closed else 0.0
         return [classes[int(z >= threshold)] for z in out[:, 0]]
 
     return predict
 
 
 def _booster(model: Any, kind: str, order: Sequence[object], classes: Sequence[object]) -> Predict:
+    objective = booster_objective(model) if kind == "xgboost" else ""
+    threshold = 0.0 if objective == "binary:logitraw" else 0.5  # of a margin or of a probability
+
     def predict(frame: pd.DataFrame) -> list[object]:
         rows: Any = frame[list(order)]
         if kind == "xgboost":
             import xgboost
 
             rows = xgboost.DMatrix(rows, enable_categorical=True, feature_names=model.feature_names)
-        return [classes[int(p > 0.5)] for p in np.asarray(model.predict(rows)).ravel()]
+        out = np.asarray(model.predict(rows))
+        if out.ndim == 2:
+            return [classes[k] for k in out.argmax(axis=1).tolist()]
+        numbers = out if objective == "multi:softmax" else out > threshold
+        return [classes[int(k)] for k in numbers.tolist()]
 
     return predict

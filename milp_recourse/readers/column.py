@@ -31,6 +31,9 @@ class Column:
         The number or label that an imputer puts in place of a missing value; None without imputer.
     missing
         Whether the classifier has its own rule for a missing value: trees with ``missing_left``.
+    gaps
+        The missing values that the imputer replaces, of a column of Python objects
+        (:mod:`milp_recourse.readers.gaps`).
     """
 
     name: Any
@@ -39,6 +42,7 @@ class Column:
     table: tuple[tuple[float, ...], ...] | None
     imputed: object | None
     missing: bool
+    gaps: frozenset[str] = frozenset()
 
     @property
     def width(self) -> int:

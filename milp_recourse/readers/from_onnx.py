@@ -121,7 +121,7 @@ class _Walk:
             "LeakyRelu": self._leaky,
             "Clip": self._clip,
             "BatchNormalization": self._normalise,
-            "Sigmoid": lambda node, attributes, where: self._layers.close("a sigmoid", 0.0),
+            "Sigmoid": lambda node, attributes, where: self._layers.sigmoid(where),
             "Softmax": self._softmax,
             "LogSoftmax": self._softmax,
             "Dropout": self._dropout,
@@ -212,7 +212,7 @@ class _Walk:
         axis = attributes["axis"].i if "axis" in attributes else -1
         if axis not in (1, -1) or self._rows is False:
             raise refuse(where, f"axis {axis}", "axis 1, over the classes, applicants as rows")
-        self._layers.close("a softmax", 0.0)
+        self._layers.softmax(where)
 
     def _dropout(self, node: Any, attributes: dict[str, Any], where: str) -> None:
         if len(node.input) > 2 and node.input[2] and bool(self._constants.get(node.input[2], True)):

@@ -66,7 +66,7 @@ def append_torch(module: Any, layers: Layers) -> DType:
         nn.LeakyReLU: _leaky,
         nn.Hardtanh: _clamp,
         nn.BatchNorm1d: _normalise,
-        nn.Sigmoid: lambda layer, layers, where, dtype: layers.close("a sigmoid", 0.0),
+        nn.Sigmoid: lambda layer, layers, where, dtype: layers.sigmoid(where),
         nn.Softmax: _softmax,
         nn.LogSoftmax: _softmax,
         nn.Flatten: _flatten,
@@ -105,7 +105,7 @@ def _clamp(layer: Any, layers: Layers, where: str, dtype: DType) -> None:
 def _softmax(layer: Any, layers: Layers, where: str, dtype: DType) -> None:
     if layer.dim not in (1, -1):
         raise refuse(where, f"dim {layer.dim}", "dim 1, over the classes")
-    layers.close("a softmax", 0.0)
+    layers.softmax(where)
 
 
 def _flatten(layer: Any, layers: Layers, where: str, dtype: DType) -> None:

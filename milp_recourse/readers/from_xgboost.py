@@ -113,6 +113,11 @@ def class_count(model: Any) -> int:
     return max(count, 2)
 
 
+def booster_objective(booster: Any) -> str:
+    """The objective of a Booster, which says what its ``predict`` returns."""
+    return _objective(_content(booster)[0])
+
+
 @cache
 def _probabilities() -> Probabilities:
     """The function from a float32 margin to the probabilities that XGBoost itself computes."""

@@ -187,6 +187,23 @@ class Layers:
         self._closed = what
         self.slack += slack
 
+    def sigmoid(self, where: str) -> None:
+        """End with a sigmoid of one logit.
+
+        Of several, it would round the large ones to 1 and so tie classes whose logits differ.
+        """
+        if (self.outputs or 1) > 1:
+            got = f"a sigmoid of {self.outputs} outputs, whose order is lost where it rounds to 1"
+            raise refuse(where, got, "a softmax, or nothing, after several outputs")
+        self.close("a sigmoid", 0.0)
+
+    def softmax(self, where: str) -> None:
+        """End with a softmax of several logits, or its logarithm; of one it is a constant."""
+        if self.outputs == 1:
+            got = "a softmax of one output, which is the same for all inputs"
+            raise refuse(where, got, "a sigmoid, or nothing, after one output")
+        self.close("a softmax", 0.0)
+
     def choose(self, weight: ArrayLike, combine: Literal["one", "smallest", "largest"]) -> None:
         """Turn the outputs into one logit: the smallest or largest of the differences ``weight @ z``.
 

@@ -106,7 +106,8 @@ def _linear(estimator: Any, layers: Layers, where: str) -> None:
     if len(weight) != outputs or np.ndim(estimator.classes_[0]):  # several labels per row have a row each
         raise refuse(where, f"{type(estimator).__name__} with several outputs", "one output")
     bias = np.broadcast_to(_dense(estimator.intercept_).ravel(), (len(weight),))
-    layers.affine(weight, bias, where, UNIT["float64"])
+    single = estimator.coef_.dtype == np.float32  # fitted on float32 columns, whose products are float32 then
+    layers.affine(weight, bias, where, UNIT["float32" if single else "float64"])
 
 
 def _read_perceptron(estimator: Any, layers: Layers, where: str) -> float:

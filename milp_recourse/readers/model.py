@@ -265,7 +265,8 @@ def _entry(
         starts[raw] = count
         labels = preprocessing.labels.get(raw)
         kind: Encoding = "code" if labels is None else "one-hot"
-        columns.append(Column(preprocessing.names[raw], labels, kind, None, preprocessing.filled(raw), False))
+        name, filled, gaps = preprocessing.names[raw], preprocessing.filled(raw), preprocessing.gaps(raw)
+        columns.append(Column(name, labels, kind, None, filled, False, gaps))
         count += columns[-1].width
     entries: list[Entry] = []
     pick = np.zeros((len(preprocessing.tracks), count))

@@ -83,7 +83,8 @@ def on_raw_columns(
         else:
             rewriter.codes(tracks, count)
         if table.shape[1]:
-            columns.append(_label(name, preprocessing.labels[raw], filled, table))
+            column = _label(name, preprocessing.labels[raw], filled, table)
+            columns.append(replace(column, gaps=preprocessing.gaps(raw)))
             count += table.shape[1]
     return tuple(columns), replace(ensemble, trees=rewriter.trees(), inputs=count)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, RecourseError
 from milp_recourse.readers.classes import plain
+from milp_recourse.readers.gaps import first_gaps, gap
 from milp_recourse.readers.operations import apply
 from milp_recourse.readers.refusal import listed, refuse
 from milp_recourse.readers.transformers import Track, Walk, add_labels
@@ -56,10 +57,11 @@ class Preprocessing:
 
     def filled(self, raw: int) -> object | None:
         """The raw value that replaces a missing one in all tracks of a raw column; None if there is none."""
-        values = [track.filled for track in self.tracks if track.raw == raw]
-        if any(value is None or value != values[0] for value in values):
-            return None
-        return values[0]
+        return _imputed([track for track in self.tracks if track.raw == raw])[0]
+
+    def gaps(self, raw: int) -> frozenset[str]:
+        """The missing values of a raw column that the imputer replaces; see :attr:`Column.gaps`."""
+        return _imputed([track for track in self.tracks if track.raw == raw])[1]
 
     def imputed_unevenly(self, raw: int) -> bool:
         """Whether some of a raw column's tracks are imputed, but not all with the same value."""
@@ -168,11 +170,11 @@ def read_preprocessing(
     for raw in sorted(reached & set(walk.labels)):
         known, column = walk.labels[raw], frame.iloc[:, raw]
         add_labels(known, iter(column.dropna().unique()))
-        fills = [t.filled for t in tracks if t.raw == raw]
-        if fills[0] is not None:
-            add_labels(known, iter([fills[0]]))
-        elif len(known) and column.isna().any():
-            add_labels(known, iter([np.nan]))
+        own = [t for t in tracks if t.raw == raw]
+        add_labels(known, iter(dict.fromkeys(t.filled for t in own if t.filled is not None)))
+        imputed = _imputed(own)[1]
+        missing = first_gaps(column[column.isna()].tolist())
+        add_labels(known, (cell for cell in missing if gap(cell) not in imputed))
         labels[raw] = known
     coded = native or {}
     numbers = {raw: _numbers(frame.iloc[:, raw], names[raw]) for raw in sorted(reached - {*labels, *coded})}
@@ -237,6 +239,15 @@ def _tables(
         raw: values[: len(known), [k for k, t in enumerate(tracks) if t.raw == raw]]
         for raw, known in labels.items()
     }, sparse
+
+
+def _imputed(tracks: Sequence[Track]) -> tuple[object | None, frozenset[str]]:
+    """The raw value that replaces a missing one in all tracks of a raw column, and the missing values that it
+    replaces; None if there is none."""
+    first = tracks[0]
+    if any(t.filled is None or t.filled != first.filled or t.gaps != first.gaps for t in tracks):
+        return None, frozenset()
+    return first.filled, first.gaps
 
 
 def _check(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.readers.classes import plain
+from milp_recourse.readers.gaps import gap, imputed_gaps
 from milp_recourse.readers.operations import Operation, stand_in
 from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import refuse
@@ -35,12 +36,15 @@ class Track:
         scaler, the number whose scaled value is nearest. None if there was no imputer so far.
     coded
         Whether an encoder has treated the column as labels.
+    gaps
+        The missing values that the imputer replaces (:mod:`milp_recourse.readers.gaps`).
     """
 
     raw: int
     operations: tuple[Operation, ...] = ()
     filled: object | None = None
     coded: bool = False
+    gaps: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -181,7 +185,8 @@ class Walk:
                 raise refuse(
                     where, f"SimpleImputer(missing_values={value!r})", "missing_values=nan for numbers"
                 )
-            output.append(track if track.coded or not imputes_missing else _filled(track, filled, where))
+            left = track.coded or not imputes_missing
+            output.append(track if left else _filled(track, filled, imputed_gaps(value), where))
         return output
 
     def _encode(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
@@ -201,18 +206,19 @@ class Walk:
         return output
 
 
-def _filled(track: Track, value: object, where: str) -> Track:
-    """The track after an imputer; after a second one it is the same, since nothing is missing any more."""
+def _filled(track: Track, value: object, gaps: frozenset[str], where: str) -> Track:
+    """The track after an imputer; after a second one it is the same, since no number is missing any more."""
     if track.filled is not None:
         return track
     if not isinstance(value, int | float):
-        return replace(track, filled=value)
+        return replace(track, filled=value, gaps=gaps)
     if any(o.kind == "clip" for o in track.operations):
         raise refuse(
             where, "SimpleImputer after a scaler with clip=True", "SimpleImputer first, then the scaler"
         )
     filled = stand_in(track.operations, float(value)) if track.operations else value
-    return replace(track, filled=filled, operations=(*track.operations, Operation("impute", float(value))))
+    operations = (*track.operations, Operation("impute", float(value)))
+    return replace(track, filled=filled, gaps=gaps, operations=operations)
 
 
 def _missing(value: object) -> bool:
@@ -235,8 +241,10 @@ def _only_checks(step: Any) -> bool:
 
 
 def _among(label: object, known: Sequence[object]) -> bool:
-    """Whether a label is among those known; all missing values count as the same label."""
-    return any(label is k or (_missing(label) and _missing(k)) or label == k for k in known)
+    """Whether a label is among those known."""
+    if label is None or _missing(label):
+        return any((k is None or _missing(k)) and gap(k) == gap(label) for k in known)
+    return any(k is not None and not _missing(k) and label == k for k in known)
 
 
 def add_labels(known: list[object], more: Iterator[object]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -215,6 +216,74 @@ def test_one_line_says_what_is_allowed(mistake: str) -> None:
         act()
     line = str(caught.value)
     assert expected in line and "\n" not in line and len(line) < 400
+
+
+ODD: list[Any] = [
+    *(None, 1, -1, 10**400, np.int64(1), np.nan, True, "a", b"a", [], ["age"], [["age"]], [None], [{"x": 1}]),
+    *({}, {"age": 1}, {"age": None}, {"age": 10**400}, {"age": (1, 0)}, {"age": (0, 10**400)}, {"not": [1]}),
+    *({"age": np.array([0, 1])}, {"age": pd.Series([0, 1])}, {"purpose": (0, 1)}, {("age",): 1}, {None: 1}),
+    *(
+        {"kind": "near-data"},
+        {"l1": np.nan},
+        ["age <"],
+        np.array(["age"]),
+        pd.Series({"age": 1.0}),
+        X.head(1),
+    ),
+    *(object(), iter(["age"]), pd.NA, pd.NaT, np.datetime64("2020-01-01")),
+]
+
+AT_THE_START = (
+    *("desired", "immutable", "increase", "decrease", "kinds", "categories", "bounds", "ranges", "domain"),
+    *("cost", "scale", "weights", "scm", "plausibility", "conditions", "margin", "predict", "model", "X"),
+)
+
+ASKED = {
+    "certify": ("people", "preferences", "time_limit", "jobs", "certificates", "backend"),
+    "margin_for": ("people",),
+}
+
+OF_ANSWERS = {
+    "front": ("person", "time_limit"),
+    "why": ("person", "time_limit"),
+    "choices": ("person", "count", "differ", "apart", "scale", "time_limit", "together"),
+    "robust": ("person", "missed", "threshold", "noise", "time_limit"),
+    "page": ("person", "why", "time_limit"),
+    "save": ("folder",),
+}
+
+
+def one_line_or_an_answer(act: Callable[[], object], told: str) -> None:
+    """Nothing but an error of this package, in one line, may be raised."""
+    try:
+        act()
+    except RecourseError as error:
+        assert "\n" not in str(error) and "; allowed: " in str(error), told
+    except Exception as error:
+        raise AssertionError(told) from error
+
+
+@pytest.mark.parametrize("name", AT_THE_START)
+def test_whatever_an_argument_is_there_is_an_answer_or_one_line(name: str) -> None:
+    for value in ODD:
+        given = {"model": MODEL, "X": X} | {name: value}
+        one_line_or_an_answer(lambda given=given: Recourse(**given).to_json(), f"{name}={value!r}")
+
+
+@pytest.mark.parametrize("method", [*ASKED, *OF_ANSWERS])
+def test_whatever_a_method_is_given_there_is_an_answer_or_one_line(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recourse = Recourse(MODEL, X)
+    answers = recourse.certify(REFUSED.head(1))
+    asked: Any = recourse if method in ASKED else answers
+    first = {"people": REFUSED.head(1), "person": REFUSED.index[0]}
+    for name in {**ASKED, **OF_ANSWERS}[method]:
+        [start] = [{k: v} for k, v in first.items() if k in {**ASKED, **OF_ANSWERS}[method]] or [{}]
+        for value in ODD:
+            given = start | {name: value}
+            one_line_or_an_answer(lambda given=given: getattr(asked, method)(**given), f"{name}={value!r}")
 
 
 def test_an_unknown_keyword_names_its_neighbour() -> None:

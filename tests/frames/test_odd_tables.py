@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from milp_recourse import Recourse
@@ -91,6 +92,45 @@ def test_labels_that_read_the_same_stay_apart() -> None:
     answers = Recourse(model, X, immutable=["s"]).certify(people)
     assert answers.table["status"].eq("optimal").all() and set(answers.changes["feature"]) == {"c"}
     assert answers.counterfactuals["s"].isna().all()
+
+
+GAPS = {
+    "one-hot": OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+    "ordinal": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-5),
+    "target": TargetEncoder(),
+    "imputed": make_pipeline(
+        SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    ),
+}
+
+
+@pytest.mark.parametrize("held", [[None], [np.nan], [None, np.nan]], ids=str)
+@pytest.mark.parametrize("step", GAPS)
+def test_none_is_not_nan_where_the_model_tells_them_apart(step: str, held: list[object]) -> None:
+    """In a column of objects an encoder knows those that it was fitted on, and an imputer of nan leaves None.
+
+    Each is read as the model takes it, and one that X never holds is refused unless the model imputes it.
+    """
+    rng = np.random.default_rng(0)
+    labels = ["a", "b", *held]
+    drawn = np.maximum(0, rng.integers(-1, len(labels), 300))  # most are a, which is imputed
+    s = pd.Series([labels[k] for k in drawn], dtype=object)
+    X = pd.DataFrame({"s": s, "c": rng.normal(size=300)})
+    worth = np.array([0, 2, -2, 1])[drawn]
+    columns = make_column_transformer((clone(GAPS[step]), ["s"]), remainder="passthrough")
+    model = make_pipeline(columns, DecisionTreeClassifier(max_depth=5))
+    model.fit(X, (X["c"] + worth > 0).astype(int))
+    recourse = Recourse(model, X)
+    gaps = [None] * 40 + [np.nan] * 40
+    people = pd.DataFrame({"s": pd.Series(gaps, dtype=object), "c": [*np.linspace(-3, 3, 40)] * 2})
+    table = recourse.certify(people).table
+    unread = table["status"] == "bad-input"
+    known = [None in held, len(held) == 2 or None not in held or step == "imputed"]
+    assert [not unread[:40].any(), not unread[40:].any()] == known
+    assert [not unread[:40].all(), not unread[40:].all()] == known
+    assert table.loc[unread, "message"].str.contains("s: got (?:None|nan); allowed: a label or").all()
+    assert (table["cost"].eq(0) == (model.predict(people) == 1))[~unread].all()
+    assert not table["status"].eq("limit").any()
 
 
 def test_labels_with_line_breaks_are_saved_whole(tmp_path: Path) -> None:

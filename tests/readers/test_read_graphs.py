@@ -13,8 +13,10 @@ pytest.importorskip("sklearn")  # the helpers of these tests import it
 pytest.importorskip("torch")  # an optional extra: without it there is no module to read
 
 import torch
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from torch import nn
 
+from milp_recourse import Recourse
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.readers import Reading, read_model, read_torch, rounding_margin
 from tests.helpers.pipelines import decide, encode
@@ -128,6 +130,28 @@ def test_rewriting_is_exact_and_the_margin_covers_the_module(seed: int) -> None:
     assert max(off) <= margin
     single = next(module.parameters()).dtype == torch.float32
     assert margin < (1e-2 if single else 1e-10)
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, RidgeClassifier])
+def test_the_margin_of_a_model_of_float32_columns_covers_its_own_sums(kind: type) -> None:
+    """Coefficients that were fitted on float32 columns are float32, and so are their products and sums."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(500, 6)).astype(np.float32), columns=list("abcdef"))
+    model = kind().fit(X, X.sum(axis=1) + rng.normal(size=500) > 0)
+    reading = read_model(model, X)
+    for row, said in zip(X.to_numpy(np.float64), model.decision_function(X), strict=True):
+        off = abs(Fraction(float(said)) - reading.classifier.enclose([_point(x) for x in row])[0].lower)
+        assert off <= rounding_margin(reading, row, row) < 1e-4
+
+
+def test_a_sigmoid_before_an_identity_is_a_sigmoid() -> None:
+    """The module's own prediction, with which answers are compared, has its threshold at 1/2."""
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)), columns=list("ab"))
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1), nn.Sigmoid(), nn.Identity()).eval()
+    refused = X[forward(module, X.to_numpy())[:, 0] < 0.5].head(5)
+    table = Recourse(module, X).certify(refused).table
+    assert len(table) and table["status"].eq("optimal").all() and table["confirmed"].all()
 
 
 def _point(value: float):

@@ -227,6 +227,14 @@ REFUSALS = {
         "model: got opset 6; allowed: opset 7",
     ),
     "relu last": (lambda: model([*GEMM[:1], ("Relu", ["a"], "y", {})], layers()), "last layer: got a ReLU"),
+    "softmax of one": (
+        lambda: model([("MatMul", ["x", "W"], "z", {}), ("Softmax", ["z"], "y", {})], {"W": W}),
+        "node n_y (Softmax): got a softmax of one output, which is the same for all inputs",
+    ),
+    "sigmoid of two": (
+        lambda: model([("MatMul", ["x", "W"], "z", {}), ("Sigmoid", ["z"], "y", {})], {"W": np.ones((4, 2))}),
+        "node n_y (Sigmoid): got a sigmoid of 2 outputs, whose order is lost where it rounds to 1",
+    ),
     "outputs of the network": (
         one(("MatMul", ["x", "W"], "y", {}), {"W": np.ones((4, 3))}),
         "last layer: got 3 outputs; allowed: 1, the logit",

@@ -137,8 +137,20 @@ REFUSALS = {
         "last layer: got a ReLU; allowed: an affine",
     ),
     "sigmoid inside": (
-        lambda: nn.Sequential(nn.Linear(2, 2), nn.Sigmoid(), nn.Linear(2, 1)),
+        lambda: nn.Sequential(nn.Linear(2, 1), nn.Sigmoid(), nn.Linear(1, 1)),
         "layer 2 (Linear): got an affine map right after a sigmoid",
+    ),
+    "softmax of one": (
+        lambda: nn.Sequential(nn.Linear(2, 1), nn.Softmax(1)),
+        "layer 1 (Softmax): got a softmax of one output, which is the same for all inputs; allowed:",
+    ),
+    "logarithm of a softmax of one": (
+        lambda: nn.Sequential(nn.Linear(2, 1), nn.LogSoftmax(1)),
+        "layer 1 (LogSoftmax): got a softmax of one output",
+    ),
+    "sigmoid of two": (
+        lambda: nn.Sequential(nn.Linear(2, 2), nn.Sigmoid()),
+        "layer 1 (Sigmoid): got a sigmoid of 2 outputs, whose order is lost where it rounds to 1; allowed: a",
     ),
     "three outputs": (lambda: nn.Linear(2, 3), "last layer: got 3 outputs; allowed: 1, the logit"),
     "half": (
