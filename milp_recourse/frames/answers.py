@@ -523,7 +523,8 @@ def contradiction(result: Result, before: bool, after: bool) -> str | None:
     if result.action is None:
         if result.status is Status.INFEASIBLE and before:
             return (
-                "the model's own predict accepts this person as they are, so the model was not read rightly"
+                "the model's own predict accepts this person as they are: by less than the margin, or the "
+                "model was not read rightly"
             )
         return None
     if not after:

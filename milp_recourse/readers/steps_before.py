@@ -171,8 +171,8 @@ def read_preprocessing(
         known, column = walk.labels[raw], frame.iloc[:, raw]
         add_labels(known, iter(column.dropna().unique()))
         own = [t for t in tracks if t.raw == raw]
-        add_labels(known, iter(dict.fromkeys(t.filled for t in own if t.filled is not None)))
-        imputed = _imputed(own)[1]
+        filled, imputed = _imputed(own)
+        add_labels(known, iter([] if filled is None else [filled]))
         missing = first_gaps(column[column.isna()].tolist())
         add_labels(known, (cell for cell in missing if gap(cell) not in imputed))
         labels[raw] = known
