@@ -124,6 +124,21 @@ def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bo
     return np.array([wants(label) for label in labels[:, 0].tolist()], dtype=bool)
 
 
+def verdicts_each(
+    predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bool]
+) -> list[bool | BadInput]:
+    """As :func:`verdicts`, with the error in place of the answer for a row for which ``predict`` fails.
+
+    It can fail for single rows: an encoder may refuse a label of a column that a later step drops.
+    """
+    try:
+        return list(verdicts(predict, frame, wants).tolist())
+    except BadInput as error:
+        if len(frame) == 1:
+            return [error]
+    return [one for i in range(len(frame)) for one in verdicts_each(predict, frame.iloc[[i]], wants)]
+
+
 def _first_line(error: Exception) -> str:
     """The first line of an error's message, since XGBoost's messages contain stack traces."""
     return (str(error).strip().splitlines() or [""])[0]
