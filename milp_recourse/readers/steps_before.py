@@ -169,7 +169,12 @@ def read_preprocessing(
     labels: dict[int, list[object]] = {}
     for raw in sorted(reached & set(walk.labels)):
         known, column = walk.labels[raw], frame.iloc[:, raw]
-        add_labels(known, iter(column.dropna().unique()))
+        held = [plain(label) for label in column.dropna().unique()]
+        truth = [
+            label for label in held if isinstance(label, bool)
+        ]  # an encoder has category columns' as 0.0, 1.0
+        known[:] = [next((label for label in truth if label == own), own) for own in known]
+        add_labels(known, iter(held))
         own = [t for t in tracks if t.raw == raw]
         filled, imputed = _imputed(own)
         add_labels(known, iter([] if filled is None else [filled]))

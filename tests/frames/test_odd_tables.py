@@ -133,6 +133,28 @@ def test_none_is_not_nan_where_the_model_tells_them_apart(step: str, held: list[
     assert not table["status"].eq("limit").any()
 
 
+@pytest.mark.parametrize("imputes", [False, True])
+def test_truth_values_in_a_category_column_are_labels(imputes: bool) -> None:
+    """An encoder receives them as 0.0 and 1.0; people have the table's own values."""
+    rng = np.random.default_rng(0)
+    flag = pd.Series(rng.random(200) < 0.5).astype("category")
+    X = pd.DataFrame(
+        {"flag": flag.where(rng.random(200) < 0.8) if imputes else flag, "c": rng.normal(size=200)}
+    )
+    step: object = OneHotEncoder(sparse_output=False)
+    step = make_pipeline(SimpleImputer(strategy="most_frequent"), step) if imputes else step
+    columns = make_column_transformer((step, ["flag"]), remainder="passthrough")
+    model = make_pipeline(columns, DecisionTreeClassifier(max_depth=3))
+    model.fit(X, X["c"] + (X["flag"] == True) > 0.5)  # noqa: E712
+    people = X[model.predict(X) == 0].head(8)
+    recourse = Recourse(model, X)
+    answers = recourse.certify(people)
+    assert recourse.columns[0].labels == (False, True)
+    assert answers.table["status"].eq("optimal").all() and answers.table["confirmed"].all()
+    numbers = people.assign(flag=1)
+    assert recourse.certify(numbers).table["message"].eq("flag: got 1; allowed: one of False, True").all()
+
+
 def test_a_none_is_still_none_beside_a_label_that_changes() -> None:
     """Somebody's label changes in a column in which another person's None stays, so that nan is unknown."""
     rng = np.random.default_rng(0)
