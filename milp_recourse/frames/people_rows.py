@@ -126,7 +126,10 @@ def _codes(series: pd.Series, column: TableColumn, faults: dict[int, BadInput]) 
     """Every cell's number; nan if it is empty, or cannot be read (the error is then added to ``faults``)."""
     known: dict[object, float] = {}
     codes = np.full(len(series), np.nan)
-    for i, cell in enumerate(series.tolist()):
+    cells = series.tolist()
+    if series.dtype != object:  # pandas' NA in a column of another type reaches the model as nan
+        cells = [np.nan if is_missing(cell) else cell for cell in cells]
+    for i, cell in enumerate(cells):
         try:
             key = type(cell), cell  # True is not 1
             if key not in known:

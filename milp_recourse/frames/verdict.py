@@ -91,10 +91,12 @@ def _retyped(frame: pd.DataFrame, dtypes: pd.Series) -> pd.DataFrame:
             held = [v for v in column.unique().tolist() if not is_missing(v)]
             more = [v for v in held if position(wanted.categories.tolist(), v) is None]
             dtype = pd.CategoricalDtype([*wanted.categories, *more], wanted.ordered)
-        elif column.dtype != object:
+        elif isinstance(column.dtype, np.dtype) and column.dtype != object:
             continue
-        elif isinstance(wanted, np.dtype) and wanted.kind in "biu" and column.isna().any():
-            dtype = np.dtype(np.float64)  # integer and bool columns cannot hold missing values
+        else:  # objects, texts, categories, pandas' own numbers, which have NA for a missing value
+            column = column.astype(object).where(column.notna(), np.nan)
+            if isinstance(wanted, np.dtype) and wanted.kind in "biu" and column.isna().any():
+                dtype = np.dtype(np.float64)  # integer and bool columns cannot hold missing values
         with suppress(TypeError, ValueError):  # a column that cannot be converted stays as it is
             retyped[name] = column.astype(dtype)
     return retyped
