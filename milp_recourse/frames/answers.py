@@ -367,13 +367,16 @@ class Answers:
         Raises
         ------
         BadInput
-            No person, or more than one, has this label; or ``why`` is asked for without a person.
+            No person, or more than one, has this label; there is nobody; or ``why`` is asked for without a
+            person.
         """
         if not isinstance(why, bool):
             raise BadInput("why", repr(why), "True or False")
         if person is None and why:
             raise BadInput("why", why, "False, or a person: why is for one person's page")
         if person is None:
+            if not len(self):
+                raise BadInput("people", "nobody", "at least one person")
             everybody = people_of(self, range(len(self)))
             return population_page(everybody, f"{len(self)} people", self.facts)
         [shown] = people_of(self, [self._position(person)])
@@ -400,7 +403,7 @@ class Answers:
         return found[0]
 
     def _repr_html_(self) -> str:
-        return population_fragment(people_of(self, range(len(self))))
+        return population_fragment(people_of(self, range(len(self)))) if len(self) else self.table.to_html()
 
     def summary(self) -> str:
         """A few lines: counts per status, the confirmed actions, costs, and what was proven."""
