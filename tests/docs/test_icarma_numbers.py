@@ -65,3 +65,12 @@ def test_what_the_page_on_icarma_repeats():
     four = next(r for r in ROWS if (r["table"], r["setting"], r["plausible_demanded"]) == ("1", "4", "1"))
     assert float(share) == round(100 * float(four["served"]), 1)
     assert float(ratio) == round(float(four["cost_ratio_median"]), 1)
+
+
+def test_what_the_readme_repeats():
+    """README.md: shares and a ratio on loan-sharp, four features."""
+    text = " ".join((FOLDER.parents[2] / "README.md").read_text(encoding="utf-8").split())
+    pattern = r"serve ([\d.]+)% where ([\d.]+)% have plausible recourse, at ([\d.]+) times"
+    four = next(r for r in ROWS if (r["table"], r["setting"], r["plausible_demanded"]) == ("1", "4", "1"))
+    shares = [f"{100 * float(four[key]):.1f}" for key in ("served", "recourse_exists")]
+    assert list(re.search(pattern, text).groups()) == [*shares, f"{float(four['cost_ratio_median']):.1f}"]
