@@ -151,3 +151,23 @@ def test_speed():
             str(row[key]) for key in ("unsolved", "wrong", "off_by_the_gap", "not_exactly_feasible")
         )
         assert f"| {name} | {seconds} | {nodes:g} | {counts} |" in table
+
+
+def test_conditions_compared():
+    """docs/conditions.md: problems per classifier, none wrong; how many answers have a certificate."""
+    folder, page = ROOT / "docs" / "results" / "conditions", "docs/conditions.md"
+    tables = {
+        name: json.loads((folder / f"{name}.json").read_text())["kinds"]
+        for name in ("networks", "trees", "certificates")
+    }
+    assert not any(row["wrong"] for table in tables.values() for row in table.values())
+    asked = [
+        sum(row["draws"] - row.get("nothing to act on", 0) for row in tables[name].values())
+        for name in ("networks", "trees")
+    ]
+    assert said(page, r"compared on (\d+) random problems with networks and (\d+) with trees") == asked
+    certified = list(tables["certificates"].values())
+    assert said(page, r"Of (\d+) further answers on networks (\d+) have a certificate") == [
+        sum(row["draws"] for row in certified),
+        sum(row["VERIFIED"] for row in certified),
+    ]
