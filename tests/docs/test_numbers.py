@@ -171,3 +171,14 @@ def test_conditions_compared():
         sum(row["draws"] for row in certified),
         sum(row["VERIFIED"] for row in certified),
     ]
+
+
+def test_why_not_for_a_population():
+    """docs/why.md: the shipped Loan population's people, seconds and restrictions."""
+    known = json.loads((ROOT / "docs/results/why/loan_population.json").read_text(encoding="utf-8"))
+    without = known["statuses"]["infeasible"]
+    page, people = "docs/why.md", known["people"]
+    said(page, rf"population of {people} people this takes {known['processor seconds']} s of processor time")
+    said(page, rf"# {without} of {people} people have no recourse, proven; {known['beyond_help']} of them")
+    (row,) = known["table"]
+    said(page, rf"# {row['id']} the outcome is as plausible as today {row['people']} {row['alone']} ")
