@@ -109,6 +109,7 @@ def test_outside_methods():
         assert "| " + " | ".join(cells) + " |" in text
 
 
+<<<<<<< HEAD
 def test_certificates_of_the_shipped_instances():
     """README: how many verify, their median size and check, and what producing them takes."""
     summary = json.loads((ROOT / "docs/results/certificates/shipped.json").read_text(encoding="utf-8"))
@@ -182,3 +183,150 @@ def test_why_not_for_a_population():
     said(page, rf"# {without} of {people} people have no recourse, proven; {known['beyond_help']} of them")
     (row,) = known["table"]
     said(page, rf"# {row['id']} the outcome is as plausible as today {row['people']} {row['alone']} ")
+=======
+def floats(page: str, pattern: str) -> list[float]:
+    """As :func:`said`, for any numbers."""
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    found = re.search(pattern, text)
+    assert found, f"{page}: {pattern}"
+    return [float(number) for number in found.groups()]
+
+
+def table(name: str) -> list[dict[str, str]]:
+    """The rows of a shipped results file."""
+    with (ROOT / "docs" / "results" / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_random_problems_of_the_engine():
+    """Cases and their statuses, on the first runs' seeds and on deeper networks."""
+    page, folder = "docs/benchmarks.md", ROOT / "docs" / "results" / "properties"
+    number = r"(\d+) optimal, (\d+) infeasible, (\d+) limits"
+    for name, pattern in (
+        ("bab_2000", rf"The engine on the same 2000: {number} of 10 s, (\d+) refused"),
+        ("bab_deep", rf"bab_deep.json\)\): {number}, (\d+) refused"),
+    ):
+        found = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        counts = found["counts"]
+        keys = ("optimal", "infeasible", "limit", "unsupported")
+        assert said(page, pattern) == [counts[key] for key in keys]
+        assert found["disagreements"] == []
+
+
+def test_every_setting():
+    """The table of all settings, and what the page of measurements says of them."""
+    rows, page = table("settings/settings.csv"), "docs/benchmarks.md"
+    text = (ROOT / "docs" / "results" / "settings" / "README.md").read_text(encoding="utf-8")
+    for row in rows:
+        seconds = [f"seconds_{name}" for name in ("mean", "median", "p99", "p999", "max")]
+        cells = [
+            row["actionable"],
+            "yes" if row["plausible"] == "True" else "no",
+            *(row[status] for status in ("optimal", "infeasible", "limit")),
+            f"{float(row['validity']):.3f}",
+            f"{float(row['cost_mean']):.4f} ({float(row['cost_sd']):.4f})",
+            *(f"{float(row[key]):.3g}" for key in (*seconds, "wall_seconds")),
+        ]
+        assert "| " + " | ".join(cells) + " |" in text
+    problems = sum(int(row["applicants"]) for row in rows)
+    wall = round(sum(float(row["wall_seconds"]) for row in rows))
+    assert said(page, r"(\d+) problems, all proven, in (\d+) s in one process") == [problems, wall]
+    processor = round(sum(float(row["cpu_mean"]) * int(row["applicants"]) for row in rows))
+    pattern = r"The run took (\d+) s of wall time, (\d+) s of processor time"
+    assert said("docs/results/settings/README.md", pattern) == [wall, processor]
+    share = {(row["actionable"], row["plausible"]): 100 * float(row["validity"]) for row in rows}
+    pattern = (
+        r"plausibility ([\d.]+)% have recourse, with one ([\d.]+)%; "
+        r"without plausibility ([\d.]+)% and ([\d.]+)%"
+    )
+    wanted = [share[one, asked] for asked in ("True", "False") for one in ("4", "1")]
+    assert floats(page, pattern) == [round(value, 1) for value in wanted]
+
+
+def test_growth():
+    """Medians and the longest time, in seconds, to the digits that the page shows."""
+    rows = {(row["panel"], int(row["value"])): row for row in table("growth/growth.csv")}
+    assert all(row["solved_share"] == "1" for row in rows.values())
+
+    def medians(*keys: tuple[str, int]) -> list[float]:
+        return [float(rows[key]["cpu_median"]) for key in keys]
+
+    def rounded(values: list[float]) -> list[float]:
+        return [float(f"{value:.1g}") for value in (min(values), max(values))]
+
+    pattern = (
+        r"(\d+) to (\d+) ms for four actions, ([\d.]+) to ([\d.]+) s for five to eight independent ones, "
+        r"([\d.]+) to ([\d.]+) s for as many on a causal chain; ([\d.]+) s for five hidden layers, "
+        r"([\d.]+) s for two of 128 units. With seven actions or more one of six may take up to (\d+) s"
+    )
+    found = floats("docs/benchmarks.md", pattern)
+    four = medians(("actions", 4), ("actions-chain", 4))
+    assert found[:2] == [round(1000 * value) for value in (min(four), max(four))]
+    many = range(5, 9)
+    assert found[2:4] == rounded(medians(*(("actions", k) for k in many)))
+    assert found[4:6] == rounded(medians(*(("actions-chain", k) for k in many)))
+    assert found[6:8] == [round(value, 2) for value in medians(("depth", 5), ("width", 128))]
+    longest = max(float(row["cpu_max"]) for key, row in rows.items() if key[0].startswith("actions"))
+    assert longest <= found[8] <= longest + 1
+
+
+def test_speed():
+    """The table of solvers: seconds, what is unsolved or wrong, and points that are not exactly feasible."""
+    names = {
+        "bab": "`bab`, in a population",
+        "bab-single": "`bab`, one at a time",
+        "highs": "`highs`",
+        "gurobi": "Gurobi, plain MIQCP",
+        "gurobi-our-bounds": "Gurobi on our final boxes (finding them not timed)",
+        "scip": "SCIP, plain MIQCP",
+    }
+    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    summary = json.loads((ROOT / "docs" / "results" / "speed" / "speed.json").read_text(encoding="utf-8"))
+    median = {}
+    for row in summary["solvers"]:
+        start = f"| {names[row['solver']]} |"
+        assert start in text
+        cells = [float(cell) for cell in text.partition(start)[2].partition("\n")[0].strip(" |").split("|")]
+        keys = ("median_s", "p90_s", "max_s", "unsolved", "wrong", "not_exactly_feasible")
+        assert cells == [float(f"{row[key]:.3g}") for key in keys]
+        median[row["solver"]] = row["median_s"]
+    ratios = said(
+        "docs/benchmarks.md", r"median is (\d+) times that of `bab`.*?and (\d+) times given our bounds"
+    )
+    wanted = [median[name] / median["bab-single"] for name in ("gurobi", "gurobi-our-bounds")]
+    assert ratios == [round(wanted[0], -1), round(wanted[1])]
+
+
+def test_certificates():
+    """How many there are, what they cost to make and to check, and their size."""
+    folder = ROOT / "docs" / "results" / "certificates"
+    summary = json.loads((folder / "certificates.json").read_text(encoding="utf-8"))
+    check, size = summary["check_seconds"], summary["bytes"]
+    [ratio] = {round(summary[how]["overhead"], 1) for how in ("in batches", "one at a time")}
+    numbers = [check["median"], check["max"], size["median"] / 1000]
+    wanted = [summary["verified"], ratio, *(float(f"{number:.2g}") for number in numbers)]
+    pattern = (
+        r"All (\d+) results on the shipped instances are certified and verified. Producing takes ([\d.]+) "
+        r"times as long as solving, in batches and one at a time; a check takes ([\d.]+) s at the median and "
+        r"([\d.]+) s at most; a file has ([\d.]+) kB"
+    )
+    assert floats("docs/benchmarks.md", pattern) == wanted
+    pattern = (
+        r"All (\d+) results on the shipped instances verify; the median certificate has ([\d.]+) kB, is "
+        r"checked in ([\d.]+) s, and producing a certificate takes ([\d.]+) times"
+    )
+    median = float(f"{check['median']:.1g}")
+    assert floats("README.md", pattern) == [wanted[0], wanted[-1], median, ratio]
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    for key, name in (
+        ("cuts", "cuts of an action (`a`)"),
+        ("strict_cuts", "strict cuts (`s`, trees)"),
+        ("signs", "signs of a neuron (`n`)"),
+        ("interval_leaves", "leaves closed by intervals (`e`)"),
+        ("dual_leaves", "leaves closed by duality (`d`)"),
+    ):
+        nodes = summary[key]
+        mean = f"{nodes['mean']:.0f}" if nodes["mean"] >= 10 else f"{nodes['mean']:.1f}"
+        others = " | ".join(f"{nodes[k]:.0f}" for k in ("median", "p99", "max"))
+        assert f"| {name} | {mean} | {others} |" in text
+>>>>>>> pagesB

@@ -12,6 +12,7 @@ import verify.fast.cells
 import verify.files.cells
 import verify.files.certificate
 import verify.files.classifier
+import verify.files.conditions
 import verify.files.instance
 import verify.files.reading
 from milp_recourse.certificates import limits
@@ -37,7 +38,7 @@ VALUES = {
     "MOST_CELLS": (verify.files.instance.MOST_CELLS, limits.MOST_CELLS),
     "MOST_CONDITIONS": (verify.files.instance.MOST_CONDITIONS, 10_000),
     "MOST_WEIGHTS": (verify.files.classifier.MOST_WEIGHTS, limits.MOST_WEIGHTS),
-    "DEEPEST": (verify.files.instance.DEEPEST, 50),
+    "DEEPEST": ((verify.files.instance.DEEPEST, verify.files.conditions.DEEPEST), (50, 40)),
     "MOST_LAYERS": (verify.files.classifier.MOST_LAYERS, 100),
     "LARGEST_SCORE": (verify.files.classifier.LARGEST_SCORE, 1e30),
     "MOST_COLUMNS": (verify.fast.box.MOST_COLUMNS, 600),
