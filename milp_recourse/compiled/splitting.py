@@ -41,7 +41,7 @@ LITTLE = 2.0**-10
 EACH = 0.25
 """Part of its share of the gap that a percentile cost may lose without being split."""
 
-SLIGHT = 2.0**-7
+SLIGHT = 0.125
 """Where the rows' multipliers lose less than this share of the gap at the relaxed optimum, rows that it
 contradicts count alike."""
 
