@@ -109,7 +109,6 @@ def test_outside_methods():
         assert "| " + " | ".join(cells) + " |" in text
 
 
-<<<<<<< HEAD
 def test_certificates_of_the_shipped_instances():
     """README: how many verify, their median size and check, and what producing them takes."""
     summary = json.loads((ROOT / "docs/results/certificates/shipped.json").read_text(encoding="utf-8"))
@@ -183,7 +182,8 @@ def test_why_not_for_a_population():
     said(page, rf"# {without} of {people} people have no recourse, proven; {known['beyond_help']} of them")
     (row,) = known["table"]
     said(page, rf"# {row['id']} the outcome is as plausible as today {row['people']} {row['alone']} ")
-=======
+
+
 def floats(page: str, pattern: str) -> list[float]:
     """As :func:`said`, for any numbers."""
     text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
@@ -329,4 +329,3 @@ def test_certificates():
         mean = f"{nodes['mean']:.0f}" if nodes["mean"] >= 10 else f"{nodes['mean']:.1f}"
         others = " | ".join(f"{nodes[k]:.0f}" for k in ("median", "p99", "max"))
         assert f"| {name} | {mean} | {others} |" in text
->>>>>>> pagesB
