@@ -109,20 +109,6 @@ def test_outside_methods():
         assert "| " + " | ".join(cells) + " |" in text
 
 
-def test_certificates_of_the_shipped_instances():
-    """README: how many verify, their median size and check, and what producing them takes."""
-    summary = json.loads((ROOT / "docs/results/certificates/shipped.json").read_text(encoding="utf-8"))
-    assert summary["verified"] == summary["certificates"] == summary["instances"]
-    size, check = summary["bytes"]["median"] / 1000, summary["check_seconds"]["median"]
-    said_by = (
-        rf"All {summary['instances']} results on the shipped instances verify; the median certificate has "
-        rf"{size:.1f} kB, is checked in {check:.1f} s, "
-        rf"and producing a certificate takes {summary['in batches']['overhead']:.1f} \(many together\) to "
-        rf"{summary['one at a time']['overhead']:.1f} times"
-    )
-    said("README.md", said_by)
-
-
 def test_what_the_grid_overcharges():
     """README: the least and the largest median ratio among Loan's groups."""
     table = json.loads((ROOT / "instances" / "grid_comparison.json").read_text(encoding="utf-8"))
@@ -130,7 +116,7 @@ def test_what_the_grid_overcharges():
     said("README.md", rf"has a median of {min(ratios):.1f} to {max(ratios):.1f}, ")
 
 
-def test_speed():
+def test_speed_in_the_readme():
     """README: the medians of one applicant alone and of Gurobi; the table of the page of results."""
     folder = ROOT / "docs" / "results" / "speed"
     rows = {row["solver"]: row for row in json.loads((folder / "speed.json").read_text())["solvers"]}
