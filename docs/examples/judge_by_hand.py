@@ -23,11 +23,22 @@ def stop(what):
     sys.exit(2)
 
 
+own = problem.get("preferences") if isinstance(problem.get("preferences"), dict) else {}
 for covered, what in (
     ("factual" in problem, "a population: write its applicant as an instance"),
     (problem["scm"] == {"name": "loan"}, "a causal model other than loan"),
     ("path" in model or model["kind"] == "relu-network", "tree ensembles"),
     (problem["cost"]["kind"] == "l2-squared", "costs other than l2-squared"),
+    (
+        all(type(s) in (int, float) for s in problem["cost"].get("scale", {}).values()),
+        "scales that are no numbers",
+    ),
+    (not problem.get("conditions") and not own.get("conditions"), "conditions"),
+    (
+        "offset" not in (problem.get("plausibility") or {}) and "density_offset" not in own,
+        "plausibility with an offset",
+    ),
+    (all(type(v) in (int, float) for v in problem.get("factual", {}).values()), "labels"),
     ("action" in result, "a file that is no single result"),
     (result.get("action") is not None, f"no action in a result that is {result.get('status')}"),
     (set(result.get("action") or ()) <= set(LEVERS), f"actions on anything but {', '.join(LEVERS)}"),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from milp_recourse.errors import BadInput
+
 if TYPE_CHECKING:
     from milp_recourse.evaluation import Evaluation
 
@@ -60,14 +62,19 @@ def evaluate(
     if counterfactuals:
         actions = from_counterfactuals(actions, people)
     with progress_bar("optima", len(people), rate=True) as bar:
-        optima = certified_optima(
-            people,
-            optima_folder or folder / "optima",
-            time_limit,
-            certificates=certificates,
-            jobs=jobs,
-            advance=lambda: bar.advance("optima"),
-        )
+        try:
+            optima = certified_optima(
+                people,
+                optima_folder or folder / "optima",
+                time_limit,
+                certificates=certificates,
+                jobs=jobs,
+                advance=lambda: bar.advance("optima"),
+            )
+        except BadInput as error:
+            if optima_folder is None or error.field != "--out":
+                raise
+            raise BadInput("--optima", error.got, error.allowed) from None
     found = judge_all(people, actions, optima)
     _write(found, {"method": method, "processor seconds of the method": seconds}, folder)
     draw_if_possible(lambda: plot(found, method, folder / "evaluation.png"))

@@ -636,8 +636,9 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
 
     Returns
     -------
-    (closed, rows, open)
-        Whether it is closed; how many rows the last Lagrangian has; how many units are open.
+    (closed, rows, open, value)
+        Whether it is closed; how many rows the last Lagrangian has; how many units are open; the last
+        Lagrangian's bound.
     """
     layers, unit = len(p.widths), w.unit
     copied(order, t.order[leaf])
@@ -648,7 +649,7 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
         for k in range(1, layers):
             for j in range(p.widths[k]):
                 t.slopes[leaf, 0, k, j] = 1.0 if unit[at.ALPHA, k, j] > 0.5 else 0.0
-        return True, 0, 0
+        return True, 0, 0, INF
     _slopes(p, w, t, leaf, 0)
     sizes_next(p, w, layers)
     logit_size = w.layer[0, 0]
@@ -656,14 +657,14 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
     count, tangent = first_rows(p, w, slack, ball, LINES, False)
     if count < 0:
         _outside(p, w, t, leaf, -1 - count, 1, target)
-        return _holds(p, w, t, leaf, 1, logit_size, target), 0, unsure
+        return _holds(p, w, t, leaf, 1, logit_size, target), 0, unsure, -INF
     note_room(p, w, budget, least_paid(p, w))
     for turn in range(LINES):
         value = solve_node(p, w, count, tangent, target, w.at[at.POINT], w.at[at.OTHER], steps, unsure == 0)
         if value >= target:
             _take(p, w, t, leaf, count, turn + 1, tangent)
             if _holds(p, w, t, leaf, turn + 1, logit_size, target):
-                return True, count, unsure
+                return True, count, unsure, value
         if turn + 1 == LINES or unsure == 0:
             break
         relaxed_arguments(p, w)
@@ -673,20 +674,20 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
         relax_first(p, unit, w.relaxed)
         if not logit_row(p, w, slack, count, turn + 1):
             _outside(p, w, t, leaf, count, turn + 2, target)
-            return _holds(p, w, t, leaf, turn + 2, logit_size, target), 0, unsure
+            return _holds(p, w, t, leaf, turn + 2, logit_size, target), 0, unsure, -INF
         if not reached(w, count) < 0.0:
             break
         count += 1
-    return False, count, unsure
+    return False, count, unsure, value
 
 
 # -- splits ---------------------------------------------------------------------------------
 
 
 @compiled
-def _split(p, w, o, t, ends, order, count, unsure):
+def _split(p, w, o, t, ends, order, count, unsure, gap):
     """Record how the node in w is split and open its children; False where nothing can be split."""
-    kind, index, value = choose(p, w, count, unsure)
+    kind, index, value = choose(p, w, count, unsure, gap)
     layer, j, most = index // w.unit.shape[2], index % w.unit.shape[2], 0
     if kind == ONE_SIGN and layer > 0:
         for a in range(order.shape[0]):
@@ -836,7 +837,7 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
             continue
         closed = False
         if linear:  # one line often closes a whole box; shrinking it first would split it
-            closed, count, unsure = _evidence(q, w, t, leaf, order, target, budget, ball, steps)
+            closed, count, unsure, value = _evidence(q, w, t, leaf, order, target, budget, ball, steps)
         if not closed:
             _shrink(p, w, o, t, ends, order, target, ball)
             ball = _nothing(q, w, target)
@@ -844,7 +845,7 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
                 _learn(w, o, slot, promise, True)
                 _write(o, t, EMPTY, 0, 0, 0.0)
                 continue
-            closed, count, unsure = _evidence(q, w, t, leaf, order, target, budget, ball, steps)
+            closed, count, unsure, value = _evidence(q, w, t, leaf, order, target, budget, ball, steps)
         _learn(w, o, slot, promise, closed)
         if closed:
             o.state[2] += 1
@@ -853,7 +854,7 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
         copied(w.at[at.POINT], w.at[at.CHOICE])
         if try_point(p, w, w.at[at.CHOICE]) and w.scalar[at.BEST_COST] < claimed:
             return FALSE
-        if not _split(p, w, o, t, ends, order, count, unsure):
+        if not _split(p, w, o, t, ends, order, count, unsure, target - value):
             copied(ends, o.ends[o.state[0]])
             return SINGLE
     return MORE

@@ -373,7 +373,7 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
     copied(w.at[at.POINT], w.at[at.START])
     take_cut(p, w, count)
     tighten(p, w, last, target)
-    kind, index, value = choose(p, w, count, unsure)
+    kind, index, value = choose(p, w, count, unsure, target - last)
     if unsure == 0 and add_implied_sign(p, w):  # with that sign as a row the relaxed optimum is another
         w.scalar[at.PROMISE] = 0.0
         _store(t, w, bound)

@@ -11,7 +11,7 @@ from milp_recourse.compiled.elementary import RELU, distance, is_open
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.levers import cost_of, knot_inside, top_of
 from milp_recourse.compiled.numerics import COARSE
-from milp_recourse.compiled.rows import relaxed_arguments
+from milp_recourse.compiled.rows import reached, relaxed_arguments
 from milp_recourse.compiling import compiled, inner
 from milp_recourse.result import RELATIVE_GAP as GAP
 
@@ -40,6 +40,10 @@ LITTLE = 2.0**-10
 
 EACH = 0.25
 """Part of its share of the gap that a percentile cost may lose without being split."""
+
+SLIGHT = 0.125
+"""Where the rows' multipliers lose less than this share of the gap at the relaxed optimum, rows that it
+contradicts count alike."""
 
 LAST = 2.0**-60
 """Factor on losses that are to be split on last."""
@@ -170,7 +174,7 @@ def add_implied_sign(p, w):
 
 
 @compiled
-def choose(p, w, count, unsure):
+def choose(p, w, count, unsure, gap):
     """What to split: (kind, index, value), kind one of :data:`NOTHING` and the others.
 
     For a sign the index is layer * width + unit. A sign or a lever promises its share of all that is lost at
@@ -183,11 +187,17 @@ def choose(p, w, count, unsure):
         Rows of the last Lagrangian.
     unsure
         Open units.
+    gap
+        How far the last Lagrangian's bound is below the target. Where multipliers are small, as at the
+        cheapest point of a box, rows lose next to nothing of it, whatever the units do.
     """
     relaxed_arguments(p, w)
     w.scalar[at.PROMISE] = 0.0
     wanted, promise = _wanted(p, w), 0.0
-    best, index, every = _lost_by_units(p, w, count, wanted > 0.0)
+    best, index, every = _lost_by_units(p, w, w.row[at.MULTIPLIERS], count, wanted > 0.0)
+    if every <= (SLIGHT * gap if w.scalar[at.BEST_COST] < INF else 0.0):
+        _weigh_contradicted(p, w, count)
+        best, index, every = _lost_by_units(p, w, w.row[at.TRY_MULTIPLIERS], count, wanted > 0.0)
     kind, value, n = ONE_SIGN if index >= 0 else NOTHING, 0.0, w.unit.shape[2]
     if kind == ONE_SIGN and unsure > max(FEW_OPEN, wanted):
         lost, i = _widest(p, w, wanted > 0.0)
@@ -247,8 +257,24 @@ def _kept(w, kind, which):
     return (PRIOR * ratio + w.learned[0, which]) / (PRIOR + w.learned[1, which])
 
 
+@compiled
+def _weigh_contradicted(p, w, count):
+    """Set w.row[TRY_MULTIPLIERS] to 1 for rows that the relaxed optimum contradicts, that is, which are below
+    0 there with the units' own values; 0 for the others."""
+    weights, found = w.row[at.TRY_MULTIPLIERS], w.kvec[at.X]
+    for r in range(count):
+        weights[r] = 0.0
+    for r in range(count):
+        weights[r] = 1.0
+        _, _, lost = _lost_by_units(p, w, weights, count, False)
+        weights[r] = 0.0
+        found[r] = 1.0 if lost > reached(w, r) else 0.0
+    for r in range(count):
+        weights[r] = found[r]
+
+
 @inner
-def _lost_by_units(p, w, count, learns):
+def _lost_by_units(p, w, multipliers, count, learns):
     """What the bound loses at open units: the rows' multipliers times the unit's coefficients in the rows,
     times the distance between the unit's line and its value at the relaxed optimum. w.unit[SCORE] gets the
     loss per width of the unit's argument. With ``learns``, the unit of the largest loss is chosen after
@@ -259,10 +285,7 @@ def _lost_by_units(p, w, count, learns):
     (most, where, total)
         ``most`` is that unit's loss; ``where`` is layer * width + unit, -1 for nowhere.
     """
-    unit, multipliers = w.unit, w.row[at.MULTIPLIERS]
-    weighed = False  # else the relaxed optimum costs nothing, and the logit's line alone counts
-    for r in range(count):
-        weighed = weighed or multipliers[r] > 0.0
+    unit = w.unit
     most, where, total, top = 0.0, -1, 0.0, 0.0
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
@@ -280,8 +303,8 @@ def _lost_by_units(p, w, count, learns):
             else:
                 continue
             lost = 0.0
-            for r in range(count if weighed else 1):
-                a = (multipliers[r] if weighed else 1.0) * w.row_coefficients[0, r, k, j]
+            for r in range(count):
+                a = multipliers[r] * w.row_coefficients[0, r, k, j]
                 if a > 0.0:
                     lost += a * above
                 elif a < 0.0:

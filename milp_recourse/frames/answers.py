@@ -25,7 +25,7 @@ from milp_recourse.frames.arguments import by_column
 from milp_recourse.frames.columns import TableColumn, position, shown
 from milp_recourse.frames.people_rows import Rows, counterfactual_rows, values_in_file
 from milp_recourse.frames.show import people_of
-from milp_recourse.frames.verdict import Predict, verdicts
+from milp_recourse.frames.verdict import Predict, verdicts_each
 from milp_recourse.front import front
 from milp_recourse.instance import Instance, Population
 from milp_recourse.reports.pages import person_page, population_fragment, population_page, reasons_of
@@ -367,13 +367,16 @@ class Answers:
         Raises
         ------
         BadInput
-            No person, or more than one, has this label; or ``why`` is asked for without a person.
+            No person, or more than one, has this label; there is nobody; or ``why`` is asked for without a
+            person.
         """
         if not isinstance(why, bool):
             raise BadInput("why", repr(why), "True or False")
         if person is None and why:
             raise BadInput("why", why, "False, or a person: why is for one person's page")
         if person is None:
+            if not len(self):
+                raise BadInput("people", "nobody", "at least one person")
             everybody = people_of(self, range(len(self)))
             return population_page(everybody, f"{len(self)} people", self.facts)
         [shown] = people_of(self, [self._position(person)])
@@ -400,7 +403,7 @@ class Answers:
         return found[0]
 
     def _repr_html_(self) -> str:
-        return population_fragment(people_of(self, range(len(self))))
+        return population_fragment(people_of(self, range(len(self)))) if len(self) else self.table.to_html()
 
     def summary(self) -> str:
         """A few lines: counts per status, the confirmed actions, costs, and what was proven."""
@@ -491,22 +494,23 @@ def compared_with_model(
     Returns
     -------
     list, list
-        The results, of which a contradicted one becomes ``limit`` with a bound of 0 and no evidence; and
-        whether each action is confirmed.
+        The results, of which a contradicted one becomes ``limit`` with a bound of 0 and no evidence, as does
+        one for which ``predict`` fails; and whether each action is confirmed.
     """
     if predict is None:
         return list(results), [None] * len(results)
     known = [i for i, result in enumerate(results) if result is not None]
-    before = verdicts(predict, rows.frame.iloc[known], wants)
-    later = verdicts(predict, rows_after(rows, columns, results).iloc[known], wants)
+    before = verdicts_each(predict, rows.frame.iloc[known], wants)
+    later = verdicts_each(predict, rows_after(rows, columns, results).iloc[known], wants)
     compared: list[Result | None] = list(results)
     confirmed: list[bool | None] = [None] * len(results)
-    for i, was, now in zip(known, before.tolist(), later.tolist(), strict=True):
+    for i, was, now in zip(known, before, later, strict=True):
         result = results[i]
         assert result is not None
+        failed = next((str(one) for one in (was, now) if isinstance(one, BadInput)), None)
         if result.action is not None:
-            confirmed[i] = now and (not was if result.action else was)
-        wrong = contradiction(result, was, now) or doubt
+            confirmed[i] = failed is None and bool(now and (not was if result.action else was))
+        wrong = failed or contradiction(result, was is True, now is True) or doubt
         if wrong is not None and result.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.LIMIT):
             compared[i] = replace(result, status=Status.LIMIT, lower_bound=0.0, message=wrong, evidence=None)
     return compared, confirmed
@@ -523,7 +527,8 @@ def contradiction(result: Result, before: bool, after: bool) -> str | None:
     if result.action is None:
         if result.status is Status.INFEASIBLE and before:
             return (
-                "the model's own predict accepts this person as they are, so the model was not read rightly"
+                "the model's own predict accepts this person as they are: by less than the margin, or the "
+                "model was not read rightly"
             )
         return None
     if not after:

@@ -198,8 +198,12 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: Co
     column = TableColumn(key, feature, labels, series.dtype, missing=missing, gaps=gaps)
     if read is None or read.imputed is None:
         return column
-    imputed = column.code(read.imputed) if labels is not None else float(read.imputed)  # type: ignore[arg-type]
-    return replace(column, imputed=imputed)
+    value: Any = read.imputed
+    if labels is None:
+        return replace(column, imputed=float(value))
+    if position(labels, value) is None and value in (0.0, 1.0):  # a truth value, as the imputer returns it
+        value = bool(value)
+    return replace(column, imputed=column.code(value))
 
 
 def _kind(

@@ -126,7 +126,10 @@ def _codes(series: pd.Series, column: TableColumn, faults: dict[int, BadInput]) 
     """Every cell's number; nan if it is empty, or cannot be read (the error is then added to ``faults``)."""
     known: dict[object, float] = {}
     codes = np.full(len(series), np.nan)
-    for i, cell in enumerate(series.tolist()):
+    cells = series.tolist()
+    if series.dtype != object:  # pandas' NA in a column of another type reaches the model as nan
+        cells = [np.nan if is_missing(cell) else cell for cell in cells]
+    for i, cell in enumerate(cells):
         try:
             key = type(cell), cell  # True is not 1
             if key not in known:
@@ -142,7 +145,7 @@ def _codes(series: pd.Series, column: TableColumn, faults: dict[int, BadInput]) 
 def _as_before(cells: NDArray, before: pd.Series, column: TableColumn) -> pd.Series:
     """The cells in the column's dtype in X, or in a wider one if they do not fit into it."""
     dtype = before.dtype if isinstance(before.dtype, pd.CategoricalDtype) else column.dtype
-    column_after = pd.Series(cells, index=before.index, name=before.name)
+    column_after = pd.Series(cells, index=before.index, name=before.name, dtype=object)  # None stays None
     if isinstance(dtype, pd.CategoricalDtype):
         added = dict.fromkeys(v for v in cells.tolist() if not is_missing(v) and v not in dtype.categories)
         dtype = pd.CategoricalDtype([*dtype.categories, *added], dtype.ordered)

@@ -91,10 +91,12 @@ def _retyped(frame: pd.DataFrame, dtypes: pd.Series) -> pd.DataFrame:
             held = [v for v in column.unique().tolist() if not is_missing(v)]
             more = [v for v in held if position(wanted.categories.tolist(), v) is None]
             dtype = pd.CategoricalDtype([*wanted.categories, *more], wanted.ordered)
-        elif column.dtype != object:
+        elif isinstance(column.dtype, np.dtype) and column.dtype != object:
             continue
-        elif isinstance(wanted, np.dtype) and wanted.kind in "biu" and column.isna().any():
-            dtype = np.dtype(np.float64)  # integer and bool columns cannot hold missing values
+        else:  # objects, texts, categories, pandas' own numbers, which have NA for a missing value
+            column = column.astype(object).where(column.notna(), np.nan)
+            if isinstance(wanted, np.dtype) and wanted.kind in "biu" and column.isna().any():
+                dtype = np.dtype(np.float64)  # integer and bool columns cannot hold missing values
         with suppress(TypeError, ValueError):  # a column that cannot be converted stays as it is
             retyped[name] = column.astype(dtype)
     return retyped
@@ -122,6 +124,21 @@ def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bo
     if labels.shape != (len(frame), 1):
         raise BadInput("predict", f"an answer of shape {labels.shape}", f"{len(frame)} labels, one per row")
     return np.array([wants(label) for label in labels[:, 0].tolist()], dtype=bool)
+
+
+def verdicts_each(
+    predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bool]
+) -> list[bool | BadInput]:
+    """As :func:`verdicts`, with the error in place of the answer for a row for which ``predict`` fails.
+
+    It can fail for single rows: an encoder may refuse a label of a column that a later step drops.
+    """
+    try:
+        return list(verdicts(predict, frame, wants).tolist())
+    except BadInput as error:
+        if len(frame) == 1:
+            return [error]
+    return [one for i in range(len(frame)) for one in verdicts_each(predict, frame.iloc[[i]], wants)]
 
 
 def _first_line(error: Exception) -> str:

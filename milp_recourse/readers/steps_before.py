@@ -169,10 +169,15 @@ def read_preprocessing(
     labels: dict[int, list[object]] = {}
     for raw in sorted(reached & set(walk.labels)):
         known, column = walk.labels[raw], frame.iloc[:, raw]
-        add_labels(known, iter(column.dropna().unique()))
+        held = [plain(label) for label in column.dropna().unique()]
+        truth = [
+            label for label in held if isinstance(label, bool)
+        ]  # an encoder has category columns' as 0.0, 1.0
+        known[:] = [next((label for label in truth if label == own), own) for own in known]
+        add_labels(known, iter(held))
         own = [t for t in tracks if t.raw == raw]
-        add_labels(known, iter(dict.fromkeys(t.filled for t in own if t.filled is not None)))
-        imputed = _imputed(own)[1]
+        filled, imputed = _imputed(own)
+        add_labels(known, iter([] if filled is None else [filled]))
         missing = first_gaps(column[column.isna()].tolist())
         add_labels(known, (cell for cell in missing if gap(cell) not in imputed))
         labels[raw] = known

@@ -33,7 +33,8 @@ class Track:
         The operations on a number, in order.
     filled
         The value that an imputer puts in place of a missing one, as a raw value: if it imputes after a
-        scaler, the number whose scaled value is nearest. None if there was no imputer so far.
+        scaler, the number whose scaled value is nearest. None if there was no imputer so far, or if an
+        encoder refuses its value because nothing was imputed at the fit.
     coded
         Whether an encoder has treated the column as labels.
     gaps
@@ -201,7 +202,12 @@ class Walk:
                     raise refuse(where, f"{kind} after a scaler", f"{kind} on the raw column")
                 known = self.labels.setdefault(track.raw, [])
                 known += [c for c in map(plain, categories) if not _among(c, known)]
-            output += [replace(track, coded=True)] * int(count)
+            after = replace(track, coded=True)
+            if getattr(step, "handle_unknown", "") == "error" and not _among(track.filled, list(categories)):
+                after = replace(
+                    after, filled=None, gaps=frozenset()
+                )  # the encoder refuses the imputer's value
+            output += [after] * int(count)
         self.sparse = bool(getattr(step, "sparse_output", False))
         return output
 

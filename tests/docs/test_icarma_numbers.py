@@ -3,6 +3,7 @@
 import csv
 import re
 from pathlib import Path
+from statistics import fmean, stdev
 
 FOLDER = Path(__file__).parents[2] / "docs" / "results" / "icarma"
 PAGE = (FOLDER / "README.md").read_text(encoding="utf-8")
@@ -65,3 +66,23 @@ def test_what_the_page_on_icarma_repeats():
     four = next(r for r in ROWS if (r["table"], r["setting"], r["plausible_demanded"]) == ("1", "4", "1"))
     assert float(share) == round(100 * float(four["served"]), 1)
     assert float(ratio) == round(float(four["cost_ratio_median"]), 1)
+
+
+def test_what_the_readme_repeats():
+    """README.md: shares and a ratio on loan-sharp, four features."""
+    text = " ".join((FOLDER.parents[2] / "README.md").read_text(encoding="utf-8").split())
+    pattern = r"serve ([\d.]+)% where ([\d.]+)% have plausible recourse, at ([\d.]+) times"
+    four = next(r for r in ROWS if (r["table"], r["setting"], r["plausible_demanded"]) == ("1", "4", "1"))
+    shares = [f"{100 * float(four[key]):.1f}" for key in ("served", "recourse_exists")]
+    assert list(re.search(pattern, text).groups()) == [*shares, f"{float(four['cost_ratio_median']):.1f}"]
+
+
+def test_ten_seeds():
+    """The means and standard deviations over seeds are those of seeds.csv."""
+    with (FOLDER / "seeds.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    keys = ("valid_flow", "valid_deployed", "plausible_flow", "plausible", "cost", "hap")
+    for count in dict.fromkeys(row["actionable"] for row in rows):
+        mine = [[float(row[key]) for row in rows if row["actionable"] == count] for key in keys]
+        cells = " | ".join(f"{fmean(values):.3f} ± {stdev(values):.3f}" for values in mine)
+        assert f"| {count} | {cells} |" in PAGE

@@ -100,3 +100,26 @@ def test_what_it_does_not_cover_is_one_line(file, tmp_path):
     assert run.stderr.startswith("not covered: ")
     assert run.stderr.count("\n") == 1
     assert not run.stdout
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("conditions", [{"at_most_actions": 1}], "conditions"),
+        ("preferences.conditions", [{"at_most_actions": 1}], "conditions"),
+        ("plausibility.offset", 0.5, "plausibility with an offset"),
+        ("preferences.density_offset", 0.5, "plausibility with an offset"),
+        ("cost.scale.income", "factual", "scales that are no numbers"),
+        ("cost.scale.income", {"increase": 1, "decrease": 2}, "scales that are no numbers"),
+    ],
+)
+def test_demands_it_does_not_look_at_are_said(key, value, said, tmp_path):
+    """No "yes" for a problem that demands more than the script checks."""
+    file = instances_path() / "loan" / "loan_007.json"
+    write_result(solve(read_instance(file)), tmp_path / "result.json")
+    instance = json.loads(file.read_text())
+    instance["classifier"]["path"] = str(file.parent / instance["classifier"]["path"])
+    changed(instance, {}, "instance", key, value)
+    (tmp_path / "instance.json").write_text(json.dumps(instance))
+    run = judged(tmp_path / "instance.json", tmp_path / "result.json")
+    assert (run.returncode, run.stderr, run.stdout) == (2, f"not covered: {said}\n", "")

@@ -197,3 +197,9 @@ def test_the_first_numbers_of_the_page_on_icarma() -> None:
         round(float(r["median cost ratio, networks"]), 1) for r in (four, one)
     ]
     assert all(float(row["share of the excess, networks"]) >= 0.99 for row in rows("decomposition.csv"))
+    shares = []
+    for row in (four, one):
+        missed = float(row["served, optimum"]) - float(row["served, networks"])
+        shares.append(round(100 * float(row["missed, only implausible"]) / missed))
+    found = re.search(f"and {number}% of those they miss with four, {number}% with one", text).groups()
+    assert [float(x) for x in found] == shares

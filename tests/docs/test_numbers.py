@@ -35,12 +35,15 @@ def test_what_the_grid_misses(page):
 
 def test_random_problems():
     """Cases and their statuses."""
-    counts = json.loads((ROOT / "docs" / "results" / "properties" / "highs_2000.json").read_text())["counts"]
+    found = json.loads((ROOT / "docs" / "results" / "properties" / "highs_2000.json").read_text())
+    counts = found["counts"] | {"cases": found["cases"]}
     numbers = said(
         "docs/benchmarks.md",
-        r"(\d+) random problems \(.*?\): (\d+) optimal, (\d+) infeasible, (\d+) limits; (\d+) actions",
+        r"(\d+) random problems \(.*?\), (\d+) of them refused .*?: "
+        r"(\d+) optimal, (\d+) infeasible, (\d+) limits; (\d+) actions",
     )
-    assert numbers == [counts[k] for k in ("solved", "optimal", "infeasible", "limit", "actions")]
+    keys = ("cases", "unsupported", "optimal", "infeasible", "limit", "actions")
+    assert numbers == [counts[key] for key in keys]
 
 
 STUDY = ROOT / "docs" / "results" / "reproduce"
@@ -107,6 +110,67 @@ def test_outside_methods():
             f"{100 * summary['excess over the optimum, median over feasible']:.0f}%",
         ]
         assert "| " + " | ".join(cells) + " |" in text
+
+
+def test_what_the_grid_overcharges():
+    """README: the least and the largest median ratio among Loan's groups."""
+    table = json.loads((ROOT / "instances" / "grid_comparison.json").read_text(encoding="utf-8"))
+    ratios = [row["median_cost_ratio"] for row in table["groups"] if row["folder"] == "loan"]
+    said("README.md", rf"has a median of {min(ratios):.1f} to {max(ratios):.1f}, ")
+
+
+def test_speed_in_the_readme():
+    """README: the medians of one applicant alone and of Gurobi; the table of the page of results."""
+    folder = ROOT / "docs" / "results" / "speed"
+    rows = {row["solver"]: row for row in json.loads((folder / "speed.json").read_text())["solvers"]}
+    alone, gurobi, bounded = (
+        rows[name]["median_s"] for name in ("bab-single", "gurobi", "gurobi-our-bounds")
+    )
+    said("README.md", rf"median {1000 * alone:.0f} ms for `bab` one at a time, {gurobi:.0f} s for Gurobi")
+    page = "docs/results/speed/README.md"
+    most = rows["bab-single"]["max_s"]
+    said(page, rf"alone takes {1000 * alone:.1f} ms at the median and {1000 * most:.1f} ms at most")
+    times, given = said(page, r"is (\d+) times that, given our bounds (\d+) times")
+    assert (times, given) == (round(gurobi / alone, -1), round(bounded / alone))
+    table = (ROOT / page).read_text(encoding="utf-8")
+    for name, row in rows.items():
+        seconds = " | ".join(f"{row[key]:.3g}" for key in ("median_s", "p90_s", "max_s"))
+        nodes = float(f"{row['median_nodes']:.3g}")
+        counts = " | ".join(
+            str(row[key]) for key in ("unsolved", "wrong", "off_by_the_gap", "not_exactly_feasible")
+        )
+        assert f"| {name} | {seconds} | {nodes:g} | {counts} |" in table
+
+
+def test_conditions_compared():
+    """docs/conditions.md: problems per classifier, none wrong; how many answers have a certificate."""
+    folder, page = ROOT / "docs" / "results" / "conditions", "docs/conditions.md"
+    tables = {
+        name: json.loads((folder / f"{name}.json").read_text())["kinds"]
+        for name in ("networks", "trees", "certificates")
+    }
+    assert not any(row["wrong"] for table in tables.values() for row in table.values())
+    asked = [
+        sum(row["draws"] - row.get("nothing to act on", 0) for row in tables[name].values())
+        for name in ("networks", "trees")
+    ]
+    assert said(page, r"compared on (\d+) random problems with networks and (\d+) with trees") == asked
+    certified = list(tables["certificates"].values())
+    assert said(page, r"Of (\d+) further answers on networks (\d+) have a certificate") == [
+        sum(row["draws"] for row in certified),
+        sum(row["VERIFIED"] for row in certified),
+    ]
+
+
+def test_why_not_for_a_population():
+    """docs/why.md: the shipped Loan population's people, seconds and restrictions."""
+    known = json.loads((ROOT / "docs/results/why/loan_population.json").read_text(encoding="utf-8"))
+    without = known["statuses"]["infeasible"]
+    page, people = "docs/why.md", known["people"]
+    said(page, rf"population of {people} people this takes {known['processor seconds']} s of processor time")
+    said(page, rf"# {without} of {people} people have no recourse, proven; {known['beyond_help']} of them")
+    (row,) = known["table"]
+    said(page, rf"# {row['id']} the outcome is as plausible as today {row['people']} {row['alone']} ")
 
 
 def floats(page: str, pattern: str) -> list[float]:

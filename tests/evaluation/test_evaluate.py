@@ -161,3 +161,14 @@ def test_the_command_writes_everything(
     assert main(["evaluate", "our_method_of_test:nothing", *arguments]) == 2
     assert main(["evaluate", "no_such_module_here:f", *arguments]) == 2
     assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_optima_of_another_problem_are_refused_by_the_option_that_names_them(
+    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``--optima``, not ``--out``, holds another run."""
+    monkeypatch.chdir(tmp_path)
+    method = "milp_recourse.evaluation.outside.gradient:actions"
+    options = ["--limit", "8", "--no-plausibility", "--optima", str(kept)]
+    assert main(["evaluate", method, *options]) == 2
+    assert "--optima: got another run in" in capsys.readouterr().err

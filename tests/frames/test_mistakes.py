@@ -286,6 +286,15 @@ def test_whatever_a_method_is_given_there_is_an_answer_or_one_line(
             one_line_or_an_answer(lambda given=given: getattr(asked, method)(**given), f"{name}={value!r}")
 
 
+def test_answers_of_nobody_are_empty_tables() -> None:
+    """They can be shown; there is no page about nobody."""
+    answers = Recourse(MODEL, X).certify(X.head(0))
+    assert len(answers.table) == len(answers.changes) == len(answers.counterfactuals) == 0
+    assert "0 people" in str(answers) and "<table" in answers._repr_html_()
+    with pytest.raises(RecourseError, match="people: got nobody; allowed: at least one person"):
+        answers.page()
+
+
 def test_an_unknown_keyword_names_its_neighbour() -> None:
     with pytest.raises(TypeError, match="immutible"):
         Recourse(MODEL, X, immutible=["age"])  # type: ignore[call-arg]

@@ -133,6 +133,60 @@ def test_none_is_not_nan_where_the_model_tells_them_apart(step: str, held: list[
     assert not table["status"].eq("limit").any()
 
 
+@pytest.mark.parametrize("imputes", [False, True])
+def test_truth_values_in_a_category_column_are_labels(imputes: bool) -> None:
+    """An encoder receives them as 0.0 and 1.0; people have the table's own values."""
+    rng = np.random.default_rng(0)
+    flag = pd.Series(rng.random(200) < 0.5).astype("category")
+    X = pd.DataFrame(
+        {"flag": flag.where(rng.random(200) < 0.8) if imputes else flag, "c": rng.normal(size=200)}
+    )
+    step: object = OneHotEncoder(sparse_output=False)
+    step = make_pipeline(SimpleImputer(strategy="most_frequent"), step) if imputes else step
+    columns = make_column_transformer((step, ["flag"]), remainder="passthrough")
+    model = make_pipeline(columns, DecisionTreeClassifier(max_depth=3))
+    model.fit(X, X["c"] + (X["flag"] == True) > 0.5)  # noqa: E712
+    people = X[model.predict(X) == 0].head(8)
+    recourse = Recourse(model, X)
+    answers = recourse.certify(people)
+    assert recourse.columns[0].labels == (False, True)
+    assert answers.table["status"].eq("optimal").all() and answers.table["confirmed"].all()
+    numbers = people.assign(flag=1)
+    assert recourse.certify(numbers).table["message"].eq("flag: got 1; allowed: one of False, True").all()
+
+
+def test_a_none_is_still_none_beside_a_label_that_changes() -> None:
+    """Somebody's label changes in a column in which another person's None stays, so that nan is unknown."""
+    rng = np.random.default_rng(0)
+    s = pd.Series(np.array(["lo", "hi", None], dtype=object)[rng.integers(0, 3, 90)], dtype=object)
+    X = pd.DataFrame({"s": s, "c": rng.normal(size=90)})
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    columns = make_column_transformer((encoder, ["s"]), remainder="passthrough")
+    model = make_pipeline(columns, LogisticRegression()).fit(X, X["c"] + 2 * s.isna() + (s == "hi") > 1)
+    refused = X[model.predict(X) == 0].sort_values("c")
+    people = pd.concat([refused[refused["s"] == "lo"].tail(2), refused[refused["s"].isna()].tail(3)])
+    own = [{"actionable": ["s"]}] * 2 + [{"actionable": ["c"]}] * 3
+    answers = Recourse(model, X).certify(people, own)
+    assert answers.changes["feature"].tolist() == ["s", "s", "c", "c", "c"]
+    assert [v is None for v in answers.counterfactuals["s"]] == [False] * 2 + [True] * 3
+    assert answers.table["confirmed"].all()
+
+
+def test_a_value_imputed_that_the_encoder_refuses_is_nobodys() -> None:
+    """An imputer of nan leaves None, which the encoder knows; the imputer's value it does not."""
+    rng = np.random.default_rng(0)
+    s = pd.Series(np.array(["lo", "hi", None], dtype=object)[rng.integers(0, 3, 90)], dtype=object)
+    X = pd.DataFrame({"s": s, "c": rng.normal(size=90)})
+    imputed = make_pipeline(SimpleImputer(strategy="constant", fill_value="gap"), OneHotEncoder())
+    columns = make_column_transformer((imputed, ["s"]), remainder="passthrough")
+    model = make_pipeline(columns, LogisticRegression()).fit(X, X["c"] + s.isna() > 0.5)
+    people = X[model.predict(X) == 0].head(6).copy()
+    people["s"] = pd.Series([np.nan, *people["s"].iloc[1:]], people.index, dtype=object)
+    table = Recourse(model, X).certify(people).table
+    assert table["status"].tolist() == ["bad-input", *["optimal"] * 5] and table["confirmed"].iloc[1:].all()
+    assert table["message"].iloc[0] == "s: got nan; allowed: a label or None, as at the fit"
+
+
 def test_labels_with_line_breaks_are_saved_whole(tmp_path: Path) -> None:
     model, X = labelled(["x", "y\n0,optimal", "u"])
     people = X[model.predict(X) == 0].head(5).copy()

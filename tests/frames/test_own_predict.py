@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from milp_recourse import Recourse
 from milp_recourse.errors import BadInput
@@ -94,6 +98,24 @@ def test_a_prediction_that_is_no_class_is_told_in_one_line(name: str) -> None:
     with pytest.raises(BadInput) as caught:
         Recourse(MODEL, X, predict=predict).certify(X.head(3))
     assert str(caught.value).startswith(f"predict: got {message}") and "\n" not in str(caught.value)
+
+
+def test_a_prediction_that_fails_for_one_person_holds_up_nobody() -> None:
+    """The label of a column that the model drops is one that its encoder refuses."""
+    labels = pd.Series(["u", "v"] * 150)
+    table = X.assign(s=labels)
+    columns = make_column_transformer((OneHotEncoder(), ["s"]), remainder="passthrough")
+    model = make_pipeline(columns, SelectKBest(k=2), LogisticRegression()).fit(table, TWO)
+    people = table[TWO == 0].head(4).copy()
+    people.iloc[1, 2] = "w"
+    recourse = Recourse(model, table)
+    answers = recourse.certify(people).table
+    assert [c.name for c in recourse.columns] == ["a", "b"]
+    assert answers["status"].tolist() == ["optimal", "limit", "optimal", "optimal"]
+    assert answers["confirmed"].tolist() == [True, False, True, True]
+    assert answers["lower_bound"].iloc[1] == 0
+    assert answers["message"].iloc[1].startswith("predict: got ValueError: Found unknown categories ['w']")
+    assert recourse.certify(people.iloc[[1]]).table["status"].tolist() == ["limit"]
 
 
 def test_a_module_with_a_prediction_of_its_own() -> None:

@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from milp_recourse import Recourse
 
@@ -99,3 +104,27 @@ def test_a_gap_among_truth_values_and_a_strange_label_stay_as_they_came(library:
     assert answers.table["status"].tolist() == ["optimal", "optimal", "bad-input"]
     assert answers.table["confirmed"].head(2).all()
     assert answers.counterfactuals["home"].iloc[2] == "yurt"
+
+
+@pytest.mark.parametrize("held", ["str", object])
+def test_pandas_na_reaches_the_model_as_nan(held: Any) -> None:
+    """Texts and numbers in pandas' own nullable types are what X's types make of them."""
+    rng = np.random.default_rng(0)
+    home = pd.Series(np.array(["rent", "own", np.nan], dtype=object)[rng.integers(0, 3, 200)], dtype=held)
+    X = pd.DataFrame({"home": home, "years": rng.normal(size=200), "rooms": rng.integers(0, 9, 200)})
+    X["years"] = X["years"].where(rng.random(200) < 0.8)
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["home"]),
+        (SimpleImputer(), ["years"]),
+        remainder="passthrough",
+    )
+    model = make_pipeline(columns, LogisticRegression())
+    model.fit(X, X["years"].fillna(0) + 2 * X["home"].isna() + X["rooms"] / 5 > 1.5)
+    recourse = Recourse(model, X)
+    people = X[model.predict(X) == 0].head(30)
+    expected = recourse.certify(people).table
+    people = people.astype({"home": "string", "years": "Float64", "rooms": "Int64"})
+    assert people["home"].isna().any() and people["years"].isna().any()
+    table = recourse.certify(people).table
+    assert table["status"].eq("optimal").all() and table["confirmed"].all()
+    assert table["cost"].tolist() == expected["cost"].tolist()

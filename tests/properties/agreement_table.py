@@ -38,14 +38,16 @@ Which brute force:
 - least total: every set of features solved by itself, and every pair of them tried;
 - certainty: 10 000 sampled outcomes of each answer, and grid points below its bound refuted one by one.
 
-What is independent of the engines: points are made, priced and sent through the models in float64 by code of
-the tests, conditions are read from their JSON by the tests' own reader, and whether two choices differ is decided
-by the tests' own code. What is not: whether a point that looks feasible is feasible is decided by the package's exact judgement
-(`milp_recourse/judge.py`). No search uses it for its bounds; [judging](../../judging.md) checks it by hand.
+What is independent of the engines: points are made, priced and sent through the models in float64 by code
+of the tests, conditions are read from their JSON by the tests' own reader, and the tests' own code decides
+whether two choices differ. What is not: whether a point that looks feasible is feasible is decided by the
+package's exact judgement (`milp_recourse/judge.py`). No search uses it for its bounds;
+[judging](../../judging.md) checks it by hand.
 
-`two` counts the draws that two back ends settled; in the others one stopped at its time limit, or refuses the
-problem in one line. Older rows did not count this; they show the least number that their statuses allow. Brute
-force was not asked where a draw has no lever, or where none of twenty seeds has a problem of its kind.
+`two` counts the draws that two back ends settled; in the others one stopped at its time limit, or refuses
+the problem in one line. Older rows did not count this; they show the least number that their statuses
+allow. Brute force was not asked where a draw has no lever, or where none of twenty seeds has a problem of
+its kind.
 """
 
 
