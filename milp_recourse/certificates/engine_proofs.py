@@ -22,12 +22,13 @@ from milp_recourse.certificates.conditions import case_programs
 from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
 from milp_recourse.compiled import proof_search
 from milp_recourse.compiled.causes import effects_of
-from milp_recourse.compiled.layout import GAINED, GRID, LABEL
+from milp_recourse.compiled.layout import COST, FACTUAL, GAINED, GRID, LABEL
 from milp_recourse.compiled.lever_arrays import ACTED, IDLE
 from milp_recourse.compiled.problem import Lowered, Problem, impossible, lowered
 from milp_recourse.compiled.propose import memory, smallest
 from milp_recourse.compiling import announced
 from milp_recourse.domain.conditions import TRUE
+from milp_recourse.domain.enclosure import round_down
 from milp_recourse.domain.features import Feature
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
@@ -179,7 +180,14 @@ class _Trees:
         self.owners = np.searchsorted(problem.start, problem.owner, side="right") - 1
         self.normal = np.arange(len(self.owners)) < len(self.owners) - problem.bent  # the last is no square
         self.precision = problem.precision
-        problem = problem._replace(box=problem.box.copy(), precision=problem.precision.copy())
+        copies = {name: getattr(problem, name).copy() for name in ("box", "precision", "column")}
+        problem = problem._replace(**copies)
+        # levers with labels: the lever, the column of its own label, and what acting costs whatever the label
+        self.kept = [
+            (i, int(problem.start[i] + problem.lever[FACTUAL, i]), max(0.0, round_down(held[k])))
+            for i, held in enumerate(group.levers.fixed)
+            if problem.lever[LABEL, i] and not self.moved[i]
+        ]
         plain = problem.lever.copy()
         plain[GRID] = 0.0
         self.problem, self.relaxed = problem, problem._replace(lever=plain)
@@ -213,12 +221,15 @@ class _Trees:
         c = self._case(chosen)
         numeric = p.lever[LABEL] == 0
         p.box[c, 2] = np.where(chosen | ~numeric, ACTED, IDLE)
+        for i, column, held in self.kept:  # a search leaves such a lever alone; here it is acted on
+            p.column[COST, column] = held if chosen[i] else 0.0
         p.precision[c] = np.where(chosen[self.owners], self.precision[c], 0.0)
         self.squares = np.flatnonzero(chosen[self.owners] & self.normal)
         self.squares = self.squares[np.argsort([place[i] for i in self.owners[self.squares]])]
         base = float(p.base[c, 0])
         if math.isinf(target):
-            target = (1.0 + 1e-6) * (self.factor + p.ceiling)
+            held_costs = sum(held for i, _, held in self.kept if chosen[i])
+            target = (1.0 + 1e-6) * (self.factor + p.ceiling + held_costs)
         else:
             claimed = claimed - base + p.cost * (abs(claimed) + base)
         target = target - base + p.cost * (abs(target) + base)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -78,6 +79,41 @@ def test_levers_alone(cost, tmp_path):
             assert line(instance, result.evidence, tmp_path, slow=True) == fast
             alone += 1
     assert alone
+
+
+def priced_acting(seed: int) -> Instance:
+    """An applicant whose every lever costs something to act on, a label too; weights are small and whole."""
+    random = np.random.default_rng(seed)
+    label = Feature("home", "categorical", True, None, LABELS, encoding="one-hot")
+    numbers = [Feature(f"f{k}", "integer" if k else "continuous", True, (-3.0, 3.0)) for k in range(3)]
+    sizes = [
+        (random.integers(-2, 3, (b, a)), random.integers(-2, 3, b)) for a, b in pairwise((6, 2, 7, 7, 1))
+    ]
+    network = ReluNetwork.from_layers([(w.astype(float), b.astype(float)) for w, b in sizes])
+    factual = {"home": 2.0} | {f.name: float(random.integers(-3, 4)) for f in numbers}
+    names = tuple(factual)
+    points = np.column_stack([np.eye(3)[random.integers(0, 3, 500)], random.integers(-3, 4, (500, 3))])
+    reached = float(np.quantile(network.evaluate(points)[:, 0], 0.95))
+    cost = Cost(2.0, 1.0, 0.0, 1.0, scale=dict.fromkeys(names, 1.0))
+    return Instance(
+        (label, *numbers),
+        independent(names),
+        network,
+        factual,
+        Preferences(names),
+        cost,
+        Acceptance(reached),
+    )
+
+
+@pytest.mark.parametrize("seed", [146, 309, 393])
+def test_a_label_that_is_kept_costs_what_acting_costs(seed, tmp_path):
+    """Thetas bound neurons where little is paid, so a leaf holds only if both sides count the same costs."""
+    instance = priced_acting(seed)
+    result = solve(instance, certificates=True)
+    fast = line(instance, result.evidence, tmp_path)
+    assert fast.startswith("VERIFIED optimal")
+    assert line(instance, result.evidence, tmp_path, slow=True) == fast
 
 
 STYLES = {
