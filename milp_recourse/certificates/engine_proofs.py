@@ -205,6 +205,11 @@ class _Trees:
         """The configuration in which these levers are acted on, with its tree; None without a proof."""
         if any(name not in acted for name in self.bound_to_act):
             return {"acted": list(acted), "tree": [["e"]]}  # a domain rules out the factual value
+        held = self.instance.cost.l0 * sum(map(self.instance.weight, acted)) * self.factor
+        if held > target * (1.0 + 1e-9):
+            # Acting alone costs the target, held labels included, whose weights the engine counts only where
+            # a label changes. It would bound neurons within a budget that is negative to the checker.
+            return {"acted": list(acted), "tree": [["e"]]}
         p, o, t = self.problem, self.open, self.record
         place = [acted.index(name) if name in acted else -1 for name in self.levers]
         chosen = np.array(place) >= 0
