@@ -16,6 +16,7 @@ from milp_recourse.solve import solve as solved
 from tests.helpers.amounts import amounts
 from tests.helpers.engine_alone import solve_alone
 from tests.helpers.wide import many_labels, wide
+from tests.properties.run import case
 
 
 @pytest.mark.parametrize("labels", [False, True])
@@ -131,3 +132,11 @@ def test_signs_are_split_where_multipliers_are_next_to_nothing(seed: int) -> Non
     assert result.nodes < 500
     (configuration,) = json.loads(gzip.decompress(result.evidence or b""))["configurations"]
     assert len(configuration["tree"]) < 6000
+
+
+def test_a_random_problem_under_l0_ends() -> None:
+    """It had no end (100 000 nodes) while nothing but the rows' multipliers said which unit is split."""
+    result = solved(case(177), "bab", 60.0)
+    assert result.status is Status.OPTIMAL
+    assert result.nodes is not None
+    assert result.nodes < 1000
