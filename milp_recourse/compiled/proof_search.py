@@ -375,9 +375,9 @@ def _parallels(p, unit, m):
 
 
 @compiled
-def _shrink(p, w, o, t, ends, order, target, ball):
+def _shrink(p, q, w, o, t, ends, order, target, ball):
     """Cut off what the cost and the ball (if ``ball`` is positive) rule out. Each cut is recorded as a split
-    whose other side is an empty leaf."""
+    whose other side is an empty leaf; the checker closes that without whole numbers, as ``q`` has it."""
     least, most = w.aside[0], w.aside[1]
     left = contract(p, w, w.box, w.allowed, target)
     if left and ball > 0:
@@ -395,11 +395,11 @@ def _shrink(p, w, o, t, ends, order, target, ball):
         free = p.lever[at.LABEL, i] > 0.0 or w.box[at.MODE, i] == 1
         for side in (1, -1):
             if free and ends[0, i] < ends[1, i]:
-                _shrink_end(p, w, o, t, ends, order, target, i, most[i] if side > 0 else least[i], side)
+                _shrink_end(p, q, w, o, t, ends, order, target, i, most[i] if side > 0 else least[i], side)
 
 
 @compiled
-def _shrink_end(p, w, o, t, ends, order, target, i, end, side):
+def _shrink_end(p, q, w, o, t, ends, order, target, i, end, side):
     """Cut a lever's interval near ``end`` and keep what is below it (side 1) or above it (-1), if intervals
     alone close the other part and that is large enough to be worth two nodes."""
     low, high, whole = ends[0, i], ends[1, i], _is_whole(p, i)
@@ -411,7 +411,7 @@ def _shrink_end(p, w, o, t, ends, order, target, i, end, side):
     if not (low < place < high and (high - place if side > 0 else place - low) > WORTH * (high - low)):
         return
     _set_ends(p, w, i, above if side > 0 else low, high if side > 0 else below)
-    if _nothing(p, w, target) < 0:
+    if _nothing(q, w, target) < 0:
         _write(o, t, CUT, i, 0, place)
         if side > 0:
             ends[1, i] = below
@@ -839,7 +839,7 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
         if linear:  # one line often closes a whole box; shrinking it first would split it
             closed, count, unsure, value = _evidence(q, w, t, leaf, order, target, budget, ball, steps)
         if not closed:
-            _shrink(p, w, o, t, ends, order, target, ball)
+            _shrink(p, q, w, o, t, ends, order, target, ball)
             ball = _nothing(q, w, target)
             if ball < 0:
                 _learn(w, o, slot, promise, True)
