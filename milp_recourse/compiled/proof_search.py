@@ -75,7 +75,7 @@ from milp_recourse.compiled.splitting import (
     share_gained,
 )
 from milp_recourse.compiled.work import cleared, copied
-from milp_recourse.compiling import by_reference, compiled, entry, refer
+from milp_recourse.compiling import by_reference, compiled, entry, inner, refer
 
 INF = math.inf
 Array = NDArray[np.float64]
@@ -487,6 +487,21 @@ def _add_argument(p, k, j, a, coef, line, causes):
     return a * p.biases[k - 1, j]
 
 
+@inner
+def _next_slope(p, w, k, j):
+    """What a neuron's upper line may differ by from the checker's anywhere in the box if rounding leaves open
+    to which multiple of 1 / CHORD the slope is rounded down; else 0.
+
+    The line itself has room for the next slope where the argument is inside its interval. With other slopes
+    below, or thetas, the line above the argument reaches beyond that.
+    """
+    l, h, size = w.unit[at.ZL, k, j], w.unit[at.ZH, k, j], w.unit[at.ZS, k, j]
+    if l >= 0.0 or h <= 0.0:
+        return 0.0
+    steps, doubt = h / (h - l) * CHORD, 4.0 * CHORD * (p.line * size + p.tiny) / (h - l) + 2.0**-20
+    return 4.0 * size / CHORD if abs(steps - np.floor(steps + 0.5)) <= doubt else 0.0
+
+
 @compiled
 def _add_term(p, w, t, leaf, which, logit_size):
     """Add one of a leaf's terms, bounded from above by a line, to the sum in the last of w.rows.
@@ -507,7 +522,7 @@ def _add_term(p, w, t, leaf, which, logit_size):
         for j in range(p.widths[k]):
             a = coef[j]
             if a > 0.0:
-                const += a * w.unit[at.RISE, k, j]
+                const += a * (w.unit[at.RISE, k, j] + _next_slope(p, w, k, j))
                 a *= w.unit[at.SLOPE, k, j]
             else:
                 a *= t.slopes[leaf, which, k, j]

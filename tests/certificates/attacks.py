@@ -27,6 +27,7 @@ ACCEPTED = {
     "gaps.json": "tests/certificates/instances/gaps.json",
     "conditions.json": "tests/certificates/instances/conditions.json",
     "budget.json": "tests/certificates/instances/budget.json",
+    "zero_interval.json": "tests/certificates/instances/zero_interval.json",
     **{
         f"{name}.json": f"tests/certificates/instances/{name}.json"
         for name in ("percentile_trees", "gamma_noise", "sigmoid_link_plausible", "causal_labels")

@@ -22,6 +22,14 @@ def test_accepted(name):
     assert outcome.line.startswith("VERIFIED"), outcome.line
 
 
+def test_a_neuron_assumed_negative_is_zero_by_the_kernel_alone():
+    """Also where its interval is exactly 0: in fractions it is, in doubles, which leaves come from, it is
+    wider."""
+    name = "zero_interval.json"
+    outcome = examine(HERE / "accepted" / name, ROOT / INDEX["accepted"][name], 60, slow=True)
+    assert outcome.line.startswith("VERIFIED"), outcome.line
+
+
 @pytest.mark.parametrize(
     ("kind", "name"), [(kind, name) for kind in ("rejected", "malformed") for name in INDEX[kind]]
 )

@@ -6,6 +6,7 @@ import gzip
 import json
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import independent
 from milp_recourse.formats import write_instance
+from milp_recourse.formats.read import read_any
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import judge
 from milp_recourse.result import Status
@@ -110,6 +112,16 @@ def priced_acting(seed: int) -> Instance:
 def test_a_label_that_is_kept_costs_what_acting_costs(seed, tmp_path):
     """Thetas bound neurons where little is paid, so a leaf holds only if both sides count the same costs."""
     instance = priced_acting(seed)
+    result = solve(instance, certificates=True)
+    fast = line(instance, result.evidence, tmp_path)
+    assert fast.startswith("VERIFIED optimal")
+    assert line(instance, result.evidence, tmp_path, slow=True) == fast
+
+
+def test_slopes_that_rounding_leaves_open(tmp_path):
+    """The checker's slopes may be a step off the producer's, as neurons' intervals end at whole numbers, and
+    slopes on multiples of the step. A leaf whose logit missed by about a step proved too little."""
+    instance = read_any(Path(__file__).parent / "instances" / "slopes_on_the_grid.json")
     result = solve(instance, certificates=True)
     fast = line(instance, result.evidence, tmp_path)
     assert fast.startswith("VERIFIED optimal")

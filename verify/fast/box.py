@@ -411,7 +411,7 @@ class Box(box.Box):
                 if low > high:
                     return found
                 if high > 0.0 or sign:
-                    line = upper(low, high)
+                    line = (0.0, 0.0) if sign < 0 else upper(low, high)
                     neurons.append(Neuron(number, place, reads, bias, size, *line, low < 0.0 < high))
                 number += 1
             found.append(Layer(neurons, len(reads)))

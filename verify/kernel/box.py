@@ -141,7 +141,8 @@ class Box:
             low, high = -self.most(plus({}, argument, -1), down), self.most(argument, up)
             low, high = max(low, ZERO) if sign > 0 else low, min(high, ZERO) if sign < 0 else high
             self.arguments.append((low, high))
-            self.lines.append(lines(function, low, high))
+            # where its sign is assumed negative a neuron is 0, also if its interval is 0 alone
+            self.lines.append(((ZERO, ZERO),) * 2 if sign < 0 else lines(function, low, high))
 
 
 def parts(configuration: Configuration, affine: Form) -> dict[int, Part]:
