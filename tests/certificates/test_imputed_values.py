@@ -1,4 +1,4 @@
-"""Certificates of people whose whole numbers are missing: an imputer puts a mean there, which is not whole."""
+"""Certificates of people whose whole numbers are missing: imputers put a mean there, which is not whole."""
 
 from __future__ import annotations
 
