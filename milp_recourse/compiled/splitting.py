@@ -196,7 +196,7 @@ def choose(p, w, count, unsure, gap):
     wanted, promise = _wanted(p, w), 0.0
     best, index, every = _lost_by_units(p, w, w.row[at.MULTIPLIERS], count, wanted > 0.0)
     if every <= (SLIGHT * gap if w.scalar[at.BEST_COST] < INF else 0.0):
-        _weigh_contradicted(p, w, count)
+        _weigh_contradicted(p, w, count, every > 0.0)
         best, index, every = _lost_by_units(p, w, w.row[at.TRY_MULTIPLIERS], count, wanted > 0.0)
     kind, value, n = ONE_SIGN if index >= 0 else NOTHING, 0.0, w.unit.shape[2]
     if kind == ONE_SIGN and unsure > max(FEW_OPEN, wanted):
@@ -258,19 +258,26 @@ def _kept(w, kind, which):
 
 
 @compiled
-def _weigh_contradicted(p, w, count):
+def _weigh_contradicted(p, w, count, weighed):
     """Set w.row[TRY_MULTIPLIERS] to 1 for rows that the relaxed optimum contradicts, that is, which are below
-    0 there with the units' own values; 0 for the others."""
+    0 there with the units' own values; 0 for the others.
+
+    Where it contradicts none by more than what rounding takes, the multipliers stay (``weighed``: some unit
+    loses something under them), or the logit's line alone counts.
+    """
     weights, found = w.row[at.TRY_MULTIPLIERS], w.kvec[at.X]
     for r in range(count):
         weights[r] = 0.0
+    some = False
     for r in range(count):
         weights[r] = 1.0
         _, _, lost = _lost_by_units(p, w, weights, count, False)
         weights[r] = 0.0
         found[r] = 1.0 if lost > reached(w, r) else 0.0
+        some = some or (found[r] > 0.0 and lost > 0.0)
     for r in range(count):
-        weights[r] = found[r]
+        own = w.row[at.MULTIPLIERS, r] if weighed else 1.0 if r == 0 else 0.0
+        weights[r] = found[r] if some else own
 
 
 @inner

@@ -140,3 +140,13 @@ def test_a_random_problem_under_l0_ends() -> None:
     assert result.status is Status.OPTIMAL
     assert result.nodes is not None
     assert result.nodes < 1000
+
+
+def test_a_relaxed_optimum_on_the_threshold_leaves_signs_to_split() -> None:
+    """A factual that misses the threshold by less than rounding takes contradicts no row beyond doubt. No
+    unit counted, and an interval of a lever was split next to it, without an end (300 000 nodes)."""
+    file = Path(__file__).parent / "endless" / "rests-on-threshold-8100005.json"
+    result = solved(read_instance(file), "bab", 60.0)
+    assert result.status is Status.OPTIMAL
+    assert result.nodes is not None
+    assert result.nodes < 100
