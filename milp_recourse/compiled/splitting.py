@@ -194,9 +194,11 @@ def choose(p, w, count, unsure, gap):
     relaxed_arguments(p, w)
     w.scalar[at.PROMISE] = 0.0
     wanted, promise = _wanted(p, w), 0.0
-    best, index, every = _lost_by_units(p, w, w.row[at.MULTIPLIERS], count, wanted > 0.0)
+    weights = w.row[at.MULTIPLIERS]
+    best, index, every = _lost_by_units(p, w, weights, count, wanted > 0.0)
     if every <= (SLIGHT * gap if w.scalar[at.BEST_COST] < INF else 0.0):
-        _weigh_contradicted(p, w, count, every > 0.0)
+        _weigh_contradicted(p, w, count, every > 0.0, gap)
+        weights = w.row[at.TRY_MULTIPLIERS]
         best, index, every = _lost_by_units(p, w, w.row[at.TRY_MULTIPLIERS], count, wanted > 0.0)
     kind, value, n = ONE_SIGN if index >= 0 else NOTHING, 0.0, w.unit.shape[2]
     if kind == ONE_SIGN and unsure > max(FEW_OPEN, wanted):
@@ -258,9 +260,11 @@ def _kept(w, kind, which):
 
 
 @compiled
-def _weigh_contradicted(p, w, count, weighed):
-    """Set w.row[TRY_MULTIPLIERS] to 1 for rows that the relaxed optimum contradicts, that is, which are below
-    0 there with the units' own values; 0 for the others.
+def _weigh_contradicted(p, w, count, weighed, gap):
+    """Set w.row[TRY_MULTIPLIERS] to one number for rows that the relaxed optimum contradicts, that is, which
+    are below 0 there with the units' own values; 0 for the others. With an action in hand it is the number
+    with which these rows lose the whole gap, so that they compare with levers' costs, whatever the logit's
+    units.
 
     Where it contradicts none by more than what rounding takes, the multipliers stay (``weighed``: some unit
     loses something under them), or the logit's line alone counts.
@@ -268,16 +272,19 @@ def _weigh_contradicted(p, w, count, weighed):
     weights, found = w.row[at.TRY_MULTIPLIERS], w.kvec[at.X]
     for r in range(count):
         weights[r] = 0.0
-    some = False
+    some, total = False, 0.0
     for r in range(count):
         weights[r] = 1.0
         _, _, lost = _lost_by_units(p, w, weights, count, False)
         weights[r] = 0.0
         found[r] = 1.0 if lost > reached(w, r) else 0.0
+        total += found[r] * lost
         some = some or (found[r] > 0.0 and lost > 0.0)
+    one = gap / total if 0.0 < total < INF and w.scalar[at.BEST_COST] < INF else 1.0
+    one = one if one < INF else 1.0
     for r in range(count):
         own = w.row[at.MULTIPLIERS, r] if weighed else 1.0 if r == 0 else 0.0
-        weights[r] = found[r] if some else own
+        weights[r] = one * found[r] if some else own
 
 
 @inner
