@@ -194,11 +194,9 @@ def choose(p, w, count, unsure, gap):
     relaxed_arguments(p, w)
     w.scalar[at.PROMISE] = 0.0
     wanted, promise = _wanted(p, w), 0.0
-    weights = w.row[at.MULTIPLIERS]
-    best, index, every = _lost_by_units(p, w, weights, count, wanted > 0.0)
+    best, index, every = _lost_by_units(p, w, w.row[at.MULTIPLIERS], count, wanted > 0.0)
     if every <= (SLIGHT * gap if w.scalar[at.BEST_COST] < INF else 0.0):
         _weigh_contradicted(p, w, count, every > 0.0, gap)
-        weights = w.row[at.TRY_MULTIPLIERS]
         best, index, every = _lost_by_units(p, w, w.row[at.TRY_MULTIPLIERS], count, wanted > 0.0)
     kind, value, n = ONE_SIGN if index >= 0 else NOTHING, 0.0, w.unit.shape[2]
     if kind == ONE_SIGN and unsure > max(FEW_OPEN, wanted):
