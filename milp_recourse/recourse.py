@@ -260,10 +260,11 @@ class Recourse:
         return self._answers(rows, population, results, how)
 
     def margin_for(self, people: pd.DataFrame | pd.Series) -> float:
-        """The margin that the model's own arithmetic needs on these people, in logit units; 0 for trees.
+        """The margin that is demanded of these people, in logit units: the one that was given, else the one
+        that the model's own arithmetic needs; 0 for trees.
 
-        Every row that an action can make of them and whose exact logit passes the threshold by this much is
-        given the desired class by the model's own floating-point arithmetic
+        Where none was given, every row that an action can make of them and whose exact logit passes the
+        threshold by this much is given the desired class by the model's own floating-point arithmetic
         (:func:`milp_recourse.readers.rounding_margin`).
         """
         rows = self._read(people)

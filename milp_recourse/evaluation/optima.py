@@ -25,7 +25,8 @@ class Optimum:
     cost
         Cost of the best action known; None without one.
     lower_bound
-        No feasible action costs less; None if there is no feasible action.
+        No feasible action costs less; None if there is no feasible action, or the applicant could not be
+        read.
     """
 
     status: str
@@ -54,9 +55,14 @@ def certified_optima(
     folder
         A folder as ``certify POPULATION --out`` writes it; None to keep nothing.
     certificates
-        Whether to write also a proof per applicant that ``verify`` checks.
+        Whether to write also a proof per applicant that ``verify`` checks; only with ``folder``.
     advance
         Called after every applicant.
+
+    Raises
+    ------
+    BadInput
+        Without a folder: an applicant could not be read. With one, that applicant's status is ``bad-input``.
     """
     if folder is None:
         found = []

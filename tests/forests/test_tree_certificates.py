@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -158,6 +159,20 @@ def test_a_boosted_certificate_is_of_its_sum_alone(tmp_path: Path) -> None:
     for k, (classifier, reason) in enumerate(refused):
         write_json(tmp_path / f"{k}.json", given | {"classifier": classifier})
         assert reason in examine(tmp_path / "certificate.json", tmp_path / f"{k}.json", 60).line
+
+
+def test_leaves_of_one_tree_do_not_add_up() -> None:
+    """Large values: all leaves together are beyond the limit on scores, the largest of each tree are not."""
+    instance = boosted(random_tree_instance(115), np.random.default_rng(5))
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    large = sum(float(np.abs(tree.value).max()) for tree in forest.trees) + abs(forest.base)
+    factor = 2.0 ** math.floor(math.log2(1e30 / large))
+    trees = tuple(replace(tree, value=tree.value * factor) for tree in forest.trees)
+    assert sum(float(np.abs(tree.value).sum()) for tree in trees) > 1e30
+    instance = replace(instance, classifier=replace(forest, trees=trees, base=forest.base * factor))
+    [certificate] = certificates_for([instance], [solve(instance)])
+    assert examined(instance, certificate).line.startswith("VERIFIED")
 
 
 def test_a_forest_with_more_levers_than_subsets_can_be_counted_is_proven_by_prices() -> None:

@@ -57,7 +57,7 @@ def accepted(classifier: dict[str, Any], given: dict[str, Any] | None, columns: 
     """
     accept = given or dict.fromkeys(("at_least", "margin", "above"))
     if accept["above" if "layers" in classifier else "margin"] is not None:
-        raise Rejected("accept: another classifier's")
+        raise Rejected("accept: above is for trees only, margin for networks only")
     if "layers" in classifier:
         check_layers(classifier["layers"], columns)
         listed = [accept["at_least"] or 0.0]
@@ -91,16 +91,20 @@ def check_layers(layers: Any, inputs: int) -> None:
 
 
 def check_trees(content: dict[str, Any], columns: int) -> None:
-    """Raise :class:`Rejected` unless every tree is one and ``sum_dtype`` holds all values exactly."""
+    """Raise :class:`Rejected` unless there is a tree, the nodes of each form one, ``sum_dtype`` holds all
+    values exactly, and no score can be larger than :data:`LARGEST_SCORE`."""
     values = [content.get("base", 0.0)]
+    largest = abs(values[0])
     for k, tree in enumerate(content["trees"]):
         _check_tree(tree, columns, "aggregate" not in content, f"classifier.trees.{k}")
-        values += [value for value, left in zip(tree["value"], tree["left"], strict=True) if left == -1]
+        leaves = [value for value, left in zip(tree["value"], tree["left"], strict=True) if left == -1]
+        values += leaves
+        largest += max(map(abs, leaves))
     if not content["trees"]:
         raise Rejected("classifier.trees: none")
     if content.get("sum_dtype") == "float32" and any(float32(value) != value for value in values):
         raise Rejected("classifier: a value that sum_dtype cannot hold")
-    if sum(map(abs, values)) > LARGEST_SCORE:
+    if largest > LARGEST_SCORE:
         raise Rejected(f"classifier: values that could add up to more than {LARGEST_SCORE:g}")
 
 

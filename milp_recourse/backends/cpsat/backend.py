@@ -40,8 +40,8 @@ class CpsatBackend:
         return None if find_spec("ortools") is not None else "OR-Tools is not installed: pip install ortools"
 
     def why_not(self, instance: Instance) -> str | None:
-        """Why it cannot solve an instance: a network, or costs in percentiles or with two scales where
-        actions move other features."""
+        """Why it cannot solve an instance, or None: a network; costs in percentiles or with two scales where
+        actions move other features or plausibility is demanded; or what no search over trees takes."""
         if not isinstance(instance.classifier, TreeEnsemble):
             return "tree ensembles only"
         bent = instance.cost.quantiles or instance.cost.decrease

@@ -224,7 +224,8 @@ def _values(
 def _follow(
     instance: Instance, action: Mapping[str, float | int | str]
 ) -> dict[str, float | int | str | None]:
-    """Every feature's value after the action, by the causal model, for results without these columns."""
+    """Every feature's value after the action, by the causal model, where a row has no values in the columns
+    ``counterfactual_<feature>``."""
     exact = instance.scm.counterfactual_exact(known_factual(instance), instance.numbers(action))
     missing = instance.missing - set(action)
     return {
