@@ -107,7 +107,7 @@ def main() -> None:
                     "seconds": round(answer["seconds"], 3),
                     "nodes": result.nodes,
                     "certificate": result.evidence is not None,
-                }  # fmt: skip
+                }
             )
     table = pd.DataFrame(rows)
     print(table.groupby("status").size().to_string())
