@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from milp_recourse.backends.protocol import Proposal
 from milp_recourse.certificates import certificates_for, encode
-from milp_recourse.errors import BadInput, shown
+from milp_recourse.errors import BadInput, is_number, shown
 from milp_recourse.instance import Instance
 from milp_recourse.judge import conclude, judge
 from milp_recourse.result import Result, Status
@@ -69,7 +68,7 @@ def prove(
     for name, value in action.items():
         if name not in names:
             raise BadInput(f"action.{name}", "an unknown feature", ", ".join(names))
-        if not math.isfinite(value):
+        if not is_number(value):
             raise BadInput(f"action.{name}", shown(value), "a finite number")
     judgement = judge(instance, action)
     faults = judgement.faults

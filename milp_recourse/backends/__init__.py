@@ -45,11 +45,10 @@ def backend(name: str) -> Backend:
     BackendUnavailable
         Unknown, or its solver is not installed; the message says how to get it.
     """
-    family, _, solver = name.partition(":") if isinstance(name, str) else ("", "", "")
+    text = name if isinstance(name, str) else ""
+    family, _, solver = text.partition(":")
     named = (solver != "") == (family == "pyomo")
-    if not isinstance(name, str) or (
-        name not in _registered and not (family in _MODULES and named) and _plugin(name) is None
-    ):
+    if text not in _registered and not (family in _MODULES and named) and _plugin(text) is None:
         known = ", ".join(sorted(listed()))
         got = " ".join(repr(name).split())
         raise BackendUnavailable(f"backend: got {got}; allowed: {known}, or pyomo:<any solver Pyomo reaches>")

@@ -713,10 +713,9 @@ def _split(p, w, o, t, ends, order, count, unsure, gap):
             order[layer, j] = sign * (most + 1)
             _push(o, w, ends, order, 0)
         return True
+    i, place = -1, value
     if kind in (ONE_SIGN, ARGUMENT):  # a lever is cut instead of what promised
         w.scalar[at.PROMISE] = 0.0
-    i, place = -1, value
-    if kind in (ONE_SIGN, ARGUMENT):
         i, place = _cross(p, w, j, value if kind == ARGUMENT else 0.0)
     elif kind == LABELS:
         i, place = index, value - 0.5 if value > ends[0, index] else value + 0.5

@@ -270,19 +270,18 @@ def _weigh_contradicted(p, w, count, weighed, gap):
     weights, found = w.row[at.TRY_MULTIPLIERS], w.kvec[at.X]
     for r in range(count):
         weights[r] = 0.0
-    some, total = False, 0.0
+    total = 0.0
     for r in range(count):
         weights[r] = 1.0
         _, _, lost = _lost_by_units(p, w, weights, count, False)
         weights[r] = 0.0
         found[r] = 1.0 if lost > reached(w, r) else 0.0
-        total += found[r] * lost
-        some = some or (found[r] > 0.0 and lost > 0.0)
+        total += lost if found[r] > 0.0 else 0.0
     one = gap / total if 0.0 < total < INF and w.scalar[at.BEST_COST] < INF else 1.0
     one = one if one < INF else 1.0
     for r in range(count):
         own = w.row[at.MULTIPLIERS, r] if weighed else 1.0 if r == 0 else 0.0
-        weights[r] = one * found[r] if some else own
+        weights[r] = one * found[r] if total > 0.0 else own
 
 
 @inner

@@ -10,12 +10,17 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def said(page: str, pattern: str) -> list[int]:
-    """The whole numbers a page states in a sentence, wherever its lines break."""
+def stated(page: str, pattern: str) -> tuple[str, ...]:
+    """The numbers a page states in a sentence, wherever its lines break."""
     text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
     found = re.search(pattern, text)
     assert found, f"{page}: {pattern}"
-    return [int(number) for number in found.groups()]
+    return found.groups()
+
+
+def said(page: str, pattern: str) -> list[int]:
+    """The numbers of :func:`stated`, which are whole."""
+    return [int(number) for number in stated(page, pattern)]
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/benchmarks.md"])
@@ -175,10 +180,7 @@ def test_why_not_for_a_population():
 
 def floats(page: str, pattern: str) -> list[float]:
     """As :func:`said`, for any numbers."""
-    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
-    found = re.search(pattern, text)
-    assert found, f"{page}: {pattern}"
-    return [float(number) for number in found.groups()]
+    return [float(number) for number in stated(page, pattern)]
 
 
 def table(name: str) -> list[dict[str, str]]:
