@@ -4,9 +4,10 @@ This is a second search, whose target is known. Like the first one it works on t
 left of a box. Tables of prices take out cells and leaves; what is left is closed by a table or split. Every
 table is rounded to whole numbers of a unit before it is judged, and it is judged as the checker does.
 
-Where the cost is a maximum alone, cells that cost the target or more are cut off at the root, and all others
-are treated as free. A bound by prices above zero is then enough, because prices and multiplier can be scaled
-until it reaches the target.
+It begins in the box that the target pays for (:func:`paid_for`): in a forest of deep trees all but a few
+leaves lie outside it, and what lies there is closed by cost. Where the cost is a maximum alone, the cells
+inside are treated as free. A bound by prices above zero is then enough, because prices and multiplier can be
+scaled until it reaches the target.
 """
 
 from __future__ import annotations
@@ -67,14 +68,14 @@ AIM, CLEAR = 0.1, 1e-7
 """Where the cost is a maximum alone: the share of the target that the steps' length aims at, and the share of
 that with which a bound counts as above zero."""
 
-SPLIT, COST, PRICES, SCORE, TAKE, MERGE = "split", "cost", "prices", "score", "take", "merge"
+SPLIT, PRICES, SCORE, TAKE, MERGE = "split", "prices", "score", "take", "merge"
 """Kinds of steps."""
 
 
 @dataclass(frozen=True)
 class Step:
     """A node of the proof, in preorder: split an axis after a cell; take out what a table does; let the
-    cheapest of equal cells stand for the others; or a leaf, closed by cost, by a table, or by score.
+    cheapest of equal cells stand for the others; or a leaf, closed by a table or by score.
 
     Attributes
     ----------
@@ -92,6 +93,21 @@ class Step:
     table: int = -1
     low: Cells | None = None
     high: Cells | None = None
+
+
+def paid_for(costs: Sequence[Array], wide: Sequence[Array], target: float) -> list[tuple[int, int]] | None:
+    """For each axis, the first and the last cell that cost less than the target with the least of all other
+    axes, in the sum and in the maximum; None where no point costs less."""
+    paid, most = (np.array([own.min() for own in each]) for each in (costs, wide))
+    found = []
+    for i, (own, widest) in enumerate(zip(costs, wide, strict=True)):
+        beside = np.delete(most, i).max(initial=0.0)
+        least = (paid.sum() - paid[i]) * (1 - 2.0**-45) + own + np.maximum(widest, beside)
+        fine = np.flatnonzero(least * (1 - 2.0**-44) < target)
+        if not len(fine):
+            return None
+        found.append((int(fine[0]), int(fine[-1])))
+    return found
 
 
 @dataclass(frozen=True)
@@ -153,7 +169,8 @@ class PriceProof:
     table, axes
         The leaves, and the axes that are acted on: every cell may be set.
     cost, wide
-        Lower bounds of what cells cost, and of what enters the maximum, all axes' one after the other.
+        Lower bounds of what cells cost, and of what enters the maximum, all axes' one after the other. Where
+        the cost is a maximum alone, every cell costs less than the target.
     above
         Scores above this are accepted; of several sums, the smallest is the score.
     target
@@ -245,10 +262,6 @@ class PriceProof:
         """The steps and open nodes, in preorder, that a node is replaced by; None where it holds an accepted
         point below the target."""
         state, before, after = node.state, list[_Open | Step](), list[_Open | Step]()
-        if not self.steps:
-            if self._dear(state):
-                return [Step(COST)]
-            self._cut_by_cost(state, before, after)
         closed = self._plainly(state)
         if closed is None:
             more, closed, prices = self._improved(state, node)
@@ -448,38 +461,6 @@ class PriceProof:
         lowest = np.full(len(idle), np.inf)
         np.minimum.at(lowest, self.slot_of[chosen], price[chosen])
         price[chosen] = lowest[self.slot_of[chosen]]
-
-    def _least(self, state: _State, of: Array) -> Array:
-        """The least of ``of``, a cost per cell, on every axis of the box."""
-        return np.array([of[a : b + 1].min() for a, b in zip(state.low, state.high, strict=True)])
-
-    def _dear(self, state: _State) -> bool:
-        """Whether every point of the box costs the target or more."""
-        least = self._least(state, self.cost).sum() + self._least(state, self.wide).max()
-        return bool(least * (1 - 2.0**-44) >= self.target)
-
-    def _cut_by_cost(self, state: _State, before: list[_Open | Step], after: list[_Open | Step]) -> None:
-        """Split off, as leaves, the ends of intervals whose cells cost the target or more with the least of
-        all other axes. ``before`` and ``after`` get the nodes before and after the rest in preorder."""
-        low, high = state.low, state.high
-        paid, most = self._least(state, self.cost), self._least(state, self.wide)
-        for i in range(len(low)):
-            others = paid.sum() - paid[i]
-            beside = np.delete(most, i).max(initial=0.0)
-            cells = np.arange(low[i], high[i] + 1)
-            least = others * (1 - 2.0**-45) + self.cost[cells] + np.maximum(self.wide[cells], beside)
-            fine = cells[least * (1 - 2.0**-44) < self.target]
-            if not len(fine):
-                continue
-            if fine[0] > low[i]:
-                before += [Step(SPLIT, i, int(fine[0]) - 1), Step(COST)]
-                state.alive[low[i] : fine[0]] = False
-                low[i] = fine[0]
-            if fine[-1] < high[i]:
-                before.append(Step(SPLIT, i, int(fine[-1])))
-                after.append(Step(COST))
-                state.alive[fine[-1] + 1 : high[i] + 1] = False
-                high[i] = fine[-1]
 
     def _cut_to_living(self, state: _State, before: list[_Open | Step], after: list[_Open | Step]) -> None:
         """Split off, as leaves, the ends of intervals that have no cell left; likewise."""

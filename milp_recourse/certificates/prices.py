@@ -176,7 +176,7 @@ class _Proofs:
 
         ``demanded``: whether rows of conditions hold besides, so that no cell may stand for another.
         """
-        from milp_recourse.certificates.price_proof import PriceProof  # loads numba
+        from milp_recourse.certificates.price_proof import PriceProof, paid_for  # loads numba
 
         instance, acted = self.instance, self.acted
         forest = instance.classifier
@@ -191,11 +191,23 @@ class _Proofs:
         levers = axes
         whole = [self._cells(axis) for axis in everything if axis.feature in acted]
         axes = [self._cells(axis) for axis in axes if axis.feature in acted]
-        paid = [_paid(instance, axis) for axis in axes]
-        cost, wide = (np.concatenate(parts) for parts in zip(*paid, strict=True))
+        costs, widest = zip(*(_paid(instance, axis) for axis in axes), strict=True)
         fixed = _fixed(instance, acted)
         exact = dearest(instance, acted) - fixed + 1 if self.bound is None else Fraction(self.bound) - fixed
         target = math.nextafter(float(exact), math.inf) if exact > 0 else 0.0
+        kept = paid_for(costs, widest, target)
+        if kept is None:
+            self.nodes.append(["e"])
+            return True
+        after = self._cut_to(axes, kept)
+        cost, wide = (
+            np.concatenate([own[a : b + 1] for own, (a, b) in zip(each, kept, strict=True)])
+            for each in (costs, widest)
+        )
+        axes = [
+            with_cells(axis, (np.arange(len(axis)) >= a) & (np.arange(len(axis)) <= b))
+            for axis, (a, b) in zip(axes, kept, strict=True)
+        ]
         table = LeafTable(forest, factual_cells(instance, forest), axes)
         above, room = instance.accept.above, most_nodes - len(self.nodes)
         proof = PriceProof(table, axes, cost, wide, above, target, self.deadline, room, not demanded)
@@ -203,8 +215,20 @@ class _Proofs:
             return False
         writer = _Writer(inside, acted, axes, whole, proof.factors, len(self.tables))
         self.tables += [writer.table(one) for one in proof.tables]
-        self.nodes += [node for step in proof.steps for node in writer.nodes(step, levers)]
+        self.nodes += [node for step in proof.steps for node in writer.nodes(step, levers)] + after
         return writer.numbers <= MOST_PRICES
+
+    def _cut_to(self, axes: Sequence[Axis], kept: Sequence[tuple[int, int]]) -> list[Node]:
+        """Cut the axes to their cells of these numbers, and close the other parts by cost: append the nodes
+        that come before the rest in preorder, and return those that follow it."""
+        after: list[Node] = []
+        for i, (axis, (first, last)) in enumerate(zip(axes, kept, strict=True)):
+            if first > 0:
+                self.nodes += [["s", i, float(axis.high[first - 1])], ["e"]]
+            if last < len(axis) - 1:
+                self.nodes.append(["s", i, float(axis.high[last])])
+                after.append(["e"])
+        return after
 
     def _cells(self, axis: Axis) -> Axis:
         """An axis with the document's cells."""
@@ -346,8 +370,6 @@ class _Writer:
         if step.kind == "split":
             cell = step.cell - int(self.first[step.axis])
             yield ["s", step.axis, float(self.axes[step.axis].high[cell])]
-        elif step.kind == "cost":
-            yield ["e"]
         elif step.kind in ("prices", "take"):
             yield ["p" if step.kind == "prices" else "t", self.before + step.table]
         elif step.kind == "merge":
