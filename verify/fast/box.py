@@ -21,7 +21,7 @@ from verify.fast.cells import Unsuited
 from verify.fast.prices import Prices
 from verify.kernel import box
 from verify.kernel.box import FREE, Budget, Signs
-from verify.kernel.checks import Clock, Empty
+from verify.kernel.checks import Clock, Empty, Rejected
 from verify.kernel.curves import GRID, ZERO, lines
 from verify.kernel.forms import ONE, Configuration, Form
 from verify.kernel.prices import Exact
@@ -57,7 +57,7 @@ Line = tuple[float, float]
 def arithmetics(configuration: Configuration) -> list[Exact]:
     """The ways to bound a configuration's boxes, in the order in which they are tried."""
     exact = Exact(configuration)
-    exact.prices = partial(prices, configuration)
+    exact.prices = partial(PricesNearby, configuration)
     size = len(configuration.acted) + len(configuration.units)
     size += sum(len(f.table) for f in configuration.model.features if f.table)
     if not configuration.model.layers or size > MOST_COLUMNS:
@@ -88,6 +88,40 @@ def prices(configuration: Configuration, tables: Any) -> KernelPrices:
         return Prices(configuration, tables)
     except Unsuited:
         return KernelPrices(configuration, tables)
+
+
+class PricesNearby:
+    """:func:`prices`, made for the box in which they are first used: it often holds few of a forest's leaves.
+
+    For a node outside that box they are made again, for the whole configuration. Nothing has been taken out
+    there: a node that takes something out has its own box in the one that prices were made for.
+    """
+
+    def __init__(self, configuration: Configuration, tables: Any) -> None:
+        self.configuration, self.tables = configuration, tables
+        KernelPrices(configuration, tables.within([(low, low) for low, _ in configuration.box]))  # may reject
+        self.made: KernelPrices | None = None
+
+    def _made(self, ends: Sequence[Interval], left: Any) -> KernelPrices:
+        box = ends if self.made is None else self.made.tables.box
+        if any(a < low or high < b for (a, b), (low, high) in zip(ends, box, strict=True)):
+            if left:
+                raise Rejected("cells that were taken out in another box")
+            self.made, box = None, self.configuration.box
+        self.made = self.made or prices(self.configuration, self.tables.within(box))
+        return self.made
+
+    def bound(self, k: int, ends: Sequence[Interval], left: Any) -> Fraction | float:
+        """As :meth:`verify.kernel.prices.Prices.bound`."""
+        return self._made(ends, left).bound(k, ends, left)
+
+    def taken_out(self, k: int, ends: Sequence[Interval], left: Any, target: Fraction) -> Any:
+        """As :meth:`verify.kernel.prices.Prices.taken_out`."""
+        return self._made(ends, left).taken_out(k, ends, left, target)
+
+    def merged(self, ends: Sequence[Interval], left: Any) -> Any:
+        """As :meth:`verify.kernel.prices.Prices.merged`."""
+        return self._made(ends, left).merged(ends, left)
 
 
 def near(value: Fraction) -> float:

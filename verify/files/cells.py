@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from copy import copy
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from verify.files.shapes import Reading, conform, placed, positive
@@ -18,7 +20,7 @@ from verify.kernel.certificate import Read
 from verify.kernel.checks import Rejected
 from verify.kernel.forms import Configuration
 from verify.kernel.prices import Table
-from verify.kernel.problem import Feature, Interval
+from verify.kernel.problem import Interval
 from verify.kernel.trees import Ensemble, Node, above32, float32, float64
 
 LARGEST_PRICE = 2.0**53
@@ -50,7 +52,7 @@ class Counted(NamedTuple):
 def reader(listed: Sequence[Any], where: str, reading: Reading) -> Read:
     """Return a function that reads these tables for a configuration."""
 
-    def read(configuration: Configuration) -> Priced:
+    def read(configuration: Configuration) -> Any:  # Tables, whose cells are worked out when asked for
         reading.place = where
         if not configuration.forests:
             raise Rejected("allowed: only where the classifier is made of trees")
@@ -60,21 +62,68 @@ def reader(listed: Sequence[Any], where: str, reading: Reading) -> Read:
 
 
 class Priced:
-    """A certificate's tables for a configuration (:class:`verify.kernel.prices.Tables`)."""
+    """A certificate's tables for a box of a configuration (:class:`verify.kernel.prices.Tables`).
+
+    Attributes
+    ----------
+    box
+        An interval per action.
+    cells
+        Per action, the cells that meet the box, ascending.
+    classes
+        Per tree, for each action that it looks at, the class of each of these cells; the first is 0 here.
+    numbered
+        Likewise, the number of the first of these classes in the document's count, and how many it counts.
+    """
 
     def __init__(self, listed: Sequence[Any], where: str, configuration: Configuration) -> None:
-        self.listed, self.where = listed, where
-        self.forests, features = configuration.forests, configuration.model.features
+        self.listed, self.where, self.forests = listed, where, configuration.forests
+        self.box: Sequence[Interval] = configuration.box
+        features = configuration.model.features
         acted = [j for j, f in enumerate(features) if f.name in configuration.acted]
-        self.cells = [
-            cells(self.forests, features[j], j, box) for j, box in zip(acted, configuration.box, strict=True)
+        self.looked = [looks(tree, forest, set(acted)) for forest in self.forests for tree in forest.trees]
+        self.actions: dict[int, Labels | Numbers] = {}
+        for j, whole in zip(acted, self.box, strict=True):
+            if features[j].table is not None:
+                self.actions[j] = Labels(whole)
+            else:
+                cuts = set().union(*(thresholds.get(j, ()) for thresholds in self.looked))
+                self.actions[j] = Numbers(whole, cuts, self.forests[0].single, features[j].whole)
+
+    def within(self, box: Sequence[Interval]) -> Priced:
+        """The same tables for a part of the configuration's box.
+
+        Where a cost leaves little of the levers' intervals, a forest of deep trees has few cells inside.
+        """
+        part = copy(self)
+        part.box = list(box)
+        for name in ("cells", "_numbers", "numbered", "classes"):
+            vars(part).pop(name, None)
+        return part
+
+    @cached_property
+    def cells(self) -> list[list[Interval]]:
+        """See above."""
+        return [own.cells(*own.met(ends)) for own, ends in zip(self.actions.values(), self.box, strict=True)]
+
+    @cached_property
+    def _numbers(self) -> list[dict[int, tuple[list[int], int]]]:
+        """Per tree and action, the number of each cell's class, and how many classes there are."""
+        met = {j: own.met(ends) for (j, own), ends in zip(self.actions.items(), self.box, strict=True)}
+        return [
+            {j: self.actions[j].classes(own, *met[j]) for j, own in thresholds.items()}
+            for thresholds in self.looked
         ]
-        compared = float32 if self.forests[0].single else float64
-        least = {j: [compared(low) for low, _ in own] for j, own in zip(acted, self.cells, strict=True)}
-        labelled = {j for j in acted if features[j].table is not None}
-        self.classes = [
-            classes(tree, forest, least, labelled) for forest in self.forests for tree in forest.trees
-        ]
+
+    @cached_property
+    def numbered(self) -> list[dict[int, tuple[int, int]]]:
+        """See above."""
+        return [{j: (own[0], count) for j, (own, count) in tree.items()} for tree in self._numbers]
+
+    @cached_property
+    def classes(self) -> list[dict[int, list[int]]]:
+        """See above."""
+        return [{j: [n - own[0] for n in own] for j, (own, _) in tree.items()} for tree in self._numbers]
 
     def table(self, k: float) -> Table:
         """The k-th table, with a price for every cell."""
@@ -92,15 +141,13 @@ class Priced:
             raise Rejected(f"{where}.weights: allowed: one per sum, where there are several")
         prices: list[dict[int, list[float]]] = [{} for _ in self.classes]
         for t, paid in filled(given["trees"], len(prices), f"{where}.trees").items():
-            at, looked = f"{where}.trees.{t}", list(self.classes[t].items())
+            at, looked = f"{where}.trees.{t}", list(self.numbered[t].items())
             for place, own in filled(paid, len(looked), at).items():
-                (j, of_cells), some = looked[place], _some(own, at)
-                if len(own) != of_cells[-1] + 1:  # classes ascend
-                    raise Rejected(
-                        f"{at}: {len(own)} prices; allowed: none or {of_cells[-1] + 1}, one per class"
-                    )
+                (j, (first, count)), some = looked[place], _some(own, at)
+                if len(own) != count:
+                    raise Rejected(f"{at}: {len(own)} prices; allowed: none or {count}, one per class")
                 if some:
-                    prices[t][j] = own
+                    prices[t][j] = own[first : first + self.classes[t][j][-1] + 1]
         mu = Fraction(given["mu"])
         rates = [mu * Fraction(weight) for weight in weights or [1.0]]
         return Counted(Fraction(given["unit"]), given["shares"], rates, prices)
@@ -125,37 +172,77 @@ def filled(listed: Any, count: int, where: str) -> dict[int, list[Any]]:
     return found
 
 
-def classes(
-    tree: Sequence[Node], forest: Ensemble, least: dict[int, list[float]], labelled: set[int]
-) -> dict[int, list[int]]:
-    """For each action that a tree looks at, every cell's class.
+def looks(tree: Sequence[Node], forest: Ensemble, acted: set[int]) -> dict[int, set[float]]:
+    """For each action that a tree looks at, in order, the thresholds that it compares the action with."""
+    found: dict[int, set[float]] = {}
+    for node in tree:
+        if not isinstance(node, float) and (j := forest.places[node[0]][0]) in acted:
+            found.setdefault(j, set()).add(node[1])
+    return dict(sorted(found.items()))
 
-    ``least`` has, by action, the least compared value of each cell; ``labelled`` are actions with tables.
+
+class Labels:
+    """An action of a feature with a table, in an interval: each label is a cell and a class."""
+
+    def __init__(self, whole: Interval) -> None:
+        self.low, high = whole
+        self.count = int(high - self.low) + 1
+
+    def met(self, ends: Interval) -> tuple[int, int]:
+        """The numbers of the first and the last cell that meet a part of the interval."""
+        return int(ends[0] - self.low), int(ends[1] - self.low)
+
+    def cells(self, first: int, last: int) -> list[Interval]:
+        """The cells of these numbers."""
+        return [(self.low + k, self.low + k) for k in range(first, last + 1)]
+
+    def classes(self, thresholds: set[float], first: int, last: int) -> tuple[list[int], int]:
+        """The number of each cell's class to a tree with these thresholds, and how many classes it has."""
+        return list(range(first, last + 1)), self.count
+
+
+class Numbers:
+    """An action of another feature, in an interval that the thresholds of all trees cut into cells; likewise.
+
+    ``single`` and ``integral``: whether values are compared in float32, and whether they are whole numbers.
+
+    Attributes
+    ----------
+    last_of
+        By threshold, the last value that goes left there; those that do not divide the interval are left out.
+    ends
+        The last values of all cells; of the last one, infinity.
     """
-    looks = [(forest.places[node[0]][0], node[1]) for node in tree if not isinstance(node, float)]
-    found = {}
-    for j in sorted({j for j, _ in looks} & least.keys()):
-        cuts = sorted({threshold for i, threshold in looks if i == j})
-        keys = range(len(least[j])) if j in labelled else [bisect_left(cuts, value) for value in least[j]]
-        known = {key: k for k, key in enumerate(sorted(set(keys)))}
-        found[j] = [known[key] for key in keys]
-    return found
 
+    def __init__(self, whole: Interval, thresholds: set[float], single: bool, integral: bool) -> None:
+        (self.low, self.high), self.integral, self.last_of = whole, integral, dict[float, float]()
+        for threshold in thresholds:
+            last = last_left(single, threshold)
+            last = float(math.floor(last)) if integral and math.isfinite(last) else last
+            if self.low <= last < self.high:
+                self.last_of[threshold] = last
+        self.ends = [*sorted({*self.last_of.values()}), math.inf]
 
-def cells(forests: Sequence[Ensemble], f: Feature, number: int, box: Interval) -> list[Interval]:
-    """An action's cells, ascending; for a feature with a table each label is a cell."""
-    low, high = box
-    if f.table is not None:
-        return [(Fraction(k), Fraction(k)) for k in range(int(low), int(high) + 1)]
-    nodes = (n for forest in forests for tree in forest.trees for n in tree if not isinstance(n, float))
-    cuts = {node[1] for node in nodes if forests[0].places[node[0]][0] == number}
-    found, start = [], low
-    for end in sorted({last_left(forests[0].single, cut) for cut in cuts}):
-        last = Fraction(math.floor(end)) if f.whole and math.isfinite(end) else end
-        if start <= last < high:
-            found.append((start, Fraction(last)))
-            start = Fraction(math.floor(last) + 1 if f.whole else math.nextafter(float(last), math.inf))
-    return [*found, (start, high)]
+    def met(self, ends: Interval) -> tuple[int, int]:
+        """The numbers of the first and the last cell that meet a part of the interval."""
+        return bisect_left(self.ends, ends[0]), bisect_left(self.ends, ends[1])
+
+    def cells(self, first: int, last: int) -> list[Interval]:
+        """The cells of these numbers."""
+        found, start = [], self._after(self.ends[first - 1]) if first else self.low
+        for end in self.ends[first:last]:
+            found.append((start, Fraction(end)))
+            start = self._after(end)
+        final = self.ends[last]
+        return [*found, (start, Fraction(final) if final < math.inf else self.high)]
+
+    def _after(self, value: float) -> Fraction:
+        return Fraction(math.floor(value) + 1 if self.integral else math.nextafter(value, math.inf))
+
+    def classes(self, thresholds: set[float], first: int, last: int) -> tuple[list[int], int]:
+        """The number of each cell's class to a tree with these thresholds, and how many classes it has."""
+        borders = sorted({self.last_of[cut] for cut in thresholds if cut in self.last_of})
+        return [bisect_left(borders, end) for end in self.ends[first : last + 1]], len(borders) + 1
 
 
 def last_left(single: bool, threshold: float) -> float:

@@ -35,11 +35,12 @@ class Table(NamedTuple):
 
 
 class Tables(Protocol):
-    """A certificate's tables, read for a configuration. Any prices of any cells that cover its box are valid.
+    """A certificate's tables, read for a box of a configuration. Any prices of cells that cover it are valid.
 
-    ``cells``: for each action, intervals of its values.
+    ``box``: an interval per action; ``cells``: for each action, intervals of its values.
     """
 
+    box: Sequence[Interval]
     cells: list[list[Interval]]
 
     def table(self, k: float) -> Table:
@@ -51,7 +52,7 @@ Removed = frozenset[Key]
 
 
 class Prices:
-    """The bounds that a configuration's tables prove.
+    """The bounds that a configuration's tables prove, for boxes inside theirs.
 
     ``compared`` has, for every feature, its cells as trees compare them. Raises :class:`Rejected` where an
     action moves another feature, or one of several parts suffices.
@@ -65,15 +66,15 @@ class Prices:
         self.trees = [(part, tree) for part, forest in enumerate(self.forests) for tree in forest.trees]
         self.goals = [score_needed(forest) for forest in self.forests]
         self.actions = [j for j, f in enumerate(features) if f.name in configuration.acted]
-        check_cells(configuration, tables.cells)
+        check_cells(configuration, tables)
         cells, self.compared = dict(zip(self.actions, tables.cells, strict=True)), list[Any]()
         for j, f in enumerate(features):
             value = configuration.values[f.name]
             if j not in cells and not value.keys() <= {ONE}:
                 raise Rejected("prices need actions that move nothing else (section 7.3)")
-            known = cells.get(j, [(value.get(ONE, ZERO),) * 2])
-            ends = [None] if f.name in configuration.missing else known
-            each = [options(f.table, both, self.forests[0].single) for both in ends]
+            alone = [(value.get(ONE, ZERO),) * 2]
+            known = [None] if f.name in configuration.missing else cells.get(j, alone)
+            each = [options(f.table, both, self.forests[0].single) for both in known]
             self.compared.append(tuple((c, ranges) for c, [(_, ranges)] in enumerate(each)))
 
     def bound(self, k: int, ends: Sequence[Interval], removed: Any) -> Fraction | float:
@@ -167,8 +168,7 @@ class Prices:
 def lowered(rises: dict[Key, Any], keys: Sequence[Key]) -> Any:
     """Subtract the least of some entries from each of them, and return it."""
     low = min(rises[key] for key in keys)
-    for key in keys:
-        rises[key] -= low
+    rises.update({key: rises[key] - low for key in keys})
     return low
 
 
@@ -184,12 +184,12 @@ class Exact:
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
         self.box: Callable[..., Box] = partial(Box, configuration)
-        self.prices: Callable[[Any], Prices] = partial(Prices, configuration)
+        self.prices: Callable[[Any], Any] = partial(Prices, configuration)
 
 
-def check_cells(configuration: Configuration, cells: Sequence[Sequence[Interval]]) -> None:
-    """Reject cells that leave out a value of an action's lever interval; their ends are doubles."""
-    for (start, end), own, whole in zip(configuration.box, cells, configuration.whole, strict=True):
+def check_cells(configuration: Configuration, tables: Tables) -> None:
+    """Reject cells that leave out a value of an action's interval in the tables' box. Ends are doubles."""
+    for (start, end), own, whole in zip(tables.box, tables.cells, configuration.whole, strict=True):
         first: Fraction | float = start
         for low, high in own:
             if low <= first and float(high) == high:
