@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from milp_recourse.certificates.conditions import canonical_condition
@@ -119,6 +119,11 @@ def _spelled(value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return {key: _spelled(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_spelled(v) for v in value]
-    return struct.pack(">d", float(value) + 0.0).hex()
+    if not isinstance(value, list | tuple):
+        return _digits([value])[0]
+    return _digits(value) if value and {*map(type, value)} <= {int, float} else [_spelled(v) for v in value]
+
+
+def _digits(numbers: Sequence[float]) -> list[str]:
+    """The hexadecimal digits of doubles; -0.0 is written as 0.0."""
+    return struct.pack(f">{len(numbers)}d", *(float(v) + 0.0 for v in numbers)).hex(",", 8).split(",")

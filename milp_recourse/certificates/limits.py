@@ -36,6 +36,9 @@ LARGEST_FILE, MOST_ROOM = 32 * 2**20, 2_200_000
 """Bytes of a certificate, and how many numbers, lists and objects it may have (lists count twice, objects
 four times)."""
 
+INSTANCE = 8
+"""How many times as large the instance may be."""
+
 MOST_NODES = 300_000
 """An applicant whose proof needs more is given up: a checker need not read such a file."""
 
@@ -104,7 +107,7 @@ def _too_many(instance: Instance) -> str | None:
         ("features", len(features), MOST_FEATURES),
         ("numbers in the tables of labels", cells, MOST_CELLS),
         ("weights of a network", weights, MOST_WEIGHTS),
-        ("numbers in trees", room, MOST_ROOM),
+        ("numbers in trees", room, INSTANCE * MOST_ROOM),
     ):
         if count > most:
             return f"{count} {what} are more than the {most} that a checker need read"

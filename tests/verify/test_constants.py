@@ -34,6 +34,7 @@ VALUES = {
     "LARGEST_PRICE": (verify.files.cells.LARGEST_PRICE, 2.0**53),
     "LARGEST_FILE": (verify.files.reading.LARGEST_FILE, 32 * 2**20),
     "MOST_ROOM": (verify.files.reading.MOST_ROOM, limits.MOST_ROOM),
+    "INSTANCE": (verify.files.reading.INSTANCE, limits.INSTANCE),
     "MOST_FEATURES": (verify.files.instance.MOST_FEATURES, limits.MOST_FEATURES),
     "MOST_CELLS": (verify.files.instance.MOST_CELLS, limits.MOST_CELLS),
     "MOST_CONDITIONS": (verify.files.instance.MOST_CONDITIONS, 10_000),

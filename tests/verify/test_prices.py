@@ -16,6 +16,7 @@ from milp_recourse.certificates.prices import shortened
 from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
 from tests.helpers.tree_samples import random_tree_instance, with_missing
+from verify.fast.box import PricesNearby
 from verify.fast.box import prices as fast_prices
 from verify.fast.prices import Prices as Fast
 from verify.files.cells import Priced, filled
@@ -163,6 +164,69 @@ def test_the_fast_path_takes_out_what_the_kernel_does(trees, ways, size, tmp_pat
                 assert leaves[t] == {n for (_, _, n), *_ in prices._leaves(t, cells, removed)}, (seed, kind)
             seen += 1
     assert seen > 60 * ways
+
+
+def part_of(configuration, listed, rng):
+    """A random part of a configuration's box, its ends at or inside cells."""
+    ends = []
+    for (low, high), cells, whole in zip(configuration.box, listed.cells, configuration.whole, strict=True):
+        places = sorted(rng.choice(cells)[rng.randrange(2)] for _ in range(2))
+        if rng.random() < 0.3:
+            places[1] = places[0] + (places[1] - places[0]) / 2
+        a, b = (Fraction(floor(place)) if whole else place for place in places)
+        ends.append((max(a, low), min(max(a, b), high)))
+    return ends
+
+
+def test_bounds_do_not_depend_on_the_box_that_prices_are_made_for(tmp_path):
+    """Cells and classes outside a box are left out; every bound, and what is taken out, stays the same."""
+    compared = 0
+    for seed, configuration in configurations(tmp_path, range(40), 4, depth=6):
+        rng = random.Random(seed)
+        listed = tables(configuration, rng)
+        whole = Prices(configuration, listed)
+        room = (4 + len(configuration.acted) + 4) * Fraction(UNIT) / 2**24
+        for _ in range(4):
+            ends = part_of(configuration, listed, rng)
+            part = listed.within(ends)
+            near, fast = Prices(configuration, part), fast_prices(configuration, part)
+            assert isinstance(fast, Fast)
+            for k in range(len(listed.listed)):
+                total, quick = whole.bound(k, ends, Removed()), fast.bound(k, ends, fast.everything)
+                assert near.bound(k, ends, Removed()) == total, seed
+                assert total == quick == math.inf or total - room <= quick <= total, seed
+                target = total + 2 if total < math.inf else Fraction(1)
+                sizes = [len(one.taken_out(k, ends, Removed(), target)) for one in (whole, near)]
+                taken = [
+                    {key for key in one.taken_out(k, ends, Removed(), target) if key[0] == "leaf"}
+                    for one in (whole, near)
+                ]
+                assert sizes[0] == sizes[1] and taken[0] == taken[1], seed
+                compared += total < math.inf
+    assert compared > 200
+
+
+def test_prices_are_made_again_for_a_box_elsewhere(tmp_path):
+    """A node outside the box that prices were made for has them made for the whole configuration."""
+    moved = 0
+    for seed, configuration in configurations(tmp_path, range(20), 4, depth=6):
+        rng = random.Random(seed)
+        listed = tables(configuration, rng)
+        nearby, whole = PricesNearby(configuration, listed), Prices(configuration, listed)
+        room = (4 + len(configuration.acted) + 4) * Fraction(UNIT) / 2**24
+        for _ in range(4):
+            ends = part_of(configuration, listed, rng)
+            total, quick = whole.bound(0, ends, Removed()), nearby.bound(0, ends, Removed())
+            assert total == quick == math.inf or total - room <= quick <= total, seed
+        moved += list(nearby.made.tables.box) == list(configuration.box)
+        nearby, (low, high) = PricesNearby(configuration, listed), configuration.box[0]
+        corner = [(low, low), *configuration.box[1:]]
+        left = nearby.taken_out(0, corner, Removed(), Fraction(10**9))
+        if low < high and left:
+            with pytest.raises(Rejected, match="in another box"):
+                nearby.bound(0, [(high, high), *configuration.box[1:]], left)
+            moved += 1
+    assert moved > 20
 
 
 def test_no_table_takes_out_a_cheap_accepted_action(tmp_path):

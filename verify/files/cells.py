@@ -216,10 +216,11 @@ class Numbers:
 
     def __init__(self, whole: Interval, thresholds: set[float], single: bool, integral: bool) -> None:
         (self.low, self.high), self.integral, self.last_of = whole, integral, dict[float, float]()
+        low, high = map(float, whole)  # the ends are doubles
         for threshold in thresholds:
             last = last_left(single, threshold)
             last = float(math.floor(last)) if integral and math.isfinite(last) else last
-            if self.low <= last < self.high:
+            if low <= last < high:
                 self.last_of[threshold] = last
         self.ends = [*sorted({*self.last_of.values()}), math.inf]
 

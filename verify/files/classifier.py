@@ -7,7 +7,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from verify.files.reading import by, parse_json, read_raw, unpacked
+from verify.files.reading import INSTANCE, by, parse_json, read_raw, unpacked
 from verify.files.shapes import conform, index, maybe, positive
 from verify.kernel.checks import Rejected
 from verify.kernel.trees import Ensemble, Node, float32
@@ -42,10 +42,10 @@ def read_classifier(data: Any, folder: Path) -> dict[str, Any]:
     if isinstance(data, dict) and "path" in data:
         given = conform(data, {"path": str, "sha256": str}, "classifier")
         file = folder / given["path"]
-        raw = read_raw(file)
+        raw = read_raw(file, INSTANCE)
         if hashlib.sha256(raw).hexdigest() != given["sha256"].lower():
             raise Rejected(f"classifier: {file.name} is not the file with the sha256 that the instance gives")
-        data = parse_json(unpacked(raw, file), file.name)
+        data = parse_json(unpacked(raw, file, INSTANCE), file.name, INSTANCE)
     found: dict[str, Any] = conform(data, CLASSIFIER, "classifier")
     return _forest(found) if "trees" in found else found
 
@@ -183,13 +183,17 @@ def _check_tree(data: dict[str, Any], columns: int, mean: bool, where: str) -> N
     rules = data.get("missing_left") or [None] * count
     if not count or any(len(data[key]) != count for key in ARRAYS) or len(rules) != count:
         raise Rejected(f"{where}: lists that are empty or not of one length")
-    for k, inner in enumerate(zip(*(data[key] for key in ARRAYS[:4]), strict=True)):
-        if inner[2] == -1:
-            if inner[3] != -1 or (mean and not 0 <= data["value"][k] <= 1):
+    shape = (index(columns), index(count), index(count))
+    for k, inner in enumerate(zip(*(data[key] for key in ("feature", "left", "right")), strict=True)):
+        column, left, right = inner
+        if left == -1:
+            if right != -1 or (mean and not 0 <= data["value"][k] <= 1):
                 raise Rejected(f"{where}: a leaf with a child, or of a mean whose value is no probability")
             continue
-        shape = (index(columns), float, index(count), index(count))
-        below[k] = conform(list(inner), shape, where)[2:]
+        whole = column.is_integer() and left.is_integer() and right.is_integer()
+        if not (whole and 0 <= column < columns and 0 <= left < count and 0 <= right < count):
+            conform(list(inner), shape, where)  # says which of them
+        below[k] = [int(left), int(right)]
         children += below[k]
     reached, waiting = 0, [0]
     while waiting and reached <= count:

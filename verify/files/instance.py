@@ -24,7 +24,7 @@ from verify.files.demands import Reader, counted, settled
 from verify.files.features import FEATURE, Variable, feature_content, table_cells
 from verify.files.lines import Lines
 from verify.files.loan import LOAN_FEATURES, LOANS
-from verify.files.reading import by, interval, parse_json, read_bytes, share
+from verify.files.reading import INSTANCE, by, interval, parse_json, read_bytes, share
 from verify.files.shapes import anything, conform, index, maybe, not_negative, positive
 from verify.kernel.checks import Rejected
 from verify.kernel.problem import Mechanism, Model, Noise, Problem
@@ -371,7 +371,7 @@ class Source:
     """
 
     def __init__(self, path: Path) -> None:
-        data = conform(parse_json(read_bytes(path), path.name), FILE, path.name)
+        data = conform(parse_json(read_bytes(path, INSTANCE), path.name, INSTANCE), FILE, path.name)
         self.population = "factuals" in data
         self.name = None if self.population else data["name"]
         self.everyone = Everyone(data, path.parent)
@@ -453,7 +453,10 @@ def written(value: Any) -> str:
         return written([value])[1:-1]
     if not isinstance(value, list):
         return json.dumps(value)
-    if not value or not all(isinstance(item, float) for item in value):
+    kinds = {*map(type, value)}
+    if kinds <= {bool, str}:
+        return json.dumps(value, separators=(",", ":"))
+    if kinds != {float}:
         return "[" + ",".join(map(written, value)) + "]"
     for item in value if not all(map(math.isfinite, value)) else ():
         conform(item, float, "a number")

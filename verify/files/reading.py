@@ -19,42 +19,46 @@ MOST_ROOM = 2_200_000
 """The most that JSON text may ask for, in units of up to 60 bytes of memory: 1 for a comma, 2 for a list, 4
 for an object, and 1 for 8 bytes of text that is not all ASCII (a character may then take 4 bytes)."""
 
+INSTANCE = 8
+"""How many times as large a file of the problem may be, in bytes and in memory: it is the reader's own."""
 
-def read_raw(path: Path) -> bytes:
-    """The bytes of a regular file, not unpacked; raise :class:`Rejected` beyond LARGEST_FILE."""
+
+def read_raw(path: Path, times: int = 1) -> bytes:
+    """The bytes of a regular file, not unpacked; raise :class:`Rejected` beyond ``times`` LARGEST_FILE."""
     if not path.is_file():
         raise Rejected(f"{path}: no such file")
     try:
         with path.open("rb") as stream:
-            return limited(stream, path.name)
+            return limited(stream, path.name, times)
     except OSError as error:
         raise Rejected(f"{path.name}: unreadable: {error}") from None
 
 
-def unpacked(raw: bytes, path: Path) -> bytes:
+def unpacked(raw: bytes, path: Path, times: int = 1) -> bytes:
     """A file's content, unpacked where its name ends in ``.gz``; raise :class:`Rejected` beyond the limit."""
     if path.suffix != ".gz":
         return raw
     try:
-        return limited(gzip.GzipFile(fileobj=io.BytesIO(raw)), path.name)
+        return limited(gzip.GzipFile(fileobj=io.BytesIO(raw)), path.name, times)
     except (OSError, EOFError, zlib.error) as error:
         raise Rejected(f"{path.name}: unreadable: {error}") from None
 
 
-def limited(stream: Any, name: str) -> bytes:
-    """The content of a stream; raise :class:`Rejected` beyond LARGEST_FILE."""
-    content: bytes = stream.read(LARGEST_FILE + 1)
-    if len(content) > LARGEST_FILE:
-        raise Rejected(f"{name}: larger than {LARGEST_FILE} bytes")
+def limited(stream: Any, name: str, times: int = 1) -> bytes:
+    """The content of a stream; raise :class:`Rejected` beyond ``times`` LARGEST_FILE."""
+    most = times * LARGEST_FILE
+    content: bytes = stream.read(most + 1)
+    if len(content) > most:
+        raise Rejected(f"{name}: larger than {most} bytes")
     return content
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, times: int = 1) -> bytes:
     """A file's content, unpacked where its name ends in ``.gz``."""
-    return unpacked(read_raw(path), path)
+    return unpacked(read_raw(path, times), path, times)
 
 
-def parse_json(content: bytes, name: str) -> Any:
+def parse_json(content: bytes, name: str, times: int = 1) -> Any:
     """The value of JSON text, with every number a float; :func:`conform` rejects infinite ones."""
 
     def refuse_constant(text: str) -> NoReturn:
@@ -68,7 +72,7 @@ def parse_json(content: bytes, name: str) -> Any:
         return found
 
     room = content.count(b",") + 2 * content.count(b"[") + 4 * content.count(b"{")
-    if room + (0 if content.isascii() else len(content) // 8) > MOST_ROOM:
+    if room + (0 if content.isascii() else len(content) // 8) > times * MOST_ROOM:
         raise Rejected(f"{name}: more values than fit in the memory that is allowed (section 9)")
     try:
         text = content.decode("utf-8")

@@ -198,7 +198,9 @@ def trees(
     sets: Annotated[
         str, typer.Option(help="Data sets, comma-separated; NAME:unit scales columns to [0, 1].")
     ] = "credit,cancer",
-    models: Annotated[str, typer.Option(help="Kind-trees x depth, comma-separated.")] = "forest-100x6",
+    models: Annotated[
+        str, typer.Option(help="Kind-trees x depth, or kind-trees, comma-separated.")
+    ] = "forest-100x6",
     costs: Annotated[str, typer.Option(help="l1, l2-squared; comma-separated.")] = "l1,l2-squared",
     per_model: Annotated[
         int, typer.Option(min=1, help="Problems per model; they take the sets and costs in turn.")

@@ -55,8 +55,8 @@ class Problem:
 class Plan(SharedPlan):
     """For every model ``per_model`` problems, which take the data sets and the costs in turn.
 
-    ``models`` are as ``forest-100x6``. Applicants are drawn from the half of the refused rows with the lower
-    scores.
+    ``models`` are as ``forest-100x6``, or ``forest-100`` for the library's own depth. Applicants are drawn
+    from the half of the refused rows with the lower scores.
 
     Attributes
     ----------
@@ -88,13 +88,15 @@ class Plan(SharedPlan):
         return sorted(found, key=lambda p: (self.sets.index(p.table), self.models.index(p.model)))
 
 
-def parsed(model: str) -> tuple[str, int, int]:
-    """(kind, number of trees, depth) of a model's name; raise BadInput for any other text."""
+def parsed(model: str) -> tuple[str, int, int | None]:
+    """(kind, number of trees, depth) of a model's name; the depth is None where the name has none, as
+    ``forest-100``. Raise BadInput for any other text."""
     kind, _, size = model.partition("-")
-    trees, _, depth = size.partition("x")
-    if kind not in MODELS or not (trees.isdigit() and depth.isdigit() and int(trees) and int(depth)):
-        raise BadInput("--models", model, "a kind and a size, as forest-100x6; kinds: " + ", ".join(MODELS))
-    return kind, int(trees), int(depth)
+    numbers = size.split("x")
+    if kind not in MODELS or len(numbers) > 2 or not all(n.isdigit() and int(n) for n in numbers):
+        allowed = "a kind and a size, as forest-100x6, or forest-100 for the library's own depth; kinds: "
+        raise BadInput("--models", model, allowed + ", ".join(MODELS))
+    return kind, int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else None
 
 
 def run(

@@ -130,10 +130,11 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
     return replace(table, features=tuple(replace(f, actionable=True, monotone=None) for f in table.features))
 
 
-def fit_trees(table: Table, kind: str, trees: int, depth: int, seed: int = 0) -> Fitted:
+def fit_trees(table: Table, kind: str, trees: int, depth: int | None, seed: int = 0) -> Fitted:
     """Train trees on four fifths of a table (at most :data:`MOST_ROWS`), with the library's default settings.
 
-    ``kind`` is one of :data:`MODELS`.
+    ``kind`` is one of :data:`MODELS`. Without a ``depth`` it is the library's own: scikit-learn's forests
+    grow until no leaf can be split.
     """
     inputs, labels = table.inputs, table.labels
     cut = int(0.8 * len(inputs))
@@ -144,7 +145,8 @@ def fit_trees(table: Table, kind: str, trees: int, depth: int, seed: int = 0) ->
     threshold = safe_threshold(classifier, at_zero=kind == "boosting")
     scores = classifier.scores(inputs[cut:])
     refused = cut + _ascending(scores, (scores <= threshold) & (estimator.predict(inputs[cut:]) == 0))
-    name, accept = f"{table.name}/{kind}-{trees}x{depth}", Acceptance(threshold, 0.0, strict=True)
+    size, accept = f"x{depth}" if depth else "", Acceptance(threshold, 0.0, strict=True)
+    name = f"{table.name}/{kind}-{trees}{size}"
     return Fitted(name, estimator, classifier, accept, table, _no_causes(table), refused)
 
 
@@ -202,16 +204,16 @@ def _no_causes(table: Table) -> StructuralCausalModel:
     return independent([f.name for f in table.features])
 
 
-def _estimator(kind: str, trees: int, depth: int, seed: int) -> Any:
+def _estimator(kind: str, trees: int, depth: int | None, seed: int) -> Any:
+    size = {"n_estimators": trees, "random_state": seed} | ({"max_depth": depth} if depth else {})
     if kind == "xgboost":
         from xgboost import XGBClassifier
 
-        return XGBClassifier(n_estimators=trees, max_depth=depth, random_state=seed, n_jobs=1)
+        return XGBClassifier(n_jobs=1, **size)
     if kind == "lightgbm":
         from lightgbm import LGBMClassifier
 
-        size = {"max_depth": depth, "num_leaves": 2**depth}
-        return LGBMClassifier(n_estimators=trees, random_state=seed, n_jobs=1, verbose=-1, **size)
+        return LGBMClassifier(n_jobs=1, verbose=-1, **size | ({"num_leaves": 2**depth} if depth else {}))
     from sklearn import ensemble
 
     classes = {
@@ -219,7 +221,7 @@ def _estimator(kind: str, trees: int, depth: int, seed: int) -> Any:
         "extra": ensemble.ExtraTreesClassifier,
         "boosting": ensemble.GradientBoostingClassifier,
     }
-    return classes[kind](n_estimators=trees, max_depth=depth, random_state=seed)
+    return classes[kind](**size)
 
 
 def _in_units(table: Table) -> Table:

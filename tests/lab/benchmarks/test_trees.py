@@ -176,6 +176,8 @@ def test_problems_stay_the_same_beside_other_models() -> None:
     [
         ({"models": ["forest"]}, "--models"),
         ({"models": ["oak-3x3"]}, "--models"),
+        ({"models": ["forest-3x"]}, "--models"),
+        ({"models": ["forest-3x3x3"]}, "--models"),
         ({"solvers": ["x"]}, "--solvers"),
         ({"costs": ["linf"]}, "--costs"),
         ({"solvers": ["ocean-cp"]}, "--ocean-python"),
@@ -187,6 +189,13 @@ def test_unknown_names_are_bad_input(changed: dict[str, Any], field: str, tmp_pa
     """One line that names the option or the file."""
     with pytest.raises(BadInput, match=field):
         bench.run(plan(data=tmp_path, **changed), tmp_path)
+
+
+def test_a_model_without_a_depth_has_the_librarys_own() -> None:
+    """A forest grows to the end, so its leaves are pure."""
+    forest = fit_trees(read_table("credit", None, 0), *bench.parsed("forest-3"), 0)
+    assert forest.name == "credit/forest-3"
+    assert all(tree.max_depth is None and tree.get_depth() > 10 for tree in forest.estimator.estimators_)
 
 
 def test_a_python_without_oceanpy_says_so() -> None:
