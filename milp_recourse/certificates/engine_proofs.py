@@ -36,7 +36,7 @@ from milp_recourse.judge import judge
 Nodes = list[list[Any]]
 
 SHARE, STEPS = 2000, 40
-"""Nodes between looks at the clock; most steps of the interior point."""
+"""Nodes between looks at the clock; most steps of the interior-point method in a node."""
 
 RECORDS, LEAVES, OPEN = 4096, 128, 256
 """Nodes and leaves that a record holds, and open nodes that there is room for at first."""

@@ -127,7 +127,7 @@ def why_not_pieces(instance: Instance) -> str | None:
         units = _units(program.fix(acted))
         curved = [u.function for _, u in units if u.function not in ("relu", "indicator")]
         if curved:
-            return f"trees downstream of a {curved[0]} are not solved"
+            return f"trees that read effects through a {curved[0]} are not solved"
         if sum(u.function == "relu" for _, u in units) > MOST_KINKS:
             return f"more than {MOST_KINKS} structural ReLUs"
     return None
