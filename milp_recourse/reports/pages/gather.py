@@ -20,7 +20,7 @@ from milp_recourse.why import Why
 
 Value = float | int | str
 MANY_LABELS = 12
-"""Features with more labels than this have their labels counted instead of listed, and make no groups."""
+"""A page counts the labels of a feature that has more than this instead of listing them, and does not group people by it."""
 
 
 def persons_of(
