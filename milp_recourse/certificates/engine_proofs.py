@@ -221,7 +221,7 @@ class _Trees:
         c = self._case(chosen)
         numeric = p.lever[LABEL] == 0
         p.box[c, 2] = np.where(chosen | ~numeric, ACTED, IDLE)
-        for i, column, held in self.kept:  # a search leaves such a lever alone; here it is acted on
+        for i, column, held in self.kept:  # a search does not charge for the own label; here it is acted on
             p.column[COST, column] = held if chosen[i] else 0.0
         p.precision[c] = np.where(chosen[self.owners], self.precision[c], 0.0)
         self.squares = np.flatnonzero(chosen[self.owners] & self.normal)

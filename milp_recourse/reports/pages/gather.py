@@ -20,7 +20,8 @@ from milp_recourse.why import Why
 
 Value = float | int | str
 MANY_LABELS = 12
-"""A page counts the labels of a feature that has more than this instead of listing them, and does not group people by it."""
+"""If a feature has more labels than this, a page counts them instead of listing them, and does not group
+people by the feature."""
 
 
 def persons_of(
