@@ -12,7 +12,8 @@ question left is whether any point of the others is accepted. Prices then bound 
 nothing.
 
 Where the score is the smallest of several sums, the bound weighs them
-(:mod:`milp_recourse.forests.weighted`). A sum that the relaxed point misses gets more weight next time.
+(:mod:`milp_recourse.forests.weighted`). A sum that the relaxed point leaves below its goal then gets more
+weight.
 """
 
 from __future__ import annotations

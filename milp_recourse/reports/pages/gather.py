@@ -20,8 +20,8 @@ from milp_recourse.why import Why
 
 Value = float | int | str
 MANY_LABELS = 12
-"""If a feature has more labels than this, a page counts them instead of listing them, and does not group
-people by the feature."""
+"""If a feature has more labels than this, a page shows some of them and how many there are, and does not
+group people by the feature."""
 
 
 def persons_of(
