@@ -460,9 +460,8 @@ class PriceProof:
         return bool(least * (1 - 2.0**-44) >= self.target)
 
     def _cut_by_cost(self, state: _State, before: list[_Open | Step], after: list[_Open | Step]) -> None:
-        """Split off, as leaves, the ends of intervals whose cells cost the target or more even with the
-        cheapest cells of all other axes. ``before`` and ``after`` get the nodes before and after the rest in
-        preorder."""
+        """Split off, as leaves, the ends of intervals whose cells cost the target or more with the least of
+        all other axes. ``before`` and ``after`` get the nodes before and after the rest in preorder."""
         low, high = state.low, state.high
         paid, most = self._least(state, self.cost), self._least(state, self.wide)
         for i in range(len(low)):
