@@ -208,8 +208,9 @@ def _together(
 ) -> Choices:
     """The selection of ``count`` recourses of least total cost, any two at least ``apart`` features apart.
 
-    A better selection with a recourse that is not listed yet would cost at least the ``count - 1`` least
-    bounds so far plus the bound of all that is not listed; the listing ends when that is no improvement.
+    Recourses are listed one after the other. A selection with one that is not listed yet costs at least the
+    sum of the ``count - 1`` least lower bounds of listed ones and the lower bound of all that are not listed.
+    When this is no less than the best selection of listed ones, the listing ends.
     """
     if differ != "features":
         raise Unsupported(f"the least total of ways that differ in {differ}; allowed: one after the other")

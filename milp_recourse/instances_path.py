@@ -27,9 +27,9 @@ def instances_path() -> Path:
 
 
 LOAN_POPULATIONS = {"loan-smooth": "loan_smooth", "loan-sharp": "loan"}
-"""The shipped Loan populations and their folders. Their classifiers are trained as the released code of the
-iCARMA paper does it (``loan-smooth``) and as the paper's text says (``loan-sharp``, whose logit is twenty
-times as steep)."""
+"""The shipped Loan populations and their folders. The classifier of ``loan-smooth`` is trained as the code
+that the CARMA authors released trains it; that of ``loan-sharp``, whose logit is twenty times as steep, as
+the iCARMA paper's text says."""
 
 
 def population_file(name: str) -> Path:

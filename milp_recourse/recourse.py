@@ -94,8 +94,8 @@ class Recourse:
         Column -> (lowest, highest) value after the action, acted on or not.
     cost
         ``l1``, ``l2-squared``, ``l2``, ``linf``, ``l0``, ``percentile``, ``percentile-max``,
-        ``log-percentile``, ``log-percentile-max``, or a mixture as
-        ``{"l0": 0.1, "l1": 1}``; the formulas are in :mod:`milp_recourse.domain.cost`.
+        ``log-percentile``, ``log-percentile-max``, or a mixture such as ``{"l0": 0.1, "l1": 1}``; the
+        formulas are in :mod:`milp_recourse.domain.cost`.
     scale
         What changes are divided by: ``range``, ``sd``, ``mad``, ``iqr``, ``unit``
         (:func:`milp_recourse.frames.columns.scale_of`), ``factual`` (the person's own value), or column ->

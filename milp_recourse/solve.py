@@ -123,9 +123,8 @@ def solve_population(
     ------
     BadInput, Unsupported, BackendUnavailable
         As for :func:`solve`; the file, and whether the back end is there, are checked before the iterator is
-        returned. In place of
-        the result of an applicant who could not be read, the iterator raises the BadInput of
-        :attr:`Population.unreadable`.
+        returned. In place of the result of an applicant who could not be read, the iterator raises the
+        BadInput of :attr:`Population.unreadable`.
     """
     options = check_options(time_limit, jobs, certificates, starts)
     people = as_population(population)

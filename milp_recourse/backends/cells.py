@@ -2,7 +2,8 @@
 
 Cells that alone cost more than a greedy incumbent are dropped, and with them the leaves that only they reach.
 The model's score threshold is lowered by the bound on rounding errors, so that no accepted point is excluded.
-A point that only this lets in is refused by the deployed score, and its combination of leaves is forbidden.
+A point that is let in only because of this is refused by the deployed score, and its combination of leaves is
+then forbidden.
 """
 
 from __future__ import annotations

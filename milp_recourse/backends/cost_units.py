@@ -3,8 +3,8 @@
 Where the longest lever is far from one cost scale (a scale of 1e6 under bounds of 10, say), all scales
 are multiplied by 2^j and the coefficients by 2^j, that of the squares by 4^j: the same cost. Then all
 coefficients are multiplied by 2^k: the same problem with costs times 2^k. Powers of two round nothing.
-Costs that are of usual size (:data:`USUAL_COST`) stay as they are. Setting a missing value costs the same in
-any scale, so the scales stay where one can be set.
+Costs that are of usual size (:data:`USUAL_COST`) stay as they are. Setting a missing value costs its weight
+times the coefficients, whatever the scale; so where one can be set, j is 0.
 """
 
 from __future__ import annotations

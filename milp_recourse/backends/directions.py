@@ -83,9 +83,9 @@ def solve_by_direction(
 def with_one_scale(instance: Instance, rises: Rises) -> Instance:
     """The instance with one scale per lever.
 
-    A lever in ``rises`` sets values from its factual one up if it rises (whole numbers: above it), else
-    values up to that. A lever that
-    can go either way and is not in ``rises`` has the larger of its scales.
+    A lever in ``rises`` that rises sets values from its factual one up (whole numbers: above it); one that
+    falls sets values up to its factual one. A lever that can go either way and is not in ``rises`` has the
+    larger of its scales.
     """
     cost, ranges = instance.cost, dict(instance.preferences.ranges)
     scale = dict(cost.scale)

@@ -9,8 +9,8 @@ leaves ends at,
           \sum_{\text{leaves starting above } k} z_\ell \le 1 - y_k,
 
 each an at-most-one. The leaves' values must add up to at least the threshold, lowered by a bound on the
-rounding of the deployed sum, so that no accepted point is lost. The deployed score refuses points that only
-this lets in, and their combination of leaves is then forbidden.
+rounding of the deployed sum, so that no accepted point is lost. Points that are let in only because of this
+are refused by the deployed score, and their combination of leaves is then forbidden.
 
 References
 ----------

@@ -45,8 +45,8 @@ PIECES = 32
 MANY_UNSTABLE = 30  # more open ReLUs than this and the box is halved before a solver sees it
 PATIENCE = 3  # errors in a row before another way is tried: first tangents, then giving up
 
-# Tighter feasibility than the defaults where the solver stands it: SCIP's LP solver hung at 1e-8. HiGHS'
-# presolve was seen to call a feasible model infeasible (see the highs back end).
+# Feasibility tolerances below the defaults, where the solver works with them: SCIP's LP solver hung at 1e-8.
+# HiGHS' presolve was seen to call a feasible model infeasible (see the highs back end).
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "highs": {"presolve": "off", "mip_feasibility_tolerance": 1e-7, "primal_feasibility_tolerance": 1e-7},
     "scip": {"numerics/feastol": 1e-7, "limits/gap": 1e-8},

@@ -23,8 +23,8 @@ def pyomo_model(instance: Instance, pieces: int = 16, cost_unit: float = 1.0) ->
     sets, ``act_income`` is 1 where it is acted on, ``delta_income`` the change that costs,
     ``hidden_0_3`` a ReLU's output, ``accepted`` the logit's row, ``plausible`` the ball, ``cost`` the
     objective. Add your own constraints before solving: the bounds come from the stated action
-    ranges alone, so any constraint that only takes actions away keeps them right. Widening a
-    variable or dropping a constraint of ours does not.
+    ranges alone, so they stay valid under any constraint that only takes actions away. They may
+    become wrong if you widen a variable or drop one of the constraints.
 
     Parameters
     ----------

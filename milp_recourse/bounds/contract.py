@@ -79,7 +79,7 @@ def _least_terms(tape: Tape, low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def _by_cost(tape: Tape, low: Array, high: Array, cutoff: float) -> None:
-    """Cut off, in place, what costs more than ``cutoff`` with the least of all other terms."""
+    """Cut off, in place, values that cost more than ``cutoff`` even if all other terms cost their least."""
     c = tape.program.cost
     terms, _ = _least_terms(tape, low, high)
     total = terms.sum(axis=1, keepdims=True)

@@ -12,9 +12,9 @@ Box = tuple[Array, Array]
 
 
 def at_kink(tape: Tape, low: Array, high: Array) -> tuple[Box, Box] | None:
-    """Two parts of a box, cut where a structural ReLU of a single action turns; None if no such ReLU is open.
+    """Two parts of a box, cut at the kink of a ReLU that depends on one action alone; None if there is none.
 
-    ReLUs that only the cost uses are not cut at: a distribution function has too many.
+    ReLUs that only the cost uses do not count: a distribution function has too many.
     """
     for place, unit, row, offset in tape.units:
         active = np.flatnonzero(row[0])

@@ -95,7 +95,7 @@ class Tape:
         self.first, self.first_offset = compose(
             self.weights[0], self.biases[0], program.columns, len(program.atoms)
         )
-        # most products behind a number of bounds(): a path crosses every unit and layer, 8 roundings each
+        # the most products that a number of bounds() sums up, and 8 roundings for every unit and layer
         steps = len(self.units) + len(self.weights) + 1
         self.rounding = slack(self.atoms * (1 + len(self.units)) + sum(map(len, self.biases)) + 8 * steps)
         self.threshold = float(program.accept.threshold) + float(program.accept.margin)
@@ -121,7 +121,7 @@ class Tape:
         )
         self.quantiles = [(j, t.quantiles) for j, t in enumerate(program.cost_terms) if t.quantiles]
         self.cost_lengths = self.cost_scales.copy()
-        for j, quantiles in self.quantiles:  # for percentiles, the length of the whole distribution
+        for j, quantiles in self.quantiles:  # in percentiles: from the lowest to the highest
             self.cost_lengths[j] = quantiles.values[-1] - quantiles.values[0]
         if tuple(t.feature for t in program.cost_terms) != tuple(a.feature for a in program.actions):
             raise TypeError("a tape needs one cost term per action, in the actions' order")
@@ -277,7 +277,10 @@ class _Lines:
             self.entries.append((k, row, offset, m, lo, m, hi))
 
     def size(self, argument: Array) -> Array:
-        """A bound of the absolute terms that the unit added last sums, from its argument's, shape (B,)."""
+        """For the unit added last, a bound on the sum of absolute values behind its value, shape (B,).
+
+        ``argument`` is such a bound for the unit's argument.
+        """
         *_, sl, il, sh, ih = self.entries[-1]
         return np.maximum(np.abs(sl), np.abs(sh)) * argument + np.maximum(np.abs(il), np.abs(ih))
 

@@ -37,7 +37,7 @@ MOST_CASES = 3000
 
 
 def canonical_condition(condition: Condition) -> dict[str, AnyValue]:
-    """A condition as section 2 has it: bounds as sums, labels as ascending indices."""
+    """A condition in the canonical form of section 11: bounds as sums, labels as ascending indices."""
     match condition:
         case AtMostActions(count):
             return {"at_most_actions": count}

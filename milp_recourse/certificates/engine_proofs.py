@@ -36,7 +36,7 @@ from milp_recourse.judge import judge
 Nodes = list[list[Any]]
 
 SHARE, STEPS = 2000, 40
-"""Nodes between looks at the clock; most steps of the interior point."""
+"""Nodes between looks at the clock; most steps of the interior-point method in a node."""
 
 RECORDS, LEAVES, OPEN = 4096, 128, 256
 """Nodes and leaves that a record holds, and open nodes that there is room for at first."""
@@ -221,7 +221,7 @@ class _Trees:
         c = self._case(chosen)
         numeric = p.lever[LABEL] == 0
         p.box[c, 2] = np.where(chosen | ~numeric, ACTED, IDLE)
-        for i, column, held in self.kept:  # a search leaves such a lever alone; here it is acted on
+        for i, column, held in self.kept:  # a search does not charge for the own label; here it is acted on
             p.column[COST, column] = held if chosen[i] else 0.0
         p.precision[c] = np.where(chosen[self.owners], self.precision[c], 0.0)
         self.squares = np.flatnonzero(chosen[self.owners] & self.normal)

@@ -154,11 +154,13 @@ def check_seconds(
 ) -> float:
     """About how many seconds checking nodes takes where n features are acted on; mostly an overestimate.
 
-    A leaf takes 0.7 ms for the lines of each curve, and 0.25 ms; closed by duality 0.7 ms, 0.11 ms per lever
-    and 30 ns for each of the multiplications that bound all neurons' arguments instead.
-    For trees, getting ready for tables of prices takes 50 us for each of their leaves, reading a table 4 ms
-    and 3 us for each price, and using one 0.2 ms and 0.45 us for each leaf. Measured:
-    docs/results/certificates.
+    The numbers are measured (docs/results/certificates). A leaf takes 0.7 ms for the lines of each curve, and
+    besides 0.25 ms if intervals close it. If duality closes it, these are 0.7 ms, 0.11 ms per lever, and
+    30 ns for each of the multiplications that bound all neurons' arguments.
+
+    For trees, a leaf takes 0.2 ms and 10 us per tree more. Where tables of prices are used, preparing for
+    them takes 50 us for each leaf of the trees, reading a table takes 4 ms and 3 us for each price, and using
+    one takes 0.2 ms and 0.45 us for each leaf.
     """
     kinds = Counter(node[0] for node in nodes)
     classifier, lines, prices = instance.classifier, 0.7e-3 * _curves(instance.scm, instance.plausible), 0.0

@@ -40,7 +40,8 @@ STEPS, ROUNDS, ROOT_ROUNDS = 12, 8, 30
 """Steps of the prices in one round; most rounds of a box and of the root."""
 
 GAIN = 0.2
-"""Share of what the bound misses that a round has to gain if it takes nothing out; else the box is split."""
+"""A round that takes nothing out has to raise the bound by this share of its distance from the target; else
+the box is split."""
 
 FLAT, EVEN = 1e-3, 0.05
 """Splits are compared by a product: of how much each half's bound rises, plus FLAT, and of the smaller half's
@@ -53,8 +54,8 @@ WEIGHT = 10.0
 """How much larger a relative step of the multiplier is than one of a price."""
 
 FEW = 0.01
-"""A table that takes out no more than this share of what is left is not worth a node, unless its prices close
-the node; nor is a merging that takes out no more than this share of the cells."""
+"""A table that takes out no more than this share of the cells and leaves that are left is not worth a node,
+unless its prices close the node; nor is a merging that takes out no more than this share of the cells."""
 
 ENOUGH = 0.2
 """Tables of the last prices are enough if they leave at most this share of what all of a node's prices take

@@ -42,8 +42,7 @@ def ensemble_configurations(
     """Configurations that prove that no action costs less than ``bound`` (None: none exists).
 
     The proof is by prices; a single tree without conditions whose leaves are not too many is proven leaf by
-    leaf. None if a
-    limit was reached, or the claim is false.
+    leaf. None if a limit was reached, or the claim is false.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ def alternatives(
     by: Annotated[
         Literal["leaf", "features"], typer.Option(help="one per accepting leaf, or per set of features")
     ] = "leaf",
-    apart: Annotated[int, typer.Option(help="in how many features acted on any two differ at least")] = 0,
+    apart: Annotated[int, typer.Option(help="the least number of features in which any two differ")] = 0,
     backend: Backend = None,
     json: Json = None,
     time_limit: TimeLimit = None,

@@ -17,7 +17,9 @@ def a_file(option: typer.CallbackParam, target: Path | None) -> Path | None:
     return target
 
 
-Backend = Annotated[str | None, typer.Option(help="see the command backends; networks default to bab")]
+Backend = Annotated[
+    str | None, typer.Option(help="see the command backends; default: bab where it can, else highs")
+]
 TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="seconds per applicant")]
 WholeTime = Annotated[float | None, typer.Option(metavar="S", help="seconds for everything")]
 Index = Annotated[int | None, typer.Option(metavar="N", help="of a population: applicant N, from 0")]

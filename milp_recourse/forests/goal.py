@@ -32,8 +32,8 @@ def score_goal(table: LeafTable, threshold: float, part: int = 0) -> tuple[float
 
 
 def first_multiplier(table: LeafTable, threshold: float, score: float, cost: float) -> float:
-    """What the first multiplier of a search by prices is: the cost to be reached, per unit of the trees' sum
-    that the cheapest point, whose score is given, misses the threshold by."""
+    """The first multiplier of a search by prices: the cost to be reached, divided by how far the trees' sum
+    at the cheapest point (whose score is ``score``) is below the threshold."""
     forest = table.forest
     missing = (threshold - score) * (len(forest.trees) if forest.aggregate == "mean" else 1)
     return max(cost, 1e-12) / max(missing, 1e-9)

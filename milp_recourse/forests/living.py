@@ -209,7 +209,7 @@ def _list_sets(f, live, marks, s, n):  # type: ignore[no-untyped-def]
 
 @compiled
 def _lose_cells(f, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
-    """Take out cells of classes that no used set contains; whether there were any."""
+    """Take out cells of classes that no used set contains; returns whether there were any."""
     i, first, lost = f.slot_axis[s], f.class_from[s], False
     for k in range(first, f.class_from[s + 1]):
         lost = lost or (live.kept[k] and not marks.served[k])
@@ -222,7 +222,7 @@ def _lose_cells(f, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
 
 @compiled
 def _compare_classes(f, live, marks, s, told):  # type: ignore[no-untyped-def]
-    """Note which classes of a slot are in the same used sets; no two of them unless ``told``."""
+    """Note which classes of a slot are in the same used sets. Without ``told`` all count as different."""
     first = f.class_from[s]
     for k in range(first, f.class_from[s + 1]):
         marks.kind[k] = k

@@ -67,9 +67,10 @@ class Column:
     Attributes
     ----------
     columns
-        As in :class:`~milp_recourse.forests.axes.Axis`: which columns, and their cell per cell of this one.
+        The columns that move together, and for each cell of this one the cell of every such column, as in
+        :class:`~milp_recourse.forests.axes.Axis`.
     cuts
-        The last value of every cell but the last; labels: half way between.
+        The last value of every cell but the last; for labels, the numbers half way between them.
     labels
         Whether it is an action on labels, each with numbers of its own.
     """
@@ -127,7 +128,7 @@ def why_not_pieces(instance: Instance) -> str | None:
         units = _units(program.fix(acted))
         curved = [u.function for _, u in units if u.function not in ("relu", "indicator")]
         if curved:
-            return f"trees downstream of a {curved[0]} are not solved"
+            return f"trees that read effects through a {curved[0]} are not solved"
         if sum(u.function == "relu" for _, u in units) > MOST_KINKS:
             return f"more than {MOST_KINKS} structural ReLUs"
     return None

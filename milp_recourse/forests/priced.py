@@ -12,7 +12,8 @@ question left is whether any point of the others is accepted. Prices then bound 
 nothing.
 
 Where the score is the smallest of several sums, the bound weighs them
-(:mod:`milp_recourse.forests.weighted`). A sum that the relaxed point misses gets more weight next time.
+(:mod:`milp_recourse.forests.weighted`). A sum that the relaxed point leaves below its goal then gets more
+weight.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
 the root."""
 
 GAIN = 0.05
-"""Share of what the bound misses the target by that a round which takes nothing out has to gain; else the
-node is split."""
+"""A round that takes nothing out has to raise the bound by this share of its distance from the target; else
+the node is split."""
 
 LENGTH = 0.5
 """What Polyak's step is multiplied by in a node's first round."""
@@ -59,8 +60,8 @@ MOST_BYTES = 2**30
 """With open nodes of more bytes the newest node comes first instead of the one with the least bound."""
 
 OPEN = 0.03
-"""If the root's bound misses more than this share of the target, the factor graph is rebuilt of what is left
-of it."""
+"""If the root's bound is below the target by more than this share of it, the factor graph is rebuilt from the
+cells and leaves that are left."""
 
 OFTEN = 16
 """At each of the first so many nodes an action is looked for, later at every eighth."""

@@ -18,7 +18,7 @@ from milp_recourse.forests.living import Live
 from milp_recourse.forests.table import LeafTable
 
 STEP = 1.0
-"""How fast the weights follow what each sum misses."""
+"""How strongly a sum's weight reacts to how far the sum is below its goal."""
 
 
 class WeightedSums:
@@ -36,7 +36,8 @@ class WeightedSums:
     Attributes
     ----------
     goals, reach
-        Per sum, what its leaves' exact values add up to at least, and the size of what is summed, (sums,).
+        For each sum, what the exact values of an accepted point's leaves add up to at least, and the sum of
+        the largest absolute values, to which rounding errors are proportional; (sums,).
     values
         The leaves' values without weights.
     """
@@ -71,7 +72,8 @@ class WeightedSums:
         return self.factors._replace(value=self.values * weights[self._part]), goal
 
     def reweighted(self, weights: Array, live: Live, energy: Array) -> Array:
-        """More weight for the sums that the trees' cheapest leaves, by energy, miss most."""
+        """Weights with more for the sums that are furthest below their goals if each tree uses its leaf of
+        least energy."""
         if len(weights) == 1:
             return weights
         total = np.zeros(len(weights))

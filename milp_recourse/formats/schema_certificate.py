@@ -15,7 +15,7 @@ Slopes = Annotated[str, StringConstraints(pattern=r"^[01]*$")]
 class TermModel(Strict):
     """A term of a leaf: multipliers of rows that no feasible action makes negative; absent means zero."""
 
-    s: Slopes = Field(default="", description="slopes of this term; without them the leaf's hold")
+    s: Slopes = Field(default="", description="slopes of this term; without them those of the leaf")
     g: NonNegative = Field(default=0.0, description="multiplier of the logit row")
     n: list[NonNegative] = Field(
         default_factory=list,

@@ -50,8 +50,9 @@ class Plausibility:
     offset
         Added to the least log density, in nats.
     within, rows, prototypes, features
-        For ``near-data``: the distance in scales, the rows (None for X), how many prototypes of them are
-        taken (None for all rows), and the columns compared (None for those that actions can move).
+        For ``near-data``: the distance in ranges of X's columns, the rows (None for X), how many prototypes
+        of them are taken (None for all rows), and the columns compared (None for those that actions can
+        move).
     """
 
     kind: str | None = None

@@ -292,9 +292,10 @@ class Program:
         return replace(self, rows=(*self.rows, *more), demand=rest)
 
     def demand_row(self, name: str, row: conditions.Row) -> Row:
-        """A condition's row sum c x' - b >= 0 as a row of the program, divided by a power of two of its size.
+        """A condition's row sum c x' - b >= 0 as a row of the program.
 
-        Its upper end is twice the largest value that it can have, so that it never binds.
+        It is divided by a power of two near its size. The upper end is twice the largest value that the row
+        can have, so that it never binds.
         """
         form = Affine(-row.at_least)
         for feature, c in row.terms:
@@ -304,7 +305,9 @@ class Program:
         return Row(name, form.scaled(1 / Fraction(unit)), 0.0, 2 * top / unit, unit)
 
     def at_point(self, atoms: Sequence[float]) -> Program:
-        """The fixed program with rows in place of the demand, for the alternatives that a point meets best.
+        """The fixed program with rows in place of the demand.
+
+        Of each alternative that the demand leaves open, the part is taken that a point meets best.
 
         Parameters
         ----------

@@ -26,28 +26,33 @@ GROUPS = {
 
 HEAD = """# Every kind of question, compared
 
-Random problems: two exact back ends against each other and against brute force. Written by
-`python -m tests.properties.agreement_table` from the results files, which name the commands' arguments.
+Is any answer wrong? On random problems of every kind two exact back ends are compared with each other and
+with brute force. The page is written by `python -m tests.properties.agreement_table` from the results files,
+which name the commands' arguments.
 
-Which brute force:
+How to read the tables: `draws` is the number of random draws. `two` counts those that two back ends settled;
+in the others one stopped at its time limit, or refuses the problem in one line. (Older results did not count
+this; for these the least number is shown that their statuses allow.) `brute force` counts the draws about
+which brute force was asked. It was not asked where a draw has no lever, or where none of twenty seeds gave a
+problem of the kind. `wrong` counts the answers that were contradicted.
 
-- conditions, costs and plausibility: of networks a grid over every set of features, of 7 to 4001 points per
-  feature, zoomed in for costs; of trees whose levers move nothing else both sides of every threshold of every
-  lever, which is exhaustive for conditions on one feature and for costs; of other trees a grid besides;
-- fronts and why-not: these grids at every point, and under every set of restrictions lifted;
-- least total: every set of features solved by itself, and every pair of them tried;
-- certainty: 10 000 sampled outcomes of each answer, and grid points below its bound refuted one by one.
+What brute force does:
 
-What is independent of the engines: points are made, priced and sent through the models in float64 by code
-of the tests, conditions are read from their JSON by the tests' own reader, and the tests' own code decides
-whether two choices differ. What is not: whether a point that looks feasible is feasible is decided by the
-package's exact judgement (`milp_recourse/judge.py`). No search uses it for its bounds;
-[judging](../../judging.md) checks it by hand.
+- Conditions, costs and plausibility, networks: it tries a grid over every set of features, with 7 to 4001
+  points per feature, and for costs it zooms in.
+- The same, trees whose levers move nothing else: it tries both sides of every threshold of every lever. This
+  is exhaustive for costs and for conditions on one feature. Other trees get a grid as well.
+- Fronts and why-not: it tries these grids for every point of a front, and for every set of restrictions that
+  is lifted.
+- Least total: every set of features is solved by itself, and every pair of these answers is tried.
+- Certainty: 10 000 outcomes of each answer are sampled, and grid points that cost less than its bound are
+  shown to fail, one by one.
 
-`two` counts the draws that two back ends settled; in the others one stopped at its time limit, or refuses
-the problem in one line. Older rows did not count this; they show the least number that their statuses
-allow. Brute force was not asked where a draw has no lever, or where none of twenty seeds has a problem of
-its kind.
+The comparison is independent of the engines: code of the tests makes the points, computes their cost,
+evaluates the models in float64, reads the conditions from their JSON and decides whether two choices differ.
+One part is not independent. Whether a point that looks feasible is feasible is decided by the package's exact
+judgement (`milp_recourse/judge.py`). No search uses that for its bounds, and [judging](../../judging.md)
+checks it by hand.
 """
 
 

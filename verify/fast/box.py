@@ -233,7 +233,7 @@ class Lever:
     def most(self, row: Sequence[float], c: float, theta: float) -> float:
         """The maximum of c * value + (the label's coefficient in ``row``) - theta * cost.
 
-        Infinite where it may not be a double.
+        Infinite where the maximum cannot be computed in doubles.
         """
         found = max([c * a + (row[at] if at else 0.0) - theta * cost for a, at, cost in self.points])
         steep = 2.0 * theta * self.kappa

@@ -367,7 +367,8 @@ class Source:
     Attributes
     ----------
     files
-        All files that the problem is read from: itself, and a classifier's and a table's of their own.
+        All files that the problem is read from: this one, and those of the classifier and the table if they
+        have files of their own.
     """
 
     def __init__(self, path: Path) -> None:

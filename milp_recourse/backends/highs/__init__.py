@@ -25,7 +25,7 @@ from milp_recourse.program.fold import folds_away, without_conditions
 
 
 class HighsBackend:
-    """MILP through HiGHS: networks with every cost and plausibility; trees where nothing flows downstream."""
+    """MILP through HiGHS: networks with every cost and plausibility; trees whose levers move nothing else."""
 
     name = "highs"
     proves = True

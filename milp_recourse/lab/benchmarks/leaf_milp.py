@@ -93,7 +93,8 @@ class LeafMilp:
         return sorted(found)
 
     def _numbers(self, feature: Feature, column: int) -> None:
-        """Ordered binaries; an interval between two of them costs what its nearest value costs."""
+        """A binary per threshold, in order; the interval between two thresholds costs what its value nearest
+        to the factual costs."""
         low, high = self.instance.levers[feature.name]
         x, intervals = self.instance.factual[feature.name], []
         cuts = self._cuts(column)

@@ -227,7 +227,8 @@ def decompose(
 ) -> None:
     """Split the gap to the certified optimum by what the networks choose: mask, direction, values.
 
-    Exits 4 if a feasible recommendation is cheaper than a proven optimum, or none is proven to exist.
+    Exits 4 if a feasible recommendation is cheaper than a proven optimum, or is for somebody for whom it is
+    proven that there is none.
     """
     _needs_torch()
     from milp_recourse.icarma.task import check_loan

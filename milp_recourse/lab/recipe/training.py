@@ -27,7 +27,7 @@ class Training:
     batch, epochs, learning_rate
         Settings of the optimiser. Training is never stopped early, and there is no weight decay.
     solver
-        ``adam`` with moments (0.9, 0.999), or ``sgd`` without momentum.
+        ``adam`` with decay rates (0.9, 0.999), or ``sgd`` without momentum.
     library
         The library that trains. Initial weights differ: ``sklearn`` draws them by Glorot and Bengio,
         ``torch`` uniformly within 1 / sqrt(inputs).

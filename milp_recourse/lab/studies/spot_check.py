@@ -31,16 +31,14 @@ def spot_check(
     """Draw at most ``count`` proven answers, solve them again with certificates, and ``verify`` these.
 
     The folder gets ``plausible/`` and ``any/`` (each if an answer of its kind is drawn) with a population and
-    certificates, so that
-    ``python -m verify`` can check them again.
+    certificates, so that ``python -m verify`` can check them again.
 
     Returns
     -------
     dict
         How many answers were drawn, of how many in the tables (proven or not), how many are verified, and how
-        many agree with the tables' (both are infeasible, or their intervals from lower bound to
-        cost meet up to the gap); a sentence for each
-        fault.
+        many agree with the tables' (both are infeasible, or their intervals from lower bound to cost meet up
+        to the gap); a sentence for each fault.
     """
     proven = [p for p, answer in known.items() if answer.status in ("optimal", "infeasible")]
     chosen = np.random.default_rng([seed, 200]).permutation(len(proven))[:count]

@@ -20,7 +20,8 @@ from milp_recourse.why import Why
 
 Value = float | int | str
 MANY_LABELS = 12
-"""Features with more labels than this have their labels counted instead of listed, and make no groups."""
+"""If a feature has more labels than this, a page shows some of them and how many there are, and does not
+group people by the feature."""
 
 
 def persons_of(
