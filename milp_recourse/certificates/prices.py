@@ -23,7 +23,7 @@ from milp_recourse.domain.forest import TreeEnsemble, last_left
 from milp_recourse.forests.axes import Axis, axes_of, factual_cells
 from milp_recourse.forests.goal import with_cells
 from milp_recourse.forests.parts import each_part
-from milp_recourse.forests.table import LeafTable
+from milp_recourse.forests.table import LeafTable, TooLarge
 from milp_recourse.instance import Instance
 from milp_recourse.program.demands import for_acted
 from milp_recourse.program.fold import without_conditions
@@ -176,6 +176,7 @@ class _Proofs:
         ``demanded``: whether rows of conditions hold besides, so that no cell may stand for another.
         """
         from milp_recourse.certificates.price_proof import PriceProof, paid_for  # loads numba
+        from milp_recourse.forests.priced import LARGEST_TABLE
 
         instance, acted = self.instance, self.acted
         forest = instance.classifier
@@ -207,7 +208,10 @@ class _Proofs:
             with_cells(axis, (np.arange(len(axis)) >= a) & (np.arange(len(axis)) <= b))
             for axis, (a, b) in zip(axes, kept, strict=True)
         ]
-        table = LeafTable(forest, factual_cells(instance, forest), axes)
+        try:
+            table = LeafTable(forest, factual_cells(instance, forest), axes, LARGEST_TABLE)
+        except TooLarge:
+            return False
         above, room = instance.accept.above, most_nodes - len(self.nodes)
         proof = PriceProof(table, axes, cost, wide, above, target, self.deadline, room, not demanded)
         if not proof.run():

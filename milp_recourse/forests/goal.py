@@ -1,14 +1,16 @@
-"""What leaves of an accepted point add up to at least, and which cells cost less than an action in hand."""
+"""What leaves of an accepted point add up to at least, and which cells cost at most so much."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.forests.axes import Axis
+from milp_recourse.forests.axes import Axis, rounded_down
 from milp_recourse.forests.table import LeafTable
 
 
@@ -50,13 +52,26 @@ def score_error(forest: TreeEnsemble, threshold: float, part: int = 0) -> tuple[
 
 
 def affordable(axis: Axis, linf: float, cost: float) -> Axis:
-    """The axis without cells that alone cost more than an action in hand."""
-    kept = np.flatnonzero(axis.added + linf * axis.widest <= cost * (1 + 1e-9))
+    """The axis without cells that alone cost more than this; its cheapest stays."""
+    kept = np.flatnonzero(axis.added + linf * axis.widest <= cost * (1 + 1e-9)).tolist() + [axis.start]
     # costs fall towards the start, so these cells are consecutive (dear labels between them stay)
-    first, last = int(kept[0]), int(kept[-1]) + 1
     inside = np.zeros(len(axis), dtype=np.bool_)
-    inside[first:last] = True
+    inside[min(kept) : max(kept) + 1] = True
     return with_cells(axis, inside)
+
+
+def least_change(axes: Sequence[Axis], linf: float) -> float:
+    """A lower bound of what it costs to leave the cheapest point on at least one axis."""
+    paid = np.array([axis.added[axis.start] for axis in axes])
+    wide = np.array([axis.widest[axis.start] for axis in axes])
+    least = math.inf
+    for i, axis in enumerate(axes):
+        other = np.arange(len(axis)) != axis.start
+        if other.any():
+            most = np.maximum(axis.widest, np.delete(wide, i).max(initial=0.0))
+            own = (axis.added + linf * most)[other].min()
+            least = min(least, float(paid.sum() - paid[i] + own))
+    return rounded_down(np.array([least]), len(axes))[0]
 
 
 def with_cells(axis: Axis, kept: NDArray[np.bool_]) -> Axis:

@@ -35,11 +35,11 @@ from milp_recourse.domain.forest import Tree, TreeEnsemble
 from milp_recourse.domain.scm import independent
 from milp_recourse.forests.axes import Axis, action_of, axes_of, factual_cells, rounded_down
 from milp_recourse.forests.factors import Array, Factors, Ints, cell_masks, factors
-from milp_recourse.forests.goal import affordable, first_multiplier, with_cells
+from milp_recourse.forests.goal import affordable, first_multiplier, least_change, with_cells
 from milp_recourse.forests.living import lists, restricted, shrink
 from milp_recourse.forests.prices import ascend, assess, choose_split, take_out
 from milp_recourse.forests.starts import cost_of, good_point, polished
-from milp_recourse.forests.table import LeafTable, may_be_missing
+from milp_recourse.forests.table import LeafTable, TooLarge, may_be_missing
 from milp_recourse.forests.tree_arrays import score_at, tree_arrays
 from milp_recourse.forests.weighted import WeightedSums
 from milp_recourse.instance import Acceptance, Instance, Preferences
@@ -58,6 +58,9 @@ LENGTH = 0.5
 
 MOST_BYTES = 2**30
 """With open nodes of more bytes the newest node comes first instead of the one with the least bound."""
+
+LARGEST_TABLE = 2**31
+"""Most bytes of the masks of leaves; a search that would need more ends with its first action."""
 
 OPEN = 0.03
 """If the root's bound is below the target by more than this share of it, the factor graph is rebuilt from the
@@ -132,8 +135,14 @@ class PricedSearch:
         self._set(axes)
         self._offer(*good_point(self.points, self._rows(axes), KICKS))
         if self.best is not None:
-            self._set([affordable(axis, self.instance.cost.linf, self.best[0]) for axis in axes])
-        self.table = LeafTable(self.forest, factual_cells(self.instance, self.forest), self.axes)
+            self._set([affordable(axis, self.instance.cost.linf, self.target) for axis in axes])
+        cells = factual_cells(self.instance, self.forest)
+        try:
+            self.table = LeafTable(self.forest, cells, self.axes, LARGEST_TABLE)
+        except TooLarge:
+            moves = not score_at(self.points, self.points.start) > self.instance.accept.above
+            bound = least_change(self.axes, self.instance.cost.linf) if moves else 0.0
+            return self._outcome(bound, "the leaves within what the best action costs take too much memory")
         self._make_room(factors(self.table, self.axes, cell_masks(self.table, self.axes)))
         self.sums = WeightedSums(self.factors, self.table, self.instance.accept.above)
         self.only_maximum = bool(self.instance.cost.linf) and not self.points.added.any()

@@ -8,6 +8,7 @@ added in order as the deployed model adds, bound every score in the box: rounded
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -22,6 +23,10 @@ Masks = NDArray[np.uint32]
 Cells = NDArray[np.int64]
 
 BITS = 32
+
+
+class TooLarge(Exception):
+    """Raised where the masks of all cells would take more bytes than allowed."""
 
 
 class CellAxis(Protocol):
@@ -63,9 +68,14 @@ class LeafTable:
     axes
         What moves columns: one per lever (or acted lever), or where levers cause other features one per moved
         column or label.
+    most_bytes
+        Raise :class:`TooLarge` where the masks would take more. A forest of deep trees has thousands of cells
+        and of words, and under l0 the cost of an action leaves all of them open.
     """
 
-    def __init__(self, forest: TreeEnsemble, cells: Cells, axes: Sequence[CellAxis]) -> None:
+    def __init__(
+        self, forest: TreeEnsemble, cells: Cells, axes: Sequence[CellAxis], most_bytes: float = math.inf
+    ) -> None:
         self.forest = forest
         all_leaves = forest.leaves
         tree = np.repeat(np.arange(len(all_leaves)), [len(leaves.value) for leaves in all_leaves])
@@ -82,6 +92,8 @@ class LeafTable:
         self.trees = len(all_leaves)
         counts = np.bincount(tree[order], minlength=self.trees)
         self.words = max(1, -(-int(counts.max()) // BITS))
+        if 2 * 4 * self.trees * self.words * sum(map(len, axes)) > most_bytes:
+            raise TooLarge
         # Leaf k of tree t is bit k % 32 of word t * words + k // 32.
         rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
         word, bit = tree[order] * self.words + rank // BITS, rank % BITS

@@ -51,7 +51,7 @@ def problems(count: int, trees: int) -> list[tuple[int, Instance]]:
 def test_search_agrees_with_brute_force(trees: int) -> None:
     """The same optimum, or nothing feasible in both, whether or not cells alone settle it."""
     seen: Counter[str] = Counter()
-    for seed, instance in problems(200, trees):
+    for seed, instance in problems(400 if trees == 3 else 200, trees):  # few trees seldom need a split
         best, found = brute_force(instance), PricedSearch(instance).run()
         assert found.message is None, seed
         seen["branched"] += found.nodes > 1
@@ -65,6 +65,36 @@ def test_search_agrees_with_brute_force(trees: int) -> None:
         assert verdict.feasible and abs(float(verdict.cost - best)) <= allowed, seed
         assert found.lower_bound <= best <= found.lower_bound + allowed, seed
     assert seen["optimal"] >= 40 and seen["infeasible"] >= 5 and seen["branched"] >= 15, seen
+
+
+def test_where_leaves_take_too_much_memory_both_sides_are_honest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first action is returned, with the least that leaving the cheapest point costs as the bound."""
+    monkeypatch.setattr(priced, "LARGEST_TABLE", 0)
+    above = 0
+    for seed, instance in problems(200, 15):
+        best, found = brute_force(instance), PricedSearch(instance).run()
+        if axes_of(instance) is None:
+            continue
+        assert found.message is not None and "too much memory" in found.message, seed
+        if best is not None:
+            assert found.lower_bound <= best and found.action is not None, seed
+            assert judge(instance, found.action).feasible, seed
+            above += found.lower_bound > 0
+    assert above > 20
+
+
+@pytest.mark.parametrize("kind", ["l0", "l1"])
+def test_one_feature_that_suffices_is_proven_cheapest_at_once(kind: str) -> None:
+    """Under l0 every other cell of a lever costs its weight, so that no cell is left to search."""
+    once = 0
+    for seed, instance in problems(200, 15):
+        own = replace(instance, cost=Cost.pure(kind, dict.fromkeys(instance.levers, 1.0)))
+        best, found = brute_force(own), PricedSearch(own).run()
+        assert found.message is None, seed
+        if best is not None:
+            assert found.lower_bound <= best <= found.lower_bound + own.gap_tolerance(float(best)), seed
+            once += kind == "l0" and best == 1 and found.nodes <= 1
+    assert once > 10 or kind == "l1"
 
 
 def test_the_optimum_is_found_without_a_first_action(monkeypatch: pytest.MonkeyPatch) -> None:
