@@ -27,7 +27,8 @@ from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import allocated, by_reference, compiled, entry, inner, refer
 
 INF = math.inf
-Array, Whole = NDArray[np.float64], NDArray[np.int64]
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
 
 PROVEN, MORE, FULL, SINGLE, FALSE = range(5)
 """Why :func:`prove` returns: all nodes are closed; it has examined its share of nodes; the record or the list
