@@ -41,10 +41,10 @@ SEED = np.uint64(0x9E3779B97F4A7C15)
 INF = math.inf
 Array = NDArray[np.float64]
 
-DONE, MORE, FOUND, ASK, ASK_LAST, FULL = 0, 1, 2, 3, 4, 5
-"""Why :func:`run` returns: nothing is open below the target; it has examined its share of nodes; it found
-a cheaper action; it asks for an exact judgement of the point ``w.at[ANCHOR]``, because rounding leaves open
-whether that is feasible (``ASK_LAST``: and the point was all that its node held); the pool is full."""
+DONE, MORE, ASK, FULL = range(4)
+"""Why :func:`run` returns: nothing is open below the target; it has examined its share of nodes; it asks for
+an exact judgement of the point ``w.at[ANCHOR]``, because rounding leaves open whether that is feasible; the
+pool is full."""
 
 
 @by_reference
@@ -287,7 +287,7 @@ def _doubtful(p, w):
 
 
 @entry
-def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts):
+def run(pp, w, t, share, lines, steps, dives, around, starts):
     """Examine nodes until one of the reasons to return comes up.
 
     Parameters
@@ -304,41 +304,33 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts):
     dives
         Dive from a relaxed optimum whenever the number of nodes has grown by 1 / dives of what it was at the
         dive before.
-    patient
-        Whether to split a node in which nothing is relaxed and yet no action was found; else it is stuck.
-    careful
-        Whether to return with every cheaper action.
-
     Returns
     -------
     int
-        :data:`DONE`, :data:`MORE`, :data:`FOUND`, :data:`ASK`, :data:`ASK_LAST` or :data:`FULL`.
+        :data:`DONE`, :data:`MORE`, :data:`ASK` or :data:`FULL`.
     """
-    before = w.scalar[at.BEST_COST]
     if t.state[5] != 0:
         _plant(pp, w, t)
     if around >= 0:
         w.scalar[at.CASE] = around
         descend(refer(case(pp, around)), w, starts, t.state[2] > 0)
     for _ in range(share):
-        if careful and w.scalar[at.BEST_COST] < before:
-            return FOUND
         if t.state[0] == 0 or t.bound[t.heap[0]] >= target_of(w):
             return DONE
         if t.state[1] < RESERVE:
             return FULL
         slot = _next(t, w)
         _load(t, slot, w)
-        asked = _node(refer(case(pp, t.case[slot])), w, t, slot, lines, steps, dives, patient)
+        asked = _node(refer(case(pp, t.case[slot])), w, t, slot, lines, steps, dives)
         if asked != MORE:
             return asked
-    return FOUND if careful and w.scalar[at.BEST_COST] < before else MORE
+    return MORE
 
 
 @compiled
-def _node(p, w, t, slot, lines, steps, dives, patient):
+def _node(p, w, t, slot, lines, steps, dives):
     """Examine the node in w, which has been taken from the heap: close it, put it back, or open its children.
-    Returns :data:`ASK` or :data:`ASK_LAST` where its point is to be judged exactly, else :data:`MORE`."""
+    Returns :data:`ASK` where its point is to be judged exactly, else :data:`MORE`."""
     choice, before, parent, base = w.at[at.CHOICE], w.scalar[at.BEST_COST], t.bound[slot], p.base[0]
     target = target_of(w) - base
     target += p.cost * (abs(target) + base)
@@ -360,16 +352,12 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
         return MORE
     if single(p, w):
         _release(t, slot)
-        w.scalar[at.STUCK_BOUND] = bound
-        return ASK_LAST
+        return ASK
     if unsure == 0 and t.asked[slot] == 0 and _doubtful(p, w):
         t.asked[slot] = 1  # asked once; next time the node is split
         _push(t, slot, bound)
         return ASK
     _release(t, slot)
-    if leaf and not patient:
-        t.stuck[0] = min(t.stuck[0], bound)
-        return MORE
     copied(w.at[at.POINT], w.at[at.START])
     take_cut(p, w, count)
     tighten(p, w, last, target)
@@ -379,8 +367,7 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
         _store(t, w, bound)
         return MORE
     if kind == NOTHING and single(p, w):  # the reduced costs left one point
-        w.scalar[at.STUCK_BOUND] = bound
-        return ASK_LAST
+        return ASK
     _split(p, w, t, kind, index, value, bound)
     return _dive(p, w, t, dives, before) if unsure > 0 else MORE
 
