@@ -2,7 +2,7 @@ r"""Good actions early: steps along linearisations, and levers pulled back to th
 
 Nothing here proves anything. A point counts as accepted only if its logit is above what is needed by more
 than what rounding can take (:func:`try_point`). Its cost is the search's target at once; Python judges the
-last such point of each call exactly, and starts again, judging every one, if that fails (``careful``).
+last such point of each call exactly.
 """
 
 from __future__ import annotations

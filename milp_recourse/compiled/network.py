@@ -311,13 +311,22 @@ def sizes_over_box(p, w, sizes):
 
 
 @compiled
+def decimal(value, width, digits, side):
+    """A short decimal near a number (side 0), not below it (1) or not above it (-1).
+
+    It is a multiple of a power of ten, about ``width`` / 10^digits. If rounding puts it on the wrong side,
+    or beyond all numbers, the number itself is returned.
+    """
+    scale = 10.0 ** min(max(np.ceil(-math.log10(max(width, 1e-300))) + digits, 0.0), 22.0)
+    scaled = value * scale
+    result = (np.ceil(scaled) if side > 0 else np.floor(scaled if side < 0 else scaled + 0.5)) / scale
+    return result if (result - value) * side >= 0.0 and abs(result) < INF else value
+
+
+@compiled
 def short(value, digits):
     """A number at so many significant decimal digits."""
-    if not 0.0 < abs(value) < INF:
-        return value
-    scale = 10.0 ** min(max(digits - 1.0 - np.floor(math.log10(abs(value))), 0.0), 22.0)
-    result = np.floor(value * scale + 0.5) / scale
-    return result if abs(result) < INF else value
+    return decimal(value, abs(value), digits - 1.0, 0)
 
 
 @compiled

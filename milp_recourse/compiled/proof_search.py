@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from milp_recourse.compiled import descent, elementary, interior, levers, network, node, rows, splitting
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import LOG, RELU, SIGMOID, SQUARE
-from milp_recourse.compiled.network import CHORD
+from milp_recourse.compiled.network import CHORD, decimal
 from milp_recourse.compiled.numerics import BELOW, FARTHEST, HUGE, ROUNDOFF, TINY
 from milp_recourse.compiled.problem import Problems, case
 from milp_recourse.compiled.work import cleared, copied
@@ -122,24 +122,6 @@ def memory(p: Problems, size: int, recorded: int, leaves: int) -> tuple[Open, Re
 
 
 # -- numbers as they are written ------------------------------------------------------------
-
-
-@compiled
-def decimal(place, width, digits, side):
-    """A short decimal near ``place`` (side 0), not below it (1) or not above it (-1).
-
-    It is a multiple of a power of ten, about ``width`` / 10^digits. If rounding puts it on the wrong side,
-    ``place`` itself is returned.
-    """
-    scale = 10.0 ** min(max(np.ceil(-math.log10(max(width, 1e-300))) + digits, 0.0), 22.0)
-    scaled = place * scale
-    if side > 0:
-        result = np.ceil(scaled) / scale
-        return result if result >= place else place
-    if side < 0:
-        result = np.floor(scaled) / scale
-        return result if result <= place else place
-    return np.floor(scaled + 0.5) / scale
 
 
 @compiled
@@ -276,12 +258,8 @@ def _parallels(p, unit, m):
             under = -over
     # the checker may round to the next slope, and its interval may be a little shorter
     room = 4.0 * width * (1.0 + abs(slope)) / CHORD + p.tiny
-    room += (
-        2.0
-        * p.line
-        * unit[at.ZS, 0, m]
-        * (abs(elementary.steepness(kind, l, edge)) + abs(elementary.steepness(kind, h, edge)))
-    )
+    steep = abs(elementary.steepness(kind, l, edge)) + abs(elementary.steepness(kind, h, edge))
+    room += 2.0 * p.line * unit[at.ZS, 0, m] * steep
     unit[at.SLOPE, 0, m] = unit[at.ALPHA, 0, m] = slope
     unit[at.RISE, 0, m] = elementary.highest(kind, slope, l, h, over, edge) + room
     unit[at.FALL, 0, m] = -HUGE if beyond else elementary.lowest(kind, slope, l, h, under, edge) - room
@@ -496,13 +474,13 @@ def _add_others(p, w, t, leaf, line, causes):
 
 
 @compiled
-def _holds(p, w, t, leaf, lines, logit_size, target):
+def _holds(p, w, t, leaf, logit_size, target):
     """Whether the leaf as it is written proves the target. The last of w.rows, which no leaf needs, gets the
     sum of the leaf's terms, with a multiplier of 1."""
     last = len(w.rows) - 1
     cleared(w.rows[last])
     w.row[at.CONSTS, last], w.row[at.TRY_MULTIPLIERS, last] = 0.0, 1.0
-    for which in range(lines):
+    for which in range(t.lines[leaf]):
         _add_term(p, w, t, leaf, which, logit_size)
     value = interior.dual_value(
         p, w.box, w.allowed, w.rows[last:], w.row[at.CONSTS, last:], 1, w.row[at.TRY_MULTIPLIERS, last:],
@@ -551,7 +529,7 @@ def _outside(p, w, t, leaf, r, lines, logit_size, target):
     multiplier = 2.0 * (target + 1.0) / -(network.over_box(p, w, w.rows[r]) + w.row[at.CONSTS, r])
     if multiplier < INF:
         _weigh(w, t, leaf, r, multiplier)
-    return _holds(p, w, t, leaf, lines, logit_size, target)
+    return _holds(p, w, t, leaf, logit_size, target)
 
 
 @compiled
@@ -586,7 +564,7 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
             _clear(t, leaf)
             t.lines[leaf] = turn + 1
             _take(p, w, t, leaf, count, tangent)
-            if _holds(p, w, t, leaf, turn + 1, logit_size, target):
+            if _holds(p, w, t, leaf, logit_size, target):
                 return True, count, unsure, value
         if turn + 1 == LINES or unsure == 0:
             break
@@ -618,15 +596,13 @@ def _split(p, w, o, t, ends, order, count, unsure, gap):
             _push(o, w, ends, order)
         return True
     i, place = -1, value
-    if kind in (splitting.ONE_SIGN, splitting.ARGUMENT):  # a lever is cut instead of what promised
-        w.scalar[at.PROMISE] = 0.0
-        i, place = _cross(p, w, j, value if kind == splitting.ARGUMENT else 0.0)
-    elif kind == splitting.LABELS:
+    if kind == splitting.LABELS:
         i, place = index, value - 0.5 if value > ends[0, index] else value + 0.5
     elif kind == splitting.INTERVAL:
         i, place = index, p.lever[at.FACTUAL, index] + p.lever[at.UNIT, index] * value
     if i >= 0 and _part(p, w, o, t, ends, order, i, place):
         return True
+    # on a causal unit no split is recorded: a lever is cut instead of what promised
     i, w.scalar[at.PROMISE] = _widest(p, w, ends), 0.0
     return i >= 0 and _part(p, w, o, t, ends, order, i, 0.5 * (ends[0, i] + ends[1, i]))
 
@@ -657,36 +633,6 @@ def _part(p, w, o, t, ends, order, i, place):
     _cut(p, w, o, t, ends, order, i, near)
     _push(o, w, ends, order)
     return True
-
-
-@compiled
-def _cross(p, w, m, value):
-    """Which lever to cut, and at what of its values, to split the argument of causal unit m at ``value``.
-
-    It is the lever that the argument depends on most. It is cut where the argument has that value if the
-    other levers are in the middle of their intervals. The lever is -1 where none can be cut.
-    """
-    box, line = w.box, w.col[at.LINE]
-    const = rows.unit_line(p, w, 0, m, 1.0) - value
-    best, i, reach, middle = 0.0, -1, 0.0, const
-    for l in range(p.lever.shape[1]):
-        if p.lever[at.LABEL, l] > 0.0 or not _free(p, w, l):
-            continue
-        g, span = line[p.start[l]], box[at.HI, l] - box[at.LO, l]
-        middle += g * 0.5 * (box[at.LO, l] + box[at.HI, l])
-        reach += abs(g) * span
-        if abs(g) * span > best:
-            best, i = abs(g) * span, l
-    if i < 0:
-        return -1, 0.0
-    low, high = box[at.LO, i], box[at.HI, i]
-    span = high - low
-    cut = 0.5 * (low + high) - middle / line[p.start[i]]
-    if reach > best:
-        cut = min(max(cut, low + 0.2 * span), high - 0.2 * span)
-    if not low + 1e-6 * span < cut < high - 1e-6 * span:
-        return -1, 0.0
-    return i, p.lever[at.FACTUAL, i] + p.lever[at.UNIT, i] * cut
 
 
 # -- the tree -------------------------------------------------------------------------------
@@ -728,9 +674,8 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
     for _ in range(share):
         if o.state[0] == 0:
             return PROVEN
-        if o.state[1] + 4 * d + 4 > len(t.kind) or o.state[2] + 1 > len(t.lines):
-            return FULL
-        if o.state[0] + 2 * d + 4 > len(o.ends):
+        recorded = o.state[1] + 4 * d + 4 > len(t.kind) or o.state[2] + 1 > len(t.lines)
+        if recorded or o.state[0] + 2 * d + 4 > len(o.ends):
             return FULL
         o.state[0] -= 1
         slot, leaf, closed = o.state[0], o.state[2], False
