@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -60,12 +61,9 @@ def searched(instance: Instance, options: Options, problem: Problems | None = No
     begun = time.perf_counter()
     late = math.inf if options.time_limit is None else begun + options.time_limit
 
-    def inside(state: Run) -> None:
-        inside_the_edge(state, late)
-
     state = Run(instance, problem, options.starts)
     watch = options.watch or (lambda cost, bound: None)
-    made = search_on(state, until(late), watch, options.watch is None, inside)
+    made = search_on(state, until(late), watch, options.watch is None, partial(inside_the_edge, late=late))
     if made is None:
         return _closed(state, time.perf_counter() - begun)
     return _proposal(state, *made, int(state.tree.state[2]), begun, late)

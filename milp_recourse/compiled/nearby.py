@@ -38,7 +38,7 @@ for."""
 
 def first_action(instance: Instance) -> dict[str, float] | None:
     """A good feasible action of a network's problem, or None if a short search finds none."""
-    if not isinstance(instance.classifier, ReluNetwork) or why_not(instance):
+    if why_not(instance):
         return None
     ready()
     for _, group in lowered([instance]):
@@ -60,9 +60,7 @@ def near(instance: Instance, action: Mapping[str, float], late: float = math.inf
     late
         When to end, a value of :func:`time.perf_counter`.
     """
-    if not isinstance(instance.classifier, ReluNetwork) or not action or why_not(instance):
-        return None
-    if not action.keys() <= instance.levers.keys():
+    if why_not(instance) or not action or not action.keys() <= instance.levers.keys():
         return None
     program = lower(instance).fix(frozenset(action))
     if program.demand != TRUE:

@@ -63,16 +63,8 @@ _SHAPES = threading.local()
 def memory(p: Problems, aside: bool = False) -> tuple[Work, search.Pool]:
     """Memory for a problem, which problems of the same shape share, one for searches and one for those
     ``aside``, in the middle of another; :func:`~milp_recourse.compiled.search.run` clears it."""
-    sizes = (
-        p.lever.shape[1],
-        p.allowed.shape[-1],
-        p.kind.tobytes(),
-        p.weights.shape,
-        p.widths.tobytes(),
-        p.row.shape,
-        p.residual.shape,
-        aside,
-    )
+    arrays = p.lever, p.allowed, p.weights, p.row, p.residual
+    sizes = *(one.shape for one in arrays), p.kind.tobytes(), p.widths.tobytes(), aside
     known = _SHAPES.__dict__.setdefault("known", {})
     if sizes not in known:
         if len(known) > 8:
@@ -130,10 +122,8 @@ class Run:
         """Examine so many nodes, after a search for good actions in one configuration; see
         :func:`~milp_recourse.compiled.search.run`.
         """
-        dives = 2 if self.few else 1
-        return int(
-            search.run(self.problem, self.work, self.tree, share, MOST_LINES, 40, dives, around, self.starts)
-        )
+        memory, dives = (self.problem, self.work, self.tree), 2 if self.few else 1
+        return int(search.run(*memory, share, MOST_LINES, 40, dives, around, self.starts))
 
     def confirm(self) -> None:
         """Judge the search's best action exactly."""
