@@ -169,25 +169,23 @@ class Composed(Effects):
     def __init__(self, instances: list[Instance], program: Program) -> None:
         super().__init__(instances[0])
         self.program, atoms = program, program.atoms
-        moving, moved, must_act = _moving(atoms), [], _must_act(program.demand)
+        moving, self.moved, must_act = _moving(atoms), set[str](), _must_act(program.demand)
         for name in self.levers:
             own = [a for a in atoms if isinstance(a, Switch) and a.feature == name]
             misses = self.instance.scenarios and len(own) > 1  # whoever acts may miss, whatever the target
             if misses or any(moving[k] for a in own for k in a.natural.terms):
-                moved.append(name)
-        if 2 ** len(moved) > MOST_CONFIGURATIONS:
+                self.moved.add(name)
+        if 2 ** len(self.moved) > MOST_CONFIGURATIONS:
             raise NotCovered(f"more than {MOST_CONFIGURATIONS} sets of acted features")
         if not must_act <= set(self.levers):
             raise NotCovered("conditions ask to act on what is no lever")
-        choices = list(product(*((True,) if f in must_act else (True, False) for f in moved)))
-        acted = np.array(choices, dtype=bool).reshape(len(choices), len(moved))
-        self.acts, self.follows = (np.zeros((len(acted), len(self.levers)), dtype=np.uint8) for _ in range(2))
-        places = [self.levers.index(name) for name in moved]
-        self.acts[:, places], self.follows[:, places] = acted, ~acted
-        self.acts[:, [self.levers.index(name) for name in must_act]] = 1
-        self.moved = set(moved)
+        choices = [[(1, 0), (0, 1)] if f in self.moved else [(0, 0)] for f in self.levers]
+        choices = [[(1, 0)] if f in must_act else one for f, one in zip(self.levers, choices, strict=True)]
+        chosen = list(product(*choices))
+        both = np.array(chosen, dtype=np.uint8).reshape(len(chosen), len(self.levers), 2)
+        self.acts, self.follows = (np.ascontiguousarray(both[:, :, k]) for k in range(2))
         units = sum(1 + (a.function == "logit") for a in atoms if isinstance(a, Elementary))
-        self._shape = (len(acted), 2, self.columns + units)
+        self._shape = (len(both), 2, self.columns + units)
         self._atoms: list[Array] = []  # coefficients and the absolute terms behind them, each of this shape
         self._at: list[list[Any]] = []  # at the factual: one for every configuration, or one for all
         self._units: list[tuple[int, Array, list[Any], list[Any]]] = []  # kind, argument, both at the factual
