@@ -169,11 +169,12 @@ class Composed(Effects):
     def __init__(self, instances: list[Instance], program: Program) -> None:
         super().__init__(instances[0])
         self.program, atoms = program, program.atoms
-        moving, self.moved, must_act = _moving(atoms), set[str](), _must_act(program.demand)
+        self.moved, must_act = set[str](), _must_act(program.demand)
         for name in self.levers:
             own = [a for a in atoms if isinstance(a, Switch) and a.feature == name]
             misses = self.instance.scenarios and len(own) > 1  # whoever acts may miss, whatever the target
-            if misses or any(moving[k] for a in own for k in a.natural.terms):
+            causes = program.behind(a.natural for a in own)
+            if misses or any(isinstance(atoms[k], Action | Switch) for k in causes):
                 self.moved.add(name)
         if 2 ** len(self.moved) > MOST_CONFIGURATIONS:
             raise NotCovered(f"more than {MOST_CONFIGURATIONS} sets of acted features")
@@ -399,14 +400,6 @@ def _must_act(demand: Demand) -> frozenset[str]:
 
 
 KINDS = {"relu": RELU, "sigmoid": SIGMOID, "log": LOG, "square": SQUARE}
-
-
-def _moving(atoms: Sequence[Any]) -> list[bool]:
-    """Which atoms an action moves."""
-    found: list[bool] = []
-    for atom in atoms:
-        found.append(isinstance(atom, Action | Switch) or any(found[k] for k in atom.argument.terms))
-    return found
 
 
 def _unit_at(function: Function, value: Any, level: int = 0) -> Any:
