@@ -129,43 +129,36 @@ class Run:
         """Judge the search's best action exactly."""
         w = self.work
         if float(w.scalar[at.BEST_COST]) < self.least:
-            self._offer_point(w.at[at.BEST], int(w.scalar[at.BEST_CASE]))
+            case = int(w.scalar[at.BEST_CASE])
+            self.offer(decode(self.instance, self.problem, w.at[at.BEST], case))
 
     def answer(self) -> None:
         """Judge exactly the point w.at[ANCHOR], of which rounding leaves open whether it is feasible, and
         then points next to it that meet the rows exactly."""
-        action, passes = self._offer_point(self.work.at[at.ANCHOR], int(self.work.scalar[at.CASE]))
-        if not passes and self.problem.row.shape[2] and action:
+        case = int(self.work.scalar[at.CASE])
+        action = decode(self.instance, self.problem, self.work.at[at.ANCHOR], case)
+        if not self.offer(action) and self.problem.row.shape[2] and action:
             acted = frozenset(action)
             if acted not in self._fixed:
                 self._fixed[acted] = neutral(self.instance).fix(acted, prune=False)
-            any(self.offer(near) for near in onto_rows(self._fixed[acted], action))
+            for near in onto_rows(self._fixed[acted], action):
+                if self.offer(near):
+                    break
 
-    def offer(self, action: dict[str, float], values: NDArray[np.float64] | None = None) -> bool:
+    def offer(self, action: dict[str, float]) -> bool:
         """Judge an action exactly, and keep it if it is cheaper; whether it is feasible but for the deployed
-        model.
-
-        Parameters
-        ----------
-        values
-            Its coordinates, where they are at hand.
-        """
+        model."""
         verdict = judge(self.instance, action)
         cost, w = float(verdict.cost), self.work
         if verdict.feasible and cost < self.cost:
             self.action, self.cost = action, cost
         if not verdict.faults and cost < self.least:
-            if values is None:  # coordinates may be rounded; the action counts
-                row = [action.get(f.name, self.instance.factual[f.name]) for f in self.instance.features]
-                values = coordinates(self.instance, self.problem, np.array([row]))[0]
             self.least, self.refused = cost, None if verdict.feasible else action
-            w.at[at.BEST], w.scalar[at.BEST_COST] = values, cost
+            row = [action.get(f.name, self.instance.factual[f.name]) for f in self.instance.features]
+            # coordinates may be rounded; the action counts
+            w.at[at.BEST] = coordinates(self.instance, self.problem, np.array([row]))[0]
+            w.scalar[at.BEST_COST] = cost
         return not verdict.faults
-
-    def _offer_point(self, values: NDArray[np.float64], c: int) -> tuple[dict[str, float], bool]:
-        """:meth:`offer` the action that coordinates stand for; returns it, and whether it passes."""
-        action = decode(self.instance, self.problem, values, c)
-        return action, self.offer(action, values)
 
 
 def until(late: float) -> Callable[[], str | None]:
