@@ -15,7 +15,7 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import RELU
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.levers import contract, cost_at, cost_of, respond, to_whole
-from milp_recourse.compiled.network import at_point, logit_at, logit_size
+from milp_recourse.compiled.network import arguments, at_point, logit_at
 from milp_recourse.compiled.numerics import CLOSE, COARSE, ROUNDOFF, SAME
 from milp_recourse.compiled.rows import ball_slack, in_ball, is_linear, linearise, residual_lines, stated_rows
 from milp_recourse.compiled.work import cleared, copied
@@ -92,7 +92,7 @@ def constrained(p):
 def logit_slack(p, w):
     """The largest rounding error of the logit at the last point of
     :func:`~milp_recourse.compiled.network.logit_at`."""
-    return 3.0 * p.line * logit_size(p, w) + p.tiny
+    return 3.0 * p.line * arguments(p, w, w.col[at.PLACE], w.unit[at.Z_SIZE], 1, False) + p.tiny
 
 
 @compiled

@@ -23,7 +23,7 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.levers import absolute, respond, times, top_of
 from milp_recourse.compiled.numerics import CLOSE, FINE, HUGE, PIVOT, ROUNDOFF
 from milp_recourse.compiled.rows import ball_row, in_ball, is_linear, summed, touching
-from milp_recourse.compiled.work import cleared, copied
+from milp_recourse.compiled.work import add, cleared, copied
 from milp_recourse.compiling import compiled, inner
 
 INF = math.inf
@@ -34,8 +34,8 @@ misses the target by, and of itself."""
 
 
 @inner
-def dual_value(p, box, allowed, rows, consts, count, multipliers, shares, gain, size, choice):
-    r"""The Lagrangian bound of the node's cost, rounding included.
+def dual_value(p, w, rows, consts, count, multipliers, shares, choice):
+    r"""The Lagrangian bound of the cost in w's node, rounding included; w.col[GAIN] gets the rows' sum.
 
     .. math:: D = \sum_i \min_{u_i \in X_i} \Big(c_i(u_i) + \mu_i top_i |u_i| - \sum_r \lambda_r G_{ri}
     u_i\Big)
@@ -45,8 +45,6 @@ def dual_value(p, box, allowed, rows, consts, count, multipliers, shares, gain, 
 
     Parameters
     ----------
-    gain, size
-        Work, (P,).
     choice
         Gets the minimiser, (d,).
 
@@ -56,17 +54,18 @@ def dual_value(p, box, allowed, rows, consts, count, multipliers, shares, gain, 
         inf where nothing is left of a lever, -inf where multipliers are so large that products could
         overflow.
     """
+    gain, size = w.col[at.GAIN], w.col[at.SIZE]
     total, slack = summed(rows, consts, multipliers, count, gain, size)
     for c in range(len(size)):  # a product that overflows is no number, and would read as "nothing is left"
         if not size[c] < HUGE:
             return -INF
     value = -total
     for i in range(p.lever.shape[1]):
-        v = respond(p, box, allowed, i, gain, 1.0, shares[i], choice)
+        v = respond(p, w.box, w.allowed, i, gain, 1.0, shares[i], choice)
         if v == INF:
             return INF
         value += v
-        slack += absolute(p, box, allowed, i, 1.0, shares[i], size)
+        slack += absolute(p, w.box, w.allowed, i, 1.0, shares[i], size)
     value -= p.dual * slack + p.tiny
     return -INF if math.isnan(value) else value
 
@@ -109,10 +108,8 @@ def _solve(m, k, x):
     for i in range(k):
         x[i] = (x[i] - _dot(m[i], x, 0, i)) * m[i, i]
     for i in range(k - 1, -1, -1):
-        v = x[i] * m[i, i]
-        x[i] = v
-        for t in range(i):
-            x[t] -= m[i, t] * v
+        x[i] *= m[i, i]
+        add(x[:i], -x[i], m[i])
 
 
 @inner
@@ -288,29 +285,22 @@ def _ball_lines(p, w, m, point):
 def _ball_at(p, w, m, k, scale, inside):
     """Write the ball at the iterate as row k: minus its gradient over ``scale``, and a constant such that the
     row's value is minus the ball's. ``inside`` is added to the ball; w.ball[PHAT] gets the residuals."""
-    y, row, total = w.pair[at.SLACK], w.a[k], inside
-    for j in range(m):
-        row[j] = 0.0
+    y, row, total = w.pair[at.SLACK], w.a[k, :m], inside
+    cleared(row)
     for f in range(len(p.noise)):
         n, phat = p.noise[f], 0.0
         if in_ball(p, f):
-            above, below = w.ball[at.BALL_AT, f], w.ball[at.BALL_AT + 1, f]
-            for j in range(m):
-                above += w.pull[0, f, j] * y[j]
-                below += w.pull[1, f, j] * y[j]
+            above = w.ball[at.BALL_AT, f] + _dot(w.pull[0, f], y, 0, m)
+            below = w.ball[at.BALL_AT + 1, f] + _dot(w.pull[1, f], y, 0, m)
             if is_linear(p, f):
                 total -= below
             else:
                 phat = n - below if n - below > 0.0 else min(n + above, 0.0)
                 total += p.precision[f] * (phat - n) * (phat + n)
             side, rate = touching(p, f, phat)
-            rate /= scale
-            for j in range(m):
-                row[j] += rate * w.pull[side, f, j]
+            add(row, rate / scale, w.pull[side, f])
         w.ball[at.PHAT, f] = phat
-    w.kvec[at.B, k] = -total / scale
-    for j in range(m):
-        w.kvec[at.B, k] -= row[j] * y[j]
+    w.kvec[at.B, k] = -total / scale - _dot(row, y, 0, m)
 
 
 @inner
@@ -323,8 +313,7 @@ def _ball_curvature(p, w, m, k, multiplier):
     for f in range(len(p.noise)):
         phat, bend = w.ball[at.PHAT, f], 2.0 * p.precision[f] * multiplier
         if phat != 0.0 and bend > 0.0:
-            for j in range(m):
-                w.a[every, j] = w.pull[1 if phat > 0.0 else 0, f, j]
+            copied(w.pull[1 if phat > 0.0 else 0, f], w.a[every, :m])
             w.kvec[at.DIAGONAL, every] = 1.0 / bend
             every += 1
     return every
@@ -335,69 +324,42 @@ def _ball_curvature(p, w, m, k, multiplier):
 
 
 @inner
-def _by_variables(vec, pair, kvec, a, matrix, m, k, every):
-    r"""The matrix of the reduced Newton system in the variables, factored; for fewer variables than rows.
+def _factored(w, m, k, every):
+    r"""Write the matrix of a Newton step, factored, to w.m: in the variables or in the rows, whichever are
+    fewer,
 
-    .. math:: \Theta^{-1} + A^T (\Lambda / S) A + P^T B P
+    .. math:: \Theta^{-1} + A^T D^{-1} A \quad or \quad A \Theta A^T + D,
 
-    with the ball's curvature B in rows k to ``every``.
+    with D = S / Lambda. Rows k to ``every`` are the ball's curvature, whose part of D is in w.kvec[DIAGONAL].
     """
-    theta = vec[at.THETA]
+    vec, a, matrix, diagonal, first = w.vec, w.a, w.m, w.kvec[at.DIAGONAL], 2 * m
+    s, lam, theta, scaled = w.pair[at.SLACK], w.pair[at.LAMBDA], vec[at.THETA], vec[at.SCALED]
     for j in range(m):
-        for t in range(j):
-            matrix[j, t] = 0.0
-        matrix[j, j] = 1.0 / theta[j]
-    for r in range(every):
-        row = a[r]
-        if r < k:
-            weight = pair[at.LAMBDA, 2 * m + r] / pair[at.SLACK, 2 * m + r]
-        else:
-            weight = 1.0 / kvec[at.DIAGONAL, r]
-        for j in range(m):
-            v = weight * row[j]
-            for t in range(j + 1):
-                matrix[j, t] += v * row[t]
-    _factor(matrix, m)
-
-
-@inner
-def _by_rows(vec, pair, kvec, a, matrix, m, k, every):
-    r"""The matrix of the normal equations in the rows, :math:`A \Theta A^T + S / \Lambda`, factored."""
-    theta, scaled = vec[at.THETA], vec[at.SCALED]
-    last = m - 1
-    for r in range(every):
-        row, first, after = a[r], last, 0
-        for j in range(last):
-            scaled[j] = row[j] * theta[j]
-            if row[j] != 0.0:
-                first, after = min(first, j), j + 1
-        scaled[last] = row[last] * theta[last]
-        for t in range(r + 1):  # the last variable apart: the maximum is in many rows that have little else
-            matrix[r, t] = _dot(scaled, a[t], first, max(first, after)) + scaled[last] * a[t, last]
-        if r < k:
-            matrix[r, r] += pair[at.SLACK, 2 * m + r] / pair[at.LAMBDA, 2 * m + r]
-        else:
-            matrix[r, r] += kvec[at.DIAGONAL, r]
-    _factor(matrix, every)
-
-
-@inner
-def _factored(vec, pair, kvec, a, matrix, m, k, every):
-    """The factored matrix of a Newton step: in the variables or in the rows, whichever are fewer. ``every``
-    counts the rows with those of the ball's curvature."""
-    s, lam, q, theta = pair[at.SLACK], pair[at.LAMBDA], vec[at.Q], vec[at.THETA]
-    for j in range(m):
-        theta[j] = 1.0 / (2.0 * q[j] + lam[j] / s[j] + lam[m + j] / s[m + j])
+        theta[j] = 1.0 / (2.0 * vec[at.Q, j] + lam[j] / s[j] + lam[m + j] / s[m + j])
+    for r in range(k):
+        diagonal[r] = s[first + r] / lam[first + r]
     if m < every:
-        _by_variables(vec, pair, kvec, a, matrix, m, k, every)
-    else:
-        _by_rows(vec, pair, kvec, a, matrix, m, k, every)
+        for j in range(m):
+            cleared(matrix[j, :j])
+            matrix[j, j] = 1.0 / theta[j]
+        for r in range(every):
+            weight = 1.0 / diagonal[r]
+            for j in range(m):
+                add(matrix[j, : j + 1], weight * a[r, j], a[r])
+    for r in range(every if m >= every else 0):
+        for j in range(m):
+            scaled[j] = a[r, j] * theta[j]
+        for t in range(r + 1):
+            matrix[r, t] = _dot(scaled, a[t], 0, m)
+        matrix[r, r] += diagonal[r]
+    _factor(matrix, min(m, every))
 
 
 @inner
-def _direction(vec, pair, kvec, a, matrix, m, k, every, target, corrected):
-    """A Newton step towards complementarity ``target``, into pair[DS] and pair[DL]; if ``corrected``, with
-    Mehrotra's correction from the step that is there."""
+def _direction(w, m, k, every, target, corrected):
+    """A Newton step towards complementarity ``target``, into w.pair[DS] and w.pair[DL]; if ``corrected``,
+    with Mehrotra's correction from the step that is there."""
+    pair, vec = w.pair, w.vec
     s, lam, ds, dl, rest = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL], pair[at.REST]
     for i in range(2 * m + k):
         rest[i] = -s[i] * lam[i]
@@ -405,10 +367,7 @@ def _direction(vec, pair, kvec, a, matrix, m, k, every, target, corrected):
             rest[i] += target - ds[i] * dl[i]
     for j in range(m):
         vec[at.H, j] = rest[j] / s[j] - rest[m + j] / s[m + j] - vec[at.RD, j]
-    if m < every:
-        _step_by_variables(vec, pair, kvec, a, matrix, m, k)
-    else:
-        _step_by_rows(vec, pair, kvec, a, matrix, m, k, every)
+    _step(w, m, k, every)
     for j in range(m):
         ds[m + j] = -ds[j]
     for i in range(2 * m):
@@ -416,41 +375,29 @@ def _direction(vec, pair, kvec, a, matrix, m, k, every, target, corrected):
 
 
 @inner
-def _step_by_variables(vec, pair, kvec, a, matrix, m, k):
-    """The step of the variables, of the rows' slacks and multipliers, from :func:`_by_variables`' matrix."""
-    dy, first = pair[at.DS], 2 * m
-    for j in range(m):
-        dy[j] = vec[at.H, j]
-    for r in range(k):
-        s, lam = pair[at.SLACK, first + r], pair[at.LAMBDA, first + r]
-        v = (pair[at.REST, first + r] - lam * kvec[at.RP, r]) / s
-        for j in range(m):
-            dy[j] += a[r, j] * v
-    _solve(matrix, m, dy)
-    for r in range(k):
-        s, lam, moved = pair[at.SLACK, first + r], pair[at.LAMBDA, first + r], kvec[at.RP, r]
-        for j in range(m):
-            moved += a[r, j] * dy[j]
-        pair[at.DS, first + r] = moved
-        pair[at.DL, first + r] = (pair[at.REST, first + r] - lam * moved) / s
-
-
-@inner
-def _step_by_rows(vec, pair, kvec, a, matrix, m, k, every):
-    """The same steps from :func:`_by_rows`' matrix."""
-    theta, h, scaled, x, first = vec[at.THETA], vec[at.H], vec[at.SCALED], kvec[at.X], 2 * m
-    for j in range(m):
-        scaled[j] = theta[j] * h[j]
+def _step(w, m, k, every):
+    """The step of the variables and of the rows' slacks and multipliers, from :func:`_factored`'s matrix."""
+    pair, a, x, diagonal, first = w.pair, w.a, w.kvec[at.X], w.kvec[at.DIAGONAL], 2 * m
+    h, theta, scaled, dy = w.vec[at.H], w.vec[at.THETA], w.vec[at.SCALED], pair[at.DS, :m]
     for r in range(every):
-        x[r] = -_dot(a[r], scaled, 0, m)
-        if r < k:
-            x[r] += pair[at.REST, first + r] / pair[at.LAMBDA, first + r] - kvec[at.RP, r]
-    _solve(matrix, every, x)
-    for r in range(every):
+        x[r] = pair[at.REST, first + r] / pair[at.LAMBDA, first + r] - w.kvec[at.RP, r] if r < k else 0.0
+    copied(h, dy)
+    if m < every:
+        for r in range(k):
+            add(dy, x[r] / diagonal[r], a[r])
+        _solve(w.m, m, dy)
+        for r in range(k):
+            x[r] = (x[r] - _dot(a[r], dy, 0, m)) / diagonal[r]
+    else:
         for j in range(m):
-            h[j] += a[r, j] * x[r]
-    for j in range(m):
-        pair[at.DS, j] = h[j] * theta[j]
+            scaled[j] = theta[j] * h[j]
+        for r in range(every):
+            x[r] -= _dot(a[r], scaled, 0, m)
+        _solve(w.m, every, x)
+        for r in range(every):
+            add(dy, x[r], a[r])
+        for j in range(m):
+            dy[j] *= theta[j]
     for r in range(k):
         s, lam, rest = pair[at.SLACK, first + r], pair[at.LAMBDA, first + r], pair[at.REST, first + r]
         pair[at.DL, first + r], pair[at.DS, first + r] = x[r], (rest - s * x[r]) / lam
@@ -493,17 +440,14 @@ def _move(pair, n, primal, dual):
 
 
 @inner
-def _residuals(vec, pair, kvec, a, m, k):
+def _residuals(w, m, k):
     """Residuals of the optimality conditions; the mean complementarity."""
-    s, lam, rd, rp = pair[at.SLACK], pair[at.LAMBDA], vec[at.RD], kvec[at.RP]
-    mu = 0.0
+    s, lam, rd, mu = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.RD, :m], 0.0
     for j in range(m):
-        rd[j] = 2.0 * vec[at.Q, j] * s[j] + vec[at.C, j] - lam[j] + lam[m + j]
+        rd[j] = 2.0 * w.vec[at.Q, j] * s[j] + w.vec[at.C, j] - lam[j] + lam[m + j]
     for r in range(k):
-        row, multiplier = a[r], lam[2 * m + r]
-        rp[r] = kvec[at.B, r] - s[2 * m + r] + _dot(row, s, 0, m)
-        for j in range(m):
-            rd[j] -= row[j] * multiplier
+        w.kvec[at.RP, r] = w.kvec[at.B, r] - s[2 * m + r] + _dot(w.a[r], s, 0, m)
+        add(rd, -lam[2 * m + r], w.a[r])
     for i in range(2 * m + k):
         mu += s[i] * lam[i]
     return mu / (2 * m + k)
@@ -517,7 +461,7 @@ def _begin(p, w, m, k, ball_scale):
         s[i], lam[i] = 0.5 if i < 2 * m else 0.0, 1.0
     if ball_scale > 0.0:
         _ball_at(p, w, m, k - 1, ball_scale, 0.0)
-    _residuals(w.vec, w.pair, w.kvec, w.a, m, k)
+    _residuals(w, m, k)
     for r in range(k):
         s[2 * m + r] = max(1.0, abs(w.kvec[at.RP, r]))
 
@@ -597,8 +541,7 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
         multipliers, ``w.scalar[LEFT]`` the mean complementarity of the last iterate, which is large where
         the convex problem has no optimum.
     """
-    vec, pair, kvec, a, matrix = w.vec, w.pair, w.kvec, w.a, w.m
-    multipliers, shares = w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES]
+    pair, multipliers, shares = w.pair, w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES]
     cleared(multipliers)
     cleared(shares)
     copied(multipliers, w.row[at.MULTIPLIERS])
@@ -615,7 +558,7 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
         ball_scale = _ball_lines(p, w, m, point)
         curved = ball_scale > 0.0
         if curved:
-            kvec[at.ROW_SCALE, k], w.ints[at.ROW_OF, k] = ball_scale, ball
+            w.kvec[at.ROW_SCALE, k], w.ints[at.ROW_OF, k] = ball_scale, ball
             k += 1
     every, n = k, 2 * m + k
     _begin(p, w, m, k, ball_scale)
@@ -623,7 +566,7 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
     for step in range(steps):
         if curved:
             _ball_at(p, w, m, k - 1, ball_scale, w.row[at.INSIDE, ball])
-        mu = _residuals(vec, pair, kvec, a, m, k)
+        mu = _residuals(w, m, k)
         if mu > DIVERGED:
             break
         if step >= 3:  # the bound that these multipliers prove
@@ -645,11 +588,11 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
                 break
         if curved:
             every = _ball_curvature(p, w, m, k, pair[at.LAMBDA, n - 1] / ball_scale)
-        _factored(vec, pair, kvec, a, matrix, m, k, every)
-        _direction(vec, pair, kvec, a, matrix, m, k, every, 0.0, False)
+        _factored(w, m, k, every)
+        _direction(w, m, k, every, 0.0, False)
         primal, dual = _lengths(pair, n)
         sigma = _centring(pair, n, mu, primal, dual)
-        _direction(vec, pair, kvec, a, matrix, m, k, every, sigma * mu, True)
+        _direction(w, m, k, every, sigma * mu, True)
         primal, dual = _lengths(pair, n)
         if quadratic and not curved:  # one length keeps the residual of a quadratic problem falling
             primal = dual = min(primal, dual)
@@ -668,7 +611,5 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
 @inner
 def _proven(p, w, count, choice):
     """The bound that w.row[TRY_MULTIPLIERS] and w.at[TRY_SHARES] prove."""
-    return dual_value(
-        p, w.box, w.allowed, w.rows, w.row[at.CONSTS], count, w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES],
-        w.col[at.GAIN], w.col[at.SIZE], choice,
-    )  # fmt: skip
+    multipliers, shares = w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES]
+    return dual_value(p, w, w.rows, w.row[at.CONSTS], count, multipliers, shares, choice)

@@ -7,15 +7,14 @@ What the rows hold is written at :class:`~milp_recourse.compiled.problem.Problem
 
 # lever; where the change is measured in percentiles, the cost itself is made of OWN_FIXED, RATE, TOP_RATE and
 # KNOTS, and FIXED, LINEAR and LARGEST are a lower bound of it in the node at hand
-LABEL, GRID, FIXED, LINEAR, SQUARE, LARGEST, FACTUAL, UNIT, OWN_FIXED, RATE, TOP_RATE, KNOTS, SHIFT = range(
-    13
-)
+LABEL, GRID, FIXED, LINEAR, SQUARE, LARGEST, FACTUAL, UNIT = range(8)
+OWN_FIXED, RATE, TOP_RATE, KNOTS, SHIFT = range(8, 13)
 # box
 LO, HI, MODE = range(3)
 # column
 COST, TOP = range(2)
 # unit
-ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL, THETA_HIGH, THETA_LOW = range(13)
+ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL, THETA_HIGH, THETA_LOW, Z_SIZE = range(14)
 # at
 BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START, INVERSE = range(12)
 # col

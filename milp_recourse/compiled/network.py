@@ -20,7 +20,7 @@ from milp_recourse.compiled.elementary import RELU, draw_lines, size_at
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.levers import absolute, least_at, respond, term, times
 from milp_recourse.compiled.numerics import TINY
-from milp_recourse.compiled.work import cleared, copied
+from milp_recourse.compiled.work import add, cleared, copied
 from milp_recourse.compiling import compiled, inner
 
 INF = math.inf
@@ -30,36 +30,45 @@ CHORD = 2.0**32
 
 
 @inner
-def arguments(p, w, x, z, clipped):
+def arguments(p, w, x, z, sums, clipped):
     """Every unit's argument where the columns have values x (labels have shares), into z, (K + 1, n); the
     logit.
 
-    ``clipped``: whether those of curves stay inside their bounds, which relaxed points may leave.
+    Parameters
+    ----------
+    sums
+        1 for the sums of absolute terms behind the arguments in w.unit[Z] instead, the logit's as well, and
+        those behind the causal units into w.layer[2]; else 0.
+    clipped
+        Whether arguments of curves stay inside their bounds, which relaxed points may leave.
     """
     layers, logit = len(p.widths), w.layer[0]
     for k in range(2):
-        out, count = (logit, 1) if k == layers else (z[k], p.widths[k])
-        for j in range(count):
-            out[j] = p.offset[0, k, j]
+        out = logit[:1] if k == layers else z[k, : p.widths[k]]
+        copied(p.offset[sums, k], out)
         for c in range(len(x)):
-            if x[c] != 0.0:
-                for j in range(count):
-                    out[j] += p.first[0, k, j, c] * x[c]
+            v = x[c] if sums == 0 else abs(x[c])
+            for j in range(len(out) if v != 0.0 else 0):
+                out[j] += p.first[sums, k, j, c] * v
         for m in range(p.widths[0]):  # in layer 0 each feeds those after it
             if k == 0 and clipped and p.kind[m] != RELU:
                 z[0, m] = min(max(z[0, m], w.unit[at.ZL, 0, m]), w.unit[at.ZH, 0, m])
-            v = curve(p.kind[m], z[0, m], p.edge[m]) - p.resting[m]
-            for j in range(m + 1 if k == 0 else 0, count if v != 0.0 else 0):
-                out[j] += p.caused[0, k, j, m] * v
+            if sums == 0:
+                v = curve(p.kind[m], z[0, m], p.edge[m]) - p.resting[m]
+            else:
+                w.layer[2, m] = size_at(p.kind[m], w.unit[at.Z, 0, m], z[0, m], p.edge[m], p.line)
+                v = w.layer[2, m] + abs(p.resting[m])
+            for j in range(m + 1 if k == 0 else 0, len(out)):
+                if p.caused[sums, k, j, m] != 0.0:
+                    out[j] += p.caused[sums, k, j, m] * v
     for k in range(1, layers):
-        after, count = (z[k + 1], p.widths[k + 1]) if k + 1 < layers else (logit, 1)
-        for i in range(count):
-            after[i] = p.biases[k, i]
+        after = z[k + 1, : p.widths[k + 1]] if k + 1 < layers else logit[:1]
+        for i in range(len(after)):
+            after[i] = p.biases[k, i] if sums == 0 else abs(p.biases[k, i])
         for j in range(p.widths[k]):
-            v = z[k, j]
-            if v > 0.0:
-                for i in range(count):
-                    after[i] += v * p.turned[k, j, i]
+            for i in range(len(after) if z[k, j] > 0.0 else 0):
+                weight = p.turned[k, j, i]
+                after[i] += z[k, j] * (weight if sums == 0 else abs(weight))
     return logit[0]
 
 
@@ -74,42 +83,13 @@ def logit_at(p, w, u):
             x[p.start[i] + int(u[i])] = 1.0
         else:
             x[p.start[i]] = u[i]
-    return arguments(p, w, x, w.unit[at.Z], False)
-
-
-@inner
-def logit_size(p, w):
-    """The sum of absolute terms behind the logit at the point of :func:`logit_at`, and into w.layer[2] those
-    behind the causal units."""
-    size, new, causes = w.layer[0], w.layer[1], w.layer[2]
-    for m in range(p.widths[0]):
-        _, total = at_point(p, w, p.first[:, 0, m], p.caused[:, 0, m], 0.0, p.offset[1, 0, m])
-        causes[m] = size_at(p.kind[m], w.unit[at.Z, 0, m], total, p.edge[m], p.line)
-    count = p.widths[1] if len(p.widths) > 1 else 1
-    for j in range(count):
-        size[j] = p.offset[1, 1, j]
-        for m in range(p.widths[0]):
-            if p.caused[1, 1, j, m] > 0.0:
-                size[j] += p.caused[1, 1, j, m] * (causes[m] + abs(p.resting[m]))
-    for c in range(w.col.shape[1]):
-        v = abs(w.col[at.PLACE, c])
-        for j in range(count if v > 0.0 else 0):
-            size[j] += p.first[1, 1, j, c] * v
-    for k in range(1, len(p.widths)):
-        count = p.widths[k + 1] if k + 1 < len(p.widths) else 1
-        for i in range(count):
-            new[i] = abs(p.biases[k, i])
-        for j in range(p.widths[k]):
-            for i in range(count):
-                new[i] += abs(p.turned[k, j, i]) * size[j]
-        copied(new, size)
-    return size[0]
+    return arguments(p, w, x, w.unit[at.Z], 0, False)
 
 
 @compiled
 def at_point(p, w, form, caused, value, size):
     """A form's value at the point of :func:`logit_at` and the sum of absolute terms behind it, added to what
-    is given, with w.layer[2] of :func:`logit_size`."""
+    is given, with w.layer[2] of :func:`arguments`."""
     for c in range(w.col.shape[1]):
         v = w.col[at.PLACE, c]
         if v != 0.0:
@@ -155,16 +135,13 @@ def relax_first(n, unit, relaxed):
     """Layer 1's lines over the columns and the causal units, into ``relaxed``."""
     columns, units = n.first.shape[3], n.widths[0]
     for side in range(2):
-        slopes = unit[at.SLOPE, 1] if side == 0 else unit[at.ALPHA, 1]
         for j in range(n.widths[1]):
-            slope = slopes[j]
+            line, slope = relaxed[side, j], unit[at.SLOPE if side == 0 else at.ALPHA, 1, j]
             for c in range(columns):
-                relaxed[side, j, c] = slope * n.first[0, 1, j, c]
+                line[c] = slope * n.first[0, 1, j, c]
             for m in range(units):
-                relaxed[side, j, columns + m] = slope * n.caused[0, 1, j, m]
-            relaxed[side, j, columns + units] = slope * n.offset[0, 1, j] + (
-                unit[at.RISE, 1, j] if side == 0 else 0.0
-            )
+                line[columns + m] = slope * n.caused[0, 1, j, m]
+            line[columns + units] = slope * n.offset[0, 1, j] + (unit[at.RISE, 1, j] if side == 0 else 0.0)
 
 
 @inner
@@ -172,8 +149,7 @@ def second_lines(n, relaxed, second):
     """Lines above all arguments of layer 2 and above their negatives, over the columns and the causal units.
 
     The same as one at a time (:func:`back`), but for all units at once, which processors do several of at
-    a time. A unit of layer 1 that is off is left out, and one that is on has the same line above and
-    below.
+    a time. A unit of layer 1 that is off is left out.
     """
     count, turned = n.widths[2], n.turned[1]
     for c in range(relaxed.shape[2]):
@@ -183,15 +159,10 @@ def second_lines(n, relaxed, second):
             below[i] = 0.0
         for j in range(n.widths[1]):
             high, low, weights = relaxed[0, j, c], relaxed[1, j, c], turned[j]
-            if high != low:
-                for i in range(count):
-                    one, other = weights[i] * high, weights[i] * low
-                    above[i] += one if weights[i] > 0.0 else other
-                    below[i] -= other if weights[i] > 0.0 else one
-            elif high != 0.0:
-                for i in range(count):
-                    above[i] += weights[i] * high
-                    below[i] -= weights[i] * high
+            for i in range(count if high != 0.0 or low != 0.0 else 0):
+                one, other = weights[i] * high, weights[i] * low
+                above[i] += one if weights[i] > 0.0 else other
+                below[i] -= other if weights[i] > 0.0 else one
 
 
 @inner
@@ -212,10 +183,8 @@ def back_causes(n, unit, coef, const, out):
         const += a * (unit[at.RISE, 0, m] if a > 0.0 else unit[at.FALL, 0, m])
         const += slope * n.offset[0, 0, m] - a * n.resting[m]
         if slope != 0.0:
-            for c in range(len(out)):
-                out[c] += slope * n.first[0, 0, m, c]
-            for l in range(m):
-                coef[l] += slope * n.caused[0, 0, m, l]
+            add(out, slope, n.first[0, 0, m])
+            add(coef[:m], slope, n.caused[0, 0, m])
     return const
 
 
@@ -240,10 +209,8 @@ def back(n, unit, relaxed, k, coef, const, out, causes):
     score, columns, units = unit[at.SCORE], len(out), n.widths[0]
     for layer in range(k, 1, -1):
         slope, rise, alpha = unit[at.SLOPE, layer], unit[at.RISE, layer], unit[at.ALPHA, layer]
-        w, m = n.weights[layer - 1], n.widths[layer - 1]
-        new = score[layer - 1]
-        for i in range(m):
-            new[i] = 0.0
+        new = score[layer - 1, : n.widths[layer - 1]]
+        cleared(new)
         for j in range(n.widths[layer]):
             a = coef[j]
             score[layer, j] = a
@@ -254,42 +221,34 @@ def back(n, unit, relaxed, k, coef, const, out, causes):
                 a *= alpha[j]
             if a != 0.0:
                 const += a * n.biases[layer - 1, j]
-                for i in range(m):
-                    new[i] += a * w[j, i]
-        for i in range(m):
-            coef[i] = new[i]
+                add(new, a, n.weights[layer - 1, j])
+        copied(new, coef[: len(new)])
     for j in range(n.widths[1]):
         a = coef[j]
         score[1, j] = a
         if a != 0.0:
-            side = 0 if a > 0.0 else 1
-            for c in range(columns):
-                out[c] += a * relaxed[side, j, c]
-            for m in range(units):
-                causes[m] += a * relaxed[side, j, columns + m]
-            const += a * relaxed[side, j, columns + units]
+            own = relaxed[0 if a > 0.0 else 1, j]
+            add(out, a, own)
+            add(causes[:units], a, own[columns:])
+            const += a * own[columns + units]
     return back_causes(n, unit, causes, const, out) if units > 0 else const
 
 
 @inner
 def over_box(p, w, line):
     """The largest value of a line's terms over a box (without its constant)."""
-    box, mode, start = w.box, w.box[at.MODE], p.start
     total = 0.0
     for i in range(p.lever.shape[1]):
-        s = start[i]
+        s, mode = p.start[i], w.box[at.MODE, i]
         if p.lever[at.LABEL, i] > 0.0:
             best = -INF
-            for j in range(s, start[i + 1]):
-                if w.allowed[j] != 0 and line[j] > best:
-                    best = line[j]
+            for c in range(s, p.start[i + 1]):
+                if w.allowed[c] != 0:
+                    best = max(best, line[c])
             total += best
-        elif mode[i] != 2:
-            g = line[s]
-            v = g * box[at.HI, i] if g > 0.0 else g * box[at.LO, i]
-            if mode[i] == 0:
-                v = max(v, 0.0)
-            total += v
+        elif mode != 2:
+            v = line[s] * w.box[at.HI if line[s] > 0.0 else at.LO, i]
+            total += max(v, 0.0) if mode == 0 else v
     return total
 
 
@@ -298,15 +257,7 @@ def sizes_over_box(p, w, sizes):
     """The largest sum of absolute terms of a line, or of a row of sizes, over a box."""
     total = 0.0
     for i in range(p.lever.shape[1]):
-        s = p.start[i]
-        if p.lever[at.LABEL, i] > 0.0:
-            most = 0.0
-            for c in range(s, p.start[i + 1]):
-                if w.allowed[c] != 0:
-                    most = max(most, abs(sizes[c]))
-            total += most
-        elif w.box[at.MODE, i] != 2:
-            total += abs(sizes[s]) * max(abs(w.box[at.LO, i]), abs(w.box[at.HI, i]))
+        total += absolute(p, w.box, w.allowed, i, 0.0, 0.0, sizes)
     return total
 
 

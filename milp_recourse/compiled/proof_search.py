@@ -249,11 +249,10 @@ def _push(o, w, ends, order, closed):
 def _learn(w, o, slot, promise, closed):
     """Note what a split has gained, once both children are examined (``promise`` as in :class:`Open`). The
     other child is then in the slot below. One child alone would mislead for all the time spent below it."""
-    room, promised, which, other = promise
-    gained = share_gained(w, room, closed)
+    gained, other = share_gained(w, promise[0], closed), promise[3]
     if other >= 0.0:
-        learn(w, room, promised, which, other)
-        learn(w, room, promised, which, gained)
+        learn(w, promise, other)
+        learn(w, promise, gained)
     elif slot > 0:
         o.promise[slot - 1, 3] = gained
 
@@ -576,10 +575,8 @@ def _holds(p, w, t, leaf, lines, logit_size, target):
     w.row[at.CONSTS, last], w.row[at.TRY_MULTIPLIERS, last] = 0.0, 1.0
     for which in range(lines):
         _add_term(p, w, t, leaf, which, logit_size)
-    value = dual_value(
-        p, w.box, w.allowed, w.rows[last:], w.row[at.CONSTS, last:], 1, w.row[at.TRY_MULTIPLIERS, last:],
-        t.shares[leaf], w.col[at.GAIN], w.col[at.SIZE], w.at[at.CHOICE],
-    )  # fmt: skip
+    weights, shares = w.row[at.TRY_MULTIPLIERS, last:], t.shares[leaf]
+    value = dual_value(p, w, w.rows[last:], w.row[at.CONSTS, last:], 1, weights, shares, w.at[at.CHOICE])
     return value >= target
 
 

@@ -11,26 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled import layout as at
+from milp_recourse.compiled import splitting
 from milp_recourse.compiled.descent import DIVE, descend, hops, inside, logit_slack, pull_back, try_point
 from milp_recourse.compiled.elementary import LOG
 from milp_recourse.compiled.network import logit_at
 from milp_recourse.compiled.node import examine, take_cut, tighten
 from milp_recourse.compiled.numerics import BELOW, COARSE
 from milp_recourse.compiled.problem import Problems, case
-from milp_recourse.compiled.splitting import (
-    ACTED_ON,
-    INTERVAL,
-    LABELS,
-    NOTHING,
-    ONE_SIGN,
-    add_implied_sign,
-    choose,
-    learn,
-    note_promise,
-    settled,
-    share_gained,
-    single,
-)
 from milp_recourse.compiled.work import Work, copied
 from milp_recourse.compiling import by_reference, compiled, entry, refer
 from milp_recourse.result import RELATIVE_GAP as GAP
@@ -104,38 +91,21 @@ RESERVE = 70
 
 def pool(p: Problems, size: int) -> Pool:
     """Room for so many open nodes, at least for the roots; :func:`run` puts these in."""
-    size = max(size, len(p.box) + RESERVE + 2)
-    columns = int(p.start[-1])
-    layers, n = len(p.widths), p.weights.shape[1]
-    return Pool(
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size),
-        np.zeros(size, dtype=np.int64),
-        np.zeros((size, *p.box.shape[1:])),
-        np.zeros((size, columns), dtype=np.uint8),
-        np.zeros((size, 3, layers, n)),
-        np.zeros((size, columns)),
-        np.zeros((size, p.lever.shape[1])),
-        np.full(size, np.inf),
-        np.zeros((size, 3)),
-        np.zeros(size, dtype=np.uint8),
-        np.full(1, np.inf),
-        np.zeros(6, dtype=np.int64),
-    )
+    size, columns, d = max(size, len(p.box) + RESERVE + 2), int(p.start[-1]), p.lever.shape[1]
+    heap, free, case = (np.zeros(size, dtype=np.int64) for _ in range(3))
+    bound, const, promise = np.zeros(size), np.zeros(size), np.zeros((size, 3))
+    box, cut, shares = np.zeros((size, 3, d)), np.zeros((size, columns)), np.zeros((size, d))
+    unit = np.zeros((size, 3, len(p.widths), p.weights.shape[1]))
+    allowed, asked = np.zeros((size, columns), dtype=np.uint8), np.zeros(size, dtype=np.uint8)
+    stuck, state = np.zeros(1), np.zeros(6, dtype=np.int64)
+    return Pool(heap, free, bound, case, box, allowed, unit, cut, shares, const, promise, asked, stuck, state)
 
 
 def larger(old: Pool, size: int) -> Pool:
     """The same nodes with more room."""
-    had = len(old.heap)
-    parts: Any = (np.zeros((size, *a.shape[1:]), a.dtype) if len(a) == had else a for a in old)
-    grown = Pool(*parts)
-    for name in Pool._fields:
-        a, b = getattr(old, name), getattr(grown, name)
-        if a is not b:
-            b[:had] = a
-    free = int(old.state[1])
-    grown.free[:free] = old.free[:free]
+    had, free = len(old.heap), int(old.state[1])
+    room: Any = [(a, np.zeros((size - had, *a.shape[1:]), a.dtype)) for a in old]
+    grown = Pool(*(np.concatenate(both) if len(both[0]) == had else both[0] for both in room))
     grown.free[free : free + size - had] = np.arange(size - 1, had - 1, -1)
     grown.state[1] = free + size - had
     return grown
@@ -208,7 +178,7 @@ def _store(t, w, bound):
     copied(w.col[at.CUT], t.cut[slot])
     copied(w.at[at.CUT_SHARES], t.shares[slot])
     t.const[slot] = w.scalar[at.CUT_CONST]
-    note_promise(w, t.promise[slot])
+    splitting.note_promise(w, t.promise[slot])
     t.asked[slot], t.state[4] = 0, slot + 1
     _push(t, slot, bound)
 
@@ -230,8 +200,9 @@ def begin(w: Work, t: Pool, allowance: float, ceiling: float) -> None:
     ceiling
         More than any point of the root boxes costs.
     """
-    w.scalar[:] = 0.0
-    w.learned[:] = 0.0
+    for memory in (w.scalar, w.learned, w.row, w.at, w.unit, w.col, w.ball):
+        memory.fill(0.0)
+    w.unit[at.ZL], w.unit[at.ZH], w.random[0] = -INF, INF, SEED
     w.scalar[at.BEST_COST], w.scalar[at.ALLOWANCE], w.scalar[at.CEILING] = INF, allowance, ceiling
     t.state[:] = 1, 0, 0, 0, 0, 1
     t.heap[0], t.bound[0], t.case[0], t.stuck[0] = 0, 0.0, 0, INF
@@ -239,30 +210,18 @@ def begin(w: Work, t: Pool, allowance: float, ceiling: float) -> None:
 
 @compiled
 def _plant(pp, w, t):
-    """Open the root of every configuration, in memory as if it were new."""
-    w.random[0] = SEED
-    w.row[:] = 0.0
-    w.at[:] = 0.0
-    w.unit[:] = 0.0
-    w.col[:] = 0.0
-    w.ball[:] = 0.0
-    t.state[:] = 0
-    cases, size = len(pp.box), len(t.heap)
+    """Open the root of every configuration."""
+    size = len(t.heap)
     for k in range(size):
         t.free[k] = size - 1 - k
-    t.state[1] = size
-    for c in range(cases):
+    t.state[0], t.state[1], t.state[5] = 0, size, 0
+    for m in range(pp.widths[0]):
+        w.unit[at.SPLIT, 0, m] = 1.0 if pp.kind[m] == LOG else 0.0
+    for c in range(len(pp.box)):
         p = refer(case(pp, c))
         copied(p.box, w.box)
         copied(p.allowed, w.allowed)
-        w.unit[at.SPLIT] = 0.0
-        for k in range(len(p.widths)):
-            for j in range(p.widths[k]):
-                w.unit[at.ZL, k, j], w.unit[at.ZH, k, j] = -INF, INF
-        for m in range(p.widths[0]):
-            if p.kind[m] == LOG:
-                w.unit[at.SPLIT, 0, m] = 1.0
-        w.scalar[at.CASE], w.scalar[at.CUT_CONST] = c, 0.0
+        w.scalar[at.CASE] = c
         _store(t, w, p.base[0])
     t.state[4] = 0
 
@@ -344,21 +303,21 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
     target += p.cost * (abs(target) + base)
     t.state[2] += 1
     bound, last, count, unsure, _ = examine(p, w, target, lines, steps)
-    promise = t.promise[slot]
-    learn(w, promise[0], promise[1], promise[2], share_gained(w, promise[0], bound >= target))
+    gained = splitting.share_gained(w, t.promise[slot, 0], bound >= target)
+    splitting.learn(w, t.promise[slot], gained)
     if bound >= target:
         _release(t, slot)
         return MORE
     bound = max(bound + base - p.cost * (bound + base), parent)
     copied(w.at[at.POINT], choice)
     try_point(p, w, choice)
-    leaf, best = unsure == 0 and settled(p, w), w.scalar[at.BEST_COST]
+    leaf, best = unsure == 0 and splitting.settled(p, w), w.scalar[at.BEST_COST]
     if best < before and (leaf or bound >= target_of(w)):
         if not leaf:
             _pull_best(p, w)
         _push(t, slot, bound)  # under the new target
         return MORE
-    if single(p, w):
+    if splitting.single(p, w):
         _release(t, slot)
         w.scalar[at.STUCK_BOUND] = bound
         return ASK_LAST
@@ -373,12 +332,12 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
     copied(w.at[at.POINT], w.at[at.START])
     take_cut(p, w, count)
     tighten(p, w, last, target)
-    kind, index, value = choose(p, w, count, unsure, target - last)
-    if unsure == 0 and add_implied_sign(p, w):  # with that sign as a row the relaxed optimum is another
+    kind, index, value = splitting.choose(p, w, count, unsure, target - last)
+    if unsure == 0 and splitting.add_implied_sign(p, w):  # with that row the relaxed optimum is another
         w.scalar[at.PROMISE] = 0.0
         _store(t, w, bound)
         return MORE
-    if kind == NOTHING and single(p, w):  # the reduced costs left one point
+    if kind == splitting.NOTHING and splitting.single(p, w):  # the reduced costs left one point
         w.scalar[at.STUCK_BOUND] = bound
         return ASK_LAST
     _split(p, w, t, kind, index, value, bound)
@@ -429,16 +388,16 @@ def _split(p, w, t, kind, index, value, bound):
     or in which the lever is acted on: a straight descent goes on with it."""
     split, zl, zh = w.unit[at.SPLIT], w.unit[at.ZL], w.unit[at.ZH]
     lo, hi, mode, allowed = w.box[at.LO], w.box[at.HI], w.box[at.MODE], w.allowed
-    if kind == NOTHING:
+    if kind == splitting.NOTHING:
         t.stuck[0] = min(t.stuck[0], bound)
-    elif kind == ONE_SIGN:
+    elif kind == splitting.ONE_SIGN:
         k, j = index // w.unit.shape[2], index % w.unit.shape[2]
         l, h, likely = zl[k, j], zh[k, j], 1.0 if w.unit[at.ZB, k, j] > 0.0 else -1.0
         for sign in (-likely, likely):
             split[k, j], zl[k, j], zh[k, j] = sign, (0.0 if sign > 0.0 else l), (h if sign > 0.0 else 0.0)
             _store(t, w, bound)
         zl[k, j], zh[k, j] = l, h
-    elif kind == INTERVAL:
+    elif kind == splitting.INTERVAL:
         l, h, cut, above, grid = lo[index], hi[index], value, value, p.lever[at.GRID, index]
         if grid > 0.0:
             cut = np.floor((value - p.lever[at.SHIFT, index]) / grid) * grid + p.lever[at.SHIFT, index]
@@ -453,11 +412,11 @@ def _split(p, w, t, kind, index, value, bound):
             lo[index], hi[index] = (above if side > 0.0 else l), (h if side > 0.0 else cut)
             if lo[index] <= hi[index]:
                 _store(t, w, bound)
-    elif kind == ACTED_ON:
+    elif kind == splitting.ACTED_ON:
         for acts in (2, 1):
             mode[index] = acts
             _store(t, w, bound)
-    elif kind == LABELS:  # one label, or any of the others
+    elif kind == splitting.LABELS:  # one label, or any of the others
         chosen = p.start[index] + int(value)
         allowed[chosen] = 0
         _store(t, w, bound)

@@ -12,6 +12,7 @@ from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.levers import cost_of, knot_inside, top_of
 from milp_recourse.compiled.numerics import COARSE
 from milp_recourse.compiled.rows import reached, relaxed_arguments
+from milp_recourse.compiled.work import add, cleared
 from milp_recourse.compiling import compiled, inner
 from milp_recourse.result import RELATIVE_GAP as GAP
 
@@ -232,9 +233,10 @@ def share_gained(w, room, closed):
 
 
 @compiled
-def learn(w, room, promise, which, gained):
-    """Note what a split has taken of the logit's room (:func:`share_gained`), and had promised
-    (:func:`note_promise`)."""
+def learn(w, noted, gained):
+    """Note what a split has taken of the logit's room (:func:`share_gained`), and had promised (``noted`` by
+    :func:`note_promise`)."""
+    room, promise, which = noted[0], noted[1], noted[2]
     if not (room > 0.0 and promise != 0.0):
         return
     for k in range(2):
@@ -267,10 +269,8 @@ def _weigh_contradicted(p, w, count, weighed, gap):
     Where it contradicts none by more than what rounding takes, the multipliers stay (``weighed``: some unit
     loses something under them), or the logit's line alone counts.
     """
-    weights, found = w.row[at.TRY_MULTIPLIERS], w.kvec[at.X]
-    for r in range(count):
-        weights[r] = 0.0
-    total = 0.0
+    weights, found, total = w.row[at.TRY_MULTIPLIERS], w.kvec[at.X], 0.0
+    cleared(weights)
     for r in range(count):
         weights[r] = 1.0
         _, _, lost = _lost_by_units(p, w, weights, count, False)
@@ -302,18 +302,17 @@ def _lost_by_units(p, w, multipliers, count, learns):
         for j in range(p.widths[k]):
             unit[at.SCORE, k, j] = 0.0
             l, h, z = unit[at.ZL, k, j], unit[at.ZH, k, j], unit[at.ZB, k, j]
-            curved = k == 0 and p.kind[j] != RELU
-            if curved and is_open(unit, j):
+            if not is_open(p, unit, k, j):
+                continue
+            curved, lost = k == 0 and p.kind[j] != RELU, 0.0
+            if curved:
                 v = curve(p.kind[j], z, p.edge[j])
                 least = 0.01 * distance(unit, j)  # a line that touches here loses elsewhere
                 above = max(unit[at.SLOPE, 0, j] * z + unit[at.RISE, 0, j] - v, least)
                 under = max(v - unit[at.ALPHA, 0, j] * z - unit[at.FALL, 0, j], least)
-            elif not curved and l < 0.0 < h:
+            else:
                 v = max(z, 0.0)
                 above, under = max(h / (h - l) * (z - l) - v, 0.0), 0.0
-            else:
-                continue
-            lost = 0.0
             for r in range(count):
                 a = multipliers[r] * w.row_coefficients[0, r, k, j]
                 if a > 0.0:
@@ -431,13 +430,11 @@ def _lost_along(p, w, c, own):
     for k in range(1, len(p.widths)):
         here, after = moved[k % 2], moved[(k + 1) % 2]
         count = p.widths[k + 1] if k + 1 < len(p.widths) else 0
-        for i in range(count):
-            after[i] = 0.0
+        cleared(after)
         for j in range(p.widths[k]):
             total += score[k, j] * abs(here[j])
             if high[k, j] > 0.0 and here[j] != 0.0:
-                for i in range(count):
-                    after[i] += p.turned[k, j, i] * here[j]
+                add(after[:count], here[j], p.turned[k, j])
     return total
 
 
@@ -450,7 +447,7 @@ def _anything(p, w):
         for j in range(p.widths[k]):
             far = min(-unit[at.ZL, k, j], unit[at.ZH, k, j])
             if k == 0 and p.kind[j] != RELU:
-                far = distance(unit, j) if is_open(unit, j) else 0.0
+                far = distance(unit, j) if is_open(p, unit, 0, j) else 0.0
             if far > most:
                 most, kind, index = far, ONE_SIGN, k * unit.shape[2] + j
     if kind == ONE_SIGN:

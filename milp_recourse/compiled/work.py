@@ -26,9 +26,9 @@ class Work(NamedTuple):
     unit
         Per unit: bounds of its argument, its sign if it was split on, sums of absolute terms, slope of its
         lower line, its argument at a point and at the relaxed optimum, what the bound loses there, slope and
-        constant of its upper line, constant of its lower line (of causal units; 0 for others), and the thetas
-        of its bounds within the budget, (13, K + 1, n). A curve was split on at its argument's lower end (1),
-        its upper end (2) or both (3).
+        constant of its upper line, constant of its lower line (of causal units; 0 for others), the thetas of
+        its bounds within the budget, and the sum of absolute terms behind its argument at the point, (14, K +
+        1, n). A curve was split on at its argument's lower end (1), its upper end (2) or both (3).
     relaxed
         Layer 1's upper and lower lines over columns and causal units, their constants last, (2, n, P + M +
         1).
@@ -99,43 +99,24 @@ def workspace(p: Problem) -> Work:
     layers, n, units, f = len(p.widths), p.weights.shape[1], int(p.widths[0]), len(p.noise)
     rows = most_rows(p.row.shape[-2], bool((p.kind > 0).any()))
     v, k = columns + d + 1, rows + 2 * d + f
-    return Work(
-        np.zeros((3, d)),
-        np.zeros(columns, dtype=np.uint8),
-        np.zeros((13, layers, n)),
-        np.zeros((2, n, columns + units + 1)),
-        np.zeros((2, columns + units + 1, n)),
-        np.zeros((2, rows, layers, n)),
-        np.zeros((12, d)),
-        np.zeros((8, columns)),
-        np.zeros((rows, columns)),
-        np.zeros((4, rows)),
-        np.zeros((2, f, columns)),
-        np.zeros((8, f)),
-        np.zeros((2, f, units)),
-        np.zeros((2, f, v)),
-        np.zeros((3, d)),
-        np.zeros(columns, dtype=np.uint8),
-        np.zeros((2, d)),
-        np.zeros((layers, n), dtype=np.int64),
-        np.zeros((8, v)),
-        np.zeros((5, 2 * v + k)),
-        np.zeros((5, max(v, k)), dtype=np.int64),
-        np.zeros((5, k)),
-        np.zeros((k, v)),
-        np.zeros((k, k)),
-        np.zeros((3, n)),
-        np.zeros(15),
-        np.zeros((2, d + layers * n)),
-        np.zeros(1, dtype=np.uint64),
-    )
+    shapes: dict[str, tuple[int, ...]] = {"box": (3, d), "at": (12, d), "aside": (3, d), "ends": (2, d)}
+    shapes |= {"allowed": (columns,), "col": (8, columns), "aside_allowed": (columns,)}
+    shapes |= {"unit": (14, layers, n), "order": (layers, n), "layer": (3, n), "ball": (8, f)}
+    shapes |= {"relaxed": (2, n, columns + units + 1), "second": (2, columns + units + 1, n)}
+    shapes |= {"rows": (rows, columns), "row": (4, rows), "row_coefficients": (2, rows, layers, n)}
+    shapes |= {"tangent": (2, f, columns), "ball_coefficients": (2, f, units), "pull": (2, f, v)}
+    shapes |= {"vec": (8, v), "pair": (5, 2 * v + k), "kvec": (5, k), "a": (k, v), "m": (k, k)}
+    shapes |= {"ints": (5, max(v, k)), "scalar": (15,), "learned": (2, d + layers * n), "random": (1,)}
+    kinds = {"allowed": np.uint8, "aside_allowed": np.uint8, "order": int, "ints": int, "random": np.uint64}
+    return Work(**{name: np.zeros(shape, kinds.get(name, float)) for name, shape in shapes.items()})
 
 
 @inner
 def copied(source: Any, target: Any) -> None:
-    """Copy one array to another of the same shape; an assignment would compile numpy's error messages in."""
+    """Copy an array, or as much of a row as the target holds; an assignment would compile numpy's error
+    messages in."""
     one, other = source.reshape(-1), target.reshape(-1)
-    for i in range(len(one)):
+    for i in range(len(other)):
         other[i] = one[i]
 
 
@@ -145,3 +126,10 @@ def cleared(target: Any) -> None:
     one = target.reshape(-1)
     for i in range(len(one)):
         one[i] = 0.0
+
+
+@inner
+def add(target: Any, factor: float, source: Any) -> None:
+    """Add ``factor`` times a row, or as much of it as the target holds, to another."""
+    for i in range(len(target)):
+        target[i] += factor * source[i]
