@@ -71,16 +71,16 @@ def dual_value(p, w, rows, consts, count, multipliers, shares, choice):
 
 
 @inner
-def _dot(x, y, first, after):
-    """Sum of x[i] y[i] over first <= i < after, as four sums that need not wait for each other."""
+def _dot(x, y, n):
+    """The sum of the first n products x[i] y[i], as four sums that need not wait for each other."""
     one, two, three, four = 0.0, 0.0, 0.0, 0.0
-    whole = first + (after - first) // 4 * 4
-    for i in range(first, whole, 4):
+    whole = n // 4 * 4
+    for i in range(0, whole, 4):
         one += x[i] * y[i]
         two += x[i + 1] * y[i + 1]
         three += x[i + 2] * y[i + 2]
         four += x[i + 3] * y[i + 3]
-    for i in range(whole, after):
+    for i in range(whole, n):
         one += x[i] * y[i]
     return (one + two) + (three + four)
 
@@ -93,29 +93,29 @@ def _factor(m, k):
     """
     for j in range(k):
         row = m[j]
-        v = row[j] - _dot(row, row, 0, j)
+        v = row[j] - _dot(row, row, j)
         if not v > row[j] * PIVOT:
             v = max(row[j], 1.0) / ROUNDOFF
         inverse = 1.0 / math.sqrt(v)
         row[j] = inverse
         for i in range(j + 1, k):
-            m[i, j] = (m[i, j] - _dot(m[i], row, 0, j)) * inverse
+            m[i, j] = (m[i, j] - _dot(m[i], row, j)) * inverse
 
 
 @inner
 def _solve(m, k, x):
     """Solve the system that :func:`_factor` factored; ``x`` holds the right side and gets the solution."""
     for i in range(k):
-        x[i] = (x[i] - _dot(m[i], x, 0, i)) * m[i, i]
+        x[i] = (x[i] - _dot(m[i], x, i)) * m[i, i]
     for i in range(k - 1, -1, -1):
         x[i] *= m[i, i]
-        add(x[:i], -x[i], m[i])
+        add(x, -x[i], m[i], i)
 
 
 @inner
 def _variables(p, w, point):
-    """Write the variables y of the box in w: their columns, steps and costs. ``point`` gets the point at
-    which all are zero.
+    """Write the variables y of the box in w: their columns, steps, costs and what they add to their lever's
+    entry in the maximum. ``point`` gets the point at which all are zero.
 
     A step is what a coordinate changes by as y goes from 0 to 1; a label's is 1. The last variable is the
     maximum, if it costs anything: its column is -2, and its step is more than it can be.
@@ -133,7 +133,7 @@ def _variables(p, w, point):
         own = max(own, top_of(p, i, point[i]))
     q, c, tops = w.vec[at.Q], w.vec[at.C], w.vec[at.TOPS]
     for j in range(m):
-        far = max(far, tops[j])
+        far = max(far, abs(tops[j]))
     if p.has_largest and own + far > 0.0:
         far = 2.0 * (own + far)
         w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = -2, -1, far
@@ -144,8 +144,7 @@ def _variables(p, w, point):
         scale = max(scale, abs(c[j]) + q[j])
     scale = scale if scale > 0.0 else 1.0
     for j in range(m):
-        c[j] /= scale
-        q[j] /= scale
+        c[j], q[j] = c[j] / scale, q[j] / scale
         quadratic = quadratic or q[j] > 0.0
     return m, scale, quadratic
 
@@ -154,16 +153,13 @@ def _variables(p, w, point):
 def _labels(p, w, i, point, m):
     """Write a variable for each allowed label but the cheapest, from number m on; returns how many variables
     there are then. ``point`` gets the cheapest label."""
-    cost, start = p.column[at.COST], p.start[i]
-    cheapest, least = -1, INF
-    for j in range(start, p.start[i + 1]):
-        if w.allowed[j] != 0 and cost[j] < least:
-            cheapest, least = j, cost[j]
-    point[i] = float(cheapest - start)
-    for j in range(start, p.start[i + 1]):
-        if w.allowed[j] != 0 and j != cheapest:
-            w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = j, i, 1.0
-            w.vec[at.Q, m], w.vec[at.C, m], w.vec[at.TOPS, m] = 0.0, cost[j] - least, p.column[at.TOP, j]
+    least = respond(p, w.box, w.allowed, i, w.col[at.NOTHING], 1.0, 0.0, point)
+    cheapest, top = p.start[i] + int(point[i]), top_of(p, i, point[i])
+    for c in range(p.start[i], p.start[i + 1]):
+        if w.allowed[c] != 0 and c != cheapest:
+            w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = c, i, 1.0
+            w.vec[at.Q, m], w.vec[at.C, m] = 0.0, p.column[at.COST, c] - least
+            w.vec[at.TOPS, m] = p.column[at.TOP, c] - top
             m += 1
     return m
 
@@ -190,7 +186,7 @@ def _intervals(p, w, i, point, m):
             w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = column, i, step
             w.vec[at.Q, m], w.vec[at.C, m] = square * far * far, linear * far + 2.0 * square * start * step
             w.vec[at.C, m] += fixed
-            w.vec[at.TOPS, m] = top * far
+            w.vec[at.TOPS, m] = top * (abs(start + step) - abs(start))
             m += 1
     return m
 
@@ -232,16 +228,12 @@ def _rows(p, w, count, ball, m, point):
     if m == 0 or column[m - 1] != -2:
         return k
     for i in range(d):  # each lever's entry is at most the maximum
-        own, some = top_of(p, i, point[i]), False
+        own = top_of(p, i, point[i])
+        some = own > 0.0
         for j in range(m):
-            a[k, j] = 0.0
-            if lever[j] == i and tops[j] > 0.0:
-                some = True
-                if p.lever[at.LABEL, i] > 0.0:
-                    a[k, j] = own - tops[j]
-                else:
-                    a[k, j] = tops[j] if point[i] * w.vec[at.STEP, j] < 0.0 else -tops[j]
-        if some or own > 0.0:
+            a[k, j] = -tops[j] if lever[j] == i else 0.0
+            some = some or a[k, j] != 0.0
+        if some:
             a[k, m - 1] = far = w.vec[at.STEP, m - 1]
             k = _taken(w, k, m, -2 - i, -own, far)
     return k
@@ -284,38 +276,32 @@ def _ball_lines(p, w, m, point):
 @inner
 def _ball_at(p, w, m, k, scale, inside):
     """Write the ball at the iterate as row k: minus its gradient over ``scale``, and a constant such that the
-    row's value is minus the ball's. ``inside`` is added to the ball; w.ball[PHAT] gets the residuals."""
-    y, row, total = w.pair[at.SLACK], w.a[k, :m], inside
+    row's value is minus the ball's. ``inside`` is added to the ball; w.ball[PHAT] gets the residuals.
+
+    Its second derivatives become rows k + 1, k + 2, ... of w.a, with their weights in w.kvec[WEIGHT];
+    returns the number of all rows.
+    """
+    y, row, total, every = w.pair[at.SLACK], w.a[k, :m], inside, k + 1
+    multiplier = w.pair[at.LAMBDA, 2 * m + k] / scale
     cleared(row)
     for f in range(len(p.noise)):
         n, phat = p.noise[f], 0.0
         if in_ball(p, f):
-            above = w.ball[at.BALL_AT, f] + _dot(w.pull[0, f], y, 0, m)
-            below = w.ball[at.BALL_AT + 1, f] + _dot(w.pull[1, f], y, 0, m)
+            above = w.ball[at.BALL_AT, f] + _dot(w.pull[0, f], y, m)
+            below = w.ball[at.BALL_AT + 1, f] + _dot(w.pull[1, f], y, m)
             if is_linear(p, f):
                 total -= below
             else:
                 phat = n - below if n - below > 0.0 else min(n + above, 0.0)
                 total += p.precision[f] * (phat - n) * (phat + n)
             side, rate = touching(p, f, phat)
-            add(row, rate / scale, w.pull[side, f])
+            add(row, rate / scale, w.pull[side, f], m)
+            if phat != 0.0 and multiplier > 0.0:
+                copied(w.pull[side, f], w.a[every, :m])
+                w.kvec[at.WEIGHT, every] = 2.0 * p.precision[f] * multiplier
+                every += 1
         w.ball[at.PHAT, f] = phat
-    w.kvec[at.B, k] = -total / scale - _dot(row, y, 0, m)
-
-
-@inner
-def _ball_curvature(p, w, m, k, multiplier):
-    """Write the ball's second derivatives as rows k, k + 1, ... of w.a, and the inverses of their weights to
-    w.kvec[DIAGONAL]; returns the number of all rows.
-
-    ``multiplier`` is the ball's, divided by the ball's scale."""
-    every = k
-    for f in range(len(p.noise)):
-        phat, bend = w.ball[at.PHAT, f], 2.0 * p.precision[f] * multiplier
-        if phat != 0.0 and bend > 0.0:
-            copied(w.pull[1 if phat > 0.0 else 0, f], w.a[every, :m])
-            w.kvec[at.DIAGONAL, every] = 1.0 / bend
-            every += 1
+    w.kvec[at.B, k] = -total / scale - _dot(row, y, m)
     return every
 
 
@@ -328,30 +314,30 @@ def _factored(w, m, k, every):
     r"""Write the matrix of a Newton step, factored, to w.m: in the variables or in the rows, whichever are
     fewer,
 
-    .. math:: \Theta^{-1} + A^T D^{-1} A \quad or \quad A \Theta A^T + D,
+    .. math:: \Theta^{-1} + A^T W A \quad or \quad A \Theta A^T + W^{-1},
 
-    with D = S / Lambda. Rows k to ``every`` are the ball's curvature, whose part of D is in w.kvec[DIAGONAL].
+    with W = Lambda / S. Rows k to ``every`` are the ball's curvature, whose part of W is in w.kvec[WEIGHT].
     """
-    vec, a, matrix, diagonal, first = w.vec, w.a, w.m, w.kvec[at.DIAGONAL], 2 * m
-    s, lam, theta, scaled = w.pair[at.SLACK], w.pair[at.LAMBDA], vec[at.THETA], vec[at.SCALED]
+    a, matrix, weight, first, scaled = w.a, w.m, w.kvec[at.WEIGHT], 2 * m, w.vec[at.SCALED]
+    s, lam, theta = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.THETA]
     for j in range(m):
-        theta[j] = 1.0 / (2.0 * vec[at.Q, j] + lam[j] / s[j] + lam[m + j] / s[m + j])
+        theta[j] = 1.0 / (2.0 * w.vec[at.Q, j] + lam[j] / s[j] + lam[m + j] / s[m + j])
     for r in range(k):
-        diagonal[r] = s[first + r] / lam[first + r]
+        weight[r] = lam[first + r] / s[first + r]
     if m < every:
         for j in range(m):
-            cleared(matrix[j, :j])
+            for t in range(j):
+                matrix[j, t] = 0.0
             matrix[j, j] = 1.0 / theta[j]
         for r in range(every):
-            weight = 1.0 / diagonal[r]
             for j in range(m):
-                add(matrix[j, : j + 1], weight * a[r, j], a[r])
+                add(matrix[j], weight[r] * a[r, j], a[r], j + 1)
     for r in range(every if m >= every else 0):
         for j in range(m):
             scaled[j] = a[r, j] * theta[j]
         for t in range(r + 1):
-            matrix[r, t] = _dot(scaled, a[t], 0, m)
-        matrix[r, r] += diagonal[r]
+            matrix[r, t] = _dot(scaled, a[t], m)
+        matrix[r, r] += 1.0 / weight[r]
     _factor(matrix, min(m, every))
 
 
@@ -377,30 +363,30 @@ def _direction(w, m, k, every, target, corrected):
 @inner
 def _step(w, m, k, every):
     """The step of the variables and of the rows' slacks and multipliers, from :func:`_factored`'s matrix."""
-    pair, a, x, diagonal, first = w.pair, w.a, w.kvec[at.X], w.kvec[at.DIAGONAL], 2 * m
-    h, theta, scaled, dy = w.vec[at.H], w.vec[at.THETA], w.vec[at.SCALED], pair[at.DS, :m]
-    for r in range(every):
-        x[r] = pair[at.REST, first + r] / pair[at.LAMBDA, first + r] - w.kvec[at.RP, r] if r < k else 0.0
-    copied(h, dy)
+    pair, a, first, dy, rp = w.pair, w.a, 2 * m, w.pair[at.DS], w.kvec[at.RP]
+    s, lam, rest = pair[at.SLACK, first:], pair[at.LAMBDA, first:], pair[at.REST, first:]
+    ds, dl, x, theta = pair[at.DS, first:], pair[at.DL, first:], w.kvec[at.X], w.vec[at.THETA]
+    for j in range(m):
+        dy[j] = w.vec[at.H, j]
     if m < every:
         for r in range(k):
-            add(dy, x[r] / diagonal[r], a[r])
+            add(dy, (rest[r] - lam[r] * rp[r]) / s[r], a[r], m)
         _solve(w.m, m, dy)
         for r in range(k):
-            x[r] = (x[r] - _dot(a[r], dy, 0, m)) / diagonal[r]
-    else:
-        for j in range(m):
-            scaled[j] = theta[j] * h[j]
-        for r in range(every):
-            x[r] -= _dot(a[r], scaled, 0, m)
-        _solve(w.m, every, x)
-        for r in range(every):
-            add(dy, x[r], a[r])
-        for j in range(m):
-            dy[j] *= theta[j]
+            ds[r] = rp[r] + _dot(a[r], dy, m)
+            dl[r] = (rest[r] - lam[r] * ds[r]) / s[r]
+        return
+    for j in range(m):
+        w.vec[at.SCALED, j] = theta[j] * dy[j]
+    for r in range(every):
+        x[r] = (rest[r] / lam[r] - rp[r] if r < k else 0.0) - _dot(a[r], w.vec[at.SCALED], m)
+    _solve(w.m, every, x)
+    for r in range(every):
+        add(dy, x[r], a[r], m)
+    for j in range(m):
+        dy[j] *= theta[j]
     for r in range(k):
-        s, lam, rest = pair[at.SLACK, first + r], pair[at.LAMBDA, first + r], pair[at.REST, first + r]
-        pair[at.DL, first + r], pair[at.DS, first + r] = x[r], (rest - s * x[r]) / lam
+        dl[r], ds[r] = x[r], (rest[r] - s[r] * x[r]) / lam[r]
 
 
 @inner
@@ -442,12 +428,12 @@ def _move(pair, n, primal, dual):
 @inner
 def _residuals(w, m, k):
     """Residuals of the optimality conditions; the mean complementarity."""
-    s, lam, rd, mu = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.RD, :m], 0.0
+    s, lam, rd, mu = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.RD], 0.0
     for j in range(m):
         rd[j] = 2.0 * w.vec[at.Q, j] * s[j] + w.vec[at.C, j] - lam[j] + lam[m + j]
     for r in range(k):
-        w.kvec[at.RP, r] = w.kvec[at.B, r] - s[2 * m + r] + _dot(w.a[r], s, 0, m)
-        add(rd, -lam[2 * m + r], w.a[r])
+        w.kvec[at.RP, r] = w.kvec[at.B, r] - s[2 * m + r] + _dot(w.a[r], s, m)
+        add(rd, -lam[2 * m + r], w.a[r], m)
     for i in range(2 * m + k):
         mu += s[i] * lam[i]
     return mu / (2 * m + k)
@@ -553,19 +539,17 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
         _relaxed_optimum(p, w, 0, point)
         return best
     k = _rows(p, w, count, ball, m, point)
-    ball_scale, curved = 0.0, False
-    if ball >= 0:
-        ball_scale = _ball_lines(p, w, m, point)
-        curved = ball_scale > 0.0
-        if curved:
-            w.kvec[at.ROW_SCALE, k], w.ints[at.ROW_OF, k] = ball_scale, ball
-            k += 1
+    ball_scale = _ball_lines(p, w, m, point) if ball >= 0 else 0.0
+    curved = ball_scale > 0.0
+    if curved:
+        w.kvec[at.ROW_SCALE, k], w.ints[at.ROW_OF, k] = ball_scale, ball
+        k += 1
     every, n = k, 2 * m + k
     _begin(p, w, m, k, ball_scale)
     stalled, mu = 0, 0.0
     for step in range(steps):
         if curved:
-            _ball_at(p, w, m, k - 1, ball_scale, w.row[at.INSIDE, ball])
+            every = _ball_at(p, w, m, k - 1, ball_scale, w.row[at.INSIDE, ball])
         mu = _residuals(w, m, k)
         if mu > DIVERGED:
             break
@@ -586,8 +570,6 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
             gap, near = n * mu * scale, NEAR * min(target - best, best)
             if gap < near and best - before < near and not exactly:
                 break
-        if curved:
-            every = _ball_curvature(p, w, m, k, pair[at.LAMBDA, n - 1] / ball_scale)
         _factored(w, m, k, every)
         _direction(w, m, k, every, 0.0, False)
         primal, dual = _lengths(pair, n)
@@ -599,10 +581,7 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
         if not _move(pair, n, min(1.0, 0.995 * primal), min(1.0, 0.995 * dual)):
             break
     if ball >= 0:
-        if w.row[at.MULTIPLIERS, ball] > 0.0:
-            ball_row(p, w, ball, w.ball[at.BEST_PHAT])
-        else:
-            w.row[at.CONSTS, ball] = 0.0
+        ball_row(p, w, ball, w.ball[at.BEST_PHAT])
     w.scalar[at.LEFT] = mu
     _relaxed_optimum(p, w, m, point)
     return best

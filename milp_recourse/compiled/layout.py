@@ -16,7 +16,7 @@ COST, TOP = range(2)
 # unit
 ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL, THETA_HIGH, THETA_LOW, Z_SIZE = range(14)
 # at
-BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START, INVERSE = range(12)
+BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START = range(11)
 # col
 GRAD, LINE, GAIN, SIZE, SHARE, CUT, NOTHING, PLACE = range(8)
 # row
@@ -25,14 +25,13 @@ CONSTS, MULTIPLIERS, TRY_MULTIPLIERS, INSIDE = range(4)
 STEP, Q, C, TOPS, RD, H, THETA, SCALED = range(8)
 # pair: slacks and multipliers of the convex problem's inequalities, their steps, and the right side
 SLACK, LAMBDA, DS, DL, REST = range(5)
-# kvec, of the convex problem's rows: constant, scale, residual, work, and the inverse weight of a curvature
-B, ROW_SCALE, RP, X, DIAGONAL = range(5)
+# kvec, of the convex problem's rows: constant, scale, residual, work, and weight in a Newton step
+B, ROW_SCALE, RP, X, WEIGHT = range(5)
 # ball: 0 and 1 are the constants of the lines above a residual and above its negative; the last is of its
 # linear part alone, the most that its negative can be in the node
 BALL_SIZE, BALL_AT, _, PHAT, BEST_PHAT, BALL_ROOM = range(2, 8)
-# ints: of variables their column and lever, of the convex problem's rows what they are, a random order of
-# levers, of the node's rows what they are
-COLUMN, LEVER, ROW_OF, ORDER, KINDS = range(5)
+# ints: of variables their column and lever, of the convex problem's rows and of the node's what they are
+COLUMN, LEVER, ROW_OF, KINDS = range(4)
 # scalar: the best action's cost and configuration, the configuration at hand, a bound that waits for a
 # judgement, the cut's constant, the tolerance's part that is no share of the cost, more than any action
 # costs, how far the logit may still be above what it must be, what a split promises to take of that

@@ -15,6 +15,7 @@ from milp_recourse.compiled.elementary import LOG, RELU, draw_lines, is_open
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.levers import absolute, contract, relevel, remains, respond, term
 from milp_recourse.compiled.numerics import TINY
+from milp_recourse.compiled.problem import MOST_LINES, MOST_ROWS
 from milp_recourse.compiled.work import add, cleared, copied
 from milp_recourse.compiling import compiled, inner
 
@@ -59,7 +60,7 @@ def _within_ball(p, w, const, top, size):
             continue
         side = 1 if rate > 0.0 else 0  # v = rate; the line is tangent u + ball, for v > 0 its negative
         value += abs(rate) * w.ball[side, f] - rate * noise
-        add(rest, abs(rate), w.tangent[side, f])
+        add(rest, abs(rate), w.tangent[side, f], len(rest))
         spread += rate * rate / weight
         doubt += abs(rate) * (w.ball[at.BALL_SIZE, f] + abs(noise))
     if p.bent:  # with a linear part L the radius is R - L
@@ -132,7 +133,7 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
     if k > 0:
         rows.sizes_next(p, w, k)
     if k == 2:
-        network.second_lines(p, w.relaxed, w.second)
+        network.second_lines(p, w.unit, w.second)
     for j in range(p.widths[k]):
         if k == 0:  # a causal unit's size needs the bounds of those before it
             rows.sizes_direct(p, w, 0, j, j + 1)
@@ -142,12 +143,7 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
             p, w, budget, paid, k, j, ball, curved, digits
         ):
             return False
-        if k == 0:
-            network.relax_cause(p, unit, j)
-    if k > 0:
-        network.relax(unit, k, 0, p.widths[k], p.up)
-    if k == 1:
-        network.relax_first(p, unit, w.relaxed)
+        network.relax(p, unit, k, j)
     return True
 
 
@@ -208,10 +204,7 @@ def examine(p, w, target, lines, steps):
     unsure = rows.open_units(p, w.unit)
     rows.sizes_next(p, w, len(p.widths))
     slack = p.line * (w.layer[0, 0] + abs(p.need_low)) + p.tiny
-    bends = False
-    for m in range(p.widths[0]):
-        bends = bends or p.kind[m] != RELU
-    count, ball = first_rows(p, w, slack, cuts, lines, bends)
+    count, ball = first_rows(p, w, slack, cuts)
     if count < 0:
         return EMPTY
     note_room(p, w, target, paid)
@@ -225,9 +218,7 @@ def examine(p, w, target, lines, steps):
         rows.relaxed_arguments(p, w)
         if not tighter(p, w, 0):
             break
-        if len(p.widths) > 1:
-            network.relax_first(p, w.unit, w.relaxed)
-        count, cut_off = _rows_again(p, w, slack, count, ball, bends, turn + 1)
+        count, cut_off = _rows_again(p, w, slack, count, ball, turn + 1)
         if count < 0:
             return EMPTY
         if not cut_off:
@@ -238,7 +229,7 @@ def examine(p, w, target, lines, steps):
 
 
 @compiled
-def first_rows(p, w, slack, cuts, lines, bends):
+def first_rows(p, w, slack, cuts):
     """The rows of a node: a line above the logit, signs and intervals split on, the problem's own, and a
     place for the ball's if it cuts the box.
 
@@ -248,9 +239,6 @@ def first_rows(p, w, slack, cuts, lines, bends):
         The rounding slack of the logit's line.
     cuts
         Whether the ball cuts the box: 1, else 0.
-    lines
-        Most lines above the logit. With curves (``bends``), also how often each of the problem's own rows may
-        come.
 
     Returns
     -------
@@ -259,8 +247,7 @@ def first_rows(p, w, slack, cuts, lines, bends):
     """
     if not logit_row(p, w, slack, 0, 0):
         return -1, -1
-    room = w.row.shape[1] - lines - (lines if bends else 1) * p.row.shape[1] - 2
-    count, ball = _split_rows(p, w, room), -1
+    count, ball = _split_rows(p, w), -1
     if count >= 0:
         count = rows.stated_rows(p, w, count, False)
     if count >= 0 and cuts > 0:
@@ -288,30 +275,26 @@ def logit_row(p, w, slack, count, turn):
 
 
 @compiled
-def _split_rows(p, w, room):
-    """Rows for the signs and the intervals of arguments that were split on, from row 1 on, of at most
-    ``room`` rows; how many rows there are then, -1 - r where row r leaves nothing."""
-    unit, count = w.unit, 1
+def _split_rows(p, w):
+    """Rows for the signs and the intervals of arguments that were split on, from row 1 on; how many rows
+    there are then, -1 - r where row r leaves nothing."""
+    unit, count, room = w.unit, 1, MOST_ROWS - MOST_LINES
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
-            split, slack = int(unit[at.SPLIT, k, j]), p.line * unit[at.ZS, k, j] + p.tiny
+            slack, curved = p.line * unit[at.ZS, k, j] + p.tiny, k == 0 and p.kind[j] != RELU
             for side in (1.0, -1.0):
-                const = slack
-                if k == 0 and p.kind[j] != RELU:  # inside the ends of the argument's interval
-                    wanted = split & (1 if side > 0.0 else 2) != 0
-                    const -= unit[at.ZL, k, j] if side > 0.0 else -unit[at.ZH, k, j]
-                else:
-                    wanted = split == side
-                if not wanted or count >= room:
+                if int(unit[at.SPLIT, k, j]) & (1 if side > 0.0 else 2) == 0 or count >= room:
                     continue
-                const += rows.unit_line(p, w, k, j, side)
-                if not rows.never_negative(p, w, const):
-                    what = k * unit.shape[2] + j
-                    if not rows.keep_row(p, w, const, 2.0 * slack, count, max(k, 1), what):
-                        return -1 - count
-                    if k == 0 and p.kind[j] != RELU:  # curves and the ball are bounded over the box alone
-                        rows.cut_by_row(p, w, count)
-                    count += 1
+                const = rows.unit_line(p, w, k, j, side) + slack
+                if curved:  # inside the ends of the argument's interval
+                    const -= unit[at.ZL, k, j] if side > 0.0 else -unit[at.ZH, k, j]
+                if rows.never_negative(p, w, const):
+                    continue
+                if not rows.keep_row(p, w, const, 2.0 * slack, count, max(k, 1), k * unit.shape[2] + j):
+                    return -1 - count
+                if curved:  # curves and the ball are bounded over the box alone
+                    rows.cut_by_row(p, w, count)
+                count += 1
     return count
 
 
@@ -335,8 +318,9 @@ def tighter(p, w, first):
 
 
 @compiled
-def _rows_again(p, w, slack, count, ball, bends, turn):
-    """More rows with the lines at hand: the logit's, and those through curves, with the ball's lines.
+def _rows_again(p, w, slack, count, ball, turn):
+    """More rows with the lines at hand: the logit's, and with causal units those through curves and the
+    ball's lines.
 
     Returns
     -------
@@ -347,7 +331,7 @@ def _rows_again(p, w, slack, count, ball, bends, turn):
         return -1, True
     cut_off = rows.reached(w, count) < 0.0
     count += cut_off
-    if bends:
+    if p.widths[0] > 0:
         before = count
         count = rows.stated_rows(p, w, count, True)
         if count < 0 or (ball >= 0 and rows.residual_lines(p, w) < 0):

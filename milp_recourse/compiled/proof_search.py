@@ -37,8 +37,7 @@ from milp_recourse.compiled.network import (
     back_causes,
     least_paid,
     over_box,
-    relax_cause,
-    relax_first,
+    relax,
     short,
 )
 from milp_recourse.compiled.node import (
@@ -68,7 +67,6 @@ from milp_recourse.compiled.splitting import (
     ARGUMENT,
     INTERVAL,
     LABELS,
-    ONE_SIGN,
     choose,
     learn,
     note_promise,
@@ -265,7 +263,7 @@ def _load(p, o, slot, w):
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
             s = o.order[slot, k, j]
-            w.unit[at.SPLIT, k, j] = 1.0 if s > 0 else -1.0 if s < 0 else 0.0
+            w.unit[at.SPLIT, k, j] = 1.0 if s > 0 else 2.0 if s < 0 else 0.0
 
 
 @compiled
@@ -336,7 +334,7 @@ def _bound_causes(p, w):
             else:
                 unit[at.ZL, 0, j] = -top
         if p.kind[j] == RELU:
-            relax_cause(p, unit, j)
+            relax(p, unit, 0, j)
         elif p.kind[j] == LOG and unit[at.ZH, 0, j] <= 0.0:
             return False
         else:
@@ -452,9 +450,8 @@ def _bound_neurons(p, w, budget):
     cleared(unit[at.THETA_HIGH :])
     for k in range(1, len(p.widths)):
         for j in range(p.widths[k]):
-            sign = unit[at.SPLIT, k, j]
-            unit[at.ZL, k, j] = 0.0 if sign > 0.0 else -INF
-            unit[at.ZH, k, j] = 0.0 if sign < 0.0 else INF
+            unit[at.ZL, k, j] = 0.0 if unit[at.SPLIT, k, j] == 1.0 else -INF
+            unit[at.ZH, k, j] = 0.0 if unit[at.SPLIT, k, j] == 2.0 else INF
     paid, left = least_paid(p, w), True
     for k in range(1, len(p.widths)):
         left = left and bound_layer(p, w, budget, paid, k, 0, FEW_DIGITS)
@@ -666,7 +663,7 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
     sizes_next(p, w, layers)
     logit_size = w.layer[0, 0]
     slack, unsure = p.line * (logit_size + abs(p.need_low)) + p.tiny, open_units(p, unit)
-    count, tangent = first_rows(p, w, slack, ball, LINES, False)
+    count, tangent = first_rows(p, w, slack, ball)
     if count < 0:
         _outside(p, w, t, leaf, -1 - count, 1, target)
         return _holds(p, w, t, leaf, 1, logit_size, target), 0, unsure, -INF
@@ -683,7 +680,6 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
         if not tighter(p, w, 1):
             break
         _slopes(p, w, t, leaf, turn + 1)
-        relax_first(p, unit, w.relaxed)
         if not logit_row(p, w, slack, count, turn + 1):
             _outside(p, w, t, leaf, count, turn + 2, target)
             return _holds(p, w, t, leaf, turn + 2, logit_size, target), 0, unsure, -INF
@@ -701,7 +697,7 @@ def _split(p, w, o, t, ends, order, count, unsure, gap):
     """Record how the node in w is split and open its children; False where nothing can be split."""
     kind, index, value = choose(p, w, count, unsure, gap)
     layer, j, most = index // w.unit.shape[2], index % w.unit.shape[2], 0
-    if kind == ONE_SIGN and layer > 0:
+    if kind == ARGUMENT and layer > 0:
         for a in range(order.shape[0]):
             for b in range(order.shape[1]):
                 most = max(most, abs(order[a, b]))
@@ -711,9 +707,9 @@ def _split(p, w, o, t, ends, order, count, unsure, gap):
             _push(o, w, ends, order, 0)
         return True
     i, place = -1, value
-    if kind in (ONE_SIGN, ARGUMENT):  # a lever is cut instead of what promised
+    if kind == ARGUMENT:  # a lever is cut instead of what promised
         w.scalar[at.PROMISE] = 0.0
-        i, place = _cross(p, w, j, value if kind == ARGUMENT else 0.0)
+        i, place = _cross(p, w, j, value)
     elif kind == LABELS:
         i, place = index, value - 0.5 if value > ends[0, index] else value + 0.5
     elif kind == INTERVAL:

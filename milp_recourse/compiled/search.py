@@ -130,24 +130,27 @@ def _place(t, slot, k, n):
 
 
 @compiled
-def _push(t, slot, bound):
-    """Put an open node into the heap."""
-    t.bound[slot] = bound
+def _push(t, bound):
+    """Open the node in the slot that is used next: a new one, or the one that :func:`_next` took last."""
     t.state[0] += 1
+    t.state[1] -= 1
+    slot = t.free[t.state[1]]
+    t.bound[slot] = bound
     _place(t, slot, t.state[0] - 1, t.state[0])
 
 
 @compiled
 def _next(t, w):
-    """Take the next node out of the heap: that of least bound, or without an action, in turns of
-    :data:`STRAIGHT`, a child of the one before."""
+    """Take the next node out of the heap, and free its slot: that of least bound, or without an action, in
+    turns of :data:`STRAIGHT`, a child of the one before."""
     k, n, young = 0, t.state[0] - 1, t.state[4] - 1
     if young >= 0 and t.state[2] % (2 * STRAIGHT) < STRAIGHT and not w.scalar[at.BEST_COST] < INF:
         k = n
         while t.heap[k] != young:  # it is near the end
             k -= 1
     slot = t.heap[k]
-    t.state[0], t.state[4] = n, 0
+    t.free[t.state[1]] = slot
+    t.state[0], t.state[1], t.state[4] = n, t.state[1] + 1, 0
     if k < n:
         _place(t, t.heap[n], k, n)
     return slot
@@ -168,9 +171,7 @@ def _load(t, slot, w):
 @compiled
 def _store(t, w, bound):
     """Store the node in w as a new open node."""
-    n = t.state[1] - 1
-    t.state[1] = n
-    slot = t.free[n]
+    slot = t.free[t.state[1] - 1]
     t.case[slot] = int(w.scalar[at.CASE])
     copied(w.box, t.box[slot])
     copied(w.allowed, t.allowed[slot])
@@ -180,14 +181,7 @@ def _store(t, w, bound):
     t.const[slot] = w.scalar[at.CUT_CONST]
     splitting.note_promise(w, t.promise[slot])
     t.asked[slot], t.state[4] = 0, slot + 1
-    _push(t, slot, bound)
-
-
-@compiled
-def _release(t, slot):
-    """Make a slot free."""
-    t.free[t.state[1]] = slot
-    t.state[1] += 1
+    _push(t, bound)
 
 
 def begin(w: Work, t: Pool, allowance: float, ceiling: float) -> None:
@@ -200,9 +194,7 @@ def begin(w: Work, t: Pool, allowance: float, ceiling: float) -> None:
     ceiling
         More than any point of the root boxes costs.
     """
-    for memory in (w.scalar, w.learned, w.row, w.at, w.unit, w.col, w.ball):
-        memory.fill(0.0)
-    w.unit[at.ZL], w.unit[at.ZH], w.random[0] = -INF, INF, SEED
+    w.scalar[:], w.learned[:], w.random[0] = 0.0, 0.0, SEED
     w.scalar[at.BEST_COST], w.scalar[at.ALLOWANCE], w.scalar[at.CEILING] = INF, allowance, ceiling
     t.state[:] = 1, 0, 0, 0, 0, 1
     t.heap[0], t.bound[0], t.case[0], t.stuck[0] = 0, 0.0, 0, INF
@@ -210,7 +202,14 @@ def begin(w: Work, t: Pool, allowance: float, ceiling: float) -> None:
 
 @compiled
 def _plant(pp, w, t):
-    """Open the root of every configuration."""
+    """Open the root of every configuration, in memory as if it were new."""
+    w.row[:] = 0.0
+    w.at[:] = 0.0
+    w.col[:] = 0.0
+    w.ball[:] = 0.0
+    w.unit[:] = 0.0
+    w.unit[at.ZL] = -INF
+    w.unit[at.ZH] = INF
     size = len(t.heap)
     for k in range(size):
         t.free[k] = size - 1 - k
@@ -306,7 +305,6 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
     gained = splitting.share_gained(w, t.promise[slot, 0], bound >= target)
     splitting.learn(w, t.promise[slot], gained)
     if bound >= target:
-        _release(t, slot)
         return MORE
     bound = max(bound + base - p.cost * (bound + base), parent)
     copied(w.at[at.POINT], choice)
@@ -315,17 +313,15 @@ def _node(p, w, t, slot, lines, steps, dives, patient):
     if best < before and (leaf or bound >= target_of(w)):
         if not leaf:
             _pull_best(p, w)
-        _push(t, slot, bound)  # under the new target
+        _push(t, bound)  # under the new target
         return MORE
     if splitting.single(p, w):
-        _release(t, slot)
         w.scalar[at.STUCK_BOUND] = bound
         return ASK_LAST
     if unsure == 0 and t.asked[slot] == 0 and _doubtful(p, w):
         t.asked[slot] = 1  # asked once; next time the node is split
-        _push(t, slot, bound)
+        _push(t, bound)
         return ASK
-    _release(t, slot)
     if leaf and not patient:
         t.stuck[0] = min(t.stuck[0], bound)
         return MORE
@@ -384,19 +380,19 @@ def _parted(p, i, l, h):
 @compiled
 def _split(p, w, t, kind, index, value, bound):
     """The children of the node in w as open nodes (:func:`~milp_recourse.compiled.splitting.choose`). Last
-    comes the one that holds the relaxed optimum (of labels, its main label; of an argument, the upper part),
-    or in which the lever is acted on: a straight descent goes on with it."""
+    comes the one that holds the relaxed optimum (of labels, its main label), or in which the lever is acted
+    on: a straight descent goes on with it."""
     split, zl, zh = w.unit[at.SPLIT], w.unit[at.ZL], w.unit[at.ZH]
     lo, hi, mode, allowed = w.box[at.LO], w.box[at.HI], w.box[at.MODE], w.allowed
     if kind == splitting.NOTHING:
         t.stuck[0] = min(t.stuck[0], bound)
-    elif kind == splitting.ONE_SIGN:
+    elif kind == splitting.ARGUMENT:
         k, j = index // w.unit.shape[2], index % w.unit.shape[2]
-        l, h, likely = zl[k, j], zh[k, j], 1.0 if w.unit[at.ZB, k, j] > 0.0 else -1.0
-        for sign in (-likely, likely):
-            split[k, j], zl[k, j], zh[k, j] = sign, (0.0 if sign > 0.0 else l), (h if sign > 0.0 else 0.0)
+        l, h, before, likely = zl[k, j], zh[k, j], int(split[k, j]), 1 if w.unit[at.ZB, k, j] > value else 2
+        for end in (3 - likely, likely):  # 1: the lower end is moved, 2: the upper one
+            split[k, j] = before | end
+            zl[k, j], zh[k, j] = (value if end == 1 else l), (h if end == 1 else value)
             _store(t, w, bound)
-        zl[k, j], zh[k, j] = l, h
     elif kind == splitting.INTERVAL:
         l, h, cut, above, grid = lo[index], hi[index], value, value, p.lever[at.GRID, index]
         if grid > 0.0:
@@ -416,16 +412,10 @@ def _split(p, w, t, kind, index, value, bound):
         for acts in (2, 1):
             mode[index] = acts
             _store(t, w, bound)
-    elif kind == splitting.LABELS:  # one label, or any of the others
+    else:  # one label, or any of the others
         chosen = p.start[index] + int(value)
         allowed[chosen] = 0
         _store(t, w, bound)
         for c in range(p.start[index], p.start[index + 1]):
             allowed[c] = c == chosen
         _store(t, w, bound)
-    else:
-        l, h, before = zl[0, index], zh[0, index], int(split[0, index])
-        for side in (1, 2):  # the argument's lower end, its upper end
-            split[0, index] = before | side
-            zl[0, index], zh[0, index] = (value if side == 1 else l), (h if side == 1 else value)
-            _store(t, w, bound)

@@ -24,20 +24,19 @@ class Work(NamedTuple):
     box, allowed
         A node's box, (3, d) and (P,).
     unit
-        Per unit: bounds of its argument, its sign if it was split on, sums of absolute terms, slope of its
+        Per unit: bounds of its argument, which end of these was split on (1: the lower one, so that a ReLU
+        is on; 2: the upper one; of a curve also 3: both), sums of absolute terms, slope of its
         lower line, its argument at a point and at the relaxed optimum, what the bound loses there, slope and
         constant of its upper line, constant of its lower line (of causal units; 0 for others), the thetas of
         its bounds within the budget, and the sum of absolute terms behind its argument at the point, (14, K +
-        1, n). A curve was split on at its argument's lower end (1), its upper end (2) or both (3).
-    relaxed
-        Layer 1's upper and lower lines over columns and causal units, their constants last, (2, n, P + M +
-        1).
+        1, n).
     second
-        Lines above layer 2's arguments and their negatives, likewise, (2, P + M + 1, n).
+        Lines above layer 2's arguments and their negatives, over columns and causal units, their constants
+        last, (2, P + M + 1, n).
     row_coefficients
         The coefficient of every unit in each row, and its lower line's slope there, (2, R, K + 1, n).
     at
-        Points, shares of the maximum, and inverses of squares, (12, d).
+        Points, and shares of the maximum, (11, d).
     col
         Lines, their sums and points per column, (8, P).
     rows, row
@@ -66,7 +65,6 @@ class Work(NamedTuple):
     box: Array
     allowed: NDArray[np.uint8]
     unit: Array
-    relaxed: Array
     second: Array
     row_coefficients: Array
     at: Array
@@ -99,14 +97,14 @@ def workspace(p: Problem) -> Work:
     layers, n, units, f = len(p.widths), p.weights.shape[1], int(p.widths[0]), len(p.noise)
     rows = most_rows(p.row.shape[-2], bool((p.kind > 0).any()))
     v, k = columns + d + 1, rows + 2 * d + f
-    shapes: dict[str, tuple[int, ...]] = {"box": (3, d), "at": (12, d), "aside": (3, d), "ends": (2, d)}
-    shapes |= {"allowed": (columns,), "col": (8, columns), "aside_allowed": (columns,)}
-    shapes |= {"unit": (14, layers, n), "order": (layers, n), "layer": (3, n), "ball": (8, f)}
-    shapes |= {"relaxed": (2, n, columns + units + 1), "second": (2, columns + units + 1, n)}
-    shapes |= {"rows": (rows, columns), "row": (4, rows), "row_coefficients": (2, rows, layers, n)}
-    shapes |= {"tangent": (2, f, columns), "ball_coefficients": (2, f, units), "pull": (2, f, v)}
+    shapes: dict[str, tuple[int, ...]] = {"box": (3, d), "at": (11, d), "aside": (3, d), "ends": (2, d)}
+    shapes |= {"allowed": (columns,), "aside_allowed": (columns,), "col": (8, columns), "order": (layers, n)}
+    shapes |= {"unit": (14, layers, n), "layer": (3, n), "second": (2, columns + units + 1, n)}
+    shapes |= {"row": (4, rows), "rows": (rows, columns), "row_coefficients": (2, rows, layers, n)}
+    shapes |= {"tangent": (2, f, columns), "ball": (8, f), "ball_coefficients": (2, f, units)}
     shapes |= {"vec": (8, v), "pair": (5, 2 * v + k), "kvec": (5, k), "a": (k, v), "m": (k, k)}
-    shapes |= {"ints": (5, max(v, k)), "scalar": (15,), "learned": (2, d + layers * n), "random": (1,)}
+    shapes |= {"pull": (2, f, v), "ints": (4, max(v, k)), "scalar": (15,), "learned": (2, d + layers * n)}
+    shapes["random"] = (1,)
     kinds = {"allowed": np.uint8, "aside_allowed": np.uint8, "order": int, "ints": int, "random": np.uint64}
     return Work(**{name: np.zeros(shape, kinds.get(name, float)) for name, shape in shapes.items()})
 
@@ -115,7 +113,8 @@ def workspace(p: Problem) -> Work:
 def copied(source: Any, target: Any) -> None:
     """Copy an array, or as much of a row as the target holds; an assignment would compile numpy's error
     messages in."""
-    one, other = source.reshape(-1), target.reshape(-1)
+    one = source if source.ndim == 1 else source.reshape(-1)
+    other = target if target.ndim == 1 else target.reshape(-1)
     for i in range(len(other)):
         other[i] = one[i]
 
@@ -123,13 +122,13 @@ def copied(source: Any, target: Any) -> None:
 @inner
 def cleared(target: Any) -> None:
     """Set all of an array to zero."""
-    one = target.reshape(-1)
+    one = target if target.ndim == 1 else target.reshape(-1)
     for i in range(len(one)):
         one[i] = 0.0
 
 
 @inner
-def add(target: Any, factor: float, source: Any) -> None:
-    """Add ``factor`` times a row, or as much of it as the target holds, to another."""
-    for i in range(len(target)):
+def add(target: Any, factor: float, source: Any, n: int) -> None:
+    """Add ``factor`` times the first n numbers of a row to those of another."""
+    for i in range(n):
         target[i] += factor * source[i]

@@ -22,7 +22,7 @@ def steps(trials: int) -> None:
         vec, pair, kvec = np.zeros((8, m)), np.zeros((5, 2 * m + k)), np.zeros((5, every))
         pair[at.SLACK], pair[at.LAMBDA] = rng.uniform(0.05, 2.0, (2, 2 * m + k))
         pair[at.REST] = rng.normal(0, 1, 2 * m + k)
-        kvec[at.DIAGONAL], kvec[at.RP] = rng.uniform(0.05, 2.0, every), rng.normal(0, 1, every)
+        kvec[at.WEIGHT], kvec[at.RP] = rng.uniform(0.05, 2.0, every), rng.normal(0, 1, every)
         a = rng.normal(0, 1, (every, m)) * (rng.random((every, m)) < 0.8)
         vec[at.Q], vec[at.H] = rng.uniform(0.0, 2.0, m) * (rng.random(m) < 0.5), rng.normal(0, 1, m)
         rate = pair[at.LAMBDA] / pair[at.SLACK]
@@ -31,7 +31,7 @@ def steps(trials: int) -> None:
         slack, price, rest = pair[at.SLACK, 2 * m :], pair[at.LAMBDA, 2 * m :], pair[at.REST, 2 * m :]
         dense = np.block(
             [
-                [np.diag(stiff) + curves.T @ np.diag(1.0 / kvec[at.DIAGONAL, k:]) @ curves, -rows.T],
+                [np.diag(stiff) + curves.T @ np.diag(kvec[at.WEIGHT, k:]) @ curves, -rows.T],
                 [rows, np.diag(slack / price)],
             ]
         )
