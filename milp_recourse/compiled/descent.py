@@ -289,8 +289,7 @@ def descend(p, w, starts, again):
     u = w.at[at.POINT]
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
-    for i in range(len(u)):
-        u[i] = cheapest_value(p, w, i)
+    _random_point(p, w, u, 0.0)  # the factual
     hops(p, w, u, 12)
     if try_point(p, w, u):
         improve(p, w, u)

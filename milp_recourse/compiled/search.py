@@ -5,7 +5,7 @@ nodes.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from milp_recourse.compiled.node import examine, take_cut, tighten
 from milp_recourse.compiled.numerics import BELOW, COARSE
 from milp_recourse.compiled.problem import Problems, case
 from milp_recourse.compiled.work import Work, copied
-from milp_recourse.compiling import by_reference, compiled, entry, refer
+from milp_recourse.compiling import allocated, by_reference, compiled, entry, refer
 from milp_recourse.result import RELATIVE_GAP as GAP
 
 SEED = np.uint64(0x9E3779B97F4A7C15)
@@ -45,7 +45,7 @@ class Pool(NamedTuple):
     Attributes
     ----------
     heap, free
-        Slots of the open nodes as a heap by bound, and slots to use again, each (size,).
+        Slots of the open nodes as a heap by bound, and slots to use again.
     bound
         Every slot's bound.
     case
@@ -53,30 +53,30 @@ class Pool(NamedTuple):
     box, allowed, unit
         A node's box, its allowed labels, and its units' bounds and signs.
     cut, shares, const
-        Its parent's cut, (size, P), (size, d) and (size,); zeros for none.
+        Its parent's cut; zeros for none.
     promise
         How far too high the logit could be in its parent, what the split promised, and its column in
-        ``learned``, (size, 3).
+        ``learned``.
     asked
-        Whether its point was given to Python to judge, (size,).
+        Whether its point was given to Python to judge.
     stuck
-        The least bound of nodes that could neither be closed nor split, (1,).
+        The least bound of nodes that could neither be closed nor split.
     """
 
-    heap: NDArray[np.int64]
-    free: NDArray[np.int64]
-    bound: Array
-    case: NDArray[np.int64]
-    box: Array
-    allowed: NDArray[np.uint8]
-    unit: Array
-    cut: Array
-    shares: Array
-    const: Array
-    promise: Array
-    asked: NDArray[np.uint8]
-    stuck: Array
-    state: NDArray[np.int64]
+    heap: Annotated[NDArray[np.int64], "size"]
+    free: Annotated[NDArray[np.int64], "size"]
+    bound: Annotated[Array, "size"]
+    case: Annotated[NDArray[np.int64], "size"]
+    box: Annotated[Array, "size", 3, "d"]
+    allowed: Annotated[NDArray[np.uint8], "size", "P"]
+    unit: Annotated[Array, "size", 3, "layers", "n"]
+    cut: Annotated[Array, "size", "P"]
+    shares: Annotated[Array, "size", "d"]
+    const: Annotated[Array, "size"]
+    promise: Annotated[Array, "size", 3]
+    asked: Annotated[NDArray[np.uint8], "size"]
+    stuck: Annotated[Array, 1]
+    state: Annotated[NDArray[np.int64], 6]
 
 
 OFTEN = 32
@@ -91,14 +91,8 @@ RESERVE = 70
 
 def pool(p: Problems, size: int) -> Pool:
     """Room for so many open nodes, at least for the roots; :func:`run` puts these in."""
-    size, columns, d = max(size, len(p.box) + RESERVE + 2), int(p.start[-1]), p.lever.shape[1]
-    heap, free, case = (np.zeros(size, dtype=np.int64) for _ in range(3))
-    bound, const, promise = np.zeros(size), np.zeros(size), np.zeros((size, 3))
-    box, cut, shares = np.zeros((size, 3, d)), np.zeros((size, columns)), np.zeros((size, d))
-    unit = np.zeros((size, 3, len(p.widths), p.weights.shape[1]))
-    allowed, asked = np.zeros((size, columns), dtype=np.uint8), np.zeros(size, dtype=np.uint8)
-    stuck, state = np.zeros(1), np.zeros(6, dtype=np.int64)
-    return Pool(heap, free, bound, case, box, allowed, unit, cut, shares, const, promise, asked, stuck, state)
+    size, layers, n = max(size, len(p.box) + RESERVE + 2), len(p.widths), p.weights.shape[1]
+    return allocated(Pool, size=size, d=p.lever.shape[1], P=int(p.start[-1]), layers=layers, n=n)
 
 
 def larger(old: Pool, size: int) -> Pool:
