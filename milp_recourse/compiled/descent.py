@@ -252,9 +252,9 @@ def pull_back(p, w, u):
         if not accepted and not p.lever[at.LABEL, i] > 0.0:
             accepted = _last_accepted(p, w, start, goal, u, 9)
         for label in range(p.start[i + 1] - p.start[i] if p.lever[at.LABEL, i] > 0.0 else 0):
-            if not accepted and cost_of(p, i, label) < own and _allows(p, i, label):
+            if not accepted:
                 u[i] = float(label)
-                accepted = try_point(p, w, u)
+                accepted = cost_of(p, i, u[i]) < own and _allows(p, i, u[i]) and try_point(p, w, u)
         if not accepted:
             copied(start, u)
 

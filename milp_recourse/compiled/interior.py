@@ -65,7 +65,7 @@ def dual_value(p, w, rows, consts, count, multipliers, shares, choice):
         if v == INF:
             return INF
         value += v
-        slack += absolute(p, w.box, w.allowed, i, 1.0, shares[i], size)
+        slack += absolute(p, w.box, w.allowed, i, shares[i], size)
     value -= p.dual * slack + p.tiny
     return -INF if math.isnan(value) else value
 

@@ -68,20 +68,20 @@ def least_at(linear, square, gain, low, high):
 
 
 @inner
-def absolute(p, box, allowed, i, theta, share, sizes):
-    """The largest sum of absolute terms of what :func:`respond` minimises over a lever's box, gain * u being
-    at most ``sizes`` * abs(u)."""
+def absolute(p, box, allowed, i, share, sizes):
+    """The largest sum of absolute terms of what :func:`respond` minimises over a lever's box with theta = 1,
+    gain * u being at most ``sizes`` * abs(u)."""
     s, most = p.start[i], 0.0
     if p.lever[at.LABEL, i] > 0.0:
         for j in range(s, p.start[i + 1]):
             if allowed[j] != 0:
-                most = max(most, theta * p.column[at.COST, j] + share * p.column[at.TOP, j] + abs(sizes[j]))
+                most = max(most, p.column[at.COST, j] + share * p.column[at.TOP, j] + abs(sizes[j]))
         return most
     if box[at.MODE, i] == 2:
         return 0.0
     far = max(abs(box[at.LO, i]), abs(box[at.HI, i]))
-    rate = theta * (p.lever[at.LINEAR, i] + p.lever[at.SQUARE, i] * far) + share * p.lever[at.LARGEST, i]
-    return theta * abs(p.lever[at.FIXED, i]) + (rate + abs(sizes[s])) * far
+    rate = p.lever[at.LINEAR, i] + p.lever[at.SQUARE, i] * far + share * p.lever[at.LARGEST, i]
+    return abs(p.lever[at.FIXED, i]) + (rate + abs(sizes[s])) * far
 
 
 @inner

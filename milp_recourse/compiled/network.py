@@ -276,7 +276,7 @@ def least_paid(p, w):
     for i in range(p.lever.shape[1]):
         share, cut = w.at[at.CUT_SHARES, i], w.col[at.CUT]
         least += respond(p, w.box, w.allowed, i, cut, 1.0, share, w.at[at.IDLE])
-        size += absolute(p, w.box, w.allowed, i, 1.0, share, cut)
+        size += absolute(p, w.box, w.allowed, i, share, cut)
     return least, size
 
 

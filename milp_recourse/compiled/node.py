@@ -367,7 +367,7 @@ def tighten(p, w, bound, target):
     for i in range(p.lever.shape[1]):
         share, choice = w.at[at.SHARES, i], w.at[at.CHOICE]
         least, s = respond(p, box, allowed, i, gain, 1.0, share, choice), p.start[i]
-        room = least + spare + 2.0 * p.dual * absolute(p, box, allowed, i, 1.0, share, size) + p.tiny
+        room = least + spare + 2.0 * p.dual * absolute(p, box, allowed, i, share, size) + p.tiny
         if p.lever[at.LABEL, i] > 0.0:
             for j in range(s, p.start[i + 1]):
                 if p.column[at.COST, j] + share * p.column[at.TOP, j] - gain[j] > room:
