@@ -387,6 +387,7 @@ def _split(p, w, t, kind, index, value, bound):
             split[k, j] = before | end
             zl[k, j], zh[k, j] = (value if end == 1 else l), (h if end == 1 else value)
             _store(t, w, bound)
+        zl[k, j], zh[k, j] = l, h
     elif kind == splitting.INTERVAL:
         l, h, cut, above, grid = lo[index], hi[index], value, value, p.lever[at.GRID, index]
         if grid > 0.0:
