@@ -23,7 +23,7 @@ from milp_recourse.compiled.elementary import LOG, RELU, SIGMOID, SQUARE
 from milp_recourse.compiled.network import CHORD, decimal
 from milp_recourse.compiled.numerics import BELOW, FARTHEST, HUGE, ROUNDOFF, TINY
 from milp_recourse.compiled.problem import Problems, case
-from milp_recourse.compiled.work import cleared, copied
+from milp_recourse.compiled.work import add, cleared, copied
 from milp_recourse.compiling import allocated, by_reference, compiled, entry, inner, refer
 
 INF = math.inf
@@ -154,15 +154,13 @@ def _push(o, w, ends, order):
 def _learn(w, o, slot, promise, closed):
     """Note what a split has gained, once both children are examined; the other one is in the slot below. One
     child alone would mislead for all the time spent below it."""
-    room, promised, which, other = promise
-    if promised == 0.0:
-        return
+    room, promised, _, other = promise
     gained = splitting.share_gained(w, room, closed)
-    if other < 0.0:
+    if other >= 0.0:
+        splitting.learn(w, promise, other)
+        splitting.learn(w, promise, gained)
+    elif promised != 0.0:
         o.promise[slot - 1, 3] = gained
-    else:
-        splitting.learn(w, room, promised, which, other)
-        splitting.learn(w, room, promised, which, gained)
 
 
 @compiled
@@ -173,7 +171,7 @@ def _load(p, o, slot, w):
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
             s = o.order[slot, k, j]
-            w.unit[at.SPLIT, k, j] = 1.0 if s > 0 else -1.0 if s < 0 else 0.0
+            w.unit[at.SPLIT, k, j] = 1.0 if s > 0 else 2.0 if s < 0 else 0.0
 
 
 @compiled
@@ -227,7 +225,7 @@ def _bound_causes(p, w):
             const = rows.unit_line(p, w, 0, j, side) + slack
             unit[end, 0, j] = side * (network.over_box(p, w, line) + const)
         if p.kind[j] == RELU:
-            network.relax_cause(p, unit, j)
+            network.relax(p, unit, 0, j)
         elif p.kind[j] == LOG and unit[at.ZH, 0, j] <= 0.0:
             return False
         else:
@@ -358,9 +356,8 @@ def _bound_neurons(p, w, budget):
     cleared(unit[at.THETA_HIGH :])
     for k in range(1, len(p.widths)):
         for j in range(p.widths[k]):
-            sign = unit[at.SPLIT, k, j]
-            unit[at.ZL, k, j] = 0.0 if sign > 0.0 else -INF
-            unit[at.ZH, k, j] = 0.0 if sign < 0.0 else INF
+            unit[at.ZL, k, j] = 0.0 if unit[at.SPLIT, k, j] == 1.0 else -INF
+            unit[at.ZH, k, j] = 0.0 if unit[at.SPLIT, k, j] == 2.0 else INF
     paid, left = network.least_paid(p, w), True
     for k in range(1, len(p.widths)):
         left = left and node.bound_layer(p, w, budget, paid, k, 0, FEW_DIGITS)
@@ -371,25 +368,10 @@ def _bound_neurons(p, w, budget):
 
 
 @compiled
-def _add(form, caused, const, a, line, causes):
-    """Add a times a form to ``line`` and to the causal units' coefficients ``causes``; returns a times the
-    form's constant."""
-    for c in range(len(line)):
-        line[c] += a * form[c]
-    for m in range(len(caused)):
-        causes[m] += a * caused[m]
-    return a * const
-
-
-@compiled
-def _add_argument(p, k, j, a, coef, line, causes):
-    """Add a times argument j of layer k to ``coef``, the coefficients of the units of layer k - 1; returns a
-    times the argument's constant. Layer 1's arguments are added to ``line`` and ``causes`` instead."""
-    if k == 1:
-        return _add(p.first[0, 1, j], p.caused[0, 1, j], p.offset[0, 1, j], a, line, causes)
-    for i in range(p.widths[k - 1]):
-        coef[i] += a * p.weights[k - 1, j, i]
-    return a * p.biases[k - 1, j]
+def _add(p, form, caused, a, line, causes):
+    """Add a times a form to ``line`` and to the causal units' coefficients ``causes``."""
+    add(line, a, form, len(line))
+    add(causes, a, caused, p.widths[0])
 
 
 @inner
@@ -421,7 +403,7 @@ def _add_term(p, w, t, leaf, which, logit_size):
     cleared(causes)
     cleared(coef)
     size = g * (logit_size + abs(p.need_low))
-    const = _add_argument(p, layers, 0, g, coef, line, causes) - g * p.need_low
+    const = network.add_argument(p, layers, 0, g, coef, line, causes) - g * p.need_low
     signs = t.multipliers[leaf, LINES:]
     for k in range(layers - 1, 0, -1):
         cleared(new)
@@ -437,7 +419,7 @@ def _add_term(p, w, t, leaf, which, logit_size):
                 a += multiplier if t.order[leaf, k, j] > 0 else -multiplier
                 size += multiplier * w.unit[at.ZS, k, j]
             if a != 0.0:
-                const += _add_argument(p, k, j, a, new, line, causes)
+                const += network.add_argument(p, k, j, a, new, line, causes)
         copied(new, coef)
     if which == 0:
         rest, rest_size = _add_others(p, w, t, leaf, line, causes)
@@ -445,8 +427,7 @@ def _add_term(p, w, t, leaf, which, logit_size):
         size += rest_size
     const = network.back_causes(p, w.unit, causes, const, line)
     last = len(w.rows) - 1
-    for c in range(len(line)):
-        w.rows[last, c] += line[c]
+    add(w.rows[last], 1.0, line, len(line))
     w.row[at.CONSTS, last] += const + p.line * size + p.tiny
 
 
@@ -458,7 +439,8 @@ def _add_others(p, w, t, leaf, line, causes):
     for r in range(p.row.shape[1]):
         multiplier = t.multipliers[leaf, first + r]
         if multiplier > 0.0:
-            const += _add(p.row[0, r], p.row_caused[0, r], p.row_const[0, r], multiplier, line, causes)
+            _add(p, p.row[0, r], p.row_caused[0, r], multiplier, line, causes)
+            const += multiplier * p.row_const[0, r]
             size += multiplier * rows.stated_size(p, w, r)
     for f in range(len(p.noise) if mu > 0.0 else 0):
         if not rows.in_ball(p, f):
@@ -467,8 +449,8 @@ def _add_others(p, w, t, leaf, line, causes):
         rate, rest = 2.0 * weight * touched, 0.0
         if rows.is_linear(p, f):  # the ball's linear part
             rate, rest = mu, p.excess
-        const += weight * (touched - noise) * (touched - noise)
-        const += _add(p.residual[0, f], p.residual_caused[0, f], rest, -rate, line, causes)
+        const += weight * (touched - noise) * (touched - noise) - rate * rest
+        _add(p, p.residual[0, f], p.residual_caused[0, f], -rate, line, causes)
         size += weight * (abs(touched) + abs(noise)) ** 2 + abs(rate) * w.ball[at.BALL_SIZE, f]
     return const, size
 
@@ -482,11 +464,8 @@ def _holds(p, w, t, leaf, logit_size, target):
     w.row[at.CONSTS, last], w.row[at.TRY_MULTIPLIERS, last] = 0.0, 1.0
     for which in range(t.lines[leaf]):
         _add_term(p, w, t, leaf, which, logit_size)
-    value = interior.dual_value(
-        p, w.box, w.allowed, w.rows[last:], w.row[at.CONSTS, last:], 1, w.row[at.TRY_MULTIPLIERS, last:],
-        t.shares[leaf], w.col[at.GAIN], w.col[at.SIZE], w.at[at.CHOICE],
-    )  # fmt: skip
-    return value >= target
+    consts, weights, choice = w.row[at.CONSTS, last:], w.row[at.TRY_MULTIPLIERS, last:], w.at[at.CHOICE]
+    return interior.dual_value(p, w, w.rows[last:], consts, 1, weights, t.shares[leaf], choice) >= target
 
 
 @compiled
@@ -553,7 +532,7 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
     rows.sizes_next(p, w, layers)
     logit_size = w.layer[0, 0]
     slack, unsure = p.line * (logit_size + abs(p.need_low)) + p.tiny, rows.open_units(p, unit)
-    count, tangent = node.first_rows(p, w, slack, ball, LINES, False)
+    count, tangent = node.first_rows(p, w, slack, ball)
     if count < 0:
         return _outside(p, w, t, leaf, -1 - count, 1, logit_size, target), 0, unsure, -INF
     node.note_room(p, w, budget, network.least_paid(p, w))
@@ -572,7 +551,6 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
         if not node.tighter(p, w, 1):
             break
         copied(unit[at.ALPHA], t.slopes[leaf, turn + 1])
-        network.relax_first(p, unit, w.relaxed)
         if not node.logit_row(p, w, slack, count, turn + 1):
             return _outside(p, w, t, leaf, count, turn + 2, logit_size, target), 0, unsure, -INF
         if not rows.reached(w, count) < 0.0:
@@ -589,7 +567,7 @@ def _split(p, w, o, t, ends, order, count, unsure, gap):
     """Record how the node in w is split and open its children; False where nothing can be split."""
     kind, index, value = splitting.choose(p, w, count, unsure, gap)
     layer, j = index // w.unit.shape[2], index % w.unit.shape[2]
-    if kind == splitting.ONE_SIGN and layer > 0:
+    if kind == splitting.ARGUMENT and layer > 0:
         _write(o, t, SIGN, layer - 1, j, 0.0)
         for sign in (1, -1):
             order[layer, j] = sign * o.state[3]

@@ -10,7 +10,7 @@ import pytest
 
 from milp_recourse import Status, solve
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled import rows
+from milp_recourse.compiled import network, rows
 from milp_recourse.compiled.causes import Composed
 from milp_recourse.compiled.corners import onto_rows
 from milp_recourse.domain.cost import Cost
@@ -103,7 +103,7 @@ def test_every_row_of_the_program_is_a_row_of_the_engine() -> None:
 
 def test_a_row_cuts_levers_to_what_it_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """No point of the box that meets the row is lost; of most boxes something is cut."""
-    monkeypatch.setattr(rows, "over_box", getattr(rows.over_box, "py_func", rows.over_box))
+    monkeypatch.setattr(network, "over_box", getattr(network.over_box, "py_func", network.over_box))
     cut_by_row = getattr(rows.cut_by_row, "py_func", rows.cut_by_row)
     rng, cuts = np.random.default_rng(3), 0
     for _ in range(300):
