@@ -32,9 +32,10 @@ B, ROW_SCALE, RP, X, WEIGHT = range(5)
 BALL_SIZE, BALL_AT, _, PHAT, BEST_PHAT, BALL_ROOM = range(2, 8)
 # ints: of variables their column and lever, of the convex problem's rows and of the node's what they are
 COLUMN, LEVER, ROW_OF, KINDS = range(4)
-# scalar: the best action's cost and configuration, the configuration at hand, the cut's constant,
-# the tolerance's part that is no share of the cost, more than any action costs, how far the logit may still be above what it must be, what a split promises to take of that
-# (negative for a sign), what such splits have taken and had promised (two numbers each: of signs, of levers),
-# the complementarity that the last convex problem was left with, and the split's column in ``learned``
+# scalar: the best action's cost and configuration, the configuration at hand, the cut's constant, the
+# tolerance's part that is no share of the cost, more than any action costs, how far the logit may still be
+# above what it must be, what a split promises to take of that (negative for a sign), what such splits have
+# taken and had promised (two numbers each: of signs, of levers), the complementarity that the last convex
+# problem was left with, and the split's column in ``learned``
 BEST_COST, BEST_CASE, CASE, CUT_CONST, ALLOWANCE, CEILING = range(6)
 ROOM, PROMISE, GAINED, _, PROMISED, _, LEFT, WHICH = range(6, 14)
