@@ -304,6 +304,7 @@ def run(pp, w, t, share, lines, steps, dives, around, starts):
     dives
         Dive from a relaxed optimum whenever the number of nodes has grown by 1 / dives of what it was at the
         dive before.
+
     Returns
     -------
     int
