@@ -96,7 +96,7 @@ def test_an_action_that_does_not_pass_after_all_caps_the_bound(
     above its cost is proven, let alone that there is none."""
     for module in (engine, propose):
         monkeypatch.setattr(module, "judge", lambda *both: replace(judge(*both), faults=("refused",)))
-    proposal = solve_alone(smallest(), Options(watch=watch))
+    proposal = solve_alone(smallest(), Options(watch=watch, starts=np.array([[0.75]])))
     assert proposal.action is None
     assert proposal.lower_bound is not None
     assert 0.7 < proposal.lower_bound <= 0.75
