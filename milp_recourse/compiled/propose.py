@@ -126,11 +126,13 @@ class Run:
         return int(search.run(*memory, share, MOST_LINES, 40, dives, around, self.starts))
 
     def confirm(self) -> None:
-        """Judge the search's best action exactly."""
-        w = self.work
-        if float(w.scalar[at.BEST_COST]) < self.least:
-            case = int(w.scalar[at.BEST_CASE])
-            self.offer(decode(self.instance, self.problem, w.at[at.BEST], case))
+        """Judge the search's best action exactly. Should it not pass, beyond what rounding can do, it is
+        refused, too: nodes were closed against its cost, which no bound may exceed then."""
+        cost, case = float(self.work.scalar[at.BEST_COST]), int(self.work.scalar[at.BEST_CASE])
+        if cost < self.least:
+            action = decode(self.instance, self.problem, self.work.at[at.BEST], case)
+            if not self.offer(action):
+                self.least, self.refused = cost, action
 
     def answer(self) -> None:
         """Judge exactly the point w.at[ANCHOR], of which rounding leaves open whether it is feasible, and
