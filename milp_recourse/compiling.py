@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import numba
 import numpy as np
@@ -47,6 +47,8 @@ SECONDS = 3.0
 """How long compiling lasts before :data:`NOTICE` is logged."""
 
 CONFIG: Any = numba.config
+
+_Kind = TypeVar("_Kind")
 
 RARELY = 50_000
 """Threshold of Python's garbage collector while something is compiled. Compiling makes many long-lived
@@ -212,6 +214,17 @@ def by_reference(kind: Any) -> Any:
         return Reference(types.BaseTuple.from_types(fields, kind))
 
     return kind
+
+
+def allocated(kind: Callable[..., _Kind], **sizes: int) -> _Kind:
+    """A named tuple of zeroed arrays. The annotation of each field, ``Annotated[NDArray[...], ...]``, states
+    the array's shape: numbers, and names of ``sizes``."""
+    arrays = []
+    for hint in get_type_hints(kind, include_extras=True).values():
+        array, *shape = get_args(hint)
+        number = get_args(get_args(array)[1])[0]
+        arrays.append(np.zeros([sizes.get(length, length) for length in shape], number))
+    return kind(*arrays)
 
 
 def _unaliased(module: Any) -> None:

@@ -21,7 +21,7 @@ from milp_recourse.certificates.by_direction import Claim
 from milp_recourse.certificates.conditions import case_programs
 from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
 from milp_recourse.compiled import proof_search
-from milp_recourse.compiled.causes import effects_of
+from milp_recourse.compiled.causes import Composed
 from milp_recourse.compiled.layout import COST, FACTUAL, GAINED, GRID, LABEL
 from milp_recourse.compiled.lever_arrays import ACTED, IDLE
 from milp_recourse.compiled.problem import Lowered, Problem, impossible, lowered
@@ -106,7 +106,7 @@ def _under_conditions(claim: Claim, late: float) -> list[dict[str, Any]] | None:
                 nodes.append(["o"])
                 continue
             units = [row.unit for row in program.rows if row.name.startswith("condition_")]
-            group = Lowered([restricted], effects_of([restricted], program))
+            group = Lowered([restricted], Composed([restricted], program))
             trees = _Trees(restricted, group, 0, factor, units, effort)
             found = trees.configuration(acted, target * factor, claimed, late)
             if found is None:
@@ -124,10 +124,7 @@ def _records(p: Problem) -> tuple[proof_search.Open, proof_search.Record]:
         if len(known) > 8:
             known.clear()
         d = p.lever.shape[1]
-        known[shape] = (
-            proof_search.open_nodes(p, OPEN + 2 * d),
-            proof_search.record(p, RECORDS + 4 * d, LEAVES),
-        )
+        known[shape] = proof_search.memory(p, OPEN + 2 * d, RECORDS + 4 * d, LEAVES)
     return known[shape]
 
 
@@ -235,18 +232,17 @@ class _Trees:
         target = target - base + p.cost * (abs(target) + base)
         self._root(chosen)
         nodes: Nodes = []
+        effort, before = self.effort, self.effort.nodes
         while time.perf_counter() <= late:
             why = proof_search.prove(p, self.relaxed, self.work, o, t, c, target, claimed, SHARE, STEPS)
             written = self._written(place)
             nodes += written
-            effort = self.effort
-            effort.nodes += int(o.state[3])
+            effort.nodes = before + int(o.state[3])
             effort.seconds += check_seconds(self.instance, len(acted), written)
             if effort.seconds > MOST_SECONDS:
                 return None
             if why == proof_search.PROVEN:
                 return {"acted": list(acted), "tree": nodes}
-            o.state[3] = 0
             if why == proof_search.FALSE or effort.nodes > MOST_NODES:
                 return None
             if why == proof_search.SINGLE:
@@ -254,7 +250,7 @@ class _Trees:
                 if leaf is None:
                     return None
                 nodes.append(leaf)
-            if why == proof_search.FULL and o.state[0] + 2 * len(self.levers) + 4 > len(o.closed):
+            if why == proof_search.FULL and o.state[0] + 2 * len(self.levers) + 4 > len(o.ends):
                 o = self.open = _larger(o)
         return None
 
@@ -273,7 +269,7 @@ class _Trees:
                 low = high = float(self.instance.factual[name])
             o.ends[0, :, i] = low, high
         o.order[0] = 0
-        o.closed[0], o.promise[0] = 0, 0.0
+        o.promise[0] = 0.0
         o.state[0] = 1
         w = self.work
         w.col[:], w.at[:], w.unit[:], w.row[:], w.ball[:] = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -323,7 +319,7 @@ class _Trees:
         slopes = [self._string(k, line) for line in range(max(1, int(t.lines[k])))]
         terms: list[dict[str, Any]] = []
         for line in range(int(t.lines[k])):
-            g = float(t.logit[k, line]) / self.factor
+            g = float(t.multipliers[k, line]) / self.factor
             term = {"s": slopes[line]} if g and slopes[line] != slopes[0] else {}
             terms.append(term | ({"g": g} if g else {}))
         if terms:
@@ -342,18 +338,18 @@ class _Trees:
     def _others(self, k: int) -> dict[str, Any]:
         """The multipliers of the first term other than the logit's."""
         t, factor, found = self.record, self.factor, {}
-        order = t.order[k]
-        split = np.argsort(np.abs(order[order != 0]))
-        signs = (t.signs[k][order != 0][split] / factor).tolist()
+        order, multipliers = t.order[k].ravel(), t.multipliers[k, proof_search.LINES :]
+        split = np.flatnonzero(order)
+        signs = (multipliers[split[np.argsort(np.abs(order[split]))]] / factor).tolist()
         if any(signs):
             found["n"] = signs
         rows: dict[str, list[float]] = {}
-        multipliers = t.rows[k].tolist()
-        rest = zip(multipliers[len(self.domains) :], self.units, strict=True)
+        stated = multipliers[len(order) :].tolist()
+        rest = zip(stated[len(self.domains) :], self.units, strict=True)
         conditions = [multiplier / (unit * factor) for multiplier, unit in rest]
         if any(conditions):
             found["q"] = conditions
-        for (name, side), multiplier in zip(self.domains, multipliers, strict=False):
+        for (name, side), multiplier in zip(self.domains, stated, strict=False):
             if multiplier:
                 rows.setdefault(name, [0.0, 0.0])[0 if side > 0 else 1] = multiplier / factor
         if rows:
@@ -382,8 +378,8 @@ def _inside(feature: Feature, value: float) -> bool:
 
 def _larger(o: proof_search.Open) -> proof_search.Open:
     """The same open nodes with room for twice as many."""
-    ends, order, promise, closed = (np.concatenate([a, np.zeros_like(a)]) for a in o[:4])
-    return proof_search.Open(ends, order, promise, closed, o.state)
+    ends, order, promise = (np.concatenate([a, np.zeros_like(a)]) for a in o[:3])
+    return proof_search.Open(ends, order, promise, o.state)
 
 
 @cache

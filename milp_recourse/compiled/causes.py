@@ -29,7 +29,8 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Normal
 from milp_recourse.instance import Instance
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.model import Action, Elementary, Program, Switch
+from milp_recourse.program.functions import Function, enclose
+from milp_recourse.program.model import Action, Elementary, Program, Switch, terms_of
 from milp_recourse.program.rationals import Rationals, everyone
 
 Array = NDArray[np.float64]
@@ -40,21 +41,6 @@ MOST_CONFIGURATIONS = 4096
 
 class NotCovered(Exception):
     """The compiled engine has no arrays for an instance; the message says why."""
-
-
-@dataclass(frozen=True)
-class Forms:
-    """Rows over P columns and M causal units, in C configurations.
-
-    Attributes
-    ----------
-    value, size
-        Coefficients and the sums of absolute terms behind them, (C, rows, P + M). A label's entry is the
-        form's value there, not yet the change from the applicant's own label.
-    """
-
-    value: Array
-    size: Array
 
 
 @dataclass(frozen=True)
@@ -78,12 +64,28 @@ class Stated:
     value: Any
 
 
-@dataclass(frozen=True)
+def is_label(feature: Feature) -> bool:
+    """Whether a lever's values have columns of their own; a plain code is a whole number unless unordered."""
+    return feature.categories is not None and (feature.encoding != "code" or feature.kind == "categorical")
+
+
+def column_starts(instance: Instance) -> NDArray[np.int64]:
+    """Where each lever's columns begin, (d + 1,)."""
+    features = [instance.feature(name) for name in instance.levers]
+    sizes = [len(f.categories or ()) if is_label(f) else 1 for f in features]
+    return np.cumsum([0, *sizes]).astype(np.int64)
+
+
 class Effects:
-    """What the levers of some applicants of one model cause, in each of C configurations.
+    """What the levers of some applicants of one model cause, in each of C configurations: as it is made,
+    nothing but the inputs that they are, and there is no plausibility.
 
     Values at the factual are the same in all configurations, and 1 stands for C in their shapes. Scenarios
     are an exception: an action whose target is the factual value may miss it there.
+
+    *Forms* over P columns and M causal units are arrays (C, 2, forms, P + M): coefficients and the sums of
+    absolute terms behind them. A label's entry is the form's value there, not yet the change from the
+    applicant's own label.
 
     Attributes
     ----------
@@ -119,81 +121,36 @@ class Effects:
         Most roundings that a term of a form has been through.
     """
 
-    network: ReluNetwork
-    acts: NDArray[np.uint8]
-    follows: NDArray[np.uint8]
-    inputs: Forms
-    arguments: Forms
-    rows: Forms
-    residuals: Forms
-    stated: tuple[Stated, ...]
-    holds: NDArray[np.int64]
-    ends: Array
-    precision: Array
-    owners: NDArray[np.int64]
-    inputs_at: Array | None
-    arguments_at: Array
-    noise: Array
-    kinds: NDArray[np.int64]
-    resting: Array
-    bent: bool
-    roundings: int
+    def __init__(self, instance: Instance) -> None:
+        assert isinstance(instance.classifier, ReluNetwork)
+        self.network, self.instance, self.levers = instance.classifier, instance, list(instance.levers)
+        self.start, d = column_starts(instance), len(self.levers)
+        self.columns = int(self.start[-1])
+        self.acts = self.follows = np.zeros((1, d), dtype=np.uint8)
+        self.inputs = np.zeros((1, 2, sum(len(f.columns) for f in instance.features), self.columns))
+        begin = 0
+        for f in instance.features:
+            end = begin + len(f.columns)
+            if f.name in self.levers:
+                i = self.levers.index(f.name)
+                value = 1.0 if f.lookup is None or not is_label(f) else f.lookup.T
+                self.inputs[0, 0, begin:end, self.start[i] : self.start[i + 1]] = value
+            begin = end
+        self.inputs[:, 1] = np.abs(self.inputs[:, 0])
+        self.arguments = self.rows = self.residuals = np.zeros((1, 2, 0, self.columns))
+        self.stated: list[Stated] = []
+        self.holds = np.zeros((1, 0), dtype=np.int64)
+        self.ends = np.tile([-np.inf, np.inf], (1, d, 1))
+        self.precision = self.noise = np.zeros((1, 0))
+        self.owners = self.kinds = np.zeros(0, dtype=np.int64)
+        self.inputs_at: Array | None = None
+        self.arguments_at = self.resting = np.zeros((1, 1, 0))
+        self.bent, self.roundings = False, 0
 
 
-def is_label(feature: Feature) -> bool:
-    """Whether a lever's values have columns of their own; a plain code is a whole number unless unordered."""
-    return feature.categories is not None and (feature.encoding != "code" or feature.kind == "categorical")
-
-
-def column_starts(instance: Instance) -> NDArray[np.int64]:
-    """Where each lever's columns begin, (d + 1,)."""
-    features = [instance.feature(name) for name in instance.levers]
-    sizes = [len(f.categories or ()) if is_label(f) else 1 for f in features]
-    return np.cumsum([0, *sizes]).astype(np.int64)
-
-
-def no_effects(instance: Instance) -> Effects:
-    """The effects of levers that cause nothing else, without plausibility."""
-    start, levers, begin = column_starts(instance), list(instance.levers), 0
-    d, columns = len(levers), int(start[-1])
-    value = np.zeros((1, sum(len(f.columns) for f in instance.features), columns))
-    for f in instance.features:
-        end = begin + len(f.columns)
-        if f.name in levers:
-            i = levers.index(f.name)
-            value[0, begin:end, start[i] : start[i + 1]] = (
-                1.0 if f.lookup is None or not is_label(f) else f.lookup.T
-            )
-        begin = end
-    none = Forms(np.zeros((1, 0, columns)), np.zeros((1, 0, columns)))
-    flags = np.zeros((1, d), dtype=np.uint8)
-    nobody, network = np.zeros((1, 0)), instance.classifier
-    assert isinstance(network, ReluNetwork)
-    return Effects(
-        network,
-        flags,
-        flags,
-        Forms(value, np.abs(value)),
-        none,
-        none,
-        none,
-        (),
-        np.zeros((1, 0), dtype=np.int64),
-        np.tile([-np.inf, np.inf], (1, d, 1)),
-        nobody,
-        np.zeros(0, dtype=np.int64),
-        None,
-        nobody[None],
-        nobody,
-        np.zeros(0, dtype=np.int64),
-        nobody[None],
-        False,
-        0,
-    )
-
-
-def effects_of(instances: list[Instance], program: Program) -> Effects:
-    """The effects of the levers of applicants who have a program in common.
+class Composed(Effects):
+    """The effects of the levers of applicants who have a program in common: every atom is a row over the
+    columns and the causal units, in the order they can be computed.
 
     Parameters
     ----------
@@ -208,47 +165,33 @@ def effects_of(instances: list[Instance], program: Program) -> Effects:
     Mixed
         Applicants who have curves must be taken one by one.
     """
-    return _Composer(instances, program).effects()
-
-
-class _Composer:
-    """Every atom of a program as a row, in the order they can be computed."""
 
     def __init__(self, instances: list[Instance], program: Program) -> None:
-        self.instances, self.program = instances, program
-        self.instance = instance = instances[0]
-        self.levers = list(instance.levers)
-        self.start = column_starts(instance)
-        atoms = program.atoms
-        moving = _moving(atoms)
-        switches = {
-            name: [a for a in atoms if isinstance(a, Switch) and a.feature == name] for name in self.levers
-        }
-        self.moved = [
-            name
-            for name, own in switches.items()
-            if any(moving[k] for a in own for k in a.natural.terms)
-            or (instance.scenarios and len(own) > 1)  # whoever acts may miss, whatever the target
-        ]
+        super().__init__(instances[0])
+        self.program, atoms = program, program.atoms
+        self.moved, must_act = set[str](), _must_act(program.demand)
+        for name in self.levers:
+            own = [a for a in atoms if isinstance(a, Switch) and a.feature == name]
+            misses = self.instance.scenarios and len(own) > 1  # whoever acts may miss, whatever the target
+            causes = program.behind(a.natural for a in own)
+            if misses or any(isinstance(atoms[k], Action | Switch) for k in causes):
+                self.moved.add(name)
         if 2 ** len(self.moved) > MOST_CONFIGURATIONS:
             raise NotCovered(f"more than {MOST_CONFIGURATIONS} sets of acted features")
-        self.must_act = _must_act(program.demand) if program.demand != FALSE else frozenset()
-        if not self.must_act <= set(self.levers):
+        if not must_act <= set(self.levers):
             raise NotCovered("conditions ask to act on what is no lever")
-        choices = list(product(*((True,) if f in self.must_act else (True, False) for f in self.moved)))
-        self.acted = np.array(choices, dtype=bool).reshape(len(choices), len(self.moved))
-        self.columns = int(self.start[-1])
+        choices = [[(1, 0), (0, 1)] if f in self.moved else [(0, 0)] for f in self.levers]
+        choices = [[(1, 0)] if f in must_act else one for f, one in zip(self.levers, choices, strict=True)]
+        chosen = list(product(*choices))
+        both = np.array(chosen, dtype=np.uint8).reshape(len(chosen), len(self.levers), 2)
+        self.acts, self.follows = (np.ascontiguousarray(both[:, :, k]) for k in range(2))
         units = sum(1 + (a.function == "logit") for a in atoms if isinstance(a, Elementary))
-        self.shape = (len(self.acted), self.columns + units)
-        self.forms: list[Array] = []  # coefficients and the absolute terms behind them, (2, *shape)
-        self.at: list[list[Any]] = []  # at the factual: one for every configuration, or one for all
-        self.arguments: list[Array] = []
-        self.arguments_at: list[list[Any]] = []
-        self.kinds: list[int] = []
-        self.resting: list[list[Any]] = []
-        self.known: dict[Any, int] = {}
-        self.forms_at: dict[int, Any] = {}
-        needed = _needed(program)
+        self._shape = (len(both), 2, self.columns + units)
+        self._atoms: list[Array] = []  # coefficients and the absolute terms behind them, each of this shape
+        self._at: list[list[Any]] = []  # at the factual: one for every configuration, or one for all
+        self._units: list[tuple[int, Array, list[Any], list[Any]]] = []  # kind, argument, both at the factual
+        self._known: dict[Any, tuple[Any, int]] = {}
+        needed = program.behind(program.constrained())
         for k, atom in enumerate(atoms):
             if isinstance(atom, Action):
                 self._action(atom)
@@ -257,84 +200,62 @@ class _Composer:
             elif k in needed:
                 self._unit(atom)
             else:  # only the cost uses it, and costs are among the levers' numbers
-                self._add(np.zeros((2, *self.shape)), [Fraction(0)])
+                self._add(np.zeros(self._shape), [Fraction(0)])
+        self._read(instances)
 
-    def effects(self) -> Effects:
-        """The composed rows and values; causal units that no lever moves are left out."""
-        program, people = self.program, len(self.instances)
-        used = self.columns + len(self.arguments)
-        moved, cases = [self.levers.index(name) for name in self.moved], len(self.acted)
-        acts = np.zeros((cases, len(self.levers)), dtype=np.uint8)
-        follows = acts.copy()
-        acts[:, moved], follows[:, moved] = self.acted, ~self.acted
-        acts[:, [self.levers.index(name) for name in self.must_act - set(self.moved)]] = 1
-        residuals = self._residuals()
-        owners = np.array([owner for owner, _, _, _ in residuals], dtype=np.int64)
-        weights = np.array([weight for _, weight, _, _ in residuals])
-        stated = self._stated()
-        rows = self._forms([form for form, _ in stated], used)
-        holds, ends = self._settle(stated, rows)
-        network, inputs_at = program.classifier, None
-        assert isinstance(network, ReluNetwork)
+    def _read(self, instances: list[Instance]) -> None:
+        """Set the attributes of :class:`Effects`; causal units that no lever moves are left out."""
+        program, people = self.program, len(instances)
+        assert isinstance(program.classifier, ReluNetwork)
+        self.network, self.inputs = program.classifier, self._forms(program.columns)
         if self.instance.scenarios:
-            inputs_at = _table([self._values(form) for form in program.columns], 1)[0]
-        return Effects(
-            network,
-            acts,
-            follows,
-            self._forms(program.columns, used),
-            self._stacked(self.arguments, used),
-            rows,
-            self._forms([form for _, _, form, _ in residuals], used),
-            tuple(required for _, required in stated),
-            holds,
-            ends,
-            np.ascontiguousarray(weights * (follows[:, owners] == 0)),
-            owners,
-            inputs_at,
-            _table(self.arguments_at, people),
-            _table([value for _, _, _, value in residuals], people)[:, 0],
-            np.array(self.kinds, dtype=np.int64),
-            _table(self.resting, people),
-            bool((weights == 0.0).any()),
-            sum(len(_terms(a)) + 3 for a in program.atoms) + 3,
-        )
+            self.inputs_at = _table([self._values(form) for form in program.columns], 1)[0]
+        self.arguments = self._stacked([argument for _, argument, _, _ in self._units])
+        self.kinds = np.array([kind for kind, _, _, _ in self._units], dtype=np.int64)
+        self.arguments_at = _table([value for _, _, value, _ in self._units], people)
+        self.resting = _table([value for _, _, _, value in self._units], people)
+        residuals = self._residuals(instances)
+        self.residuals = self._forms([form for _, _, form, _ in residuals])
+        self.owners = np.array([owner for owner, _, _, _ in residuals], dtype=np.int64)
+        weights = np.array([weight for _, weight, _, _ in residuals])
+        self.precision = np.ascontiguousarray(weights * (self.follows[:, self.owners] == 0))
+        self.noise = _table([value for _, _, _, value in residuals], people)[:, 0]
+        self.bent = bool((weights == 0.0).any())
+        self._state()
+        self.roundings = sum(len(terms_of(a)) + 3 for a in program.atoms) + 3
+        self._atoms.clear()  # large where there are many configurations
 
-    def _stated(self) -> list[tuple[Affine, Stated]]:
-        """The rows that a point must meet besides its box."""
-        features = {f"domain_{f.name}": f for f in self.instance.features}
-        stated = []
+    def _state(self) -> None:
+        """The rows that a point must meet besides its box, and the configurations and intervals that they
+        leave. Rows that hold or fail whatever the levers do, or are about one set value, become zeros."""
+        features, forms = {f"domain_{f.name}": f for f in self.instance.features}, []
         for row in self.program.rows:
             feature, value = features.get(row.name), self._values(row.form)[0]
             if feature is None:
-                stated.append((row.form, Stated(None, 0.0, math.inf, value)))
+                self.stated.append(Stated(None, 0.0, math.inf, value))
             elif feature.name in self.moved or feature.name not in self.levers:
-                stated.append((row.form, Stated(feature, row.lower, row.upper, value)))
+                self.stated.append(Stated(feature, row.lower, row.upper, value))
+            else:
+                continue
+            forms.append(row.form)
         if self.program.demand == FALSE:
-            stated.append((Affine(Fraction(-1)), Stated(None, 0.0, math.inf, Fraction(-1))))
-        return stated
-
-    def _settle(self, stated: list[tuple[Affine, Stated]], rows: Forms) -> tuple[NDArray[np.int64], Array]:
-        """The ``holds`` and ``ends`` of :class:`Effects`: rows that hold or fail whatever the levers do, and
-        intervals that rows about a single set value leave. ``rows`` gets zeros for all of these."""
-        cases = len(self.acted)
-        holds = np.zeros((cases, len(stated)), dtype=np.int64)
-        ends = np.tile([-np.inf, np.inf], (cases, len(self.levers), 1))
-        for k, (form, required) in enumerate(stated):
+            self.stated.append(Stated(None, 0.0, math.inf, Fraction(-1)))
+            forms.append(Affine(Fraction(-1)))
+        self.rows, cases = self._forms(forms), len(self.acts)
+        self.holds, self.ends = np.zeros((cases, len(forms)), dtype=np.int64), self.ends.repeat(cases, 0)
+        for k, (form, one) in enumerate(zip(forms, self.stated, strict=True)):
+            if one.feature is not None:  # a set value's interval is inside the domain already
+                if one.feature.name in self.levers:
+                    self.holds[:, k] = self.acts[:, self.levers.index(one.feature.name)]
+                continue
             for c in range(cases):
-                if required.feature is not None:  # a set value's interval is inside the domain already
-                    name = required.feature.name
-                    if name in self.moved and self.acted[c, self.moved.index(name)]:
-                        holds[c, k] = 1
-                elif not rows.value[c, k].any():
-                    if isinstance(required.value, Fraction):
-                        holds[c, k] = 1 if required.value >= 0 else -1
-                elif self._narrows(form, c, ends):
-                    holds[c, k] = 1
-        rows.value[holds != 0], rows.size[holds != 0] = 0.0, 0.0
-        return holds, ends
+                if self.rows[c, 0, k].any():
+                    self.holds[c, k] = self._narrows(form, c)
+                elif isinstance(one.value, Fraction):
+                    self.holds[c, k] = 1 if one.value >= 0 else -1
+        self.rows.transpose(0, 2, 1, 3)[self.holds != 0] = 0.0
 
-    def _narrows(self, form: Affine, c: int, ends: Array) -> bool:
+    def _narrows(self, form: Affine, c: int) -> bool:
         """Whether form >= 0 is about one value that configuration ``c`` sets; if so the value's interval in
         ``ends`` is cut, rounded inward (what is set is a double)."""
         if len(form.terms) != 1:
@@ -343,130 +264,104 @@ class _Composer:
         atom = self.program.atoms[k]
         if not isinstance(atom, Switch) or atom.feature not in self.moved:
             return False
-        if not self.acted[c, self.moved.index(atom.feature)]:
+        i, end = self.levers.index(atom.feature), -form.constant / slope
+        if not self.acts[c, i]:
             return False
-        interval = ends[c, self.levers.index(atom.feature)]
-        end = -form.constant / slope
         if slope > 0:
-            interval[0] = max(interval[0], round_up(end))
+            self.ends[c, i, 0] = max(self.ends[c, i, 0], round_up(end))
         else:
-            interval[1] = min(interval[1], round_down(end))
+            self.ends[c, i, 1] = min(self.ends[c, i, 1], round_down(end))
         return True
 
     # -- atoms ---------------------------------------------------------------------------
 
     def _action(self, atom: Action) -> None:
         """Add an action: the value of its lever, or the number of its label."""
-        i = self.levers.index(atom.feature)
-        value = np.zeros(self.shape)
-        columns = slice(self.start[i], self.start[i + 1])
+        i, form = self.levers.index(atom.feature), np.zeros(self._shape)
         labels = is_label(self.instance.feature(atom.feature))
-        value[:, columns] = np.arange(self.start[i + 1] - self.start[i]) if labels else 1.0
+        values = np.arange(self.start[i + 1] - self.start[i]) if labels else 1.0
+        form[..., self.start[i] : self.start[i + 1]] = values
         x = self.program.factual[atom.feature]
-        at = Rationals.of(x) if isinstance(x, np.ndarray) else Fraction(x)
-        self._add(np.stack([value, np.abs(value)]), [at])
+        self._add(form, [Rationals.of(x) if isinstance(x, np.ndarray) else Fraction(x)])
 
     def _switch(self, atom: Switch) -> None:
         """Add a switch: in each configuration the form that it stands for there."""
-        form = self._form(atom.acted)
+        form, at = self._form(atom.acted), self._values(atom.natural)
         if atom.feature in self.moved:
-            acted = self.acted[:, [self.moved.index(atom.feature)]]
-            form = np.where(acted, form, self._form(atom.natural))
-        at = self._values(atom.natural)
-        if self.instance.scenarios and atom.feature in self.moved:
-            other, chosen = self._values(atom.acted), self.acted[:, self.moved.index(atom.feature)]
-            at = [_of(other if on else at, c) for c, on in enumerate(chosen)]
+            acted = self.acts[:, self.levers.index(atom.feature)] > 0
+            form = np.where(acted[:, None, None], form, self._form(atom.natural))
+            if self.instance.scenarios:
+                other = self._values(atom.acted)
+                at = [_of(other if on else at, c) for c, on in enumerate(acted)]
         self._add(form, at)
 
     def _unit(self, atom: Elementary) -> None:
         """Add an elementary function: an indicator as a row over its lever's label columns; any other as a
         causal unit (a logit as two) if a lever moves its argument, else as a constant."""
-        form = atom.argument
+        argument, form = atom.argument, np.zeros(self._shape)
         if atom.function == "indicator":
-            at = self._values(form)
-            self._add(self._indicator(atom), [_indicator_at(v, atom.level) for v in at])
-            return
-        value, causes = np.zeros(self.shape), [(atom.function, form, 1.0)]
-        if atom.function == "logit":
-            causes = [("log", form, 1.0), ("log", Affine.of(1) - form, -1.0)]
-        if self._form(form)[0].any():
-            for function, argument, sign in causes:
-                value[:, self._cause(function, argument)] = sign
-        self._add(np.stack([value, np.abs(value)]), [_unit_at(atom.function, v) for v in self._values(form)])
+            # of a feature that is no lever it is constant, so that there is no atom
+            source = self.program.atoms[next(iter(argument.terms))]
+            assert isinstance(source, Switch | Action)
+            # a code without columns of its own is used by the cost only, which the lever has
+            if is_label(self.instance.feature(source.feature)):
+                form[..., self.start[self.levers.index(source.feature)] + atom.level] = 1.0
+        elif self._form(argument)[:, 0].any():
+            causes: list[tuple[Function, Affine, float]] = [(atom.function, argument, 1.0)]
+            if atom.function == "logit":
+                causes = [("log", argument, 1.0), ("log", Affine.of(1) - argument, -1.0)]
+            for function, own, sign in causes:
+                form[:, :, self._cause(function, own)] = sign, 1.0
+        self._add(form, [_unit_at(atom.function, v, atom.level) for v in self._values(argument)])
 
-    def _cause(self, function: str, form: Affine) -> int:
+    def _cause(self, function: Function, form: Affine) -> int:
         """The column of a causal unit; it is new unless there is one with this function and argument."""
         key, at = (function, tuple(sorted(form.terms.items()))), self._values(form)
-        if key in self.known and self.forms_at[self.known[key]] == form.constant:
-            return self.known[key]
-        column = self.columns + len(self.arguments)
-        self.known[key], self.forms_at[column] = column, form.constant
-        self.arguments.append(self._form(form))
-        self.arguments_at.append(at)
-        self.kinds.append(KINDS[function])
-        self.resting.append([_unit_at(function, v) for v in at])
+        constant, column = self._known.get(key, (None, -1))
+        if constant is None or constant != form.constant:
+            column = self.columns + len(self._units)
+            self._known[key] = form.constant, column
+            resting = [_unit_at(function, v) for v in at]
+            self._units.append((KINDS[function], self._form(form), at, resting))
         return column
-
-    def _indicator(self, atom: Elementary) -> Array:
-        """The row of an indicator: 1 for the lever's label. (Of a feature that is no lever the indicator is
-        constant, so that there is no atom.)"""
-        form = np.zeros((2, *self.shape))
-        [(k, c)] = atom.argument.terms.items()
-        source = self.program.atoms[k]
-        assert isinstance(source, Switch | Action)
-        assert c == 1
-        i = self.levers.index(source.feature)
-        if is_label(
-            self.instance.feature(source.feature)
-        ):  # else only the cost, which the lever has, uses it
-            form[:, :, self.start[i] + atom.level] = 1.0
-        return form
 
     def _add(self, form: Array, at: list[Any]) -> None:
         """Append an atom's row and values at the factual."""
-        self.forms.append(form)
-        self.at.append(at)
+        self._atoms.append(form)
+        self._at.append(at)
 
     # -- forms ---------------------------------------------------------------------------
 
     def _form(self, form: Affine) -> Array:
-        """A form's coefficients over columns and causal units and the absolute terms, (2, C, P + M)."""
-        total = np.zeros((2, *self.shape))
+        """A form's coefficients over columns and causal units and the absolute terms, (C, 2, P + M)."""
+        total = np.zeros(self._shape)
         for k, c in form.terms.items():
-            total += np.array([float(c), abs(float(c))])[:, None, None] * self.forms[k]
+            total += np.array([[float(c)], [abs(float(c))]]) * self._atoms[k]
         return total
 
-    def _forms(self, forms: Sequence[Affine], used: int) -> Forms:
-        return self._stacked([self._form(form) for form in forms], used)
+    def _forms(self, forms: Sequence[Affine]) -> Array:
+        return self._stacked([self._form(form) for form in forms])
 
-    def _stacked(self, forms: Sequence[Array], used: int) -> Forms:
-        """Forms over the columns that are used, one below the other."""
-        made = np.zeros((2, len(self.acted), len(forms), used))
+    def _stacked(self, forms: Sequence[Array]) -> Array:
+        """Forms over the columns that are used, one below the other, (C, 2, forms, P + M)."""
+        made = np.zeros((len(self.acts), 2, len(forms), self.columns + len(self._units)))
         for k, form in enumerate(forms):
-            made[:, :, k] = form[..., :used]
-        return Forms(*made)
+            made[:, :, k] = form[..., : made.shape[3]]
+        return made
 
     def _values(self, form: Affine) -> list[Any]:
-        """A form at the factual, for every configuration or once for all."""
-        cases = max((len(self.at[k]) for k in form.terms), default=1)
-        return [self._value(form, c) for c in range(cases)]
+        """A form at the factual, for every configuration or once for all: a Fraction, the applicants'
+        Rationals, or, of a form through curves, an Enclosure."""
+        found: list[Any] = []
+        for c in range(max((len(self._at[k]) for k in form.terms), default=1)):
+            at = {k: _of(self._at[k], c) for k in form.terms}
+            if any(isinstance(v, Enclosure) for v in at.values()):
+                found.append(form.enclose({k: Enclosure.of(v) for k, v in at.items()}))
+            else:
+                found.append(sum((at[k] * v for k, v in form.terms.items()), form.constant))
+        return found
 
-    def _value(self, form: Affine, c: int) -> Any:
-        """A form at the factual in one configuration: a Fraction, the applicants' Rationals, or, of a form
-        through curves, an Enclosure."""
-        at = {k: _of(self.at[k], c) for k in form.terms}
-        total: Any
-        if any(isinstance(v, Enclosure) for v in at.values()):
-            total = Enclosure.of(form.constant)
-            for k, v in form.terms.items():
-                total = total + Enclosure.of(at[k]) * Enclosure.of(v)
-            return total
-        total = form.constant
-        for k, v in form.terms.items():
-            total = total + at[k] * v
-        return total
-
-    def _residuals(self) -> list[tuple[int, float, Affine, list[Any]]]:
+    def _residuals(self, instances: list[Instance]) -> list[tuple[int, float, Affine, list[Any]]]:
         """The ball's residuals, causes before effects: the lever that each is the noise of, its weight, its
         form and its values at the factual. The ball's linear part, if any, comes last, with weight 0."""
         ball, mechanisms = self.program.ball, self.instance.scm.mechanisms
@@ -479,7 +374,7 @@ class _Composer:
             for f, (weight, form) in zip(normal, ball.squares, strict=True)
             if f in self.levers
         ]
-        if self._form(ball.linear)[0].any() or any(instance.offset for instance in self.instances):
+        if self._form(ball.linear)[:, 0].any() or any(instance.offset for instance in instances):
             found.append((0, 0.0, ball.linear, [Fraction(0)]))
         return found
 
@@ -497,62 +392,31 @@ def _must_act(demand: Demand) -> frozenset[str]:
     NotCovered
         The demand has alternatives.
     """
-    parts = demand.parts if isinstance(demand, AllOf) else (demand,)
+    parts = demand.parts if isinstance(demand, AllOf) else () if demand == FALSE else (demand,)
     names = {one.feature for one in parts if isinstance(one, Switched) and one.acted}
     if len(names) != len(parts):
         raise NotCovered("alternatives of conditions, which cases take apart")
     return frozenset(names)
 
 
-def _terms(atom: Any) -> Any:
-    """The atoms that an atom is computed from."""
-    if isinstance(atom, Switch):
-        return [*atom.acted.terms, *atom.natural.terms]
-    return atom.argument.terms if isinstance(atom, Elementary) else ()
-
-
 KINDS = {"relu": RELU, "sigmoid": SIGMOID, "log": LOG, "square": SQUARE}
 
 
-def _moving(atoms: Sequence[Any]) -> list[bool]:
-    """Which atoms an action moves."""
-    found: list[bool] = []
-    for atom in atoms:
-        found.append(isinstance(atom, Action | Switch) or any(found[k] for k in atom.argument.terms))
-    return found
-
-
-def _needed(program: Program) -> set[int]:
-    """The positions of the atoms that columns, rows or the ball need, directly or through other atoms."""
-    forms = [*program.columns, *(row.form for row in program.rows)]
-    if program.ball is not None:
-        forms += [program.ball.linear, *(form for _, form in program.ball.squares)]
-    found = {k for form in forms for k in form.terms}
-    for k in range(len(program.atoms) - 1, -1, -1):
-        if k in found:
-            found |= set(_terms(program.atoms[k]))
-    return found
-
-
-def _unit_at(function: str, value: Any) -> Any:
+def _unit_at(function: Function, value: Any, level: int = 0) -> Any:
     """An elementary function of a value at the factual: exact, or enclosed to 50 digits.
 
     Raises
     ------
     Mixed
-        The values are several applicants' and the function is no ReLU: each applicant is taken alone.
+        The values are several applicants' and the function is neither a ReLU nor an indicator: each applicant
+        is taken alone.
     """
     if isinstance(value, Rationals):
-        if function != "relu":
+        if function not in ("relu", "indicator"):
             raise everyone(len(value.numerator))
-        return value.relu()
-    if isinstance(value, Fraction) and function in ("relu", "square"):
-        return max(value, Fraction(0)) if function == "relu" else value * value
-    return getattr(Enclosure.of(value), function)()
-
-
-def _indicator_at(value: Any, level: int) -> Any:
-    return value.indicator(level) if isinstance(value, Rationals) else Fraction(int(value == level))
+        return value.relu() if function == "relu" else value.indicator(level)
+    found = enclose(function, Enclosure.of(value), level)
+    return found.lower if found.exact else found
 
 
 def _table(columns: list[list[Any]], people: int) -> Array:

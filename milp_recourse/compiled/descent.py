@@ -2,7 +2,7 @@ r"""Good actions early: steps along linearisations, and levers pulled back to th
 
 Nothing here proves anything. A point counts as accepted only if its logit is above what is needed by more
 than what rounding can take (:func:`try_point`). Its cost is the search's target at once; Python judges the
-last such point of each call exactly, and starts again, judging every one, if that fails (``careful``).
+last such point of each call exactly.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ import math
 import numpy as np
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.elementary import RELU
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.levers import contract, cost_at, cost_of, respond, to_whole
-from milp_recourse.compiled.network import at_point, logit_at, logit_size
+from milp_recourse.compiled.network import arguments, at_point, logit_at
 from milp_recourse.compiled.numerics import CLOSE, COARSE, ROUNDOFF, SAME
 from milp_recourse.compiled.rows import ball_slack, in_ball, is_linear, linearise, residual_lines, stated_rows
 from milp_recourse.compiled.work import cleared, copied
@@ -51,13 +50,9 @@ def snap(p, u):
         a = p.lever[at.FACTUAL, i] + p.lever[at.UNIT, i] * u[i]
         if p.lever[at.GRID, i] > 0.0:
             a = np.floor(a + 0.5)
-        if p.box[at.MODE, i] == 0 and not p.ends[0, i] <= a <= p.ends[1, i]:
-            inside = min(max(a, p.ends[0, i]), p.ends[1, i])
-            if abs(inside - a) > abs(a - p.lever[at.FACTUAL, i]):
-                u[i] = 0.0
-                continue
-        a = min(max(a, p.ends[0, i]), p.ends[1, i])
-        u[i] = (a - p.lever[at.FACTUAL, i]) / p.lever[at.UNIT, i]
+        near, x = min(max(a, p.ends[0, i]), p.ends[1, i]), p.lever[at.FACTUAL, i]
+        rests = p.box[at.MODE, i] == 0 and abs(near - a) > abs(a - x)
+        u[i] = 0.0 if rests else (near - x) / p.lever[at.UNIT, i]
 
 
 @compiled
@@ -92,7 +87,7 @@ def constrained(p):
 def logit_slack(p, w):
     """The largest rounding error of the logit at the last point of
     :func:`~milp_recourse.compiled.network.logit_at`."""
-    return 3.0 * p.line * logit_size(p, w) + p.tiny
+    return 3.0 * p.line * arguments(p, w, w.col[at.PLACE], w.unit[at.Z_SIZE], 1, False) + p.tiny
 
 
 @compiled
@@ -113,41 +108,28 @@ def try_point(p, w, u):
 
 
 @compiled
-def only_largest(p):
-    """Whether the cost is the maximum alone."""
-    for i in range(p.lever.shape[1]):
-        if p.lever[at.FIXED, i] + p.lever[at.LINEAR, i] + p.lever[at.SQUARE, i] + p.lever[at.RATE, i] > 0.0:
-            return False
-    for c in range(p.column.shape[1]):
-        if p.column[at.COST, c] > 0.0:
-            return False
-    return p.has_largest
-
-
-@compiled
 def one_largest(p, w, g, need, out, other):
     """The cheapest point of w.box with g u >= need where the cost is the maximum alone, by bisection
     over its value; False if there is none that is cheaper than the best."""
-    low, high, found = 0.0, min(w.scalar[at.BEST_COST], w.scalar[at.CEILING]), False
-    paid, left = w.aside[:3], w.aside_allowed
-    for _ in range(50):
-        middle, reach = 0.5 * (low + high) if found else high, -INF
+    low, high = 0.0, min(w.scalar[at.BEST_COST], w.scalar[at.CEILING])
+    middle, paid, left = high, w.aside, w.aside_allowed
+    for turn in range(50):
         copied(w.box, paid)
         copied(w.allowed, left)
-        if contract(p, w, paid, left, middle):
-            reach = 0.0
-            for i in range(p.lever.shape[1]):
-                reach -= respond(p, paid, left, i, g, 0.0, 0.0, other)
+        reach = 0.0 if contract(p, w, paid, left, middle) else -INF
+        for i in range(p.lever.shape[1] if reach == 0.0 else 0):
+            reach -= respond(p, paid, left, i, g, 0.0, 0.0, other)
         if reach >= need:
-            found, high = True, middle
+            high = middle
             copied(other, out)
-        elif not found:
+        elif turn == 0:
             return False
         else:
             low = middle
         if high - low <= CLOSE * high:
             break
-    return found
+        middle = 0.5 * (low + high)
+    return True
 
 
 @compiled
@@ -156,7 +138,8 @@ def cheapest(p, w, g, need, out, other):
     False if none is found, or none that is clearly cheaper than the best. w's node, point and multipliers
     are overwritten.
     """
-    if not constrained(p) and only_largest(p):
+    others = p.lever[at.FIXED : at.LARGEST].sum() + p.lever[at.RATE].sum() + p.column[at.COST].sum()
+    if p.has_largest and others == 0.0 and not constrained(p):
         return one_largest(p, w, g, need, out, other)
     copied(g, w.rows[0])
     w.row[at.CONSTS, 0], w.row[at.INSIDE, 0] = -need, 0.0
@@ -205,9 +188,7 @@ def hops(p, w, u, most):
     """Linearise the logit at ``u``, move to the cheapest point of w.box that the line accepts, and repeat, at
     most ``most`` times. ``u`` gets the last point that was accepted, or without one the last point."""
     anchor, trial = w.at[at.ANCHOR], w.at[at.TRIAL]
-    have, before, curved = False, INF, False
-    for m in range(p.widths[0]):
-        curved = curved or p.kind[m] != RELU
+    have, before = False, INF
     for hop in range(most):
         logit_at(p, w, u)
         need = p.need_high + 2.0 * logit_slack(p, w) - linearise(p, w)
@@ -221,7 +202,7 @@ def hops(p, w, u, most):
                 break
             if have or hop >= most // 2:
                 break
-        if hop >= (8 if curved else 4) and not have:  # hops go back and forth: take half the way
+        if hop >= 4 and not have:  # hops go back and forth: take half the way
             _mixed(p, u, trial, 0.5, trial)
         direct = try_point(p, w, trial)
         if direct:
@@ -230,7 +211,7 @@ def hops(p, w, u, most):
         if direct or (have and _last_accepted(p, w, anchor, trial, u, 16)):
             copied(u, anchor)
             have, cost = True, cost_at(p, u)
-            if not cost < before * (1.0 - (SAME if direct or curved else COARSE)):
+            if not cost < before * (1.0 - (SAME if direct else COARSE)):
                 break
             before = cost
             continue
@@ -254,34 +235,26 @@ def cheapest_value(p, w, i):
 
 @compiled
 def pull_back(p, w, u):
-    """Move each lever of a feasible point, in a random order, towards its cheapest value as far as the point
+    """Move each lever of a feasible point, a random one first, towards its cheapest value as far as the point
     stays feasible. A lever with labels takes its cheapest label, else the first cheaper one that is feasible.
     """
-    order, start, goal, d = w.ints[at.ORDER], w.at[at.ANCHOR], w.at[at.TRIAL], len(u)
-    for i in range(d):
-        order[i] = i
-    for i in range(d - 1, 0, -1):
-        j = int(random(w) * (i + 1))
-        order[i], order[j] = order[j], order[i]
-    for position in range(d):
-        i = order[position]
+    start, goal, d = w.at[at.ANCHOR], w.at[at.TRIAL], len(u)
+    first = int(random(w) * d)
+    for k in range(d):
+        i = (first + k) % d
         copied(u, start)
         copied(u, goal)
         goal[i] = cheapest_value(p, w, i)
         if goal[i] == start[i]:
             continue
         copied(goal, u)
-        if try_point(p, w, u):
-            continue
-        if not p.lever[at.LABEL, i] > 0.0:
-            if not _last_accepted(p, w, start, goal, u, 9):
-                copied(start, u)
-            continue
-        own, accepted = cost_of(p, i, start[i]), False
-        for c in range(p.start[i], p.start[i + 1]):
-            if not accepted and p.allowed[c] != 0 and p.column[at.COST, c] < own:
-                u[i] = float(c - p.start[i])
-                accepted = try_point(p, w, u)
+        accepted, own = try_point(p, w, u), cost_of(p, i, start[i])
+        if not accepted and not p.lever[at.LABEL, i] > 0.0:
+            accepted = _last_accepted(p, w, start, goal, u, 9)
+        for label in range(p.start[i + 1] - p.start[i] if p.lever[at.LABEL, i] > 0.0 else 0):
+            if not accepted:
+                u[i] = float(label)
+                accepted = cost_of(p, i, u[i]) < own and _allows(p, i, u[i]) and try_point(p, w, u)
         if not accepted:
             copied(start, u)
 
@@ -316,8 +289,7 @@ def descend(p, w, starts, again):
     u = w.at[at.POINT]
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
-    for i in range(len(u)):
-        u[i] = cheapest_value(p, w, i)
+    _random_point(p, w, u, 0.0)  # the factual
     hops(p, w, u, 12)
     if try_point(p, w, u):
         improve(p, w, u)
@@ -399,9 +371,7 @@ def repairs(p, w):
     for _ in range(REPAIRS):
         copied(w.at[at.BEST], u)
         held = _rest_some(p, w, u)
-        if held < 0:
-            return
-        for _step in range(d):
+        for _step in range(d if held >= 0 else 0):
             i, value = _best_move(p, w, u, held)
             if i < 0:
                 break
@@ -417,18 +387,15 @@ def repairs(p, w):
 
 @compiled
 def _rest_some(p, w, u):
-    """Let one to four random levers of a point rest; returns one of them, -1 where all do already."""
+    """Let some random levers of a point rest, between two and three on the average; returns one of them, -1
+    for none."""
     acted, held = 0, -1
     for i in range(len(u)):
         acted += u[i] != cheapest_value(p, w, i)
-    for _ in range(1 + int(random(w) * min(acted, 4)) if acted > 0 else 0):
-        k = int(random(w) * acted)
-        for i in range(len(u)):
-            rest = cheapest_value(p, w, i)
-            if u[i] != rest:
-                if k == 0:
-                    u[i], held = rest, i if held < 0 else held
-                k -= 1
+    for i in range(len(u)):
+        rest = cheapest_value(p, w, i)
+        if u[i] != rest and random(w) * acted < 2.5:
+            u[i], held = rest, i if held < 0 or random(w) < 0.5 else held
     return held
 
 

@@ -15,16 +15,8 @@ from __future__ import annotations
 import math
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.numerics import (
-    CLOSED,
-    COARSE,
-    CURVE,
-    FARTHEST,
-    LN2,
-    LN2_REST,
-    TINY,
-)
-from milp_recourse.compiling import compiled
+from milp_recourse.compiled.numerics import CLOSED, COARSE, CURVE, FARTHEST, LN2, LN2_REST, TINY
+from milp_recourse.compiling import compiled, inner
 
 RELU, SIGMOID, LOG, SQUARE = range(4)
 """Kinds of causal units."""
@@ -200,12 +192,11 @@ def distance(unit, m):
     return max(spread * unit[at.ZL, 0, m], spread * unit[at.ZH, 0, m]) + apart
 
 
-@compiled
-def is_open(unit, m):
-    """Whether a curve's lines are far enough apart for a split to help."""
-    size = (
-        abs(unit[at.RISE, 0, m])
-        + abs(unit[at.FALL, 0, m])
-        + unit[at.ZS, 0, m] * (abs(unit[at.SLOPE, 0, m]) + abs(unit[at.ALPHA, 0, m]))
-    )
-    return distance(unit, m) > CLOSED * (1.0 + size)
+@inner
+def is_open(p, unit, k, j):
+    """Whether a unit is open: a ReLU whose sign is, a curve whose lines are not the same."""
+    if k > 0 or p.kind[j] == RELU:
+        return unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]
+    size = unit[at.ZS, 0, j] * (abs(unit[at.SLOPE, 0, j]) + abs(unit[at.ALPHA, 0, j]))
+    size += abs(unit[at.RISE, 0, j]) + abs(unit[at.FALL, 0, j])
+    return distance(unit, j) > CLOSED * (1.0 + size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.nearby import inside_the_edge
 from milp_recourse.compiled.problem import Problems, decode
-from milp_recourse.compiled.propose import STUCK, Run, search_on, sufficient
+from milp_recourse.compiled.propose import STUCK, Run, search_on, sufficient, until
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.options import Options
@@ -20,6 +21,10 @@ from milp_recourse.result import Proposal
 
 REFUSED = "the deployed model refuses cheaper actions by its rounding: set accept.margin to cover it"
 """The message where the deployed model keeps an exact engine from a proof."""
+
+
+FINER = 0.05
+"""That part of the gap."""
 
 
 class Closed(NamedTuple):
@@ -42,12 +47,7 @@ class Closed(NamedTuple):
     seconds: float
 
 
-def searched(
-    instance: Instance,
-    options: Options,
-    problem: Problems | None = None,
-    careful: dict[str, float] | None = None,
-) -> Closed | Proposal:
+def searched(instance: Instance, options: Options, problem: Problems | None = None) -> Closed | Proposal:
     """A search. If its first nodes close it, its action is still to be judged (:func:`judged`).
 
     With many applicants it pays to judge after several searches: right after compiled code, whose
@@ -57,56 +57,58 @@ def searched(
     ----------
     problem
         The instance's arrays; None lowers it.
-    careful
-        The action of an earlier search, if that was refused. Then every cheaper action is judged as soon as
-        it is found (:class:`Run`).
     """
     begun = time.perf_counter()
     late = math.inf if options.time_limit is None else begun + options.time_limit
 
-    def ended() -> str | None:
-        return "the time limit was reached" if time.perf_counter() > late else None
-
     state = Run(instance, problem, options.starts)
     watch = options.watch or (lambda cost, bound: None)
-    made = None
-    if careful is None:
-        made = search_on(state, ended, watch, postponed=options.watch is None)
-        if made is None:
-            return _closed(state, time.perf_counter() - begun)
-    else:
-        state.offer(careful)
-    if made is None or state.unconfirmed:
-        known = [] if state.action is None else [state.action]
-        found = inside_the_edge(state, late)
-        state.begin(careful=True)
-        for one in known + found:
-            state.offer(one)
-        made = search_on(state, ended, watch)
-        assert made is not None
-    (bound, message), nodes = made, int(state.tree.state[2])
-    if bound < state.target:
-        message = REFUSED if message == STUCK and state.refused is not None else message
-        for one in inside_the_edge(state, late):
-            state.offer(one)
-            bound = min(bound, max(0.0, state.target))
-    seconds = time.perf_counter() - begun
-    return Proposal(state.action, bound, "rigorous", nodes, message, seconds)
+    made = search_on(state, until(late), watch, options.watch is None, partial(inside_the_edge, late=late))
+    if made is None:
+        return _closed(state, time.perf_counter() - begun)
+    return _proposal(state, *made, int(state.tree.state[2]), begun, late)
 
 
 def judged(found: Closed, options: Options) -> Proposal:
-    """The proposal of a search that has closed; it is made again where its action does not pass."""
-    begun, action, bound = time.perf_counter(), None, found.bound
+    """The proposal of a search that has closed."""
+    begun, bound, action = time.perf_counter() - found.seconds, found.bound, None
     if found.values is not None:
         action = decode(found.instance, found.problem, found.values, found.case)
         verdict = judge(found.instance, action)
-        if not verdict.feasible:
-            again = searched(found.instance, options, found.problem, careful=action)
-            assert isinstance(again, Proposal)
-            return again
         bound = min(bound, sufficient(found.instance, float(verdict.cost)))
-    seconds = found.seconds + time.perf_counter() - begun
+        if not verdict.feasible:
+            state = Run(found.instance, found.problem)
+            state.offer(action)
+            late = math.inf if options.time_limit is None else begun + options.time_limit
+            return _proposal(state, bound, None, found.nodes, begun, late)
+    seconds = time.perf_counter() - begun
     return Proposal(action, max(0.0, bound), "rigorous", found.nodes, seconds=seconds)
+
+
+def _proposal(
+    state: Run, bound: float, message: str | None, nodes: int, begun: float, late: float
+) -> Proposal:
+    """What a search has found and proven. If the deployed model refuses the cheapest action, one that it
+    accepts is looked for next to that."""
+    if state.refused is not None:
+        inside_the_edge(state, late)
+        if state.cost < math.inf and bound < sufficient(state.instance, state.cost):
+            bound = max(bound, _finer(state, late))
+        if state.action is None or bound < sufficient(state.instance, state.cost):
+            message = REFUSED if message in (None, STUCK) else message
+    if state.action is not None:
+        bound = min(bound, max(0.0, sufficient(state.instance, state.cost)))
+    return Proposal(state.action, bound, "rigorous", nodes, message, time.perf_counter() - begun)
+
+
+def _finer(state: Run, late: float) -> float:
+    """The bound of another search, which leaves only a part of the gap below the action that the deployed
+    model refuses: the one that it accepts may cost more by up to the rest."""
+    again = Run(state.instance, state.problem)
+    again.offer(state.refused or {})
+    again.work.scalar[at.ALLOWANCE] -= (1.0 - FINER) * state.instance.gap_tolerance(state.least)
+    made = search_on(again, until(late))
+    return 0.0 if made is None else made[0]
 
 
 def _closed(state: Run, seconds: float) -> Closed:

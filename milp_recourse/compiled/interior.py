@@ -23,7 +23,7 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.levers import absolute, respond, times, top_of
 from milp_recourse.compiled.numerics import CLOSE, FINE, HUGE, PIVOT, ROUNDOFF
 from milp_recourse.compiled.rows import ball_row, in_ball, is_linear, summed, touching
-from milp_recourse.compiled.work import cleared, copied
+from milp_recourse.compiled.work import add, cleared, copied
 from milp_recourse.compiling import compiled, inner
 
 INF = math.inf
@@ -34,8 +34,8 @@ misses the target by, and of itself."""
 
 
 @inner
-def dual_value(p, box, allowed, rows, consts, count, multipliers, shares, gain, size, choice):
-    r"""The Lagrangian bound of the node's cost, rounding included.
+def dual_value(p, w, rows, consts, count, multipliers, shares, choice):
+    r"""The Lagrangian bound of the cost in w's node, rounding included; w.col[GAIN] gets the rows' sum.
 
     .. math:: D = \sum_i \min_{u_i \in X_i} \Big(c_i(u_i) + \mu_i top_i |u_i| - \sum_r \lambda_r G_{ri}
     u_i\Big)
@@ -45,8 +45,6 @@ def dual_value(p, box, allowed, rows, consts, count, multipliers, shares, gain, 
 
     Parameters
     ----------
-    gain, size
-        Work, (P,).
     choice
         Gets the minimiser, (d,).
 
@@ -56,32 +54,33 @@ def dual_value(p, box, allowed, rows, consts, count, multipliers, shares, gain, 
         inf where nothing is left of a lever, -inf where multipliers are so large that products could
         overflow.
     """
+    gain, size = w.col[at.GAIN], w.col[at.SIZE]
     total, slack = summed(rows, consts, multipliers, count, gain, size)
     for c in range(len(size)):  # a product that overflows is no number, and would read as "nothing is left"
         if not size[c] < HUGE:
             return -INF
     value = -total
     for i in range(p.lever.shape[1]):
-        v = respond(p, box, allowed, i, gain, 1.0, shares[i], choice)
+        v = respond(p, w.box, w.allowed, i, gain, 1.0, shares[i], choice)
         if v == INF:
             return INF
         value += v
-        slack += absolute(p, box, allowed, i, 1.0, shares[i], size)
+        slack += absolute(p, w.box, w.allowed, i, shares[i], size)
     value -= p.dual * slack + p.tiny
     return -INF if math.isnan(value) else value
 
 
 @inner
-def _dot(x, y, first, after):
-    """Sum of x[i] y[i] over first <= i < after, as four sums that need not wait for each other."""
+def _dot(x, y, n):
+    """The sum of the first n products x[i] y[i], as four sums that need not wait for each other."""
     one, two, three, four = 0.0, 0.0, 0.0, 0.0
-    whole = first + (after - first) // 4 * 4
-    for i in range(first, whole, 4):
+    whole = n // 4 * 4
+    for i in range(0, whole, 4):
         one += x[i] * y[i]
         two += x[i + 1] * y[i + 1]
         three += x[i + 2] * y[i + 2]
         four += x[i + 3] * y[i + 3]
-    for i in range(whole, after):
+    for i in range(whole, n):
         one += x[i] * y[i]
     return (one + two) + (three + four)
 
@@ -94,31 +93,29 @@ def _factor(m, k):
     """
     for j in range(k):
         row = m[j]
-        v = row[j] - _dot(row, row, 0, j)
+        v = row[j] - _dot(row, row, j)
         if not v > row[j] * PIVOT:
             v = max(row[j], 1.0) / ROUNDOFF
         inverse = 1.0 / math.sqrt(v)
         row[j] = inverse
         for i in range(j + 1, k):
-            m[i, j] = (m[i, j] - _dot(m[i], row, 0, j)) * inverse
+            m[i, j] = (m[i, j] - _dot(m[i], row, j)) * inverse
 
 
 @inner
 def _solve(m, k, x):
     """Solve the system that :func:`_factor` factored; ``x`` holds the right side and gets the solution."""
     for i in range(k):
-        x[i] = (x[i] - _dot(m[i], x, 0, i)) * m[i, i]
+        x[i] = (x[i] - _dot(m[i], x, i)) * m[i, i]
     for i in range(k - 1, -1, -1):
-        v = x[i] * m[i, i]
-        x[i] = v
-        for t in range(i):
-            x[t] -= m[i, t] * v
+        x[i] *= m[i, i]
+        add(x, -x[i], m[i], i)
 
 
 @inner
 def _variables(p, w, point):
-    """Write the variables y of the box in w: their columns, steps and costs. ``point`` gets the point at
-    which all are zero.
+    """Write the variables y of the box in w: their columns, steps, costs and what they add to their lever's
+    entry in the maximum. ``point`` gets the point at which all are zero.
 
     A step is what a coordinate changes by as y goes from 0 to 1; a label's is 1. The last variable is the
     maximum, if it costs anything: its column is -2, and its step is more than it can be.
@@ -136,7 +133,7 @@ def _variables(p, w, point):
         own = max(own, top_of(p, i, point[i]))
     q, c, tops = w.vec[at.Q], w.vec[at.C], w.vec[at.TOPS]
     for j in range(m):
-        far = max(far, tops[j])
+        far = max(far, abs(tops[j]))
     if p.has_largest and own + far > 0.0:
         far = 2.0 * (own + far)
         w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = -2, -1, far
@@ -147,8 +144,7 @@ def _variables(p, w, point):
         scale = max(scale, abs(c[j]) + q[j])
     scale = scale if scale > 0.0 else 1.0
     for j in range(m):
-        c[j] /= scale
-        q[j] /= scale
+        c[j], q[j] = c[j] / scale, q[j] / scale
         quadratic = quadratic or q[j] > 0.0
     return m, scale, quadratic
 
@@ -157,16 +153,13 @@ def _variables(p, w, point):
 def _labels(p, w, i, point, m):
     """Write a variable for each allowed label but the cheapest, from number m on; returns how many variables
     there are then. ``point`` gets the cheapest label."""
-    cost, start = p.column[at.COST], p.start[i]
-    cheapest, least = -1, INF
-    for j in range(start, p.start[i + 1]):
-        if w.allowed[j] != 0 and cost[j] < least:
-            cheapest, least = j, cost[j]
-    point[i] = float(cheapest - start)
-    for j in range(start, p.start[i + 1]):
-        if w.allowed[j] != 0 and j != cheapest:
-            w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = j, i, 1.0
-            w.vec[at.Q, m], w.vec[at.C, m], w.vec[at.TOPS, m] = 0.0, cost[j] - least, p.column[at.TOP, j]
+    least = respond(p, w.box, w.allowed, i, w.col[at.NOTHING], 1.0, 0.0, point)
+    cheapest, top = p.start[i] + int(point[i]), top_of(p, i, point[i])
+    for c in range(p.start[i], p.start[i + 1]):
+        if w.allowed[c] != 0 and c != cheapest:
+            w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = c, i, 1.0
+            w.vec[at.Q, m], w.vec[at.C, m] = 0.0, p.column[at.COST, c] - least
+            w.vec[at.TOPS, m] = p.column[at.TOP, c] - top
             m += 1
     return m
 
@@ -193,7 +186,7 @@ def _intervals(p, w, i, point, m):
             w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = column, i, step
             w.vec[at.Q, m], w.vec[at.C, m] = square * far * far, linear * far + 2.0 * square * start * step
             w.vec[at.C, m] += fixed
-            w.vec[at.TOPS, m] = top * far
+            w.vec[at.TOPS, m] = top * (abs(start + step) - abs(start))
             m += 1
     return m
 
@@ -235,16 +228,12 @@ def _rows(p, w, count, ball, m, point):
     if m == 0 or column[m - 1] != -2:
         return k
     for i in range(d):  # each lever's entry is at most the maximum
-        own, some = top_of(p, i, point[i]), False
+        own = top_of(p, i, point[i])
+        some = own > 0.0
         for j in range(m):
-            a[k, j] = 0.0
-            if lever[j] == i and tops[j] > 0.0:
-                some = True
-                if p.lever[at.LABEL, i] > 0.0:
-                    a[k, j] = own - tops[j]
-                else:
-                    a[k, j] = tops[j] if point[i] * w.vec[at.STEP, j] < 0.0 else -tops[j]
-        if some or own > 0.0:
+            a[k, j] = -tops[j] if lever[j] == i else 0.0
+            some = some or a[k, j] != 0.0
+        if some:
             a[k, m - 1] = far = w.vec[at.STEP, m - 1]
             k = _taken(w, k, m, -2 - i, -own, far)
     return k
@@ -287,46 +276,32 @@ def _ball_lines(p, w, m, point):
 @inner
 def _ball_at(p, w, m, k, scale, inside):
     """Write the ball at the iterate as row k: minus its gradient over ``scale``, and a constant such that the
-    row's value is minus the ball's. ``inside`` is added to the ball; w.ball[PHAT] gets the residuals."""
-    y, row, total = w.pair[at.SLACK], w.a[k], inside
-    for j in range(m):
-        row[j] = 0.0
+    row's value is minus the ball's. ``inside`` is added to the ball; w.ball[PHAT] gets the residuals.
+
+    Its second derivatives become rows k + 1, k + 2, ... of w.a, with their weights in w.kvec[WEIGHT];
+    returns the number of all rows.
+    """
+    y, row, total, every = w.pair[at.SLACK], w.a[k, :m], inside, k + 1
+    multiplier = w.pair[at.LAMBDA, 2 * m + k] / scale
+    cleared(row)
     for f in range(len(p.noise)):
         n, phat = p.noise[f], 0.0
         if in_ball(p, f):
-            above, below = w.ball[at.BALL_AT, f], w.ball[at.BALL_AT + 1, f]
-            for j in range(m):
-                above += w.pull[0, f, j] * y[j]
-                below += w.pull[1, f, j] * y[j]
+            above = w.ball[at.BALL_AT, f] + _dot(w.pull[0, f], y, m)
+            below = w.ball[at.BALL_AT + 1, f] + _dot(w.pull[1, f], y, m)
             if is_linear(p, f):
                 total -= below
             else:
                 phat = n - below if n - below > 0.0 else min(n + above, 0.0)
                 total += p.precision[f] * (phat - n) * (phat + n)
             side, rate = touching(p, f, phat)
-            rate /= scale
-            for j in range(m):
-                row[j] += rate * w.pull[side, f, j]
+            add(row, rate / scale, w.pull[side, f], m)
+            if phat != 0.0 and multiplier > 0.0:
+                copied(w.pull[side, f], w.a[every, :m])
+                w.kvec[at.WEIGHT, every] = 2.0 * p.precision[f] * multiplier
+                every += 1
         w.ball[at.PHAT, f] = phat
-    w.kvec[at.B, k] = -total / scale
-    for j in range(m):
-        w.kvec[at.B, k] -= row[j] * y[j]
-
-
-@inner
-def _ball_curvature(p, w, m, k, multiplier):
-    """Write the ball's second derivatives as rows k, k + 1, ... of w.a, and the inverses of their weights to
-    w.kvec[DIAGONAL]; returns the number of all rows.
-
-    ``multiplier`` is the ball's, divided by the ball's scale."""
-    every = k
-    for f in range(len(p.noise)):
-        phat, bend = w.ball[at.PHAT, f], 2.0 * p.precision[f] * multiplier
-        if phat != 0.0 and bend > 0.0:
-            for j in range(m):
-                w.a[every, j] = w.pull[1 if phat > 0.0 else 0, f, j]
-            w.kvec[at.DIAGONAL, every] = 1.0 / bend
-            every += 1
+    w.kvec[at.B, k] = -total / scale - _dot(row, y, m)
     return every
 
 
@@ -335,69 +310,42 @@ def _ball_curvature(p, w, m, k, multiplier):
 
 
 @inner
-def _by_variables(vec, pair, kvec, a, matrix, m, k, every):
-    r"""The matrix of the reduced Newton system in the variables, factored; for fewer variables than rows.
+def _factored(w, m, k, every):
+    r"""Write the matrix of a Newton step, factored, to w.m: in the variables or in the rows, whichever are
+    fewer,
 
-    .. math:: \Theta^{-1} + A^T (\Lambda / S) A + P^T B P
+    .. math:: \Theta^{-1} + A^T W A \quad or \quad A \Theta A^T + W^{-1},
 
-    with the ball's curvature B in rows k to ``every``.
+    with W = Lambda / S. Rows k to ``every`` are the ball's curvature, whose part of W is in w.kvec[WEIGHT].
     """
-    theta = vec[at.THETA]
+    a, matrix, weight, first, scaled = w.a, w.m, w.kvec[at.WEIGHT], 2 * m, w.vec[at.SCALED]
+    s, lam, theta = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.THETA]
     for j in range(m):
-        for t in range(j):
-            matrix[j, t] = 0.0
-        matrix[j, j] = 1.0 / theta[j]
-    for r in range(every):
-        row = a[r]
-        if r < k:
-            weight = pair[at.LAMBDA, 2 * m + r] / pair[at.SLACK, 2 * m + r]
-        else:
-            weight = 1.0 / kvec[at.DIAGONAL, r]
-        for j in range(m):
-            v = weight * row[j]
-            for t in range(j + 1):
-                matrix[j, t] += v * row[t]
-    _factor(matrix, m)
-
-
-@inner
-def _by_rows(vec, pair, kvec, a, matrix, m, k, every):
-    r"""The matrix of the normal equations in the rows, :math:`A \Theta A^T + S / \Lambda`, factored."""
-    theta, scaled = vec[at.THETA], vec[at.SCALED]
-    last = m - 1
-    for r in range(every):
-        row, first, after = a[r], last, 0
-        for j in range(last):
-            scaled[j] = row[j] * theta[j]
-            if row[j] != 0.0:
-                first, after = min(first, j), j + 1
-        scaled[last] = row[last] * theta[last]
-        for t in range(r + 1):  # the last variable apart: the maximum is in many rows that have little else
-            matrix[r, t] = _dot(scaled, a[t], first, max(first, after)) + scaled[last] * a[t, last]
-        if r < k:
-            matrix[r, r] += pair[at.SLACK, 2 * m + r] / pair[at.LAMBDA, 2 * m + r]
-        else:
-            matrix[r, r] += kvec[at.DIAGONAL, r]
-    _factor(matrix, every)
-
-
-@inner
-def _factored(vec, pair, kvec, a, matrix, m, k, every):
-    """The factored matrix of a Newton step: in the variables or in the rows, whichever are fewer. ``every``
-    counts the rows with those of the ball's curvature."""
-    s, lam, q, theta = pair[at.SLACK], pair[at.LAMBDA], vec[at.Q], vec[at.THETA]
-    for j in range(m):
-        theta[j] = 1.0 / (2.0 * q[j] + lam[j] / s[j] + lam[m + j] / s[m + j])
+        theta[j] = 1.0 / (2.0 * w.vec[at.Q, j] + lam[j] / s[j] + lam[m + j] / s[m + j])
+    for r in range(k):
+        weight[r] = lam[first + r] / s[first + r]
     if m < every:
-        _by_variables(vec, pair, kvec, a, matrix, m, k, every)
-    else:
-        _by_rows(vec, pair, kvec, a, matrix, m, k, every)
+        for j in range(m):
+            for t in range(j):
+                matrix[j, t] = 0.0
+            matrix[j, j] = 1.0 / theta[j]
+        for r in range(every):
+            for j in range(m):
+                add(matrix[j], weight[r] * a[r, j], a[r], j + 1)
+    for r in range(every if m >= every else 0):
+        for j in range(m):
+            scaled[j] = a[r, j] * theta[j]
+        for t in range(r + 1):
+            matrix[r, t] = _dot(scaled, a[t], m)
+        matrix[r, r] += 1.0 / weight[r]
+    _factor(matrix, min(m, every))
 
 
 @inner
-def _direction(vec, pair, kvec, a, matrix, m, k, every, target, corrected):
-    """A Newton step towards complementarity ``target``, into pair[DS] and pair[DL]; if ``corrected``, with
-    Mehrotra's correction from the step that is there."""
+def _direction(w, m, k, every, target, corrected):
+    """A Newton step towards complementarity ``target``, into w.pair[DS] and w.pair[DL]; if ``corrected``,
+    with Mehrotra's correction from the step that is there."""
+    pair, vec = w.pair, w.vec
     s, lam, ds, dl, rest = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL], pair[at.REST]
     for i in range(2 * m + k):
         rest[i] = -s[i] * lam[i]
@@ -405,10 +353,7 @@ def _direction(vec, pair, kvec, a, matrix, m, k, every, target, corrected):
             rest[i] += target - ds[i] * dl[i]
     for j in range(m):
         vec[at.H, j] = rest[j] / s[j] - rest[m + j] / s[m + j] - vec[at.RD, j]
-    if m < every:
-        _step_by_variables(vec, pair, kvec, a, matrix, m, k)
-    else:
-        _step_by_rows(vec, pair, kvec, a, matrix, m, k, every)
+    _step(w, m, k, every)
     for j in range(m):
         ds[m + j] = -ds[j]
     for i in range(2 * m):
@@ -416,44 +361,32 @@ def _direction(vec, pair, kvec, a, matrix, m, k, every, target, corrected):
 
 
 @inner
-def _step_by_variables(vec, pair, kvec, a, matrix, m, k):
-    """The step of the variables, of the rows' slacks and multipliers, from :func:`_by_variables`' matrix."""
-    dy, first = pair[at.DS], 2 * m
+def _step(w, m, k, every):
+    """The step of the variables and of the rows' slacks and multipliers, from :func:`_factored`'s matrix."""
+    pair, a, first, dy, rp = w.pair, w.a, 2 * m, w.pair[at.DS], w.kvec[at.RP]
+    s, lam, rest = pair[at.SLACK, first:], pair[at.LAMBDA, first:], pair[at.REST, first:]
+    ds, dl, x, theta = pair[at.DS, first:], pair[at.DL, first:], w.kvec[at.X], w.vec[at.THETA]
     for j in range(m):
-        dy[j] = vec[at.H, j]
-    for r in range(k):
-        s, lam = pair[at.SLACK, first + r], pair[at.LAMBDA, first + r]
-        v = (pair[at.REST, first + r] - lam * kvec[at.RP, r]) / s
-        for j in range(m):
-            dy[j] += a[r, j] * v
-    _solve(matrix, m, dy)
-    for r in range(k):
-        s, lam, moved = pair[at.SLACK, first + r], pair[at.LAMBDA, first + r], kvec[at.RP, r]
-        for j in range(m):
-            moved += a[r, j] * dy[j]
-        pair[at.DS, first + r] = moved
-        pair[at.DL, first + r] = (pair[at.REST, first + r] - lam * moved) / s
-
-
-@inner
-def _step_by_rows(vec, pair, kvec, a, matrix, m, k, every):
-    """The same steps from :func:`_by_rows`' matrix."""
-    theta, h, scaled, x, first = vec[at.THETA], vec[at.H], vec[at.SCALED], kvec[at.X], 2 * m
+        dy[j] = w.vec[at.H, j]
+    if m < every:
+        for r in range(k):
+            add(dy, (rest[r] - lam[r] * rp[r]) / s[r], a[r], m)
+        _solve(w.m, m, dy)
+        for r in range(k):
+            ds[r] = rp[r] + _dot(a[r], dy, m)
+            dl[r] = (rest[r] - lam[r] * ds[r]) / s[r]
+        return
     for j in range(m):
-        scaled[j] = theta[j] * h[j]
+        w.vec[at.SCALED, j] = theta[j] * dy[j]
     for r in range(every):
-        x[r] = -_dot(a[r], scaled, 0, m)
-        if r < k:
-            x[r] += pair[at.REST, first + r] / pair[at.LAMBDA, first + r] - kvec[at.RP, r]
-    _solve(matrix, every, x)
+        x[r] = (rest[r] / lam[r] - rp[r] if r < k else 0.0) - _dot(a[r], w.vec[at.SCALED], m)
+    _solve(w.m, every, x)
     for r in range(every):
-        for j in range(m):
-            h[j] += a[r, j] * x[r]
+        add(dy, x[r], a[r], m)
     for j in range(m):
-        pair[at.DS, j] = h[j] * theta[j]
+        dy[j] *= theta[j]
     for r in range(k):
-        s, lam, rest = pair[at.SLACK, first + r], pair[at.LAMBDA, first + r], pair[at.REST, first + r]
-        pair[at.DL, first + r], pair[at.DS, first + r] = x[r], (rest - s * x[r]) / lam
+        dl[r], ds[r] = x[r], (rest[r] - s[r] * x[r]) / lam[r]
 
 
 @inner
@@ -493,17 +426,14 @@ def _move(pair, n, primal, dual):
 
 
 @inner
-def _residuals(vec, pair, kvec, a, m, k):
+def _residuals(w, m, k):
     """Residuals of the optimality conditions; the mean complementarity."""
-    s, lam, rd, rp = pair[at.SLACK], pair[at.LAMBDA], vec[at.RD], kvec[at.RP]
-    mu = 0.0
+    s, lam, rd, mu = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.RD], 0.0
     for j in range(m):
-        rd[j] = 2.0 * vec[at.Q, j] * s[j] + vec[at.C, j] - lam[j] + lam[m + j]
+        rd[j] = 2.0 * w.vec[at.Q, j] * s[j] + w.vec[at.C, j] - lam[j] + lam[m + j]
     for r in range(k):
-        row, multiplier = a[r], lam[2 * m + r]
-        rp[r] = kvec[at.B, r] - s[2 * m + r] + _dot(row, s, 0, m)
-        for j in range(m):
-            rd[j] -= row[j] * multiplier
+        w.kvec[at.RP, r] = w.kvec[at.B, r] - s[2 * m + r] + _dot(w.a[r], s, m)
+        add(rd, -lam[2 * m + r], w.a[r], m)
     for i in range(2 * m + k):
         mu += s[i] * lam[i]
     return mu / (2 * m + k)
@@ -517,7 +447,7 @@ def _begin(p, w, m, k, ball_scale):
         s[i], lam[i] = 0.5 if i < 2 * m else 0.0, 1.0
     if ball_scale > 0.0:
         _ball_at(p, w, m, k - 1, ball_scale, 0.0)
-    _residuals(w.vec, w.pair, w.kvec, w.a, m, k)
+    _residuals(w, m, k)
     for r in range(k):
         s[2 * m + r] = max(1.0, abs(w.kvec[at.RP, r]))
 
@@ -597,8 +527,7 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
         multipliers, ``w.scalar[LEFT]`` the mean complementarity of the last iterate, which is large where
         the convex problem has no optimum.
     """
-    vec, pair, kvec, a, matrix = w.vec, w.pair, w.kvec, w.a, w.m
-    multipliers, shares = w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES]
+    pair, multipliers, shares = w.pair, w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES]
     cleared(multipliers)
     cleared(shares)
     copied(multipliers, w.row[at.MULTIPLIERS])
@@ -610,20 +539,18 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
         _relaxed_optimum(p, w, 0, point)
         return best
     k = _rows(p, w, count, ball, m, point)
-    ball_scale, curved = 0.0, False
-    if ball >= 0:
-        ball_scale = _ball_lines(p, w, m, point)
-        curved = ball_scale > 0.0
-        if curved:
-            kvec[at.ROW_SCALE, k], w.ints[at.ROW_OF, k] = ball_scale, ball
-            k += 1
+    ball_scale = _ball_lines(p, w, m, point) if ball >= 0 else 0.0
+    curved = ball_scale > 0.0
+    if curved:
+        w.kvec[at.ROW_SCALE, k], w.ints[at.ROW_OF, k] = ball_scale, ball
+        k += 1
     every, n = k, 2 * m + k
     _begin(p, w, m, k, ball_scale)
     stalled, mu = 0, 0.0
     for step in range(steps):
         if curved:
-            _ball_at(p, w, m, k - 1, ball_scale, w.row[at.INSIDE, ball])
-        mu = _residuals(vec, pair, kvec, a, m, k)
+            every = _ball_at(p, w, m, k - 1, ball_scale, w.row[at.INSIDE, ball])
+        mu = _residuals(w, m, k)
         if mu > DIVERGED:
             break
         if step >= 3:  # the bound that these multipliers prove
@@ -643,23 +570,18 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
             gap, near = n * mu * scale, NEAR * min(target - best, best)
             if gap < near and best - before < near and not exactly:
                 break
-        if curved:
-            every = _ball_curvature(p, w, m, k, pair[at.LAMBDA, n - 1] / ball_scale)
-        _factored(vec, pair, kvec, a, matrix, m, k, every)
-        _direction(vec, pair, kvec, a, matrix, m, k, every, 0.0, False)
+        _factored(w, m, k, every)
+        _direction(w, m, k, every, 0.0, False)
         primal, dual = _lengths(pair, n)
         sigma = _centring(pair, n, mu, primal, dual)
-        _direction(vec, pair, kvec, a, matrix, m, k, every, sigma * mu, True)
+        _direction(w, m, k, every, sigma * mu, True)
         primal, dual = _lengths(pair, n)
         if quadratic and not curved:  # one length keeps the residual of a quadratic problem falling
             primal = dual = min(primal, dual)
         if not _move(pair, n, min(1.0, 0.995 * primal), min(1.0, 0.995 * dual)):
             break
     if ball >= 0:
-        if w.row[at.MULTIPLIERS, ball] > 0.0:
-            ball_row(p, w, ball, w.ball[at.BEST_PHAT])
-        else:
-            w.row[at.CONSTS, ball] = 0.0
+        ball_row(p, w, ball, w.ball[at.BEST_PHAT])
     w.scalar[at.LEFT] = mu
     _relaxed_optimum(p, w, m, point)
     return best
@@ -668,7 +590,5 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
 @inner
 def _proven(p, w, count, choice):
     """The bound that w.row[TRY_MULTIPLIERS] and w.at[TRY_SHARES] prove."""
-    return dual_value(
-        p, w.box, w.allowed, w.rows, w.row[at.CONSTS], count, w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES],
-        w.col[at.GAIN], w.col[at.SIZE], choice,
-    )  # fmt: skip
+    multipliers, shares = w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES]
+    return dual_value(p, w, w.rows, w.row[at.CONSTS], count, multipliers, shares, choice)

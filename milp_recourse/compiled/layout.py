@@ -7,17 +7,16 @@ What the rows hold is written at :class:`~milp_recourse.compiled.problem.Problem
 
 # lever; where the change is measured in percentiles, the cost itself is made of OWN_FIXED, RATE, TOP_RATE and
 # KNOTS, and FIXED, LINEAR and LARGEST are a lower bound of it in the node at hand
-LABEL, GRID, FIXED, LINEAR, SQUARE, LARGEST, FACTUAL, UNIT, OWN_FIXED, RATE, TOP_RATE, KNOTS, SHIFT = range(
-    13
-)
+LABEL, GRID, FIXED, LINEAR, SQUARE, LARGEST, FACTUAL, UNIT = range(8)
+OWN_FIXED, RATE, TOP_RATE, KNOTS, SHIFT = range(8, 13)
 # box
 LO, HI, MODE = range(3)
 # column
 COST, TOP = range(2)
 # unit
-ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL, THETA_HIGH, THETA_LOW = range(13)
+ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL, THETA_HIGH, THETA_LOW, Z_SIZE = range(14)
 # at
-BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START, INVERSE = range(12)
+BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START = range(11)
 # col
 GRAD, LINE, GAIN, SIZE, SHARE, CUT, NOTHING, PLACE = range(8)
 # row
@@ -26,18 +25,17 @@ CONSTS, MULTIPLIERS, TRY_MULTIPLIERS, INSIDE = range(4)
 STEP, Q, C, TOPS, RD, H, THETA, SCALED = range(8)
 # pair: slacks and multipliers of the convex problem's inequalities, their steps, and the right side
 SLACK, LAMBDA, DS, DL, REST = range(5)
-# kvec, of the convex problem's rows: constant, scale, residual, work, and the inverse weight of a curvature
-B, ROW_SCALE, RP, X, DIAGONAL = range(5)
+# kvec, of the convex problem's rows: constant, scale, residual, work, and weight in a Newton step
+B, ROW_SCALE, RP, X, WEIGHT = range(5)
 # ball: 0 and 1 are the constants of the lines above a residual and above its negative; the last is of its
 # linear part alone, the most that its negative can be in the node
 BALL_SIZE, BALL_AT, _, PHAT, BEST_PHAT, BALL_ROOM = range(2, 8)
-# ints: of variables their column and lever, of the convex problem's rows what they are, a random order of
-# levers, of the node's rows what they are
-COLUMN, LEVER, ROW_OF, ORDER, KINDS = range(5)
-# scalar: the best action's cost and configuration, the configuration at hand, a bound that waits for a
-# judgement, the cut's constant, the tolerance's part that is no share of the cost, more than any action
-# costs, how far the logit may still be above what it must be, what a split promises to take of that
-# (negative for a sign), what such splits have taken and had promised (two numbers each: of signs, of levers),
-# the complementarity that the last convex problem was left with, and the split's column in ``learned``
-BEST_COST, BEST_CASE, CASE, STUCK_BOUND, CUT_CONST, ALLOWANCE, CEILING = range(7)
-ROOM, PROMISE, GAINED, _, PROMISED, _, LEFT, WHICH = range(7, 15)
+# ints: of variables their column and lever, of the convex problem's rows and of the node's what they are
+COLUMN, LEVER, ROW_OF, KINDS = range(4)
+# scalar: the best action's cost and configuration, the configuration at hand, the cut's constant, the
+# tolerance's part that is no share of the cost, more than any action costs, how far the logit may still be
+# above what it must be, what a split promises to take of that (negative for a sign), what such splits have
+# taken and had promised (two numbers each: of signs, of levers), the complementarity that the last convex
+# problem was left with, and the split's column in ``learned``
+BEST_COST, BEST_CASE, CASE, CUT_CONST, ALLOWANCE, CEILING = range(6)
+ROOM, PROMISE, GAINED, _, PROMISED, _, LEFT, WHICH = range(6, 14)

@@ -36,6 +36,8 @@ class Levers:
     ----------
     x, unit, intervals
         Factual values and units (of labels 1), (n, d), and what acting may set, (n, 2, d).
+    free
+        Whether the factual value is in the lever's domain, (n, d).
     fixed
         What acting costs each applicant whatever the value, for each lever.
     numbers, box
@@ -61,19 +63,18 @@ class Levers:
         self.knots: dict[int, list[Array]] = {}
         self.numbers[:, at.FACTUAL] = self.x
         self.fixed: list[list[Fraction]] = []
+        domains = [first.feature(name).domain or (-np.inf, np.inf) for name in first.levers]
+        low, high = np.array(domains, dtype=float).reshape(d, 2).T
+        self.free = (low <= self.x) & (self.x <= high)
         for i, name in enumerate(first.levers):
             feature = first.feature(name)
             scale = self.cost.scale[name] if self.cost.uses_scale else 1.0
             weights = [one.weight(name) for one in instances]
             held = {w: Fraction(self.cost.l0) * Fraction(w) for w in set(weights)}
             self.fixed.append([held[w] for w in weights])
-            low, high = feature.domain or (-np.inf, np.inf)
-            free = (low <= self.x[:, i]) & (self.x[:, i] <= high)
-            (self._labels if is_label(feature) else self._values)(i, feature, weights, scale, free)
+            (self._labels if is_label(feature) else self._values)(i, feature, weights, scale)
 
-    def _values(
-        self, i: int, feature: Feature, weights: list[float], scale: float, free: NDArray[np.bool_]
-    ) -> None:
+    def _values(self, i: int, feature: Feature, weights: list[float], scale: float) -> None:
         """A numeric lever's box and costs."""
         cost, numbers, box, x = self.cost, self.numbers[:, :, i], self.box[:, :, i], self.x[:, i]
         low, high = self.intervals[:, :, i].T
@@ -81,7 +82,7 @@ class Levers:
         self.unit[:, i] = unit = _units(low, high, x)
         box[:, at.LO], box[:, at.HI] = in_units(low, high, x, unit)
         idle = (low <= x) & (x <= high) & (shift == 0.0) & (cost.l0 == 0.0)
-        box[:, at.MODE] = np.where(idle | ~free, ACTED, EITHER)
+        box[:, at.MODE] = np.where(idle | ~self.free[:, i], ACTED, EITHER)
         numbers[:, at.UNIT], numbers[:, at.SHIFT] = unit, shift / unit
         numbers[:, at.GRID] = feature.integral / unit
         fixed = np.array([max(0.0, round_down(c)) if c else 0.0 for c in self.fixed[i]])
@@ -104,9 +105,7 @@ class Levers:
             far = np.array([knots[1].max() for knots in self.knots[i]])
         self.dearest[:, 0, i], self.dearest[:, 1, i] = fixed + (linear + square * far) * far, top * far
 
-    def _labels(
-        self, i: int, feature: Feature, weights: list[float], scale: float, free: NDArray[np.bool_]
-    ) -> None:
+    def _labels(self, i: int, feature: Feature, weights: list[float], scale: float) -> None:
         """Which labels a lever may take and what they cost; worked out once for applicants who have the same
         label, interval and weight."""
         self.numbers[:, at.LABEL, i] = self.numbers[:, at.UNIT, i] = 1.0
@@ -116,7 +115,7 @@ class Levers:
         for k, (instance, w) in enumerate(zip(self.instances, weights, strict=True)):
             x, (low, high) = float(self.x[k, i]), self.intervals[k, :, i].tolist()
             if (x, low, high, w) not in known:
-                idle, labels = free[k] and not self.moved[i], range(len(feature.categories or ()))
+                idle, labels = self.free[k, i] and not self.moved[i], range(len(feature.categories or ()))
                 allowed = [low <= label <= high or (idle and label == x) for label in labels]
                 fixed = Fraction(0) if self.moved[i] else self.fixed[i][k]
                 known[x, low, high, w] = allowed, _costs(instance, feature, fixed, w, scale)

@@ -33,19 +33,15 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
     float
         The least value; inf where nothing is left.
     """
-    s = p.start[i]
-    best = INF
+    s, best = p.start[i], INF
     if p.lever[at.LABEL, i] > 0.0:
         for j in range(s, p.start[i + 1]):
-            if allowed[j] != 0:
-                v = theta * p.column[at.COST, j] + share * p.column[at.TOP, j] - gain[j]
-                if v < best:
-                    best = v
-                    choice[i] = j - s
+            v = theta * p.column[at.COST, j] + share * p.column[at.TOP, j] - gain[j]
+            if allowed[j] != 0 and v < best:
+                best, choice[i] = v, j - s
         return best
     if box[at.MODE, i] != 1:
-        best = 0.0
-        choice[i] = 0.0
+        best, choice[i] = 0.0, 0.0
     if box[at.MODE, i] != 2:
         linear = theta * p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i]
         square, g = theta * p.lever[at.SQUARE, i], gain[s]
@@ -58,8 +54,7 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
             t = below if term(linear, square, g, below) <= term(linear, square, g, above) else above
         v = term(linear, square, g, t) + theta * p.lever[at.FIXED, i]
         if v < best:
-            best = v
-            choice[i] = t
+            best, choice[i] = v, t
     return best
 
 
@@ -73,20 +68,20 @@ def least_at(linear, square, gain, low, high):
 
 
 @inner
-def absolute(p, box, allowed, i, theta, share, sizes):
-    """The largest sum of absolute terms of what :func:`respond` minimises over a lever's box, gain * u being
-    at most ``sizes`` * abs(u)."""
+def absolute(p, box, allowed, i, share, sizes):
+    """The largest sum of absolute terms of what :func:`respond` minimises over a lever's box with theta = 1,
+    gain * u being at most ``sizes`` * abs(u)."""
     s, most = p.start[i], 0.0
     if p.lever[at.LABEL, i] > 0.0:
         for j in range(s, p.start[i + 1]):
             if allowed[j] != 0:
-                most = max(most, theta * p.column[at.COST, j] + share * p.column[at.TOP, j] + abs(sizes[j]))
+                most = max(most, p.column[at.COST, j] + share * p.column[at.TOP, j] + abs(sizes[j]))
         return most
     if box[at.MODE, i] == 2:
         return 0.0
     far = max(abs(box[at.LO, i]), abs(box[at.HI, i]))
-    rate = theta * (p.lever[at.LINEAR, i] + p.lever[at.SQUARE, i] * far) + share * p.lever[at.LARGEST, i]
-    return theta * abs(p.lever[at.FIXED, i]) + (rate + abs(sizes[s])) * far
+    rate = p.lever[at.LINEAR, i] + p.lever[at.SQUARE, i] * far + share * p.lever[at.LARGEST, i]
+    return abs(p.lever[at.FIXED, i]) + (rate + abs(sizes[s])) * far
 
 
 @inner
@@ -227,8 +222,7 @@ def top_of(p, i, value):
 @compiled
 def cost_at(p, u):
     """The cost of a point, (d,)."""
-    total = p.base[0]
-    top = 0.0
+    total, top = p.base[0], 0.0
     for i in range(len(u)):
         total += cost_of(p, i, u[i])
         top = max(top, top_of(p, i, u[i]))
@@ -244,7 +238,9 @@ def least_cost(p, w, box, allowed, i):
 @compiled
 def affordable(p, i, money, budget, side):
     """How far on one side a numeric lever that is acted on can go for a cost of at most ``money`` and an
-    entry in the maximum of at most ``budget``: the distance in coordinates, rounded up."""
+    entry in the maximum of at most ``budget``: the distance in coordinates, rounded up, -inf for nowhere."""
+    if p.lever[at.FIXED, i] > money:
+        return -INF
     if p.lever[at.KNOTS, i] > 0.0:
         far = percentiles_pay_for(p, i, (money - p.lever[at.OWN_FIXED, i]) * p.up, p.lever[at.RATE, i], side)
         return min(far, percentiles_pay_for(p, i, budget, p.lever[at.TOP_RATE, i], side))
@@ -260,10 +256,12 @@ def affordable(p, i, money, budget, side):
 
 @compiled
 def to_whole(p, box, i):
-    """Cut a lever's interval to its whole values; what is within rounding of one counts as it."""
+    """Cut a lever's interval to its whole values, if it has such; what is within rounding of one counts as
+    it."""
     grid, shift = p.lever[at.GRID, i], p.lever[at.SHIFT, i]
-    box[at.LO, i] = np.ceil((box[at.LO, i] - shift) / grid - SAME) * grid + shift
-    box[at.HI, i] = np.floor((box[at.HI, i] - shift) / grid + SAME) * grid + shift
+    if grid > 0.0:
+        box[at.LO, i] = np.ceil((box[at.LO, i] - shift) / grid - SAME) * grid + shift
+        box[at.HI, i] = np.floor((box[at.HI, i] - shift) / grid + SAME) * grid + shift
 
 
 @compiled
@@ -285,11 +283,9 @@ def contract(p, w, box, allowed, budget):
     """
     total = 0.0
     for i in range(p.lever.shape[1]):
-        if not p.lever[at.LABEL, i] > 0.0:
-            if p.lever[at.GRID, i] > 0.0 and box[at.MODE, i] != 2:
-                to_whole(p, box, i)
-            if not remains(box, i):
-                return False
+        to_whole(p, box, i)
+        if not remains(box, i):
+            return False
         total += least_cost(p, w, box, allowed, i)
     if not (total < INF and budget < INF):
         return total < INF
@@ -303,13 +299,9 @@ def contract(p, w, box, allowed, budget):
                 if p.column[at.COST, j] > money or p.column[at.TOP, j] > budget:
                     allowed[j] = 0
         elif box[at.MODE, i] != 2:
-            if p.lever[at.FIXED, i] > money:
-                box[at.HI, i] = -INF
-            else:
-                box[at.LO, i] = max(box[at.LO, i], -affordable(p, i, money, budget, -1))
-                box[at.HI, i] = min(box[at.HI, i], affordable(p, i, money, budget, 1))
-                if p.lever[at.GRID, i] > 0.0:
-                    to_whole(p, box, i)
+            box[at.LO, i] = max(box[at.LO, i], -affordable(p, i, money, budget, -1))
+            box[at.HI, i] = min(box[at.HI, i], affordable(p, i, money, budget, 1))
+            to_whole(p, box, i)
             if not remains(box, i):
                 return False
     return True

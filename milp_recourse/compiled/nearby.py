@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.causes import NotCovered, effects_of
+from milp_recourse.compiled.causes import Composed, NotCovered
 from milp_recourse.compiled.lever_arrays import ACTED
 from milp_recourse.compiled.problem import Lowered, Problems, coordinates, impossible, lowered, why_not
 from milp_recourse.compiled.propose import Run, ready, search_on
@@ -38,12 +38,12 @@ for."""
 
 def first_action(instance: Instance) -> dict[str, float] | None:
     """A good feasible action of a network's problem, or None if a short search finds none."""
-    if not isinstance(instance.classifier, ReluNetwork) or why_not(instance):
+    if why_not(instance):
         return None
     ready()
     for _, group in lowered([instance]):
         if not impossible(instance, group.moved):
-            return _found(Run(instance, group.problems(0)), math.inf)
+            return _found(Run(instance, group.problems(0)), math.inf).action
     return None
 
 
@@ -60,9 +60,7 @@ def near(instance: Instance, action: Mapping[str, float], late: float = math.inf
     late
         When to end, a value of :func:`time.perf_counter`.
     """
-    if not isinstance(instance.classifier, ReluNetwork) or not action or why_not(instance):
-        return None
-    if not action.keys() <= instance.levers.keys():
+    if why_not(instance) or not action or not action.keys() <= instance.levers.keys():
         return None
     program = lower(instance).fix(frozenset(action))
     if program.demand != TRUE:
@@ -71,40 +69,35 @@ def near(instance: Instance, action: Mapping[str, float], late: float = math.inf
     restricted = replace(instance, preferences=replace(instance.preferences, actionable=names))
     ready()
     try:
-        problem = Lowered([restricted], effects_of([restricted], program)).problems(0)
+        problem = Lowered([restricted], Composed([restricted], program)).problems(0)
     except (NotCovered, Unsupported):
         return None
     for reach in REACHES:
-        state = Run(restricted, _around(restricted, problem, action, reach))
+        state = Run(restricted, _around(restricted, problem, action, reach), aside=True)
         state.few = True
-        found = _found(state, late)
-        if found is not None:
-            return found
+        if _found(state, late).action is not None:
+            return state.action
     return None if state.refused is None else _inward(state, PARTS, late)
 
 
-def inside_the_edge(state: Run, late: float) -> list[dict[str, float]]:
-    """Actions to be judged, cheaper and cheaper: one whose exact logit is higher than that of the last action
-    that only the deployed model refused, and points between the two. None if no such action is found.
+def inside_the_edge(state: Run, late: float) -> None:
+    """Where the deployed model refuses a search's best action: offer the search one whose exact logit is
+    higher, if one is found, and points between the two, cheaper and cheaper.
 
     It is searched for next to the refused action, and, while no action is in hand, anywhere. Whether the
     deployed model accepts a point between the two depends on its rounding there, so there are many of them.
-    This overwrites the search's memory, so the search itself can only begin anew afterwards.
     """
-    if state.refused is None:
-        return []
     refused, instance = state.refused, state.instance
+    if refused is None:
+        return
     found = near(instance, refused, late)
     if found is None and state.action is None:
         found = _inward(state, PARTS[4::6], late)
     if found is None:
-        return []
+        return
     kept = {name for name in found if name not in refused or instance.feature(name).integral}
-    parts = (2.0 ** (-np.arange(STEPS) / STEPS_EACH)).tolist()
-    return [
-        {n: a if n in kept else refused[n] + part * (a - refused[n]) for n, a in found.items()}
-        for part in parts
-    ]
+    for part in (2.0 ** (-np.arange(STEPS) / STEPS_EACH)).tolist():
+        state.offer({n: a if n in kept else refused[n] + part * (a - refused[n]) for n, a in found.items()})
 
 
 def _inward(state: Run, parts: Sequence[float], late: float) -> dict[str, float] | None:
@@ -127,7 +120,7 @@ def _inward(state: Run, parts: Sequence[float], late: float) -> dict[str, float]
     for part in parts:
         room = part * nearly[1]
         raised = problem._replace(need_low=problem.need_low + room, need_high=problem.need_high + room)
-        found = _found(Run(instance, raised), late)
+        found = _found(Run(instance, raised, aside=True), late).action
         if found is not None or time.perf_counter() > late:
             return found
     return None
@@ -148,9 +141,9 @@ def none_below(instance: Instance, cost: float, time_limit: float | None, nodes:
             return True
         state = Run(instance, group.problems(0))
         state.few = True  # no good actions are looked for
-        state.cost = state.work.scalar[at.BEST_COST] = cost
+        state.least = state.work.scalar[at.BEST_COST] = cost
         late = math.inf if time_limit is None else time.perf_counter() + time_limit
-        return _proven(state, nodes, late, first=True) and state.action is None
+        return _proven(state, nodes, late, first=True) and state.least == cost
     return False
 
 
@@ -174,10 +167,10 @@ def _around(instance: Instance, problem: Problems, action: Mapping[str, float], 
     return problem._replace(box=box, allowed=allowed, acts=np.ones_like(problem.acts))
 
 
-def _found(state: Run, late: float) -> dict[str, float] | None:
-    """The cheapest action that a short search finds, or None."""
+def _found(state: Run, late: float) -> Run:
+    """The same search after a short one."""
     _proven(state, NODES, min(late, time.perf_counter() + SECONDS))
-    return state.action
+    return state
 
 
 def _proven(state: Run, nodes: int, late: float, first: bool = False) -> bool:
@@ -189,4 +182,4 @@ def _proven(state: Run, nodes: int, late: float, first: bool = False) -> bool:
         return "it was a short search" if enough or (first and state.action) else None
 
     made = search_on(state, ended)
-    return made is not None and made[1] is None and not state.unconfirmed
+    return made is not None and made[1] is None

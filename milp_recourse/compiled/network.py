@@ -19,8 +19,7 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import RELU, draw_lines, size_at
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.levers import absolute, least_at, respond, term, times
-from milp_recourse.compiled.numerics import TINY
-from milp_recourse.compiled.work import cleared, copied
+from milp_recourse.compiled.work import add, cleared, copied
 from milp_recourse.compiling import compiled, inner
 
 INF = math.inf
@@ -30,36 +29,46 @@ CHORD = 2.0**32
 
 
 @inner
-def arguments(p, w, x, z, clipped):
+def arguments(p, w, x, z, sums, clipped):
     """Every unit's argument where the columns have values x (labels have shares), into z, (K + 1, n); the
     logit.
 
-    ``clipped``: whether those of curves stay inside their bounds, which relaxed points may leave.
+    Parameters
+    ----------
+    sums
+        1 for the sums of absolute terms behind the arguments in w.unit[Z] instead, the logit's as well, and
+        those behind the causal units into w.layer[2]; else 0.
+    clipped
+        Whether arguments of curves stay inside their bounds, which relaxed points may leave.
     """
     layers, logit = len(p.widths), w.layer[0]
     for k in range(2):
-        out, count = (logit, 1) if k == layers else (z[k], p.widths[k])
-        for j in range(count):
-            out[j] = p.offset[0, k, j]
+        out = logit[:1] if k == layers else z[k, : p.widths[k]]
+        copied(p.offset[sums, k], out)
         for c in range(len(x)):
-            if x[c] != 0.0:
-                for j in range(count):
-                    out[j] += p.first[0, k, j, c] * x[c]
+            v = x[c] if sums == 0 else abs(x[c])
+            for j in range(len(out) if v != 0.0 else 0):
+                out[j] += p.first[sums, k, j, c] * v
         for m in range(p.widths[0]):  # in layer 0 each feeds those after it
             if k == 0 and clipped and p.kind[m] != RELU:
                 z[0, m] = min(max(z[0, m], w.unit[at.ZL, 0, m]), w.unit[at.ZH, 0, m])
-            v = curve(p.kind[m], z[0, m], p.edge[m]) - p.resting[m]
-            for j in range(m + 1 if k == 0 else 0, count if v != 0.0 else 0):
-                out[j] += p.caused[0, k, j, m] * v
+            if sums == 0:
+                v = curve(p.kind[m], z[0, m], p.edge[m]) - p.resting[m]
+            else:
+                w.layer[2, m] = size_at(p.kind[m], w.unit[at.Z, 0, m], z[0, m], p.edge[m], p.line)
+                v = w.layer[2, m] + abs(p.resting[m])
+            for j in range(m + 1 if k == 0 else 0, len(out)):
+                if p.caused[sums, k, j, m] != 0.0:
+                    out[j] += p.caused[sums, k, j, m] * v
     for k in range(1, layers):
-        after, count = (z[k + 1], p.widths[k + 1]) if k + 1 < layers else (logit, 1)
-        for i in range(count):
-            after[i] = p.biases[k, i]
+        after = z[k + 1, : p.widths[k + 1]] if k + 1 < layers else logit[:1]
+        for i in range(len(after)):
+            after[i] = p.biases[k, i] if sums == 0 else abs(p.biases[k, i])
         for j in range(p.widths[k]):
             v = z[k, j]
-            if v > 0.0:
-                for i in range(count):
-                    after[i] += v * p.turned[k, j, i]
+            for i in range(len(after) if v > 0.0 else 0):
+                weight = p.turned[k, j, i]
+                after[i] += v * (weight if sums == 0 else abs(weight))
     return logit[0]
 
 
@@ -74,42 +83,13 @@ def logit_at(p, w, u):
             x[p.start[i] + int(u[i])] = 1.0
         else:
             x[p.start[i]] = u[i]
-    return arguments(p, w, x, w.unit[at.Z], False)
-
-
-@inner
-def logit_size(p, w):
-    """The sum of absolute terms behind the logit at the point of :func:`logit_at`, and into w.layer[2] those
-    behind the causal units."""
-    size, new, causes = w.layer[0], w.layer[1], w.layer[2]
-    for m in range(p.widths[0]):
-        _, total = at_point(p, w, p.first[:, 0, m], p.caused[:, 0, m], 0.0, p.offset[1, 0, m])
-        causes[m] = size_at(p.kind[m], w.unit[at.Z, 0, m], total, p.edge[m], p.line)
-    count = p.widths[1] if len(p.widths) > 1 else 1
-    for j in range(count):
-        size[j] = p.offset[1, 1, j]
-        for m in range(p.widths[0]):
-            if p.caused[1, 1, j, m] > 0.0:
-                size[j] += p.caused[1, 1, j, m] * (causes[m] + abs(p.resting[m]))
-    for c in range(w.col.shape[1]):
-        v = abs(w.col[at.PLACE, c])
-        for j in range(count if v > 0.0 else 0):
-            size[j] += p.first[1, 1, j, c] * v
-    for k in range(1, len(p.widths)):
-        count = p.widths[k + 1] if k + 1 < len(p.widths) else 1
-        for i in range(count):
-            new[i] = abs(p.biases[k, i])
-        for j in range(p.widths[k]):
-            for i in range(count):
-                new[i] += abs(p.turned[k, j, i]) * size[j]
-        copied(new, size)
-    return size[0]
+    return arguments(p, w, x, w.unit[at.Z], 0, False)
 
 
 @compiled
 def at_point(p, w, form, caused, value, size):
     """A form's value at the point of :func:`logit_at` and the sum of absolute terms behind it, added to what
-    is given, with w.layer[2] of :func:`logit_size`."""
+    is given, with w.layer[2] of :func:`arguments`."""
     for c in range(w.col.shape[1]):
         v = w.col[at.PLACE, c]
         if v != 0.0:
@@ -123,75 +103,67 @@ def at_point(p, w, form, caused, value, size):
 
 
 @inner
-def relax(unit, k, first, end, up):
-    """Slopes and constants of the lines of layer k's ReLUs from ``first`` up to, but without, ``end``, from
-    the bounds of their arguments; a chord's slope is rounded down to a multiple of 1 / CHORD."""
-    for j in range(first, end):
-        l, h, rise = unit[at.ZL, k, j], unit[at.ZH, k, j], 0.0
-        if h <= 0.0:
-            slope, alpha = 0.0, 0.0
-        elif l >= 0.0:
-            slope, alpha = 1.0, 1.0
-        else:
-            slope, alpha = np.floor(h / (h - l) * CHORD) / CHORD, 1.0 if h > -l else 0.0
-            # the checker may round to the next slope
-            rise = max(-slope * l, (1.0 - slope) * h) * up + (h - l) / CHORD
-        unit[at.SLOPE, k, j], unit[at.ALPHA, k, j], unit[at.RISE, k, j] = slope, alpha, rise
-
-
-@compiled
-def relax_cause(n, unit, m):
-    """Lines of one causal unit from the bounds of its argument; a curve's tangents touch it in the middle of
-    these where they can."""
-    if n.kind[m] == RELU:
-        unit[at.FALL, 0, m] = 0.0
-        relax(unit, 0, m, m + 1, n.up)
+def relax(n, unit, k, j):
+    """Lines of one unit from the bounds of its argument. The slope of a ReLU's chord is rounded down to a
+    multiple of 1 / CHORD; a curve's tangents touch it in the middle of the bounds where they can."""
+    l, h, rise = unit[at.ZL, k, j], unit[at.ZH, k, j], 0.0
+    if k == 0 and n.kind[j] != RELU:
+        draw_lines(unit, j, n.kind[j], n.edge[j], 0.5 * (l + h))
+        return
+    if h <= 0.0:
+        slope, alpha = 0.0, 0.0
+    elif l >= 0.0:
+        slope, alpha = 1.0, 1.0
     else:
-        draw_lines(unit, m, n.kind[m], n.edge[m], 0.5 * (unit[at.ZL, 0, m] + unit[at.ZH, 0, m]))
+        slope, alpha = np.floor(h / (h - l) * CHORD) / CHORD, 1.0 if h > -l else 0.0
+        # the checker may round to the next slope
+        rise = max(-slope * l, (1.0 - slope) * h) * n.up + (h - l) / CHORD
+    unit[at.SLOPE, k, j], unit[at.RISE, k, j] = slope, rise
+    unit[at.ALPHA, k, j], unit[at.FALL, k, j] = alpha, 0.0
 
 
 @inner
-def relax_first(n, unit, relaxed):
-    """Layer 1's lines over the columns and the causal units, into ``relaxed``."""
-    columns, units = n.first.shape[3], n.widths[0]
-    for side in range(2):
-        slopes = unit[at.SLOPE, 1] if side == 0 else unit[at.ALPHA, 1]
-        for j in range(n.widths[1]):
-            slope = slopes[j]
-            for c in range(columns):
-                relaxed[side, j, c] = slope * n.first[0, 1, j, c]
-            for m in range(units):
-                relaxed[side, j, columns + m] = slope * n.caused[0, 1, j, m]
-            relaxed[side, j, columns + units] = slope * n.offset[0, 1, j] + (
-                unit[at.RISE, 1, j] if side == 0 else 0.0
-            )
-
-
-@inner
-def second_lines(n, relaxed, second):
+def second_lines(n, unit, second):
     """Lines above all arguments of layer 2 and above their negatives, over the columns and the causal units.
 
     The same as one at a time (:func:`back`), but for all units at once, which processors do several of at
-    a time. A unit of layer 1 that is off is left out, and one that is on has the same line above and
-    below.
+    a time.
     """
-    count, turned = n.widths[2], n.turned[1]
-    for c in range(relaxed.shape[2]):
-        above, below = second[0, c], second[1, c]
-        for i in range(count):
-            above[i] = 0.0
-            below[i] = 0.0
+    columns, units = n.first.shape[3], n.widths[0]
+    for c in range(second.shape[1]):
+        above, below, count = second[0, c], second[1, c], n.widths[2]
+        cleared(above)
+        cleared(below)
         for j in range(n.widths[1]):
-            high, low, weights = relaxed[0, j, c], relaxed[1, j, c], turned[j]
-            if high != low:
-                for i in range(count):
-                    one, other = weights[i] * high, weights[i] * low
-                    above[i] += one if weights[i] > 0.0 else other
-                    below[i] -= other if weights[i] > 0.0 else one
-            elif high != 0.0:
-                for i in range(count):
-                    above[i] += weights[i] * high
-                    below[i] -= weights[i] * high
+            v, rise = 0.0, 0.0
+            if c < columns:
+                v = n.first[0, 1, j, c]
+            elif c < columns + units:
+                v = n.caused[0, 1, j, c - columns]
+            else:
+                v, rise = n.offset[0, 1, j], unit[at.RISE, 1, j]
+            high, low, weights = v * unit[at.SLOPE, 1, j] + rise, v * unit[at.ALPHA, 1, j], n.turned[1, j]
+            if high == low:  # 0 where it is off
+                add(above, high, weights, count if high != 0.0 else 0)
+                add(below, -high, weights, count if high != 0.0 else 0)
+                continue
+            for i in range(count):
+                one, other = weights[i] * high, weights[i] * low
+                above[i] += one if weights[i] > 0.0 else other
+                below[i] -= other if weights[i] > 0.0 else one
+
+
+@inner
+def add_argument(n, k, j, a, coef, line, causes):
+    """Add a times argument j of layer k (of layer K + 1: the logit) to ``coef``, the coefficients of layer
+    k - 1, or for k < 2 to ``line`` and ``causes``, those of the columns and the causal units; returns a times
+    its constant."""
+    if k > 1:
+        add(coef, a, n.weights[k - 1, j], n.widths[k - 1])
+        return a * n.biases[k - 1, j]
+    add(line, a, n.first[0, k, j], len(line))
+    add(causes, a, n.caused[0, k, j], n.widths[0])
+    return a * n.offset[0, k, j]
 
 
 @inner
@@ -212,16 +184,14 @@ def back_causes(n, unit, coef, const, out):
         const += a * (unit[at.RISE, 0, m] if a > 0.0 else unit[at.FALL, 0, m])
         const += slope * n.offset[0, 0, m] - a * n.resting[m]
         if slope != 0.0:
-            for c in range(len(out)):
-                out[c] += slope * n.first[0, 0, m, c]
-            for l in range(m):
-                coef[l] += slope * n.caused[0, 0, m, l]
+            add(out, slope, n.first[0, 0, m], len(out))
+            add(coef, slope, n.caused[0, 0, m], m)
     return const
 
 
 @inner
-def back(n, unit, relaxed, k, coef, const, out, causes):
-    """A line above sum of coef * relu(layer k) + const, k >= 1, added to ``out``.
+def back(n, unit, k, coef, const, out, causes):
+    """A line above sum of coef * relu(layer k) + sum of causes * causal units + const, added to ``out``.
 
     Parameters
     ----------
@@ -230,66 +200,45 @@ def back(n, unit, relaxed, k, coef, const, out, causes):
     out
         Gets the line's coefficients added, (P,).
     causes
-        Coefficients of the causal units, to which are added, (n,); used up.
+        (n,); used up.
 
     Returns
     -------
     float
         The line's constant. ``unit[SCORE]`` gets the coefficient that each unit had.
     """
-    score, columns, units = unit[at.SCORE], len(out), n.widths[0]
-    for layer in range(k, 1, -1):
-        slope, rise, alpha = unit[at.SLOPE, layer], unit[at.RISE, layer], unit[at.ALPHA, layer]
-        w, m = n.weights[layer - 1], n.widths[layer - 1]
-        new = score[layer - 1]
-        for i in range(m):
-            new[i] = 0.0
+    for layer in range(k, 0, -1):
+        new = unit[at.SCORE, layer - 1]
+        cleared(new)
         for j in range(n.widths[layer]):
             a = coef[j]
-            score[layer, j] = a
+            unit[at.SCORE, layer, j] = a
             if a > 0.0:
-                const += a * rise[j]
-                a *= slope[j]
+                const += a * unit[at.RISE, layer, j]
+                a *= unit[at.SLOPE, layer, j]
             else:
-                a *= alpha[j]
+                a *= unit[at.ALPHA, layer, j]
             if a != 0.0:
-                const += a * n.biases[layer - 1, j]
-                for i in range(m):
-                    new[i] += a * w[j, i]
-        for i in range(m):
-            coef[i] = new[i]
-    for j in range(n.widths[1]):
-        a = coef[j]
-        score[1, j] = a
-        if a != 0.0:
-            side = 0 if a > 0.0 else 1
-            for c in range(columns):
-                out[c] += a * relaxed[side, j, c]
-            for m in range(units):
-                causes[m] += a * relaxed[side, j, columns + m]
-            const += a * relaxed[side, j, columns + units]
-    return back_causes(n, unit, causes, const, out) if units > 0 else const
+                const += add_argument(n, layer, j, a, new, out, causes)
+        copied(new, coef)
+    return back_causes(n, unit, causes, const, out)
 
 
 @inner
 def over_box(p, w, line):
     """The largest value of a line's terms over a box (without its constant)."""
-    box, mode, start = w.box, w.box[at.MODE], p.start
     total = 0.0
     for i in range(p.lever.shape[1]):
-        s = start[i]
+        s, mode = p.start[i], w.box[at.MODE, i]
         if p.lever[at.LABEL, i] > 0.0:
             best = -INF
-            for j in range(s, start[i + 1]):
-                if w.allowed[j] != 0 and line[j] > best:
-                    best = line[j]
+            for c in range(s, p.start[i + 1]):
+                if w.allowed[c] != 0:
+                    best = max(best, line[c])
             total += best
-        elif mode[i] != 2:
-            g = line[s]
-            v = g * box[at.HI, i] if g > 0.0 else g * box[at.LO, i]
-            if mode[i] == 0:
-                v = max(v, 0.0)
-            total += v
+        elif mode != 2:
+            v = line[s] * w.box[at.HI if line[s] > 0.0 else at.LO, i]
+            total += max(v, 0.0) if mode == 0 else v
     return total
 
 
@@ -298,43 +247,46 @@ def sizes_over_box(p, w, sizes):
     """The largest sum of absolute terms of a line, or of a row of sizes, over a box."""
     total = 0.0
     for i in range(p.lever.shape[1]):
-        s = p.start[i]
+        s, most = p.start[i], 0.0
         if p.lever[at.LABEL, i] > 0.0:
-            most = 0.0
             for c in range(s, p.start[i + 1]):
                 if w.allowed[c] != 0:
                     most = max(most, abs(sizes[c]))
-            total += most
         elif w.box[at.MODE, i] != 2:
-            total += abs(sizes[s]) * max(abs(w.box[at.LO, i]), abs(w.box[at.HI, i]))
+            most = abs(sizes[s]) * max(abs(w.box[at.LO, i]), abs(w.box[at.HI, i]))
+        total += most
     return total
+
+
+@compiled
+def decimal(value, width, digits, side):
+    """A short decimal near a number (side 0), not below it (1) or not above it (-1).
+
+    It is a multiple of a power of ten, about ``width`` / 10^digits. If rounding puts it on the wrong side,
+    or beyond all numbers, the number itself is returned.
+    """
+    scale = 10.0 ** min(max(np.ceil(-math.log10(max(width, 1e-300))) + digits, 0.0), 22.0)
+    scaled = value * scale
+    result = (np.ceil(scaled) if side > 0 else np.floor(scaled if side < 0 else scaled + 0.5)) / scale
+    return result if (result - value) * side >= 0.0 and abs(result) < INF else value
 
 
 @compiled
 def short(value, digits):
     """A number at so many significant decimal digits."""
-    if not 0.0 < abs(value) < INF:
-        return value
-    scale = 10.0 ** min(max(digits - 1.0 - np.floor(math.log10(abs(value))), 0.0), 22.0)
-    result = np.floor(value * scale + 0.5) / scale
-    return result if abs(result) < INF else value
+    return decimal(value, abs(value), digits - 1.0, 0)
 
 
 @compiled
 def least_paid(p, w):
-    """What :func:`within` needs whatever the line is: the least r of the box (w.at[IDLE] gets its point), the
-    sum of absolute terms behind the largest r, and whether costs are squares alone. w.at[INVERSE] gets their
-    coefficients' inverses, 0 for a lever that is not acted on."""
-    least, size, squares = 0.0, 0.0, not p.has_largest
+    """What :func:`within` needs whatever the line is: the least r of the box (w.at[IDLE] gets its point), and
+    the sum of absolute terms behind the largest r."""
+    least, size = 0.0, 0.0
     for i in range(p.lever.shape[1]):
-        share, cut, square = w.at[at.CUT_SHARES, i], w.col[at.CUT], p.lever[at.SQUARE, i]
+        share, cut = w.at[at.CUT_SHARES, i], w.col[at.CUT]
         least += respond(p, w.box, w.allowed, i, cut, 1.0, share, w.at[at.IDLE])
-        size += absolute(p, w.box, w.allowed, i, 1.0, share, cut)
-        w.at[at.INVERSE, i] = 1.0 / square if square > 0.0 and w.box[at.MODE, i] != 2 else 0.0
-        rests_or_square = square > 0.0 or w.box[at.MODE, i] == 2
-        others = p.lever[at.LABEL, i] + p.lever[at.LINEAR, i] + p.lever[at.FIXED, i]
-        squares = squares and rests_or_square and others == 0.0
-    return least, size, squares
+        size += absolute(p, w.box, w.allowed, i, share, cut)
+    return least, size
 
 
 @inner
@@ -371,26 +323,6 @@ SPENT = 0.1
 
 
 @inner
-def _at_theta_of_squares(p, w, theta):
-    """:func:`_at_theta` where costs are squares alone, and the sum of absolute terms."""
-    value, paid, size, bend = 0.0, 0.0, 0.0, 0.5 / theta
-    for i in range(p.lever.shape[1]):
-        inverse = w.at[at.INVERSE, i]
-        if inverse > 0.0:
-            s, square, low, high = p.start[i], p.lever[at.SQUARE, i], w.box[at.LO, i], w.box[at.HI, i]
-            if w.box[at.MODE, i] == 0:
-                low, high = min(low, 0.0), max(high, 0.0)
-            line, cut = w.col[at.LINE, s], w.col[at.CUT, s]
-            t = min(max((line + theta * cut) * inverse * bend, low), high)
-            r = (square * t - cut) * t
-            value += line * t - theta * r
-            paid += r
-            far = max(-low, high, 0.0)
-            size += (abs(line) + theta * (abs(cut) + square * far)) * far
-    return value, paid, size
-
-
-@inner
 def within(p, w, const, top, budget, paid, digits):
     r"""An upper bound of a line over the part of a box that costs at most ``budget``, rounding included.
 
@@ -401,7 +333,7 @@ def within(p, w, const, top, budget, paid, digits):
 
     and for any theta >= 0 the line is at most
     :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`. This is convex in theta. Tangents on
-    both sides give the next theta to try; where costs are squares alone, the first is the best one for a box
+    both sides give the next theta to try; where costs are squares, the first is the best one for a box
     without ends. The line is w.col[LINE], the cut w.col[CUT] with w.scalar[CUT_CONST] and w.at[CUT_SHARES];
     zeros there leave the budget alone.
 
@@ -419,16 +351,14 @@ def within(p, w, const, top, budget, paid, digits):
     (bound, theta)
         The upper bound, and the theta that it came from (0: the box alone).
     """
-    line, limit, (least, size, squares) = w.col[at.LINE], budget + w.scalar[at.CUT_CONST], paid
-    if squares:
-        _, spent, _ = _at_theta_of_squares(p, w, TINY)
-    else:
-        _, spent = _at_theta(p, w, 0.0)
+    line, limit, (least, size) = w.col[at.LINE], budget + w.scalar[at.CUT_CONST], paid
+    _, spent = _at_theta(p, w, 0.0)
     if limit <= least or spent <= limit:  # nothing can be paid with it, or all of the box
         return top, 0.0
-    best, chosen, pull = top, 0.0, 0.0
-    for i in range(p.lever.shape[1] if squares else 0):  # the best theta where the box is large
-        pull += line[p.start[i]] ** 2 * w.at[at.INVERSE, i]
+    best, chosen, pull, spread = top, 0.0, 0.0, abs(const) + sizes_over_box(p, w, line)
+    for i in range(p.lever.shape[1]):  # the best theta where costs are squares and the box is large
+        if p.lever[at.SQUARE, i] > 0.0 and w.box[at.MODE, i] != 2:
+            pull += line[p.start[i]] ** 2 / p.lever[at.SQUARE, i]
     theta = 0.5 * math.sqrt(pull / (limit - least))
     left_t, left_v, left_s = 0.0, top, limit - spent
     right_t, right_v, right_s = 0.0, 0.0, INF
@@ -442,13 +372,9 @@ def within(p, w, const, top, budget, paid, digits):
             theta = short(theta, digits)
         if not theta > left_t:
             break
-        if squares:
-            value, spent, own = _at_theta_of_squares(p, w, theta)
-        else:
-            value, spent = _at_theta(p, w, theta)
-            own = sizes_over_box(p, w, line) + theta * size
+        value, spent = _at_theta(p, w, theta)
         value += theta * limit + const
-        bound = value + p.budget * (abs(const) + own + theta * abs(limit)) + p.tiny
+        bound = value + p.budget * (spread + theta * (size + abs(limit))) + p.tiny
         if bound < best:
             best, chosen = bound, theta
         slope, expected = limit - spent, left_v + left_s * (theta - left_t)

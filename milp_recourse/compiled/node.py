@@ -10,38 +10,13 @@ from __future__ import annotations
 import math
 
 from milp_recourse.compiled import layout as at
+from milp_recourse.compiled import network, rows
 from milp_recourse.compiled.elementary import LOG, RELU, draw_lines, is_open
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.levers import absolute, contract, relevel, remains, respond, term
-from milp_recourse.compiled.network import (
-    least_paid,
-    over_box,
-    relax,
-    relax_cause,
-    relax_first,
-    second_lines,
-    sizes_over_box,
-    within,
-)
 from milp_recourse.compiled.numerics import TINY
-from milp_recourse.compiled.rows import (
-    argument_line,
-    ball_slack,
-    cut_by_row,
-    keep_row,
-    never_negative,
-    note_ball_coefficients,
-    open_units,
-    reached,
-    relaxed_arguments,
-    residual_lines,
-    sizes_direct,
-    sizes_next,
-    stated_rows,
-    summed,
-    unit_line,
-)
-from milp_recourse.compiled.work import cleared, copied
+from milp_recourse.compiled.problem import MOST_LINES, MOST_ROWS
+from milp_recourse.compiled.work import add, cleared, copied
 from milp_recourse.compiling import compiled, inner
 
 INF = math.inf
@@ -85,8 +60,7 @@ def _within_ball(p, w, const, top, size):
             continue
         side = 1 if rate > 0.0 else 0  # v = rate; the line is tangent u + ball, for v > 0 its negative
         value += abs(rate) * w.ball[side, f] - rate * noise
-        for c in range(len(rest)):
-            rest[c] += abs(rate) * w.tangent[side, f, c]
+        add(rest, abs(rate), w.tangent[side, f], len(rest))
         spread += rate * rate / weight
         doubt += abs(rate) * (w.ball[at.BALL_SIZE, f] + abs(noise))
     if p.bent:  # with a linear part L the radius is R - L
@@ -94,7 +68,7 @@ def _within_ball(p, w, const, top, size):
         if radius < 0.0:
             return -INF
     reach = math.sqrt(radius * spread) * (1.0 + p.line)
-    value += reach + over_box(p, w, rest) + p.line * (doubt + reach) + p.tiny
+    value += reach + network.over_box(p, w, rest) + p.line * (doubt + reach) + p.tiny
     return min(top, value)
 
 
@@ -132,16 +106,16 @@ def _bound_layers(p, w, budget):
         -1 where the node is empty, 1 where the ball cuts the box, else 0; what
         :func:`~milp_recourse.compiled.network.within` asks for.
     """
-    paid, ball = least_paid(p, w), 0
+    paid, ball = network.least_paid(p, w), 0
     if not bound_layer(p, w, budget, paid, 0, 0, 0):
         return -1, paid
     if len(p.noise) > 0:
-        ball = residual_lines(p, w)
+        ball = rows.residual_lines(p, w)
         if ball > 0 and not contract_by_ball(p, w):
             ball = -1
         if ball < 0:
             return -1, paid
-        paid = least_paid(p, w)
+        paid = network.least_paid(p, w)
     # a parent's cut (there is one if its constant is not 0) contains the ball's row already
     used = 0 if w.scalar[at.CUT_CONST] != 0.0 and w.scalar[at.BEST_COST] < INF else ball
     for k in range(1, len(p.widths)):
@@ -157,24 +131,19 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
     ``digits`` are those of the thetas that w.unit[THETA_HIGH] and w.unit[THETA_LOW] get."""
     unit, size = w.unit, w.layer[0]
     if k > 0:
-        sizes_next(p, w, k)
+        rows.sizes_next(p, w, k)
     if k == 2:
-        second_lines(p, w.relaxed, w.second)
+        network.second_lines(p, w.unit, w.second)
     for j in range(p.widths[k]):
         if k == 0:  # a causal unit's size needs the bounds of those before it
-            sizes_direct(p, w, 0, j, j + 1)
+            rows.sizes_direct(p, w, 0, j, j + 1)
         unit[at.ZS, k, j] = size[j]
         curved = k == 0 and p.kind[j] != RELU
         if (curved or unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]) and not _bound_unit(
             p, w, budget, paid, k, j, ball, curved, digits
         ):
             return False
-        if k == 0:
-            relax_cause(p, unit, j)
-    if k > 0:
-        relax(unit, k, 0, p.widths[k], p.up)
-    if k == 1:
-        relax_first(p, unit, w.relaxed)
+        network.relax(p, unit, k, j)
     return True
 
 
@@ -185,12 +154,12 @@ def _bound_unit(p, w, budget, paid, k, j, ball, curved, digits):
     zl, zh, size = w.unit[at.ZL, k], w.unit[at.ZH, k], w.unit[at.ZS, k, j]
     slack, line = p.line * size + p.tiny, w.col[at.LINE]
     for side in (1.0, -1.0):
-        const = argument_line(p, w, k, j, side) + slack
-        top = over_box(p, w, line) + const
+        const = rows.argument_line(p, w, k, j, side) + slack
+        top = network.over_box(p, w, line) + const
         if top > 0.0 and ball > 0:
             top = _within_ball(p, w, const, top, size)
         if top > 0.0 or curved:
-            top, theta = within(p, w, const, top, budget, paid, digits)
+            top, theta = network.within(p, w, const, top, budget, paid, digits)
             w.unit[at.THETA_HIGH if side > 0.0 else at.THETA_LOW, k, j] = theta
         if side > 0.0:
             zh[j] = min(zh[j], top)
@@ -232,13 +201,10 @@ def examine(p, w, target, lines, steps):
     cuts, paid = _bound_layers(p, w, target)
     if cuts < 0:
         return EMPTY
-    unsure = open_units(p, w.unit)
-    sizes_next(p, w, len(p.widths))
+    unsure = rows.open_units(p, w.unit)
+    rows.sizes_next(p, w, len(p.widths))
     slack = p.line * (w.layer[0, 0] + abs(p.need_low)) + p.tiny
-    bends = False
-    for m in range(p.widths[0]):
-        bends = bends or p.kind[m] != RELU
-    count, ball = first_rows(p, w, slack, cuts, lines, bends)
+    count, ball = first_rows(p, w, slack, cuts)
     if count < 0:
         return EMPTY
     note_room(p, w, target, paid)
@@ -249,23 +215,21 @@ def examine(p, w, target, lines, steps):
         bound = max(bound, value)
         if bound >= target or turn + 1 == lines or unsure == 0:
             break
-        relaxed_arguments(p, w)
-        if not (tighter(p, w, 0) | (bends and _nearer(p, w))):
+        rows.relaxed_arguments(p, w)
+        if not tighter(p, w, 0):
             break
-        if len(p.widths) > 1:
-            relax_first(p, w.unit, w.relaxed)
-        count, cut_off = _rows_again(p, w, slack, count, ball, bends, turn + 1)
+        count, cut_off = _rows_again(p, w, slack, count, ball, turn + 1)
         if count < 0:
             return EMPTY
         if not cut_off:
             break
     if ball >= 0:
-        note_ball_coefficients(p, w, ball)
+        rows.note_ball_coefficients(p, w, ball)
     return max(bound, 0.0), value, solved, unsure, ball
 
 
 @compiled
-def first_rows(p, w, slack, cuts, lines, bends):
+def first_rows(p, w, slack, cuts):
     """The rows of a node: a line above the logit, signs and intervals split on, the problem's own, and a
     place for the ball's if it cuts the box.
 
@@ -275,9 +239,6 @@ def first_rows(p, w, slack, cuts, lines, bends):
         The rounding slack of the logit's line.
     cuts
         Whether the ball cuts the box: 1, else 0.
-    lines
-        Most lines above the logit. With curves (``bends``), also how often each of the problem's own rows may
-        come.
 
     Returns
     -------
@@ -286,13 +247,12 @@ def first_rows(p, w, slack, cuts, lines, bends):
     """
     if not logit_row(p, w, slack, 0, 0):
         return -1, -1
-    room = w.row.shape[1] - lines - (lines if bends else 1) * p.row.shape[1] - 2
-    count, ball = _split_rows(p, w, room), -1
+    count, ball = _split_rows(p, w), -1
     if count >= 0:
-        count = stated_rows(p, w, count, False)
+        count = rows.stated_rows(p, w, count, False)
     if count >= 0 and cuts > 0:
         ball, count = count, count + 1
-        w.row[at.INSIDE, ball], w.row[at.CONSTS, ball] = ball_slack(p, w), 0.0
+        w.row[at.INSIDE, ball], w.row[at.CONSTS, ball] = rows.ball_slack(p, w), 0.0
         cleared(w.rows[ball])
     return count, ball
 
@@ -302,75 +262,65 @@ def note_room(p, w, budget, paid):
     """Note how far above what it must be the logit's line, row 0, reaches in the node within the budget:
     splits are to take that away (:func:`~milp_recourse.compiled.splitting.learn`)."""
     copied(w.rows[0], w.col[at.LINE])
-    top = over_box(p, w, w.col[at.LINE]) + w.row[at.CONSTS, 0]
-    w.scalar[at.ROOM], _ = within(p, w, w.row[at.CONSTS, 0], top, budget, paid, 0)
+    top = network.over_box(p, w, w.col[at.LINE]) + w.row[at.CONSTS, 0]
+    w.scalar[at.ROOM], _ = network.within(p, w, w.row[at.CONSTS, 0], top, budget, paid, 0)
 
 
 @compiled
 def logit_row(p, w, slack, count, turn):
     """The logit's line as row ``count``, the line number ``turn`` of the node; False where it is nowhere high
     enough."""
-    const = unit_line(p, w, len(p.widths), 0, 1.0) - p.need_low + slack
-    return keep_row(p, w, const, 8.0 * slack, count, len(p.widths), -1 - turn)
+    const = rows.unit_line(p, w, len(p.widths), 0, 1.0) - p.need_low + slack
+    return rows.keep_row(p, w, const, 8.0 * slack, count, len(p.widths), -1 - turn)
 
 
 @compiled
-def _split_rows(p, w, room):
-    """Rows for the signs and the intervals of arguments that were split on, from row 1 on, of at most
-    ``room`` rows; how many rows there are then, -1 - r where row r leaves nothing."""
-    unit, count = w.unit, 1
+def _split_rows(p, w):
+    """Rows for the signs and the intervals of arguments that were split on, from row 1 on; how many rows
+    there are then, -1 - r where row r leaves nothing."""
+    unit, count, room = w.unit, 1, MOST_ROWS - MOST_LINES
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
-            split, slack = int(unit[at.SPLIT, k, j]), p.line * unit[at.ZS, k, j] + p.tiny
+            slack, curved = p.line * unit[at.ZS, k, j] + p.tiny, k == 0 and p.kind[j] != RELU
             for side in (1.0, -1.0):
-                const = slack
-                if k == 0 and p.kind[j] != RELU:  # inside the ends of the argument's interval
-                    wanted = split & (1 if side > 0.0 else 2) != 0
-                    const -= unit[at.ZL, k, j] if side > 0.0 else -unit[at.ZH, k, j]
-                else:
-                    wanted = split == side
-                if not wanted or count >= room:
+                if int(unit[at.SPLIT, k, j]) & (1 if side > 0.0 else 2) == 0 or count >= room:
                     continue
-                const += unit_line(p, w, k, j, side)
-                if not never_negative(p, w, const):
-                    what = k * unit.shape[2] + j
-                    if not keep_row(p, w, const, 2.0 * slack, count, max(k, 1), what):
-                        return -1 - count
-                    if k == 0 and p.kind[j] != RELU:  # curves and the ball are bounded over the box alone
-                        cut_by_row(p, w, count)
-                    count += 1
+                const = rows.unit_line(p, w, k, j, side) + slack
+                if curved:  # inside the ends of the argument's interval
+                    const -= unit[at.ZL, k, j] if side > 0.0 else -unit[at.ZH, k, j]
+                if rows.never_negative(p, w, const):
+                    continue
+                if not rows.keep_row(p, w, const, 2.0 * slack, count, max(k, 1), k * unit.shape[2] + j):
+                    return -1 - count
+                if curved:  # curves and the ball are bounded over the box alone
+                    rows.cut_by_row(p, w, count)
+                count += 1
     return count
 
 
 @compiled
 def tighter(p, w, first):
-    """Choose lower slopes of ReLUs, from a first layer on, that are tight at the relaxed optimum; whether
-    that changes any."""
+    """Choose lower slopes of ReLUs, from a first layer on, that are tight at the relaxed optimum, and draw
+    curves' lines there; whether that changes any."""
     changed, unit = False, w.unit
     for k in range(first, len(p.widths)):
         for j in range(p.widths[k]):
-            curved = k == 0 and p.kind[j] != RELU
-            if not curved and unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]:
-                a = 1.0 if unit[at.ZB, k, j] > 0.0 else 0.0
-                changed = changed or a != unit[at.ALPHA, k, j]
-                unit[at.ALPHA, k, j] = a
+            z, before = unit[at.ZB, k, j], unit[at.ALPHA, k, j]
+            if not is_open(p, unit, k, j):
+                continue
+            if k == 0 and p.kind[j] != RELU:
+                changed = True
+                draw_lines(unit, j, p.kind[j], p.edge[j], z)
+            else:
+                unit[at.ALPHA, k, j] = 1.0 if z > 0.0 else 0.0
+                changed = changed or before != unit[at.ALPHA, k, j]
     return changed
 
 
 @compiled
-def _nearer(p, w):
-    """Draw curves' lines where the relaxed optimum is; whether that changes any."""
-    changed = False
-    for m in range(p.widths[0]):
-        if p.kind[m] != RELU and is_open(w.unit, m):
-            changed = True
-            draw_lines(w.unit, m, p.kind[m], p.edge[m], w.unit[at.ZB, 0, m])
-    return changed
-
-
-@compiled
-def _rows_again(p, w, slack, count, ball, bends, turn):
-    """More rows with the lines at hand: the logit's, and those through curves, with the ball's lines.
+def _rows_again(p, w, slack, count, ball, turn):
+    """More rows with the lines at hand: the logit's, and with causal units those through curves and the
+    ball's lines.
 
     Returns
     -------
@@ -379,16 +329,16 @@ def _rows_again(p, w, slack, count, ball, bends, turn):
     """
     if not logit_row(p, w, slack, count, turn):
         return -1, True
-    cut_off = reached(w, count) < 0.0
+    cut_off = rows.reached(w, count) < 0.0
     count += cut_off
-    if bends:
+    if p.widths[0] > 0:
         before = count
-        count = stated_rows(p, w, count, True)
-        if count < 0 or (ball >= 0 and residual_lines(p, w) < 0):
+        count = rows.stated_rows(p, w, count, True)
+        if count < 0 or (ball >= 0 and rows.residual_lines(p, w) < 0):
             return -1, True
         cut_off = cut_off or ball >= 0
         for r in range(before, count):
-            cut_off = cut_off or reached(w, r) < 0.0
+            cut_off = cut_off or rows.reached(w, r) < 0.0
     return count, cut_off
 
 
@@ -396,8 +346,8 @@ def _rows_again(p, w, slack, count, ball, bends, turn):
 def take_cut(p, w, count):
     """The rows summed with the last multipliers, a valid cut for children: cut u + constant >= 0."""
     multipliers, cut = w.row[at.MULTIPLIERS], w.col[at.CUT]
-    total, slack = summed(w.rows, w.row[at.CONSTS], multipliers, count, cut, w.col[at.SIZE])
-    slack += sizes_over_box(p, w, w.col[at.SIZE])
+    total, slack = rows.summed(w.rows, w.row[at.CONSTS], multipliers, count, cut, w.col[at.SIZE])
+    slack += network.sizes_over_box(p, w, w.col[at.SIZE])
     w.scalar[at.CUT_CONST] = total + p.dual * slack + p.tiny
     copied(w.at[at.SHARES], w.at[at.CUT_SHARES])
 
@@ -417,7 +367,7 @@ def tighten(p, w, bound, target):
     for i in range(p.lever.shape[1]):
         share, choice = w.at[at.SHARES, i], w.at[at.CHOICE]
         least, s = respond(p, box, allowed, i, gain, 1.0, share, choice), p.start[i]
-        room = least + spare + 2.0 * p.dual * absolute(p, box, allowed, i, 1.0, share, size) + p.tiny
+        room = least + spare + 2.0 * p.dual * absolute(p, box, allowed, i, share, size) + p.tiny
         if p.lever[at.LABEL, i] > 0.0:
             for j in range(s, p.start[i + 1]):
                 if p.column[at.COST, j] + share * p.column[at.TOP, j] - gain[j] > room:

@@ -102,13 +102,7 @@ class Slacks(NamedTuple):
 
 
 def slacks(
-    widths: Sequence[int],
-    inputs: int,
-    columns: int,
-    rows: int,
-    units: int = 0,
-    causes: int = 0,
-    curves: int = 0,
+    widths: Sequence[int], inputs: int, columns: int, rows: int, units: int, causes: int, curves: int
 ) -> Slacks:
     """The slacks for a network.
 
@@ -148,21 +142,7 @@ def slacks(
     minimiser. Where the term is quadratic that raises it by a square of a rounding error only; elsewhere the
     minimum is at an end or a kink, or at a whole value next to such a minimiser.
     """
-    line = (
-        sum(4 * n + 8 for n in widths)
-        + units * (4 * units + 8)
-        + inputs
-        + 3 * columns
-        + causes
-        + 256 * curves
-        + 32
-    )
-    closed = columns + 24
-    return Slacks(
-        line=gamma(2 * line),
-        budget=gamma(2 * closed),
-        dual=gamma(2 * (closed + rows + 4)),
-        cost=gamma(2 * closed),
-        up=1.0 + 8 * ROUNDOFF,
-        tiny=TINY,
-    )
+    layers = sum(4 * n + 8 for n in widths) + units * (4 * units + 8)
+    line, closed = layers + inputs + 3 * columns + causes + 256 * curves + 32, columns + 24
+    cost, dual, up = gamma(2 * closed), gamma(2 * (closed + rows + 4)), 1.0 + 8 * ROUNDOFF
+    return Slacks(line=gamma(2 * line), budget=cost, dual=dual, cost=cost, up=up, tiny=TINY)

@@ -18,14 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.causes import (
-    MOST_CONFIGURATIONS,
-    Effects,
-    NotCovered,
-    Stated,
-    effects_of,
-    no_effects,
-)
+from milp_recourse.compiled.causes import MOST_CONFIGURATIONS, Composed, Effects, NotCovered, Stated
 from milp_recourse.compiled.elementary import LOG, RELU
 from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Levers, in_units
 from milp_recourse.compiled.numerics import slacks
@@ -210,12 +203,11 @@ def lowered(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Lowered]
     covered = [k for k, instance in enumerate(instances) if why_not(instance) is None]
     chosen = [instances[k] for k in covered]
     for group in of_one_model(chosen):
-        people = [covered[k] for k in group]
-        if _without_effects(instances[people[0]]):
-            members = [instances[k] for k in people]
-            yield people, Lowered(members, no_effects(members[0]))
+        people, members = [covered[k] for k in group], [chosen[k] for k in group]
+        if _without_effects(members[0]):
+            yield people, Lowered(members, Effects(members[0]))
             continue
-        for part, made in together([instances[k] for k in people], _with_effects):
+        for part, made in together(members, _with_effects):
             if made is not None:
                 yield [people[k] for k in part], made
 
@@ -242,7 +234,7 @@ def _without_effects(instance: Instance) -> bool:
 def _with_effects(instances: list[Instance], program: Program) -> Lowered | None:
     """The arrays of applicants who have a program in common; None if the engine does not cover them."""
     try:
-        return Lowered(instances, effects_of(instances, program))
+        return Lowered(instances, Composed(instances, program))
     except NotCovered:
         return None
 
@@ -273,27 +265,19 @@ class Lowered:
         weights, biases = np.zeros((layers, most, most)), np.zeros((layers, most))
         for k, (w, b) in enumerate(zip(network.weights[1:], network.biases[1:], strict=True), start=1):
             weights[k, : w.shape[0], : w.shape[1]], biases[k, : len(b)] = w, b
-        weight = network.weights[0]
+        weight = np.stack([network.weights[0], np.abs(network.weights[0])])
         first_two = np.zeros((cases, 2, 2, most, columns + units))
-        first_two[:, 0, 0, :units], first_two[:, 1, 0, :units] = (
-            effects.arguments.value,
-            effects.arguments.size,
-        )
-        first_two[:, 0, 1, : len(weight)] = weight @ effects.inputs.value
-        self.sizes = np.abs(weight), np.abs(network.biases[0])
-        first_two[:, 1, 1, : len(weight)] = self.sizes[0] @ effects.inputs.size
-        own = np.array([f for f, _, _ in self.ends], dtype=np.int64)
-        sides = np.array([side for _, side, _ in self.ends])[:, None]
-        rows = np.stack([sides * effects.rows.value[:, own], effects.rows.size[:, own]], axis=1)
-        residuals = np.stack([effects.residuals.value, effects.residuals.size], axis=1)
-        self.forms = [np.ascontiguousarray(form[..., :columns]) for form in (first_two, rows, residuals)]
-        caused, row_caused, residual_caused = (
-            np.ascontiguousarray(form[..., columns:]) for form in (first_two, rows, residuals)
-        )
+        first_two[:, :, 0, :units] = effects.arguments
+        first_two[:, :, 1, : weight.shape[1]] = weight @ effects.inputs
+        rows = effects.rows[:, :, np.array([f for f, _, _ in self.ends], dtype=np.int64)]
+        rows[:, 0] *= np.array([side for _, side, _ in self.ends])[:, None]
+        forms = first_two, rows, effects.residuals
+        self.forms = [np.ascontiguousarray(form[..., :columns]) for form in forms]
+        caused, row_caused, residual_caused = (np.ascontiguousarray(form[..., columns:]) for form in forms)
         need = Fraction(first.accept.threshold) + Fraction(first.accept.margin)
         curves = int((effects.kinds != RELU).sum())
         most_of = most_rows(len(self.ends), curves > 0) + columns
-        slack = slacks(hidden, weight.shape[1], columns, most_of, units, effects.roundings, curves)
+        slack = slacks(hidden, weight.shape[2], columns, most_of, units, effects.roundings, curves)
         self.shared: dict[str, Any] = {
             "start": self.start,
             "acts": effects.acts,
@@ -377,7 +361,7 @@ class Lowered:
         offset = np.zeros((*self.box.shape[:2], 2, 2, self.forms[0].shape[3]))
         offset[:, :, 0, 0, :units], offset[:, :, 1, 0, :units] = argument, np.abs(argument)
         offset[:, :, 0, 1, : len(bias)] = row @ weight.T + bias
-        offset[:, :, 1, 1, : len(bias)] = np.abs(row) @ self.sizes[0].T + self.sizes[1]
+        offset[:, :, 1, 1, : len(bias)] = np.abs(row) @ np.abs(weight).T + np.abs(bias)
         return offset
 
     def _knots(self, k: int) -> Array:

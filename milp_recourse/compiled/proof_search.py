@@ -12,73 +12,23 @@ lines. Rounding is added outward here, so what passes here also passes in ration
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.compiled import descent, elementary, interior, levers, network, node, rows, splitting
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.descent import try_point
-from milp_recourse.compiled.elementary import (
-    LOG,
-    RELU,
-    SIGMOID,
-    SQUARE,
-    chord,
-    highest,
-    log,
-    lowest,
-    steepness,
-)
-from milp_recourse.compiled.interior import dual_value, solve_node
-from milp_recourse.compiled.levers import contract, least_cost
-from milp_recourse.compiled.network import (
-    CHORD,
-    back_causes,
-    least_paid,
-    over_box,
-    relax_cause,
-    relax_first,
-    short,
-)
-from milp_recourse.compiled.node import (
-    bound_layer,
-    contract_by_ball,
-    first_rows,
-    logit_row,
-    note_room,
-    tighter,
-)
+from milp_recourse.compiled.elementary import LOG, RELU, SIGMOID, SQUARE
+from milp_recourse.compiled.network import CHORD, decimal
 from milp_recourse.compiled.numerics import BELOW, FARTHEST, HUGE, ROUNDOFF, TINY
 from milp_recourse.compiled.problem import Problems, case
-from milp_recourse.compiled.rows import (
-    in_ball,
-    is_linear,
-    open_units,
-    reached,
-    relaxed_arguments,
-    residual_lines,
-    sizes_direct,
-    sizes_next,
-    stated_rows,
-    stated_size,
-    unit_line,
-)
-from milp_recourse.compiled.splitting import (
-    ARGUMENT,
-    INTERVAL,
-    LABELS,
-    ONE_SIGN,
-    choose,
-    learn,
-    note_promise,
-    share_gained,
-)
-from milp_recourse.compiled.work import cleared, copied
-from milp_recourse.compiling import by_reference, compiled, entry, inner, refer
+from milp_recourse.compiled.work import add, cleared, copied
+from milp_recourse.compiling import allocated, by_reference, compiled, entry, inner, refer
 
 INF = math.inf
 Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
 
 PROVEN, MORE, FULL, SINGLE, FALSE = range(5)
 """Why :func:`prove` returns: all nodes are closed; it has examined its share of nodes; the record or the list
@@ -104,118 +54,74 @@ WORTH = 0.02
 
 @by_reference
 class Open(NamedTuple):
-    """The open nodes of a proof: the one that came last is examined first.
+    """The open nodes of a proof, at most ``size``: the one that came last is examined first.
 
     Attributes
     ----------
     ends
-        The intervals of levers' values, or of labels' numbers, (size, 2, d).
+        The intervals of levers' values, or of labels' numbers.
     order
-        For each unit, which split on the path from the root was on it, counted from 1, times the sign taken;
-        0 where it was not split on, (size, K + 1, n).
+        For each unit 0 where it was not split on, else the sign taken times a number that grows with every
+        split on the path from the root.
     promise
         How far too high the logit could be in the parent, what the split promised, its column in ``learned``,
-        and what it has gained in the other child, -1 until that is examined, (size, 4).
-    closed
-        1 for the part that a shrunk end has cut off, which intervals alone close; else 0, (size,).
+        and what it has gained in the other child, -1 until that is examined.
     state
-        How many nodes are open, are recorded, are leaves with multipliers, and have been examined, (4,).
+        How many nodes are open, are recorded, are leaves with multipliers, and have been examined.
     """
 
-    ends: Array
-    order: NDArray[np.int64]
-    promise: Array
-    closed: NDArray[np.uint8]
-    state: NDArray[np.int64]
+    ends: Annotated[Array, "size", 2, "levers"]
+    order: Annotated[Whole, "size", "layers", "units"]
+    promise: Annotated[Array, "size", 4]
+    state: Annotated[Whole, 4]
 
 
 @by_reference
 class Record(NamedTuple):
-    """A stretch of the tree in preorder, and the evidence of its leaves.
+    """A stretch of the tree in preorder, of at most ``size`` nodes, and the evidence of its leaves.
 
     Attributes
     ----------
     kind, where, at
-        Of every node: its kind (:data:`LEAF` and the others), (size,); the lever that is cut, or the layer
-        and the neuron of a sign, or the number of the leaf, (size, 2); the value at which a lever is cut,
-        (size,).
+        Of every node: its kind (:data:`LEAF` and the others); the lever that is cut, or the layer and the
+        neuron of a sign, or the number of the leaf; the value at which a lever is cut.
     slopes
-        Lower slopes of the units for each line, (leaves, LINES, K + 1, n).
+        Lower slopes of the units for each line above the logit.
     lines
-        How many lines a leaf has, (leaves,); 0 where an empty interval of a neuron closes it.
-    logit, signs, order, rows, ball, shares
-        Multipliers: of the logit's lines, of the units split on (``order`` has their signs, as in
-        :class:`Open`), of the stated rows, and of the ball, followed by the residuals at which its tangent
-        touches it. Then every lever's share of the maximum.
+        How many lines a leaf has; 0 where an empty interval of a neuron closes it.
+    multipliers
+        Those of the logit's lines, then of the units split on, layer by layer, then of the stated rows.
+    order
+        The signs of the units split on, as in :class:`Open`.
+    ball
+        The ball's multiplier, followed by the residuals at which its tangent touches it.
+    shares
+        Every lever's share of the maximum.
     theta
-        The thetas (:func:`~milp_recourse.compiled.network.within`) of every neuron's upper and lower bound,
-        (leaves, 2, K + 1, n).
+        The thetas (:func:`~milp_recourse.compiled.network.within`) of every neuron's upper and lower bound.
     """
 
-    kind: NDArray[np.int64]
-    where: NDArray[np.int64]
-    at: Array
-    slopes: Array
-    lines: NDArray[np.int64]
-    logit: Array
-    signs: Array
-    order: NDArray[np.int64]
-    rows: Array
-    ball: Array
-    shares: Array
-    theta: Array
+    kind: Annotated[Whole, "size"]
+    where: Annotated[Whole, "size", 2]
+    at: Annotated[Array, "size"]
+    slopes: Annotated[Array, "leaves", LINES, "layers", "units"]
+    lines: Annotated[Whole, "leaves"]
+    multipliers: Annotated[Array, "leaves", "rows"]
+    order: Annotated[Whole, "leaves", "layers", "units"]
+    ball: Annotated[Array, "leaves", "touched"]
+    shares: Annotated[Array, "leaves", "levers"]
+    theta: Annotated[Array, "leaves", 2, "layers", "units"]
 
 
-def open_nodes(p: Problems, size: int) -> Open:
-    """Arrays for ``size`` open nodes; none is open yet."""
-    layers, n = len(p.widths), p.weights.shape[1]
-    return Open(
-        np.zeros((size, 2, p.lever.shape[1])),
-        np.zeros((size, layers, n), dtype=np.int64),
-        np.zeros((size, 4)),
-        np.zeros(size, dtype=np.uint8),
-        np.zeros(4, dtype=np.int64),
-    )
-
-
-def record(p: Problems, size: int, leaves: int) -> Record:
-    """Arrays for a record of ``size`` nodes, ``leaves`` of them with multipliers."""
-    layers, n, d = len(p.widths), p.weights.shape[1], p.lever.shape[1]
-    return Record(
-        np.zeros(size, dtype=np.int64),
-        np.zeros((size, 2), dtype=np.int64),
-        np.zeros(size),
-        np.zeros((leaves, LINES, layers, n)),
-        np.zeros(leaves, dtype=np.int64),
-        np.zeros((leaves, LINES)),
-        np.zeros((leaves, layers, n)),
-        np.zeros((leaves, layers, n), dtype=np.int64),
-        np.zeros((leaves, p.row.shape[-2])),
-        np.zeros((leaves, 1 + len(p.noise))),
-        np.zeros((leaves, d)),
-        np.zeros((leaves, 2, layers, n)),
-    )
+def memory(p: Problems, size: int, recorded: int, leaves: int) -> tuple[Open, Record]:
+    """Room for ``size`` open nodes, and for so many recorded ones, ``leaves`` of them with multipliers."""
+    d, layers, units = p.lever.shape[1], len(p.widths), p.weights.shape[1]
+    shapes = {"levers": d, "layers": layers, "units": units, "leaves": leaves, "touched": 1 + len(p.noise)}
+    shapes["rows"] = LINES + layers * units + p.row.shape[-2]
+    return allocated(Open, size=size, **shapes), allocated(Record, size=recorded, **shapes)
 
 
 # -- numbers as they are written ------------------------------------------------------------
-
-
-@compiled
-def decimal(place, width, digits, side):
-    """A short decimal near ``place`` (side 0), not below it (1) or not above it (-1).
-
-    It is a multiple of a power of ten, about ``width`` / 10^digits. If rounding puts it on the wrong side,
-    ``place`` itself is returned.
-    """
-    scale = 10.0 ** min(max(np.ceil(-math.log10(max(width, 1e-300))) + digits, 0.0), 22.0)
-    scaled = place * scale
-    if side > 0:
-        result = np.ceil(scaled) / scale
-        return result if result >= place else place
-    if side < 0:
-        result = np.floor(scaled) / scale
-        return result if result <= place else place
-    return np.floor(scaled + 0.5) / scale
 
 
 @compiled
@@ -234,27 +140,26 @@ def _difference(a, b, side):
 
 
 @compiled
-def _push(o, w, ends, order, closed):
+def _push(o, w, ends, order):
     """Put a node on top of the open ones."""
     k = o.state[0]
     copied(ends, o.ends[k])
     copied(order, o.order[k])
-    note_promise(w, o.promise[k])
+    splitting.note_promise(w, o.promise[k])
     o.promise[k, 3] = -1.0
-    o.closed[k] = closed
     o.state[0] = k + 1
 
 
 @compiled
 def _learn(w, o, slot, promise, closed):
-    """Note what a split has gained, once both children are examined (``promise`` as in :class:`Open`). The
-    other child is then in the slot below. One child alone would mislead for all the time spent below it."""
-    room, promised, which, other = promise
-    gained = share_gained(w, room, closed)
+    """Note what a split has gained, once both children are examined; the other one is in the slot below. One
+    child alone would mislead for all the time spent below it."""
+    room, promised, _, other = promise
+    gained = splitting.share_gained(w, room, closed)
     if other >= 0.0:
-        learn(w, room, promised, which, other)
-        learn(w, room, promised, which, gained)
-    elif slot > 0:
+        splitting.learn(w, promise, other)
+        splitting.learn(w, promise, gained)
+    elif promised != 0.0:
         o.promise[slot - 1, 3] = gained
 
 
@@ -266,7 +171,7 @@ def _load(p, o, slot, w):
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
             s = o.order[slot, k, j]
-            w.unit[at.SPLIT, k, j] = 1.0 if s > 0 else -1.0 if s < 0 else 0.0
+            w.unit[at.SPLIT, k, j] = 1.0 if s > 0 else 2.0 if s < 0 else 0.0
 
 
 @compiled
@@ -286,20 +191,11 @@ def _set_ends(p, w, i, low, high):
 @compiled
 def _dear(p, w, target):
     """Whether the cheapest point of the box in w costs the target or more (the first rule of section 7.1)."""
-    total, top = 0.0, 0.0
+    total, top, nothing, point = 0.0, 0.0, w.col[at.NOTHING], w.at[at.IDLE]
     for i in range(p.lever.shape[1]):
-        total += least_cost(p, w, w.box, w.allowed, i)
-        if p.lever[at.LABEL, i] > 0.0:
-            least = INF
-            for c in range(p.start[i], p.start[i + 1]):
-                if w.allowed[c] != 0:
-                    least = min(least, p.column[at.TOP, c])
-            top = max(top, least)
-        elif w.box[at.MODE, i] == 1:
-            near = max(w.box[at.LO, i], -w.box[at.HI, i], 0.0)
-            top = max(top, p.lever[at.LARGEST, i] * near)
-    total += top
-    return total * (1.0 - p.cost) - p.tiny >= target
+        total += levers.least_cost(p, w, w.box, w.allowed, i)
+        top = max(top, levers.respond(p, w.box, w.allowed, i, nothing, 0.0, 1.0, point))
+    return (total + top) * (1.0 - p.cost) - p.tiny >= target
 
 
 @compiled
@@ -311,13 +207,9 @@ def _nothing(p, w, target):
     int
         -1 where they close it; 1 where a part of the box is outside the ball, else 0.
     """
-    if _dear(p, w, target):
+    if _dear(p, w, target) or not _bound_causes(p, w) or rows.stated_rows(p, w, 0, False) < 0:
         return -1
-    if not _bound_causes(p, w):
-        return -1
-    if stated_rows(p, w, 0, False) < 0:
-        return -1
-    return residual_lines(p, w) if len(p.noise) > 0 else 0
+    return rows.residual_lines(p, w) if len(p.noise) > 0 else 0
 
 
 @compiled
@@ -326,18 +218,14 @@ def _bound_causes(p, w):
     positive."""
     unit, size, line = w.unit, w.layer[0], w.col[at.LINE]
     for j in range(p.widths[0]):
-        sizes_direct(p, w, 0, j, j + 1)
+        rows.sizes_direct(p, w, 0, j, j + 1)
         unit[at.ZS, 0, j] = size[j]
         slack = p.line * size[j] + p.tiny
-        for side in (1.0, -1.0):
-            const = unit_line(p, w, 0, j, side) + slack
-            top = over_box(p, w, line) + const
-            if side > 0.0:
-                unit[at.ZH, 0, j] = top
-            else:
-                unit[at.ZL, 0, j] = -top
+        for side, end in ((1.0, at.ZH), (-1.0, at.ZL)):
+            const = rows.unit_line(p, w, 0, j, side) + slack
+            unit[end, 0, j] = side * (network.over_box(p, w, line) + const)
         if p.kind[j] == RELU:
-            relax_cause(p, unit, j)
+            network.relax(p, unit, 0, j)
         elif p.kind[j] == LOG and unit[at.ZH, 0, j] <= 0.0:
             return False
         else:
@@ -360,18 +248,19 @@ def _parallels(p, unit, m):
         slope = l + h
         over, under = h, 0.5 * slope
     else:
-        slope = 0.0 if h <= edge else np.floor(chord(kind, l, h, edge) * CHORD) / CHORD
+        slope = 0.0 if h <= edge else np.floor(elementary.chord(kind, l, h, edge) * CHORD) / CHORD
         over, under = 1.0 / slope if slope > 0.0 else INF, l
         if kind == SIGMOID:
             root = math.sqrt(max(1.0 - 4.0 * slope, 0.0))
-            over = log((1.0 + root) / (1.0 - root)) if root < 1.0 else FARTHEST
+            over = elementary.log((1.0 + root) / (1.0 - root)) if root < 1.0 else FARTHEST
             under = -over
     # the checker may round to the next slope, and its interval may be a little shorter
     room = 4.0 * width * (1.0 + abs(slope)) / CHORD + p.tiny
-    room += 2.0 * p.line * unit[at.ZS, 0, m] * (abs(steepness(kind, l, edge)) + abs(steepness(kind, h, edge)))
+    steep = abs(elementary.steepness(kind, l, edge)) + abs(elementary.steepness(kind, h, edge))
+    room += 2.0 * p.line * unit[at.ZS, 0, m] * steep
     unit[at.SLOPE, 0, m] = unit[at.ALPHA, 0, m] = slope
-    unit[at.RISE, 0, m] = highest(kind, slope, l, h, over, edge) + room
-    unit[at.FALL, 0, m] = -HUGE if beyond else lowest(kind, slope, l, h, under, edge) - room
+    unit[at.RISE, 0, m] = elementary.highest(kind, slope, l, h, over, edge) + room
+    unit[at.FALL, 0, m] = -HUGE if beyond else elementary.lowest(kind, slope, l, h, under, edge) - room
 
 
 @compiled
@@ -379,9 +268,9 @@ def _shrink(p, q, w, o, t, ends, order, target, ball):
     """Cut off what the cost and the ball (if ``ball`` is positive) rule out. Each cut is recorded as a split
     whose other side is an empty leaf; the checker closes that without whole numbers, as ``q`` has it."""
     least, most = w.aside[0], w.aside[1]
-    left = contract(p, w, w.box, w.allowed, target)
+    left = levers.contract(p, w, w.box, w.allowed, target)
     if left and ball > 0:
-        contract_by_ball(p, w)
+        node.contract_by_ball(p, w)
     for i in range(p.lever.shape[1]):
         x, unit = p.lever[at.FACTUAL, i], p.lever[at.UNIT, i]
         least[i], most[i] = x + unit * w.box[at.LO, i], x + unit * w.box[at.HI, i]
@@ -392,9 +281,8 @@ def _shrink(p, q, w, o, t, ends, order, target, ball):
                     least[i], most[i] = min(least[i], c - p.start[i]), max(most[i], c - p.start[i])
         _set_ends(p, w, i, ends[0, i], ends[1, i])
     for i in range(p.lever.shape[1] if left else 0):
-        free = p.lever[at.LABEL, i] > 0.0 or w.box[at.MODE, i] == 1
         for side in (1, -1):
-            if free and ends[0, i] < ends[1, i]:
+            if _free(p, w, i) and ends[0, i] < ends[1, i]:
                 _shrink_end(p, q, w, o, t, ends, order, target, i, most[i] if side > 0 else least[i], side)
 
 
@@ -404,22 +292,37 @@ def _shrink_end(p, q, w, o, t, ends, order, target, i, end, side):
     alone close the other part and that is large enough to be worth two nodes."""
     low, high, whole = ends[0, i], ends[1, i], _is_whole(p, i)
     if whole:
-        place = min(max(np.floor(end) + 0.5 if side > 0 else np.ceil(end) - 0.5, low - 0.5), high + 0.5)
+        place = np.floor(end) + 0.5 if side > 0 else np.ceil(end) - 0.5
     else:
         place = decimal(end, high - low, 2.0, side)
-    below, above = _around(place, whole)
     if not (low < place < high and (high - place if side > 0 else place - low) > WORTH * (high - low)):
         return
+    below, above = _around(place, whole)
     _set_ends(p, w, i, above if side > 0 else low, high if side > 0 else below)
     if _nothing(q, w, target) < 0:
-        _write(o, t, CUT, i, 0, place)
         if side > 0:
-            ends[1, i] = below
-            _push(o, w, ends, order, 1)
-        else:
-            ends[0, i] = above
+            _cut(p, w, o, t, ends, order, i, place)
+        else:  # the part below comes first
+            _write(o, t, CUT, i, 0, place)
             _write(o, t, EMPTY, 0, 0, 0.0)
+            ends[0, i] = above
     _set_ends(p, w, i, ends[0, i], ends[1, i])
+
+
+@compiled
+def _cut(p, w, o, t, ends, order, i, place):
+    """Record a cut of a lever's interval and open the part above it; ``ends`` is the part below then."""
+    below, above = _around(place, _is_whole(p, i))
+    _write(o, t, CUT, i, 0, place)
+    low, ends[0, i] = ends[0, i], above
+    _push(o, w, ends, order)
+    ends[0, i], ends[1, i] = low, below
+
+
+@compiled
+def _free(p, w, i):
+    """Whether a lever has values or labels to choose from."""
+    return p.lever[at.LABEL, i] > 0.0 or w.box[at.MODE, i] == 1
 
 
 @compiled
@@ -453,12 +356,11 @@ def _bound_neurons(p, w, budget):
     cleared(unit[at.THETA_HIGH :])
     for k in range(1, len(p.widths)):
         for j in range(p.widths[k]):
-            sign = unit[at.SPLIT, k, j]
-            unit[at.ZL, k, j] = 0.0 if sign > 0.0 else -INF
-            unit[at.ZH, k, j] = 0.0 if sign < 0.0 else INF
-    paid, left = least_paid(p, w), True
+            unit[at.ZL, k, j] = 0.0 if unit[at.SPLIT, k, j] == 1.0 else -INF
+            unit[at.ZH, k, j] = 0.0 if unit[at.SPLIT, k, j] == 2.0 else INF
+    paid, left = network.least_paid(p, w), True
     for k in range(1, len(p.widths)):
-        left = left and bound_layer(p, w, budget, paid, k, 0, FEW_DIGITS)
+        left = left and node.bound_layer(p, w, budget, paid, k, 0, FEW_DIGITS)
     return left
 
 
@@ -466,25 +368,10 @@ def _bound_neurons(p, w, budget):
 
 
 @compiled
-def _add(form, caused, const, a, line, causes):
-    """Add a times a form to ``line`` and to the causal units' coefficients ``causes``; returns a times the
-    form's constant."""
-    for c in range(len(line)):
-        line[c] += a * form[c]
-    for m in range(len(caused)):
-        causes[m] += a * caused[m]
-    return a * const
-
-
-@compiled
-def _add_argument(p, k, j, a, coef, line, causes):
-    """Add a times argument j of layer k to ``coef``, the coefficients of the units of layer k - 1; returns a
-    times the argument's constant. Layer 1's arguments are added to ``line`` and ``causes`` instead."""
-    if k == 1:
-        return _add(p.first[0, 1, j], p.caused[0, 1, j], p.offset[0, 1, j], a, line, causes)
-    for i in range(p.widths[k - 1]):
-        coef[i] += a * p.weights[k - 1, j, i]
-    return a * p.biases[k - 1, j]
+def _add(p, form, caused, a, line, causes):
+    """Add a times a form to ``line`` and to the causal units' coefficients ``causes``."""
+    add(line, a, form, len(line))
+    add(causes, a, caused, p.widths[0])
 
 
 @inner
@@ -511,12 +398,13 @@ def _add_term(p, w, t, leaf, which, logit_size):
     their lines.
     """
     line, causes, coef, new = w.col[at.LINE], w.layer[1], w.layer[2], w.layer[0]
-    layers, g = len(p.widths), t.logit[leaf, which]
+    layers, g = len(p.widths), t.multipliers[leaf, which]
     cleared(line)
     cleared(causes)
     cleared(coef)
     size = g * (logit_size + abs(p.need_low))
-    const = _add_argument(p, layers, 0, g, coef, line, causes) - g * p.need_low
+    const = network.add_argument(p, layers, 0, g, coef, line, causes) - g * p.need_low
+    signs = t.multipliers[leaf, LINES:]
     for k in range(layers - 1, 0, -1):
         cleared(new)
         for j in range(p.widths[k]):
@@ -526,21 +414,20 @@ def _add_term(p, w, t, leaf, which, logit_size):
                 a *= w.unit[at.SLOPE, k, j]
             else:
                 a *= t.slopes[leaf, which, k, j]
-            if which == 0 and t.signs[leaf, k, j] > 0.0:
-                multiplier = t.signs[leaf, k, j]
+            multiplier = signs[k * len(coef) + j]
+            if which == 0 and multiplier > 0.0:
                 a += multiplier if t.order[leaf, k, j] > 0 else -multiplier
                 size += multiplier * w.unit[at.ZS, k, j]
             if a != 0.0:
-                const += _add_argument(p, k, j, a, new, line, causes)
+                const += network.add_argument(p, k, j, a, new, line, causes)
         copied(new, coef)
     if which == 0:
         rest, rest_size = _add_others(p, w, t, leaf, line, causes)
         const += rest
         size += rest_size
-    const = back_causes(p, w.unit, causes, const, line)
+    const = network.back_causes(p, w.unit, causes, const, line)
     last = len(w.rows) - 1
-    for c in range(len(line)):
-        w.rows[last, c] += line[c]
+    add(w.rows[last], 1.0, line, len(line))
     w.row[at.CONSTS, last] += const + p.line * size + p.tiny
 
 
@@ -548,101 +435,80 @@ def _add_term(p, w, t, leaf, which, logit_size):
 def _add_others(p, w, t, leaf, line, causes):
     """Add the problem's own rows and the ball's tangent, times their multipliers, to ``line`` and ``causes``;
     returns their constant and the sum of absolute terms behind them."""
-    const, size, mu = 0.0, 0.0, t.ball[leaf, 0]
+    const, size, mu, first = 0.0, 0.0, t.ball[leaf, 0], LINES + t.order[leaf].size
     for r in range(p.row.shape[1]):
-        multiplier = t.rows[leaf, r]
+        multiplier = t.multipliers[leaf, first + r]
         if multiplier > 0.0:
-            const += _add(p.row[0, r], p.row_caused[0, r], p.row_const[0, r], multiplier, line, causes)
-            size += multiplier * stated_size(p, w, r)
+            _add(p, p.row[0, r], p.row_caused[0, r], multiplier, line, causes)
+            const += multiplier * p.row_const[0, r]
+            size += multiplier * rows.stated_size(p, w, r)
     for f in range(len(p.noise) if mu > 0.0 else 0):
-        if not in_ball(p, f):
+        if not rows.in_ball(p, f):
             continue
         weight, noise, touched = mu * p.precision[f], p.noise[f], t.ball[leaf, 1 + f]
         rate, rest = 2.0 * weight * touched, 0.0
-        if is_linear(p, f):  # the ball's linear part
+        if rows.is_linear(p, f):  # the ball's linear part
             rate, rest = mu, p.excess
-        const += weight * (touched - noise) * (touched - noise)
-        const += _add(p.residual[0, f], p.residual_caused[0, f], rest, -rate, line, causes)
+        const += weight * (touched - noise) * (touched - noise) - rate * rest
+        _add(p, p.residual[0, f], p.residual_caused[0, f], -rate, line, causes)
         size += weight * (abs(touched) + abs(noise)) ** 2 + abs(rate) * w.ball[at.BALL_SIZE, f]
     return const, size
 
 
 @compiled
-def _holds(p, w, t, leaf, lines, logit_size, target):
+def _holds(p, w, t, leaf, logit_size, target):
     """Whether the leaf as it is written proves the target. The last of w.rows, which no leaf needs, gets the
     sum of the leaf's terms, with a multiplier of 1."""
     last = len(w.rows) - 1
     cleared(w.rows[last])
     w.row[at.CONSTS, last], w.row[at.TRY_MULTIPLIERS, last] = 0.0, 1.0
-    for which in range(lines):
+    for which in range(t.lines[leaf]):
         _add_term(p, w, t, leaf, which, logit_size)
-    value = dual_value(
-        p, w.box, w.allowed, w.rows[last:], w.row[at.CONSTS, last:], 1, w.row[at.TRY_MULTIPLIERS, last:],
-        t.shares[leaf], w.col[at.GAIN], w.col[at.SIZE], w.at[at.CHOICE],
-    )  # fmt: skip
-    return value >= target
+    consts, weights, choice = w.row[at.CONSTS, last:], w.row[at.TRY_MULTIPLIERS, last:], w.at[at.CHOICE]
+    return interior.dual_value(p, w, w.rows[last:], consts, 1, weights, t.shares[leaf], choice) >= target
 
 
 @compiled
 def _clear(t, leaf):
     """Set all multipliers of a leaf to 0."""
     t.lines[leaf] = 0
-    cleared(t.logit[leaf])
-    cleared(t.signs[leaf])
-    cleared(t.rows[leaf])
+    cleared(t.multipliers[leaf])
     cleared(t.ball[leaf])
     cleared(t.shares[leaf])
 
 
 @compiled
-def _weigh(t, leaf, what, multiplier):
-    """Write a row's multiplier to a leaf; ``what`` is the row's entry in w.ints[KINDS]
-    (:func:`~milp_recourse.compiled.rows.keep_row`)."""
-    n = t.signs.shape[2]
-    stated = t.signs.shape[1] * n
-    if what < 0:
-        t.logit[leaf, -1 - what] = multiplier
-    elif what < stated:
-        t.signs[leaf, what // n, what % n] = multiplier
-    else:
-        t.rows[leaf, what - stated] = multiplier
+def _weigh(w, t, leaf, r, multiplier):
+    """Write the multiplier of row r of w to a leaf."""
+    what = w.ints[at.KINDS, r]  # as keep_row numbers what rows stand for
+    t.multipliers[leaf, LINES + what if what >= 0 else -1 - what] = network.short(multiplier, DIGITS)
 
 
 @compiled
-def _take(p, w, t, leaf, count, lines, ball):
+def _take(p, w, t, leaf, count, ball):
     """Write the convex problem's multipliers, rounded to :data:`DIGITS`, to a leaf. Row ``ball`` is the
     ball's, -1 for none."""
-    _clear(t, leaf)
-    t.lines[leaf] = lines
     for r in range(count):
-        multiplier = short(w.row[at.MULTIPLIERS, r], DIGITS)
         if r != ball:
-            _weigh(t, leaf, w.ints[at.KINDS, r], multiplier)
+            _weigh(w, t, leaf, r, w.row[at.MULTIPLIERS, r])
             continue
-        t.ball[leaf, 0] = multiplier
+        t.ball[leaf, 0] = network.short(w.row[at.MULTIPLIERS, r], DIGITS)
         for f in range(len(p.noise)):
-            t.ball[leaf, 1 + f] = short(w.ball[at.BEST_PHAT, f], DIGITS)
+            t.ball[leaf, 1 + f] = network.short(w.ball[at.BEST_PHAT, f], DIGITS)
     for i in range(p.lever.shape[1]):
         t.shares[leaf, i] = np.floor(w.at[at.SHARES, i] * BELOW * SHARE) / SHARE
 
 
 @compiled
-def _outside(p, w, t, leaf, r, lines, target):
+def _outside(p, w, t, leaf, r, lines, logit_size, target):
     """Write a leaf's multipliers where row r is negative in all of the box: this row's alone, large enough
-    for the target."""
+    for the target. Returns whether the leaf proves it."""
     _clear(t, leaf)
     t.lines[leaf] = lines
-    multiplier = short(2.0 * (target + 1.0) / -(over_box(p, w, w.rows[r]) + w.row[at.CONSTS, r]), DIGITS)
+    multiplier = 2.0 * (target + 1.0) / -(network.over_box(p, w, w.rows[r]) + w.row[at.CONSTS, r])
     if multiplier < INF:
-        _weigh(t, leaf, w.ints[at.KINDS, r], multiplier)
-
-
-@compiled
-def _slopes(p, w, t, leaf, which):
-    """Write the neurons' lower slopes to a leaf, for its line number ``which``."""
-    for k in range(1, len(p.widths)):
-        for j in range(p.widths[k]):
-            t.slopes[leaf, which, k, j] = w.unit[at.ALPHA, k, j]
+        _weigh(w, t, leaf, r, multiplier)
+    return _holds(p, w, t, leaf, logit_size, target)
 
 
 @compiled
@@ -660,37 +526,34 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
     _clear(t, leaf)
     bounded = _bound_neurons(p, w, budget)
     copied(unit[at.THETA_HIGH :], t.theta[leaf])
+    copied(unit[at.ALPHA], t.slopes[leaf, 0])
     if not bounded:  # the slopes of layers that were not reached do not matter
-        for k in range(1, layers):
-            for j in range(p.widths[k]):
-                t.slopes[leaf, 0, k, j] = 1.0 if unit[at.ALPHA, k, j] > 0.5 else 0.0
         return True, 0, 0, INF
-    _slopes(p, w, t, leaf, 0)
-    sizes_next(p, w, layers)
+    rows.sizes_next(p, w, layers)
     logit_size = w.layer[0, 0]
-    slack, unsure = p.line * (logit_size + abs(p.need_low)) + p.tiny, open_units(p, unit)
-    count, tangent = first_rows(p, w, slack, ball, LINES, False)
+    slack, unsure = p.line * (logit_size + abs(p.need_low)) + p.tiny, rows.open_units(p, unit)
+    count, tangent = node.first_rows(p, w, slack, ball)
     if count < 0:
-        _outside(p, w, t, leaf, -1 - count, 1, target)
-        return _holds(p, w, t, leaf, 1, logit_size, target), 0, unsure, -INF
-    note_room(p, w, budget, least_paid(p, w))
+        return _outside(p, w, t, leaf, -1 - count, 1, logit_size, target), 0, unsure, -INF
+    node.note_room(p, w, budget, network.least_paid(p, w))
+    point, other = w.at[at.POINT], w.at[at.OTHER]
     for turn in range(LINES):
-        value = solve_node(p, w, count, tangent, target, w.at[at.POINT], w.at[at.OTHER], steps, unsure == 0)
+        value = interior.solve_node(p, w, count, tangent, target, point, other, steps, unsure == 0)
         if value >= target:
-            _take(p, w, t, leaf, count, turn + 1, tangent)
-            if _holds(p, w, t, leaf, turn + 1, logit_size, target):
+            _clear(t, leaf)
+            t.lines[leaf] = turn + 1
+            _take(p, w, t, leaf, count, tangent)
+            if _holds(p, w, t, leaf, logit_size, target):
                 return True, count, unsure, value
         if turn + 1 == LINES or unsure == 0:
             break
-        relaxed_arguments(p, w)
-        if not tighter(p, w, 1):
+        rows.relaxed_arguments(p, w)
+        if not node.tighter(p, w, 1):
             break
-        _slopes(p, w, t, leaf, turn + 1)
-        relax_first(p, unit, w.relaxed)
-        if not logit_row(p, w, slack, count, turn + 1):
-            _outside(p, w, t, leaf, count, turn + 2, target)
-            return _holds(p, w, t, leaf, turn + 2, logit_size, target), 0, unsure, -INF
-        if not reached(w, count) < 0.0:
+        copied(unit[at.ALPHA], t.slopes[leaf, turn + 1])
+        if not node.logit_row(p, w, slack, count, turn + 1):
+            return _outside(p, w, t, leaf, count, turn + 2, logit_size, target), 0, unsure, -INF
+        if not rows.reached(w, count) < 0.0:
             break
         count += 1
     return False, count, unsure, value
@@ -702,29 +565,24 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
 @compiled
 def _split(p, w, o, t, ends, order, count, unsure, gap):
     """Record how the node in w is split and open its children; False where nothing can be split."""
-    kind, index, value = choose(p, w, count, unsure, gap)
-    layer, j, most = index // w.unit.shape[2], index % w.unit.shape[2], 0
-    if kind == ONE_SIGN and layer > 0:
-        for a in range(order.shape[0]):
-            for b in range(order.shape[1]):
-                most = max(most, abs(order[a, b]))
+    kind, index, value = splitting.choose(p, w, count, unsure, gap)
+    layer, j = index // w.unit.shape[2], index % w.unit.shape[2]
+    if kind == splitting.ARGUMENT and layer > 0:
         _write(o, t, SIGN, layer - 1, j, 0.0)
         for sign in (1, -1):
-            order[layer, j] = sign * (most + 1)
-            _push(o, w, ends, order, 0)
+            order[layer, j] = sign * o.state[3]
+            _push(o, w, ends, order)
         return True
     i, place = -1, value
-    if kind in (ONE_SIGN, ARGUMENT):  # a lever is cut instead of what promised
-        w.scalar[at.PROMISE] = 0.0
-        i, place = _cross(p, w, j, value if kind == ARGUMENT else 0.0)
-    elif kind == LABELS:
+    if kind == splitting.LABELS:
         i, place = index, value - 0.5 if value > ends[0, index] else value + 0.5
-    elif kind == INTERVAL:
+    elif kind == splitting.INTERVAL:
         i, place = index, p.lever[at.FACTUAL, index] + p.lever[at.UNIT, index] * value
-    if i >= 0 and _cut(p, w, o, t, ends, order, i, place):
+    if i >= 0 and _part(p, w, o, t, ends, order, i, place):
         return True
+    # on a causal unit no split is recorded: a lever is cut instead of what promised
     i, w.scalar[at.PROMISE] = _widest(p, w, ends), 0.0
-    return i >= 0 and _cut(p, w, o, t, ends, order, i, 0.5 * (ends[0, i] + ends[1, i]))
+    return i >= 0 and _part(p, w, o, t, ends, order, i, 0.5 * (ends[0, i] + ends[1, i]))
 
 
 @compiled
@@ -733,17 +591,16 @@ def _widest(p, w, ends):
     most, which = 0.0, -1
     for i in range(p.lever.shape[1]):
         width = (ends[1, i] - ends[0, i]) / p.lever[at.UNIT, i]
-        free = p.lever[at.LABEL, i] > 0.0 or w.box[at.MODE, i] == 1
-        if free and width > most:
+        if _free(p, w, i) and width > most:
             most, which = width, i
     return which
 
 
 @compiled
-def _cut(p, w, o, t, ends, order, i, place):
+def _part(p, w, o, t, ends, order, i, place):
     """Split a lever's interval near a value; False where one of the parts would be empty."""
-    low, high, whole = ends[0, i], ends[1, i], _is_whole(p, i)
-    if whole:
+    low, high = ends[0, i], ends[1, i]
+    if _is_whole(p, i):
         near = min(max(np.floor(place), low), high - 1.0) + 0.5
     else:
         near = decimal(place, high - low, 3.0, 0)
@@ -751,44 +608,9 @@ def _cut(p, w, o, t, ends, order, i, place):
             near = place
     if not low < near < high:
         return False
-    below, above = _around(near, whole)
-    _write(o, t, CUT, i, 0, near)
-    ends[0, i] = above
-    _push(o, w, ends, order, 0)
-    ends[0, i], ends[1, i] = low, below
-    _push(o, w, ends, order, 0)
-    ends[1, i] = high
+    _cut(p, w, o, t, ends, order, i, near)
+    _push(o, w, ends, order)
     return True
-
-
-@compiled
-def _cross(p, w, m, value):
-    """Which lever to cut, and at what of its values, to split the argument of causal unit m at ``value``.
-
-    It is the lever that the argument depends on most. It is cut where the argument has that value if the
-    other levers are in the middle of their intervals. The lever is -1 where none can be cut.
-    """
-    box, line = w.box, w.col[at.LINE]
-    const = unit_line(p, w, 0, m, 1.0) - value
-    best, i, reach, middle = 0.0, -1, 0.0, const
-    for l in range(p.lever.shape[1]):
-        if p.lever[at.LABEL, l] > 0.0 or box[at.MODE, l] != 1:
-            continue
-        g, span = line[p.start[l]], box[at.HI, l] - box[at.LO, l]
-        middle += g * 0.5 * (box[at.LO, l] + box[at.HI, l])
-        reach += abs(g) * span
-        if abs(g) * span > best:
-            best, i = abs(g) * span, l
-    if i < 0:
-        return -1, 0.0
-    low, high = box[at.LO, i], box[at.HI, i]
-    span = high - low
-    cut = 0.5 * (low + high) - middle / line[p.start[i]]
-    if reach > best:
-        cut = min(max(cut, low + 0.2 * span), high - 0.2 * span)
-    if not low + 1e-6 * span < cut < high - 1e-6 * span:
-        return -1, 0.0
-    return i, p.lever[at.FACTUAL, i] + p.lever[at.UNIT, i] * cut
 
 
 # -- the tree -------------------------------------------------------------------------------
@@ -830,43 +652,37 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
     for _ in range(share):
         if o.state[0] == 0:
             return PROVEN
-        if o.state[1] + 4 * d + 4 > len(t.kind) or o.state[2] + 1 > len(t.lines):
-            return FULL
-        if o.state[0] + 2 * d + 4 > len(o.closed):
+        recorded = o.state[1] + 4 * d + 4 > len(t.kind) or o.state[2] + 1 > len(t.lines)
+        if recorded or o.state[0] + 2 * d + 4 > len(o.ends):
             return FULL
         o.state[0] -= 1
-        slot = o.state[0]
-        if o.closed[slot] != 0:
-            _write(o, t, EMPTY, 0, 0, 0.0)
-            continue
-        o.state[3] += 1
+        slot, leaf, closed = o.state[0], o.state[2], False
         copied(o.ends[slot], ends)
         copied(o.order[slot], order)
         promise = o.promise[slot, 0], o.promise[slot, 1], o.promise[slot, 2], o.promise[slot, 3]
+        o.state[3] += 1
+        w.scalar[at.PROMISE] = 0.0
         _load(p, o, slot, w)
-        ball, leaf = _nothing(q, w, target), o.state[2]
+        count, unsure, value = 0, 0, 0.0
+        for shrunk in range(2):
+            ball = _nothing(q, w, target)
+            if ball >= 0 and (shrunk == 1 or linear):
+                # one line often closes a whole linear problem, which shrinking would split
+                closed, count, unsure, value = _evidence(q, w, t, leaf, order, target, budget, ball, steps)
+            if ball < 0 or closed:
+                break
+            if shrunk == 0:
+                _shrink(p, q, w, o, t, ends, order, target, ball)
+        _learn(w, o, slot, promise, closed or ball < 0)
         if ball < 0:
-            _learn(w, o, slot, promise, True)
             _write(o, t, EMPTY, 0, 0, 0.0)
             continue
-        closed = False
-        if linear:  # one line often closes a whole box; shrinking it first would split it
-            closed, count, unsure, value = _evidence(q, w, t, leaf, order, target, budget, ball, steps)
-        if not closed:
-            _shrink(p, q, w, o, t, ends, order, target, ball)
-            ball = _nothing(q, w, target)
-            if ball < 0:
-                _learn(w, o, slot, promise, True)
-                _write(o, t, EMPTY, 0, 0, 0.0)
-                continue
-            closed, count, unsure, value = _evidence(q, w, t, leaf, order, target, budget, ball, steps)
-        _learn(w, o, slot, promise, closed)
         if closed:
             o.state[2] += 1
             _write(o, t, LEAF, leaf, 0, 0.0)
             continue
         copied(w.at[at.POINT], w.at[at.CHOICE])
-        if try_point(p, w, w.at[at.CHOICE]) and w.scalar[at.BEST_COST] < claimed:
+        if descent.try_point(p, w, w.at[at.CHOICE]) and w.scalar[at.BEST_COST] < claimed:
             return FALSE
         if not _split(p, w, o, t, ends, order, count, unsure, target - value):
             copied(ends, o.ends[o.state[0]])

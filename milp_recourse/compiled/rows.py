@@ -8,18 +8,11 @@ line at hand is w.col[LINE].
 from __future__ import annotations
 
 from milp_recourse.compiled import layout as at
+from milp_recourse.compiled import network
 from milp_recourse.compiled.elementary import RELU, is_open, steepness
 from milp_recourse.compiled.elementary import value as curve
-from milp_recourse.compiled.network import (
-    arguments,
-    back,
-    back_causes,
-    over_box,
-    relax_first,
-    sizes_over_box,
-)
 from milp_recourse.compiled.numerics import HUGE
-from milp_recourse.compiled.work import cleared, copied
+from milp_recourse.compiled.work import add, cleared, copied
 from milp_recourse.compiling import compiled, inner
 
 
@@ -35,9 +28,7 @@ def _size_through_causes(n, unit, sizes, count):
             # a fall of HUGE stands for a line so low that its rounding does not matter
             v += max(abs(unit[at.RISE, 0, m]), fall if fall < HUGE else 0.0)
         elif unit[at.ZH, 0, m] > 0.0:
-            v += unit[at.ZS, 0, m]
-            if unit[at.ZL, 0, m] < 0.0:
-                v += abs(unit[at.ZL, 0, m])
+            v += unit[at.ZS, 0, m] + max(-unit[at.ZL, 0, m], 0.0)
         total += sizes[m] * v
     return total
 
@@ -47,7 +38,7 @@ def sizes_direct(p, w, k, first, count):
     """Sums of absolute terms behind arguments ``first`` to ``count`` of layer k (0 or 1), into w.layer[0]."""
     size = w.layer[0]
     for j in range(first, count):
-        size[j] = p.offset[1, k, j] + sizes_over_box(p, w, p.first[1, k, j])
+        size[j] = p.offset[1, k, j] + network.sizes_over_box(p, w, p.first[1, k, j])
         size[j] += _size_through_causes(p, w.unit, p.caused[1, k, j], j if k == 0 else p.widths[0])
 
 
@@ -63,9 +54,7 @@ def sizes_next(p, w, k):
         size[i] = abs(p.biases[k - 1, i])
     for j in range(p.widths[k - 1]):
         if zh[j] > 0.0:
-            v, weights = zs[j], p.turned[k - 1, j]
-            if zl[j] < 0.0:
-                v += abs(zl[j])
+            v, weights = zs[j] + max(-zl[j], 0.0), p.turned[k - 1, j]
             for i in range(count):
                 size[i] += abs(weights[i]) * v
 
@@ -76,16 +65,13 @@ def unit_line(p, w, k, i, side):
 
     ``w.unit[SCORE]`` gets the coefficient that every unit before had.
     """
-    coef, causes, line, unit = w.layer[2], w.layer[1], w.col[at.LINE], w.unit
-    units = p.widths[0]
     if k < 2:
         return form_line(p, w, p.first[0, k, i], p.caused[0, k, i], p.offset[0, k, i], side)
+    coef, causes, line = w.layer[2], w.layer[1], w.col[at.LINE]
     cleared(line)
-    for m in range(units):
-        causes[m] = 0.0
-    for j in range(p.widths[k - 1]):
-        coef[j] = side * p.weights[k - 1, i, j]
-    return back(p, unit, w.relaxed, k - 1, coef, side * p.biases[k - 1, i], line, causes)
+    cleared(w.layer[1:])
+    const = network.add_argument(p, k, i, side, coef, line, causes)
+    return network.back(p, w.unit, k - 1, coef, const, line, causes)
 
 
 @inner
@@ -93,26 +79,24 @@ def argument_line(p, w, k, i, side):
     """As :func:`unit_line`, for layer 2 from what is known of all its arguments; then scores are not kept."""
     if k != 2:
         return unit_line(p, w, k, i, side)
-    line, causes = w.col[at.LINE], w.layer[1]
+    line, causes, second = w.col[at.LINE], w.layer[1], w.second[0 if side > 0.0 else 1]
     columns, units = len(line), p.widths[0]
-    row = 0 if side > 0.0 else 1
     for c in range(columns):
-        line[c] = w.second[row, c, i]
+        line[c] = second[c, i]
     for m in range(units):
-        causes[m] = w.second[row, columns + m, i]
-    const = side * p.biases[1, i] + w.second[row, columns + units, i]
-    return back_causes(p, w.unit, causes, const, line)
+        causes[m] = second[columns + m, i]
+    return network.back_causes(p, w.unit, causes, side * p.biases[1, i] + second[columns + units, i], line)
 
 
 @inner
 def form_line(p, w, form, caused, const, side):
     """A line above side * (a form over levers and causal units), into w.col[LINE]; its constant."""
-    line, causes, units = w.col[at.LINE], w.layer[1], p.widths[0]
+    line, causes = w.col[at.LINE], w.layer[1]
     for c in range(len(line)):
         line[c] = side * form[c]
-    for m in range(units):
+    for m in range(len(caused)):
         causes[m] = side * caused[m]
-    return back_causes(p, w.unit, causes, side * const, line)
+    return network.back_causes(p, w.unit, causes, side * const, line)
 
 
 @compiled
@@ -131,8 +115,6 @@ def linearise(p, w):
                 unit[at.ZL, 0, j], unit[at.ZH, 0, j], unit[at.ZS, 0, j] = 0.0, on, abs(z)
             unit[at.SLOPE, k, j] = unit[at.ALPHA, k, j] = on
             unit[at.RISE, k, j] = unit[at.FALL, k, j] = rest
-    if len(p.widths) > 1:
-        relax_first(p, unit, w.relaxed)
     const = unit_line(p, w, len(p.widths), 0, 1.0)
     copied(w.col[at.LINE], w.col[at.GRAD])
     return const
@@ -143,7 +125,7 @@ def never_negative(p, w, const):
     """Whether the line in w.col[LINE] with this constant is nowhere negative in the box."""
     for c in range(w.col.shape[1]):
         w.col[at.GAIN, c] = -w.col[at.LINE, c]
-    return const - over_box(p, w, w.col[at.GAIN]) >= 0.0
+    return const - network.over_box(p, w, w.col[at.GAIN]) >= 0.0
 
 
 @inner
@@ -162,20 +144,18 @@ def keep_row(p, w, const, inside, count, layer, what):
     """
     w.ints[at.KINDS, count] = what
     copied(w.col[at.LINE], w.rows[count])
-    w.row[at.CONSTS, count] = const
-    w.row[at.INSIDE, count] = inside
-    for t in range(w.unit.shape[1]):
-        for q in range(w.unit.shape[2]):
-            w.row_coefficients[0, count, t, q] = w.unit[at.SCORE, t, q] if t < layer else 0.0
-            w.row_coefficients[1, count, t, q] = w.unit[at.ALPHA, t, q]
-    return over_box(p, w, w.col[at.LINE]) + const >= 0.0
+    w.row[at.CONSTS, count], w.row[at.INSIDE, count] = const, inside
+    cleared(w.row_coefficients[0, count])
+    copied(w.unit[at.SCORE], w.row_coefficients[0, count, :layer])
+    copied(w.unit[at.ALPHA], w.row_coefficients[1, count])
+    return network.over_box(p, w, w.col[at.LINE]) + const >= 0.0
 
 
 @inner
 def cut_by_row(p, w, r):
     """Cut the intervals of numeric levers that are acted on to what row ``r`` leaves of them where every
     other term is as large as it can be."""
-    box, top = w.box, over_box(p, w, w.rows[r]) + w.row[at.CONSTS, r]
+    box, top = w.box, network.over_box(p, w, w.rows[r]) + w.row[at.CONSTS, r]
     for i in range(p.lever.shape[1]):
         a, low, high = w.rows[r, p.start[i]], box[at.LO, i], box[at.HI, i]
         if a == 0.0 or box[at.MODE, i] != 1 or p.lever[at.LABEL, i] > 0.0:
@@ -191,7 +171,7 @@ def cut_by_row(p, w, r):
 @compiled
 def stated_size(p, w, r):
     """The sum of absolute terms behind one of the problem's own rows."""
-    size = sizes_over_box(p, w, p.row[1, r]) + p.row_const[1, r]
+    size = network.sizes_over_box(p, w, p.row[1, r]) + p.row_const[1, r]
     return size + _size_through_causes(p, w.unit, p.row_caused[1, r], p.widths[0])
 
 
@@ -237,7 +217,7 @@ def residual_lines(p, w):
             continue
         form, caused, noise, low, high = p.residual[0, f], p.residual_caused[0, f], p.noise[f], 0.0, 0.0
         rest = p.excess if is_linear(p, f) else 0.0
-        size = sizes_over_box(p, w, p.residual[1, f]) + abs(rest)
+        size = network.sizes_over_box(p, w, p.residual[1, f]) + abs(rest)
         size += _size_through_causes(p, w.unit, p.residual_caused[1, f], p.widths[0])
         w.ball[at.BALL_SIZE, f] = size
         for side in range(2):
@@ -246,7 +226,7 @@ def residual_lines(p, w):
             copied(w.col[at.LINE], w.tangent[side, f])
             for m in range(p.widths[0]):
                 w.ball_coefficients[side, f, m] = w.unit[at.SCORE, 0, m]
-            far = over_box(p, w, w.col[at.LINE]) + const
+            far = network.over_box(p, w, w.col[at.LINE]) + const
             if side == 0:
                 high = noise + far
             else:
@@ -308,8 +288,7 @@ def ball_row(p, w, r, phat):
         side, rate = touching(p, f, touched)
         const += weight * (touched - n) * (touched - n) + rate * w.ball[side, f]
         size += weight * (abs(touched) + abs(n)) ** 2 + rate * w.ball[at.BALL_SIZE, f]
-        for c in range(w.rows.shape[1]):
-            w.rows[r, c] += rate * w.tangent[side, f, c]
+        add(w.rows[r], rate, w.tangent[side, f], w.rows.shape[1])
     w.row[at.CONSTS, r] = const + p.line * size + p.tiny
 
 
@@ -332,14 +311,11 @@ def note_ball_coefficients(p, w, r):
 
     The coefficients of units that are not causal are 0.
     """
-    for t in range(len(p.widths)):
-        for q in range(p.widths[t]):
-            w.row_coefficients[0, r, t, q] = 0.0
-            w.row_coefficients[1, r, t, q] = w.unit[at.ALPHA, t, q]
+    cleared(w.row_coefficients[0, r])
+    copied(w.unit[at.ALPHA], w.row_coefficients[1, r])
     for f in range(len(p.noise)):
         side, rate = touching(p, f, w.ball[at.BEST_PHAT, f])
-        for m in range(p.widths[0]):
-            w.row_coefficients[0, r, 0, m] += rate * w.ball_coefficients[side, f, m]
+        add(w.row_coefficients[0, r, 0], rate, w.ball_coefficients[side, f], p.widths[0])
 
 
 @inner
@@ -349,7 +325,7 @@ def relaxed_arguments(p, w):
     for i in range(p.lever.shape[1]):
         if not p.lever[at.LABEL, i] > 0.0:
             w.col[at.SHARE, p.start[i]] = w.at[at.POINT, i]
-    arguments(p, w, w.col[at.SHARE], w.unit[at.ZB], True)
+    network.arguments(p, w, w.col[at.SHARE], w.unit[at.ZB], 0, True)
 
 
 @compiled
@@ -385,8 +361,5 @@ def open_units(p, unit):
     total = 0
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
-            if k == 0 and p.kind[j] != RELU:
-                total += is_open(unit, j)
-            else:
-                total += unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]
+            total += is_open(p, unit, k, j)
     return total

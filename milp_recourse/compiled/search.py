@@ -5,34 +5,21 @@ nodes.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled import layout as at
+from milp_recourse.compiled import splitting
 from milp_recourse.compiled.descent import DIVE, descend, hops, inside, logit_slack, pull_back, try_point
 from milp_recourse.compiled.elementary import LOG
 from milp_recourse.compiled.network import logit_at
 from milp_recourse.compiled.node import examine, take_cut, tighten
 from milp_recourse.compiled.numerics import BELOW, COARSE
 from milp_recourse.compiled.problem import Problems, case
-from milp_recourse.compiled.splitting import (
-    ACTED_ON,
-    INTERVAL,
-    LABELS,
-    NOTHING,
-    ONE_SIGN,
-    add_implied_sign,
-    choose,
-    learn,
-    note_promise,
-    settled,
-    share_gained,
-    single,
-)
 from milp_recourse.compiled.work import Work, copied
-from milp_recourse.compiling import by_reference, compiled, entry, refer
+from milp_recourse.compiling import allocated, by_reference, compiled, entry, refer
 from milp_recourse.result import RELATIVE_GAP as GAP
 
 SEED = np.uint64(0x9E3779B97F4A7C15)
@@ -41,10 +28,10 @@ SEED = np.uint64(0x9E3779B97F4A7C15)
 INF = math.inf
 Array = NDArray[np.float64]
 
-DONE, MORE, FOUND, ASK, ASK_LAST, FULL = 0, 1, 2, 3, 4, 5
-"""Why :func:`run` returns: nothing is open below the target; it has examined its share of nodes; it found
-a cheaper action; it asks for an exact judgement of the point ``w.at[ANCHOR]``, because rounding leaves open
-whether that is feasible (``ASK_LAST``: and the point was all that its node held); the pool is full."""
+DONE, MORE, ASK, FULL = range(4)
+"""Why :func:`run` returns: nothing is open below the target; it has examined its share of nodes; it asks for
+an exact judgement of the point ``w.at[ANCHOR]``, because rounding leaves open whether that is feasible; the
+pool is full."""
 
 
 @by_reference
@@ -58,7 +45,7 @@ class Pool(NamedTuple):
     Attributes
     ----------
     heap, free
-        Slots of the open nodes as a heap by bound, and slots to use again, each (size,).
+        Slots of the open nodes as a heap by bound, and slots to use again.
     bound
         Every slot's bound.
     case
@@ -66,30 +53,30 @@ class Pool(NamedTuple):
     box, allowed, unit
         A node's box, its allowed labels, and its units' bounds and signs.
     cut, shares, const
-        Its parent's cut, (size, P), (size, d) and (size,); zeros for none.
+        Its parent's cut; zeros for none.
     promise
         How far too high the logit could be in its parent, what the split promised, and its column in
-        ``learned``, (size, 3).
+        ``learned``.
     asked
-        Whether its point was given to Python to judge, (size,).
+        Whether its point was given to Python to judge.
     stuck
-        The least bound of nodes that could neither be closed nor split, (1,).
+        The least bound of nodes that could neither be closed nor split.
     """
 
-    heap: NDArray[np.int64]
-    free: NDArray[np.int64]
-    bound: Array
-    case: NDArray[np.int64]
-    box: Array
-    allowed: NDArray[np.uint8]
-    unit: Array
-    cut: Array
-    shares: Array
-    const: Array
-    promise: Array
-    asked: NDArray[np.uint8]
-    stuck: Array
-    state: NDArray[np.int64]
+    heap: Annotated[NDArray[np.int64], "size"]
+    free: Annotated[NDArray[np.int64], "size"]
+    bound: Annotated[Array, "size"]
+    case: Annotated[NDArray[np.int64], "size"]
+    box: Annotated[Array, "size", 3, "d"]
+    allowed: Annotated[NDArray[np.uint8], "size", "P"]
+    unit: Annotated[Array, "size", 3, "layers", "n"]
+    cut: Annotated[Array, "size", "P"]
+    shares: Annotated[Array, "size", "d"]
+    const: Annotated[Array, "size"]
+    promise: Annotated[Array, "size", 3]
+    asked: Annotated[NDArray[np.uint8], "size"]
+    stuck: Annotated[Array, 1]
+    state: Annotated[NDArray[np.int64], 6]
 
 
 OFTEN = 32
@@ -104,38 +91,15 @@ RESERVE = 70
 
 def pool(p: Problems, size: int) -> Pool:
     """Room for so many open nodes, at least for the roots; :func:`run` puts these in."""
-    size = max(size, len(p.box) + RESERVE + 2)
-    columns = int(p.start[-1])
-    layers, n = len(p.widths), p.weights.shape[1]
-    return Pool(
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size),
-        np.zeros(size, dtype=np.int64),
-        np.zeros((size, *p.box.shape[1:])),
-        np.zeros((size, columns), dtype=np.uint8),
-        np.zeros((size, 3, layers, n)),
-        np.zeros((size, columns)),
-        np.zeros((size, p.lever.shape[1])),
-        np.full(size, np.inf),
-        np.zeros((size, 3)),
-        np.zeros(size, dtype=np.uint8),
-        np.full(1, np.inf),
-        np.zeros(6, dtype=np.int64),
-    )
+    size, layers, n = max(size, len(p.box) + RESERVE + 2), len(p.widths), p.weights.shape[1]
+    return allocated(Pool, size=size, d=p.lever.shape[1], P=int(p.start[-1]), layers=layers, n=n)
 
 
 def larger(old: Pool, size: int) -> Pool:
     """The same nodes with more room."""
-    had = len(old.heap)
-    parts: Any = (np.zeros((size, *a.shape[1:]), a.dtype) if len(a) == had else a for a in old)
-    grown = Pool(*parts)
-    for name in Pool._fields:
-        a, b = getattr(old, name), getattr(grown, name)
-        if a is not b:
-            b[:had] = a
-    free = int(old.state[1])
-    grown.free[:free] = old.free[:free]
+    had, free = len(old.heap), int(old.state[1])
+    room: Any = [(a, np.zeros((size - had, *a.shape[1:]), a.dtype)) for a in old]
+    grown = Pool(*(np.concatenate(both) if len(both[0]) == had else both[0] for both in room))
     grown.free[free : free + size - had] = np.arange(size - 1, had - 1, -1)
     grown.state[1] = free + size - had
     return grown
@@ -160,24 +124,27 @@ def _place(t, slot, k, n):
 
 
 @compiled
-def _push(t, slot, bound):
-    """Put an open node into the heap."""
-    t.bound[slot] = bound
+def _push(t, bound):
+    """Open the node in the slot that is used next: a new one, or the one that :func:`_next` took last."""
     t.state[0] += 1
+    t.state[1] -= 1
+    slot = t.free[t.state[1]]
+    t.bound[slot] = bound
     _place(t, slot, t.state[0] - 1, t.state[0])
 
 
 @compiled
 def _next(t, w):
-    """Take the next node out of the heap: that of least bound, or without an action, in turns of
-    :data:`STRAIGHT`, a child of the one before."""
+    """Take the next node out of the heap, and free its slot: that of least bound, or without an action, in
+    turns of :data:`STRAIGHT`, a child of the one before."""
     k, n, young = 0, t.state[0] - 1, t.state[4] - 1
     if young >= 0 and t.state[2] % (2 * STRAIGHT) < STRAIGHT and not w.scalar[at.BEST_COST] < INF:
         k = n
         while t.heap[k] != young:  # it is near the end
             k -= 1
     slot = t.heap[k]
-    t.state[0], t.state[4] = n, 0
+    t.free[t.state[1]] = slot
+    t.state[0], t.state[1], t.state[4] = n, t.state[1] + 1, 0
     if k < n:
         _place(t, t.heap[n], k, n)
     return slot
@@ -198,9 +165,7 @@ def _load(t, slot, w):
 @compiled
 def _store(t, w, bound):
     """Store the node in w as a new open node."""
-    n = t.state[1] - 1
-    t.state[1] = n
-    slot = t.free[n]
+    slot = t.free[t.state[1] - 1]
     t.case[slot] = int(w.scalar[at.CASE])
     copied(w.box, t.box[slot])
     copied(w.allowed, t.allowed[slot])
@@ -208,16 +173,9 @@ def _store(t, w, bound):
     copied(w.col[at.CUT], t.cut[slot])
     copied(w.at[at.CUT_SHARES], t.shares[slot])
     t.const[slot] = w.scalar[at.CUT_CONST]
-    note_promise(w, t.promise[slot])
+    splitting.note_promise(w, t.promise[slot])
     t.asked[slot], t.state[4] = 0, slot + 1
-    _push(t, slot, bound)
-
-
-@compiled
-def _release(t, slot):
-    """Make a slot free."""
-    t.free[t.state[1]] = slot
-    t.state[1] += 1
+    _push(t, bound)
 
 
 def begin(w: Work, t: Pool, allowance: float, ceiling: float) -> None:
@@ -230,8 +188,7 @@ def begin(w: Work, t: Pool, allowance: float, ceiling: float) -> None:
     ceiling
         More than any point of the root boxes costs.
     """
-    w.scalar[:] = 0.0
-    w.learned[:] = 0.0
+    w.scalar[:], w.learned[:], w.random[0] = 0.0, 0.0, SEED
     w.scalar[at.BEST_COST], w.scalar[at.ALLOWANCE], w.scalar[at.CEILING] = INF, allowance, ceiling
     t.state[:] = 1, 0, 0, 0, 0, 1
     t.heap[0], t.bound[0], t.case[0], t.stuck[0] = 0, 0.0, 0, INF
@@ -240,29 +197,24 @@ def begin(w: Work, t: Pool, allowance: float, ceiling: float) -> None:
 @compiled
 def _plant(pp, w, t):
     """Open the root of every configuration, in memory as if it were new."""
-    w.random[0] = SEED
     w.row[:] = 0.0
     w.at[:] = 0.0
-    w.unit[:] = 0.0
     w.col[:] = 0.0
     w.ball[:] = 0.0
-    t.state[:] = 0
-    cases, size = len(pp.box), len(t.heap)
+    w.unit[:] = 0.0
+    w.unit[at.ZL] = -INF
+    w.unit[at.ZH] = INF
+    size = len(t.heap)
     for k in range(size):
         t.free[k] = size - 1 - k
-    t.state[1] = size
-    for c in range(cases):
+    t.state[0], t.state[1], t.state[5] = 0, size, 0
+    for m in range(pp.widths[0]):
+        w.unit[at.SPLIT, 0, m] = 1.0 if pp.kind[m] == LOG else 0.0
+    for c in range(len(pp.box)):
         p = refer(case(pp, c))
         copied(p.box, w.box)
         copied(p.allowed, w.allowed)
-        w.unit[at.SPLIT] = 0.0
-        for k in range(len(p.widths)):
-            for j in range(p.widths[k]):
-                w.unit[at.ZL, k, j], w.unit[at.ZH, k, j] = -INF, INF
-        for m in range(p.widths[0]):
-            if p.kind[m] == LOG:
-                w.unit[at.SPLIT, 0, m] = 1.0
-        w.scalar[at.CASE], w.scalar[at.CUT_CONST] = c, 0.0
+        w.scalar[at.CASE] = c
         _store(t, w, p.base[0])
     t.state[4] = 0
 
@@ -287,7 +239,7 @@ def _doubtful(p, w):
 
 
 @entry
-def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts):
+def run(pp, w, t, share, lines, steps, dives, around, starts):
     """Examine nodes until one of the reasons to return comes up.
 
     Parameters
@@ -304,83 +256,68 @@ def run(pp, w, t, share, lines, steps, dives, patient, careful, around, starts):
     dives
         Dive from a relaxed optimum whenever the number of nodes has grown by 1 / dives of what it was at the
         dive before.
-    patient
-        Whether to split a node in which nothing is relaxed and yet no action was found; else it is stuck.
-    careful
-        Whether to return with every cheaper action.
 
     Returns
     -------
     int
-        :data:`DONE`, :data:`MORE`, :data:`FOUND`, :data:`ASK`, :data:`ASK_LAST` or :data:`FULL`.
+        :data:`DONE`, :data:`MORE`, :data:`ASK` or :data:`FULL`.
     """
-    before = w.scalar[at.BEST_COST]
     if t.state[5] != 0:
         _plant(pp, w, t)
     if around >= 0:
         w.scalar[at.CASE] = around
         descend(refer(case(pp, around)), w, starts, t.state[2] > 0)
     for _ in range(share):
-        if careful and w.scalar[at.BEST_COST] < before:
-            return FOUND
         if t.state[0] == 0 or t.bound[t.heap[0]] >= target_of(w):
             return DONE
         if t.state[1] < RESERVE:
             return FULL
         slot = _next(t, w)
         _load(t, slot, w)
-        asked = _node(refer(case(pp, t.case[slot])), w, t, slot, lines, steps, dives, patient)
+        asked = _node(refer(case(pp, t.case[slot])), w, t, slot, lines, steps, dives)
         if asked != MORE:
             return asked
-    return FOUND if careful and w.scalar[at.BEST_COST] < before else MORE
+    return MORE
 
 
 @compiled
-def _node(p, w, t, slot, lines, steps, dives, patient):
+def _node(p, w, t, slot, lines, steps, dives):
     """Examine the node in w, which has been taken from the heap: close it, put it back, or open its children.
-    Returns :data:`ASK` or :data:`ASK_LAST` where its point is to be judged exactly, else :data:`MORE`."""
+    Returns :data:`ASK` where its point is to be judged exactly, else :data:`MORE`."""
     choice, before, parent, base = w.at[at.CHOICE], w.scalar[at.BEST_COST], t.bound[slot], p.base[0]
     target = target_of(w) - base
     target += p.cost * (abs(target) + base)
     t.state[2] += 1
     bound, last, count, unsure, _ = examine(p, w, target, lines, steps)
-    promise = t.promise[slot]
-    learn(w, promise[0], promise[1], promise[2], share_gained(w, promise[0], bound >= target))
+    gained = splitting.share_gained(w, t.promise[slot, 0], bound >= target)
+    splitting.learn(w, t.promise[slot], gained)
     if bound >= target:
-        _release(t, slot)
         return MORE
     bound = max(bound + base - p.cost * (bound + base), parent)
     copied(w.at[at.POINT], choice)
     try_point(p, w, choice)
-    leaf, best = unsure == 0 and settled(p, w), w.scalar[at.BEST_COST]
+    leaf, best = unsure == 0 and splitting.settled(p, w), w.scalar[at.BEST_COST]
     if best < before and (leaf or bound >= target_of(w)):
         if not leaf:
             _pull_best(p, w)
-        _push(t, slot, bound)  # under the new target
+        _push(t, bound)  # under the new target
         return MORE
-    if single(p, w):
-        _release(t, slot)
-        w.scalar[at.STUCK_BOUND] = bound
-        return ASK_LAST
+    if splitting.single(p, w):
+        return ASK
     if unsure == 0 and t.asked[slot] == 0 and _doubtful(p, w):
         t.asked[slot] = 1  # asked once; next time the node is split
-        _push(t, slot, bound)
+        _push(t, bound)
         return ASK
-    _release(t, slot)
-    if leaf and not patient:
-        t.stuck[0] = min(t.stuck[0], bound)
-        return MORE
     copied(w.at[at.POINT], w.at[at.START])
     take_cut(p, w, count)
     tighten(p, w, last, target)
-    kind, index, value = choose(p, w, count, unsure, target - last)
-    if unsure == 0 and add_implied_sign(p, w):  # with that sign as a row the relaxed optimum is another
+    kind, index, value = splitting.choose(p, w, count, unsure, target - last)
+    if unsure == 0 and splitting.add_implied_sign(p, w):  # with that row the relaxed optimum is another
         w.scalar[at.PROMISE] = 0.0
         _store(t, w, bound)
         return MORE
-    if kind == NOTHING and single(p, w):  # the reduced costs left one point
-        w.scalar[at.STUCK_BOUND] = bound
-        return ASK_LAST
+    if kind == splitting.NOTHING and splitting.single(p, w):  # the reduced costs left one point
+        return ASK
     _split(p, w, t, kind, index, value, bound)
     return _dive(p, w, t, dives, before) if unsure > 0 else MORE
 
@@ -425,20 +362,21 @@ def _parted(p, i, l, h):
 @compiled
 def _split(p, w, t, kind, index, value, bound):
     """The children of the node in w as open nodes (:func:`~milp_recourse.compiled.splitting.choose`). Last
-    comes the one that holds the relaxed optimum (of labels, its main label; of an argument, the upper part),
-    or in which the lever is acted on: a straight descent goes on with it."""
+    comes the one that holds the relaxed optimum (of labels, its main label), or in which the lever is acted
+    on: a straight descent goes on with it."""
     split, zl, zh = w.unit[at.SPLIT], w.unit[at.ZL], w.unit[at.ZH]
     lo, hi, mode, allowed = w.box[at.LO], w.box[at.HI], w.box[at.MODE], w.allowed
-    if kind == NOTHING:
+    if kind == splitting.NOTHING:
         t.stuck[0] = min(t.stuck[0], bound)
-    elif kind == ONE_SIGN:
+    elif kind == splitting.ARGUMENT:
         k, j = index // w.unit.shape[2], index % w.unit.shape[2]
-        l, h, likely = zl[k, j], zh[k, j], 1.0 if w.unit[at.ZB, k, j] > 0.0 else -1.0
-        for sign in (-likely, likely):
-            split[k, j], zl[k, j], zh[k, j] = sign, (0.0 if sign > 0.0 else l), (h if sign > 0.0 else 0.0)
+        l, h, before, likely = zl[k, j], zh[k, j], int(split[k, j]), 1 if w.unit[at.ZB, k, j] > value else 2
+        for end in (3 - likely, likely):  # 1: the lower end is moved, 2: the upper one
+            split[k, j] = before | end
+            zl[k, j], zh[k, j] = (value if end == 1 else l), (h if end == 1 else value)
             _store(t, w, bound)
         zl[k, j], zh[k, j] = l, h
-    elif kind == INTERVAL:
+    elif kind == splitting.INTERVAL:
         l, h, cut, above, grid = lo[index], hi[index], value, value, p.lever[at.GRID, index]
         if grid > 0.0:
             cut = np.floor((value - p.lever[at.SHIFT, index]) / grid) * grid + p.lever[at.SHIFT, index]
@@ -453,20 +391,14 @@ def _split(p, w, t, kind, index, value, bound):
             lo[index], hi[index] = (above if side > 0.0 else l), (h if side > 0.0 else cut)
             if lo[index] <= hi[index]:
                 _store(t, w, bound)
-    elif kind == ACTED_ON:
+    elif kind == splitting.ACTED_ON:
         for acts in (2, 1):
             mode[index] = acts
             _store(t, w, bound)
-    elif kind == LABELS:  # one label, or any of the others
+    else:  # one label, or any of the others
         chosen = p.start[index] + int(value)
         allowed[chosen] = 0
         _store(t, w, bound)
         for c in range(p.start[index], p.start[index + 1]):
             allowed[c] = c == chosen
         _store(t, w, bound)
-    else:
-        l, h, before = zl[0, index], zh[0, index], int(split[0, index])
-        for side in (1, 2):  # the argument's lower end, its upper end
-            split[0, index] = before | side
-            zl[0, index], zh[0, index] = (value if side == 1 else l), (h if side == 1 else value)
-            _store(t, w, bound)

@@ -9,17 +9,18 @@ import numpy as np
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import RELU, distance, is_open
 from milp_recourse.compiled.elementary import value as curve
-from milp_recourse.compiled.levers import cost_of, knot_inside, top_of
+from milp_recourse.compiled.levers import cost_of, knot_inside, respond, top_of
 from milp_recourse.compiled.numerics import COARSE
 from milp_recourse.compiled.rows import reached, relaxed_arguments
+from milp_recourse.compiled.work import add, cleared
 from milp_recourse.compiling import compiled, inner
 from milp_recourse.result import RELATIVE_GAP as GAP
 
 INF = math.inf
 
-NOTHING, ONE_SIGN, INTERVAL, ACTED_ON, LABELS, ARGUMENT = range(6)
-"""Kinds of splits: none, a unit's sign, a lever's interval at a value, whether a lever is acted on, one label
-or the others, the interval of a curve's argument at a value."""
+NOTHING, ARGUMENT, INTERVAL, ACTED_ON, LABELS = range(5)
+"""Kinds of splits: none, the interval of a unit's argument at a value (of a ReLU at 0: its sign), a lever's
+interval at a value, whether a lever is acted on, one label or the others."""
 
 FEW_LEVERS, FEW_WITHOUT_ACTION, FEW_OPEN = 4, 8, 6
 """With so few levers to settle, with an action in hand and without, and more open units than this, levers are
@@ -57,13 +58,11 @@ def values_left(p, w, i):
         for c in range(p.start[i], p.start[i + 1]):
             total += w.allowed[c] != 0
         return total
-    mode, width, grid = w.box[at.MODE, i], w.box[at.HI, i] - w.box[at.LO, i], p.lever[at.GRID, i]
-    if mode == 2:
+    if w.box[at.MODE, i] == 2:
         return 1.0
-    rest = 1.0 if mode == 0 else 0.0
-    if not width > 0.0:
-        return 1.0 + rest
-    return width / grid + 1.0 + rest if grid > 0.0 else INF
+    width, grid = w.box[at.HI, i] - w.box[at.LO, i], p.lever[at.GRID, i]
+    more = 0.0 if not width > 0.0 else width / grid if grid > 0.0 else INF
+    return more + (2.0 if w.box[at.MODE, i] == 0 else 1.0)
 
 
 @compiled
@@ -86,11 +85,7 @@ def single(p, w):
     for i in range(p.lever.shape[1]):
         if values_left(p, w, i) != 1.0:
             return False
-        w.at[at.ANCHOR, i] = 0.0 if w.box[at.MODE, i] == 2 else w.box[at.LO, i]
-        if p.lever[at.LABEL, i] > 0.0:
-            for c in range(p.start[i], p.start[i + 1]):
-                if w.allowed[c] != 0:
-                    w.at[at.ANCHOR, i] = float(c - p.start[i])
+        respond(p, w.box, w.allowed, i, w.col[at.NOTHING], 1.0, 0.0, w.at[at.ANCHOR])
     return True
 
 
@@ -131,9 +126,12 @@ def _amid(l, h, z):
 
 
 @compiled
-def _bent(p, w, m):
-    """How to split on a curve, as :func:`choose` returns it: the interval of the only lever in its argument,
-    or else the argument's own."""
+def _of_unit(p, w, index):
+    """How to split on a unit, as :func:`choose` returns it: on the sign of a ReLU; for a curve the interval
+    of the only lever in its argument, or else the argument's own."""
+    m = index
+    if m >= w.unit.shape[2] or p.kind[m] == RELU:
+        return ARGUMENT, m, 0.0
     cut = _amid(w.unit[at.ZL, 0, m], w.unit[at.ZH, 0, m], w.unit[at.ZB, 0, m])
     only, entries = -1, 0
     for i in range(p.lever.shape[1]):
@@ -169,7 +167,7 @@ def add_implied_sign(p, w):
             if unit[at.SPLIT, k, j] == 0.0 and off > max(most, COARSE * unit[at.ZS, k, j]):
                 most, layer, place, sign = off, k, j, implied
     if layer >= 0:
-        unit[at.SPLIT, layer, place] = sign
+        unit[at.SPLIT, layer, place] = 1.0 if sign > 0.0 else 2.0
     return layer >= 0
 
 
@@ -177,7 +175,7 @@ def add_implied_sign(p, w):
 def choose(p, w, count, unsure, gap):
     """What to split: (kind, index, value), kind one of :data:`NOTHING` and the others.
 
-    For a sign the index is layer * width + unit. A sign or a lever promises its share of all that is lost at
+    For a unit the index is layer * width + unit. A sign or a lever promises its share of all that is lost at
     the relaxed optimum. Promises are compared after multiplying them by what share of theirs splits on it
     have kept so far (:func:`_kept`); where few levers are left, as they are.
 
@@ -198,21 +196,21 @@ def choose(p, w, count, unsure, gap):
     if every <= (SLIGHT * gap if w.scalar[at.BEST_COST] < INF else 0.0):
         _weigh_contradicted(p, w, count, every > 0.0, gap)
         best, index, every = _lost_by_units(p, w, w.row[at.TRY_MULTIPLIERS], count, wanted > 0.0)
-    kind, value, n = ONE_SIGN if index >= 0 else NOTHING, 0.0, w.unit.shape[2]
-    if kind == ONE_SIGN and unsure > max(FEW_OPEN, wanted):
+    kind, value = ARGUMENT if index >= 0 else NOTHING, 0.0
+    if kind == ARGUMENT and unsure > max(FEW_OPEN, wanted):
         lost, i = _widest(p, w, wanted > 0.0)
         if i >= 0 and (wanted == 0.0 or _kept(w, 1, i) * lost > _kept(w, 0, p.lever.shape[1] + index) * best):
             w.scalar[at.PROMISE], w.scalar[at.WHICH] = lost / every, i
             return _of_lever(p, w, i, _between(p, w, i))
         promise, w.scalar[at.WHICH] = -best / every, p.lever.shape[1] + index
-    if kind == ONE_SIGN and index < n and p.kind[index] != RELU:
-        kind, index, value = _bent(p, w, index)
+    if kind == ARGUMENT:
+        kind, index, value = _of_unit(p, w, index)
     for i in range(p.lever.shape[1]):
         lost, cut = _lost_by_lever(p, w, i, count)
         if lost > best or (kind == NOTHING and lost >= 0.0):
             best = max(lost, best)
             kind, index, value = _of_lever(p, w, i, cut)
-    if kind == ONE_SIGN:
+    if kind == ARGUMENT:
         w.scalar[at.PROMISE] = promise
     return (kind, index, value) if kind != NOTHING else _anything(p, w)
 
@@ -232,9 +230,10 @@ def share_gained(w, room, closed):
 
 
 @compiled
-def learn(w, room, promise, which, gained):
-    """Note what a split has taken of the logit's room (:func:`share_gained`), and had promised
-    (:func:`note_promise`)."""
+def learn(w, noted, gained):
+    """Note what a split has taken of the logit's room (:func:`share_gained`), and had promised (``noted`` by
+    :func:`note_promise`)."""
+    room, promise, which = noted[0], noted[1], noted[2]
     if not (room > 0.0 and promise != 0.0):
         return
     for k in range(2):
@@ -267,10 +266,8 @@ def _weigh_contradicted(p, w, count, weighed, gap):
     Where it contradicts none by more than what rounding takes, the multipliers stay (``weighed``: some unit
     loses something under them), or the logit's line alone counts.
     """
-    weights, found = w.row[at.TRY_MULTIPLIERS], w.kvec[at.X]
-    for r in range(count):
-        weights[r] = 0.0
-    total = 0.0
+    weights, found, total = w.row[at.TRY_MULTIPLIERS], w.kvec[at.X], 0.0
+    cleared(weights)
     for r in range(count):
         weights[r] = 1.0
         _, _, lost = _lost_by_units(p, w, weights, count, False)
@@ -302,18 +299,17 @@ def _lost_by_units(p, w, multipliers, count, learns):
         for j in range(p.widths[k]):
             unit[at.SCORE, k, j] = 0.0
             l, h, z = unit[at.ZL, k, j], unit[at.ZH, k, j], unit[at.ZB, k, j]
-            curved = k == 0 and p.kind[j] != RELU
-            if curved and is_open(unit, j):
+            if not is_open(p, unit, k, j):
+                continue
+            curved, lost = k == 0 and p.kind[j] != RELU, 0.0
+            if curved:
                 v = curve(p.kind[j], z, p.edge[j])
                 least = 0.01 * distance(unit, j)  # a line that touches here loses elsewhere
                 above = max(unit[at.SLOPE, 0, j] * z + unit[at.RISE, 0, j] - v, least)
                 under = max(v - unit[at.ALPHA, 0, j] * z - unit[at.FALL, 0, j], least)
-            elif not curved and l < 0.0 < h:
+            else:
                 v = max(z, 0.0)
                 above, under = max(h / (h - l) * (z - l) - v, 0.0), 0.0
-            else:
-                continue
-            lost = 0.0
             for r in range(count):
                 a = multipliers[r] * w.row_coefficients[0, r, k, j]
                 if a > 0.0:
@@ -431,13 +427,11 @@ def _lost_along(p, w, c, own):
     for k in range(1, len(p.widths)):
         here, after = moved[k % 2], moved[(k + 1) % 2]
         count = p.widths[k + 1] if k + 1 < len(p.widths) else 0
-        for i in range(count):
-            after[i] = 0.0
+        cleared(after)
         for j in range(p.widths[k]):
             total += score[k, j] * abs(here[j])
             if high[k, j] > 0.0 and here[j] != 0.0:
-                for i in range(count):
-                    after[i] += p.turned[k, j, i] * here[j]
+                add(after, here[j], p.turned[k, j], count)
     return total
 
 
@@ -450,13 +444,11 @@ def _anything(p, w):
         for j in range(p.widths[k]):
             far = min(-unit[at.ZL, k, j], unit[at.ZH, k, j])
             if k == 0 and p.kind[j] != RELU:
-                far = distance(unit, j) if is_open(unit, j) else 0.0
+                far = distance(unit, j) if is_open(p, unit, 0, j) else 0.0
             if far > most:
-                most, kind, index = far, ONE_SIGN, k * unit.shape[2] + j
-    if kind == ONE_SIGN:
-        if index < unit.shape[2] and p.kind[index] != RELU:
-            return _bent(p, w, index)
-        return kind, index, 0.0
+                most, kind, index = far, ARGUMENT, k * unit.shape[2] + j
+    if kind == ARGUMENT:
+        return _of_unit(p, w, index)
     fewest, widest, which = INF, 0.0, -1
     for i in range(p.lever.shape[1]):
         left, l, h = values_left(p, w, i), w.box[at.LO, i], w.box[at.HI, i]

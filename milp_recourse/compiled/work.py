@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled.problem import Problem, most_rows
-from milp_recourse.compiling import by_reference, inner
+from milp_recourse.compiling import allocated, by_reference, inner
 
 Array = NDArray[np.float64]
 
@@ -17,131 +17,108 @@ Array = NDArray[np.float64]
 class Work(NamedTuple):
     """Arrays that compiled functions write to; their rows have names in :mod:`milp_recourse.compiled.layout`.
 
-    d levers, P columns, M causal units, layers 0..K of at most n units, F residuals, R rows of a Lagrangian.
+    d levers, P columns, M causal units, layers 0..K of at most n units, F residuals, R rows of a Lagrangian;
+    the convex problem has at most v variables and k rows.
 
     Attributes
     ----------
     box, allowed
-        A node's box, (3, d) and (P,).
+        A node's box.
     unit
-        Per unit: bounds of its argument, its sign if it was split on, sums of absolute terms, slope of its
-        lower line, its argument at a point and at the relaxed optimum, what the bound loses there, slope and
-        constant of its upper line, constant of its lower line (of causal units; 0 for others), and the thetas
-        of its bounds within the budget, (13, K + 1, n). A curve was split on at its argument's lower end (1),
-        its upper end (2) or both (3).
-    relaxed
-        Layer 1's upper and lower lines over columns and causal units, their constants last, (2, n, P + M +
-        1).
+        Per unit: bounds of its argument, which end of these was split on (1: the lower one, so that a ReLU
+        is on; 2: the upper one; of a curve also 3: both), sums of absolute terms, slope of its lower line,
+        its argument at a point and at the relaxed optimum, what the bound loses there, slope and constant of
+        its upper line, constant of its lower line (of causal units; 0 for others), the thetas of its bounds
+        within the budget, and the sum of absolute terms behind its argument at the point.
     second
-        Lines above layer 2's arguments and their negatives, likewise, (2, P + M + 1, n).
+        Lines above layer 2's arguments and their negatives, over columns and causal units, their constants
+        last.
     row_coefficients
-        The coefficient of every unit in each row, and its lower line's slope there, (2, R, K + 1, n).
+        The coefficient of every unit in each row, and its lower line's slope there.
     at
-        Points, shares of the maximum, and inverses of squares, (12, d).
+        Points, and shares of the maximum.
     col
-        Lines, their sums and points per column, (8, P).
+        Lines, their sums and points per column.
     rows, row
-        A Lagrangian's rows, (R, P), and their constants, multipliers and how far inside a point is to stay,
-        (4, R).
+        A Lagrangian's rows, and their constants, multipliers and how far inside a point is to stay.
     tangent, ball, ball_coefficients, pull
-        Lines above the residuals and above their negatives, (2, F, P), their constants and what the convex
-        problem makes of them, (8, F), the causal units' coefficients in them, (2, F, M), and the lines in
-        its variables.
+        Lines above the residuals and above their negatives, their constants and what the convex problem makes
+        of them, the causal units' coefficients in them, and the lines in its variables.
     aside, aside_allowed, ends, order
-        A proof's node while parts of it are looked at: box and what is left of it, (3, d) and (P,), its
-        intervals, (2, d), and its splits, (K + 1, n).
+        A proof's node while parts of it are looked at: box and what is left of it, its intervals, and its
+        splits.
     vec, pair, ints, kvec, a, m
         The convex problem's variables, its inequalities' slacks and multipliers, rows and matrices.
     layer
-        One layer's values, (3, n).
+        One layer's values.
     scalar
-        See :mod:`milp_recourse.compiled.layout`, (15,).
+        See :mod:`milp_recourse.compiled.layout`.
     learned
-        What splits on each lever, then on each unit, have gained and had promised in this search, (2, d + (K
-        + 1) * n): the pseudo-costs of the branching (Benichou et al. 1971).
+        What splits on each lever, then on each unit, have gained and had promised in this search: the
+        pseudo-costs of the branching (Benichou et al. 1971).
     random
-        The state of the random numbers, (1,).
+        The state of the random numbers.
     """
 
-    box: Array
-    allowed: NDArray[np.uint8]
-    unit: Array
-    relaxed: Array
-    second: Array
-    row_coefficients: Array
-    at: Array
-    col: Array
-    rows: Array
-    row: Array
-    tangent: Array
-    ball: Array
-    ball_coefficients: Array
-    pull: Array
-    aside: Array
-    aside_allowed: NDArray[np.uint8]
-    ends: Array
-    order: NDArray[np.int64]
-    vec: Array
-    pair: Array
-    ints: NDArray[np.int64]
-    kvec: Array
-    a: Array
-    m: Array
-    layer: Array
-    scalar: Array
-    learned: Array
-    random: NDArray[np.uint64]
+    box: Annotated[Array, 3, "d"]
+    allowed: Annotated[NDArray[np.uint8], "P"]
+    unit: Annotated[Array, 14, "layers", "n"]
+    second: Annotated[Array, 2, "P + M + 1", "n"]
+    row_coefficients: Annotated[Array, 2, "R", "layers", "n"]
+    at: Annotated[Array, 11, "d"]
+    col: Annotated[Array, 8, "P"]
+    rows: Annotated[Array, "R", "P"]
+    row: Annotated[Array, 4, "R"]
+    tangent: Annotated[Array, 2, "F", "P"]
+    ball: Annotated[Array, 8, "F"]
+    ball_coefficients: Annotated[Array, 2, "F", "M"]
+    pull: Annotated[Array, 2, "F", "v"]
+    aside: Annotated[Array, 3, "d"]
+    aside_allowed: Annotated[NDArray[np.uint8], "P"]
+    ends: Annotated[Array, 2, "d"]
+    order: Annotated[NDArray[np.int64], "layers", "n"]
+    vec: Annotated[Array, 8, "v"]
+    pair: Annotated[Array, 5, "2 v + k"]
+    ints: Annotated[NDArray[np.int64], 4, "v or k"]
+    kvec: Annotated[Array, 5, "k"]
+    a: Annotated[Array, "k", "v"]
+    m: Annotated[Array, "k", "k"]
+    layer: Annotated[Array, 3, "n"]
+    scalar: Annotated[Array, 14]
+    learned: Annotated[Array, 2, "d + layers n"]
+    random: Annotated[NDArray[np.uint64], 1]
 
 
 def workspace(p: Problem) -> Work:
     """Zeroed memory for a problem, in whatever configuration."""
-    d, columns = p.lever.shape[1], int(p.start[-1])
-    layers, n, units, f = len(p.widths), p.weights.shape[1], int(p.widths[0]), len(p.noise)
-    rows = most_rows(p.row.shape[-2], bool((p.kind > 0).any()))
+    d, columns, units, f = p.lever.shape[1], int(p.start[-1]), int(p.widths[0]), len(p.noise)
+    layers, n, rows = len(p.widths), p.weights.shape[1], most_rows(p.row.shape[-2], bool((p.kind > 0).any()))
     v, k = columns + d + 1, rows + 2 * d + f
-    return Work(
-        np.zeros((3, d)),
-        np.zeros(columns, dtype=np.uint8),
-        np.zeros((13, layers, n)),
-        np.zeros((2, n, columns + units + 1)),
-        np.zeros((2, columns + units + 1, n)),
-        np.zeros((2, rows, layers, n)),
-        np.zeros((12, d)),
-        np.zeros((8, columns)),
-        np.zeros((rows, columns)),
-        np.zeros((4, rows)),
-        np.zeros((2, f, columns)),
-        np.zeros((8, f)),
-        np.zeros((2, f, units)),
-        np.zeros((2, f, v)),
-        np.zeros((3, d)),
-        np.zeros(columns, dtype=np.uint8),
-        np.zeros((2, d)),
-        np.zeros((layers, n), dtype=np.int64),
-        np.zeros((8, v)),
-        np.zeros((5, 2 * v + k)),
-        np.zeros((5, max(v, k)), dtype=np.int64),
-        np.zeros((5, k)),
-        np.zeros((k, v)),
-        np.zeros((k, k)),
-        np.zeros((3, n)),
-        np.zeros(15),
-        np.zeros((2, d + layers * n)),
-        np.zeros(1, dtype=np.uint64),
-    )
+    sizes = {"d": d, "P": columns, "M": units, "layers": layers, "n": n, "F": f, "R": rows, "v": v, "k": k}
+    sizes |= {"P + M + 1": columns + units + 1, "2 v + k": 2 * v + k, "v or k": max(v, k)}
+    return allocated(Work, **sizes, **{"d + layers n": d + layers * n})
 
 
 @inner
 def copied(source: Any, target: Any) -> None:
-    """Copy one array to another of the same shape; an assignment would compile numpy's error messages in."""
-    one, other = source.reshape(-1), target.reshape(-1)
-    for i in range(len(one)):
+    """Copy an array, or as much of a row as the target holds; an assignment would compile numpy's error
+    messages in."""
+    one = source if source.ndim == 1 else source.reshape(-1)
+    other = target if target.ndim == 1 else target.reshape(-1)
+    for i in range(len(other)):
         other[i] = one[i]
 
 
 @inner
 def cleared(target: Any) -> None:
     """Set all of an array to zero."""
-    one = target.reshape(-1)
+    one = target if target.ndim == 1 else target.reshape(-1)
     for i in range(len(one)):
         one[i] = 0.0
+
+
+@inner
+def add(target: Any, factor: float, source: Any, n: int) -> None:
+    """Add ``factor`` times the first n numbers of a row to those of another."""
+    for i in range(n):
+        target[i] += factor * source[i]

@@ -92,7 +92,7 @@ class Affine:
             total = total + forms[k].scaled(c)
         return total
 
-    def enclose(self, values: Sequence[Enclosure]) -> Enclosure:
+    def enclose(self, values: Sequence[Enclosure] | Mapping[int, Enclosure]) -> Enclosure:
         """The form's value where atom k has value ``values[k]``."""
         total = Enclosure.of(self.constant)
         for k, c in self.terms.items():

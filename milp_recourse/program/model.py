@@ -336,12 +336,11 @@ class Program:
             yield from (form for _, form in self.ball.squares)
 
     def behind(self, forms: Iterable[Affine]) -> set[int]:
-        """The atoms of a fixed program to which forms refer, directly or through arguments of other atoms."""
+        """The atoms to which forms refer, directly or through other atoms."""
         needed = {k for form in forms for k in form.terms}
         for k in range(len(self.atoms) - 1, -1, -1):
-            atom = self.atoms[k]
-            if k in needed and isinstance(atom, Elementary):
-                needed |= set(atom.argument.terms)
+            if k in needed:
+                needed |= set(terms_of(self.atoms[k]))
         return needed
 
     def _with(self, atoms: Sequence[Atom], forms: Sequence[Affine], acted: frozenset[str]) -> Program:
@@ -373,6 +372,13 @@ class Program:
             and agreed((action.lower <= x) & (x <= action.upper))
             and (not action.integral or agreed(np.floor(x) == x))  # an imputed value may be no whole number
         )
+
+
+def terms_of(atom: Atom) -> list[int]:
+    """The atoms that an atom is computed from."""
+    if isinstance(atom, Switch):
+        return [*atom.acted.terms, *atom.natural.terms]
+    return list(atom.argument.terms) if isinstance(atom, Elementary) else []
 
 
 def constant_value(atom: Elementary) -> Fraction | None:

@@ -87,7 +87,6 @@ def broken(instance: Instance, seed: int, slack: float = 1.0) -> tuple[int, int]
         for i, (low, high) in enumerate(ends):
             box[:, :2, i] = in_units(low, high, p.lever[FACTUAL, i], p.lever[UNIT, i])
         p = state.problem = p._replace(box=box, line=slack * p.line)
-        state.begin(careful=False)
         state.examine(1)
         unit = state.work.unit
         for corner in product(*ends):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 
 from milp_recourse import Status, solve
+from milp_recourse.backends.protocol import Options
+from milp_recourse.compiled import engine, propose
 from milp_recourse.compiled.nearby import inside_the_edge, near
-from milp_recourse.compiled.propose import Run, ready, search_on
+from milp_recourse.compiled.propose import Run, ready, search_on, smallest
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.judge import already_good, judge
+from tests.helpers.engine_alone import solve_alone
 from tests.helpers.generators import supported_instance
 
 EDGES = Path(__file__).parent / "deployed_edge"
@@ -71,7 +74,8 @@ def test_looking_inside_the_edge_ends_with_the_time_limit() -> None:
     assert edge.refused is not None
     assert near(instance, edge.refused) is not None
     assert near(instance, edge.refused, late=time.perf_counter()) is None
-    assert inside_the_edge(edge, late=time.perf_counter()) == []
+    inside_the_edge(edge, late=time.perf_counter())
+    assert edge.action is None
 
 
 def without_margin(seed: int) -> tuple[Instance, Instance] | None:
@@ -105,3 +109,17 @@ def test_what_a_margin_allows_is_found_without_one() -> None:
         assert result.cost <= known.cost, seed
         assert result.lower_bound <= result.cost, seed
     assert decided > 15
+
+
+@pytest.mark.parametrize("watch", [None, lambda cost, bound: None])
+def test_an_action_that_does_not_pass_after_all_caps_the_bound(
+    watch: Callable[[float, float], object] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes are closed against the cost of an action before it is judged, so that without the action nothing
+    above its cost is proven, let alone that there is none."""
+    for module in (engine, propose):
+        monkeypatch.setattr(module, "judge", lambda *both: replace(judge(*both), faults=("refused",)))
+    proposal = solve_alone(smallest(), Options(watch=watch, starts=np.array([[0.75]])))
+    assert proposal.action is None
+    assert proposal.lower_bound is not None
+    assert 0.7 < proposal.lower_bound <= 0.75

@@ -30,8 +30,8 @@ def the_worst_is_held() -> None:
         found = add_implied_sign(problem, SimpleNamespace(unit=unit))
         return unit[at.SPLIT, 1].tolist() if found else None
 
-    assert held((0.5, 2.0, -0.1, 0.0), (-3.0, 0.0, 0.4, 0.0), (0.0, 1.0, -0.2, 0.0)) == [0.0, -1.0, 0.0]
-    assert held((0.5, 2.0, -0.1, 0.0), (-3.0, 0.0, 0.4, -1.0)) == [1.0, -1.0]  # held already
+    assert held((0.5, 2.0, -0.1, 0.0), (-3.0, 0.0, 0.4, 0.0), (0.0, 1.0, -0.2, 0.0)) == [0.0, 2.0, 0.0]
+    assert held((0.5, 2.0, -0.1, 0.0), (-3.0, 0.0, 0.4, 2.0)) == [1.0, 2.0]  # held already
     assert held((-1.0, 2.0, -0.1, 0.0), (-1.0, 2.0, 0.4, 0.0)) is None  # nothing is implied
     assert held((0.5, 2.0, 0.7, 0.0), (-3.0, 0.0, -0.4, 0.0)) is None  # nothing is contradicted
     assert held((0.5, 2.0, -1e-15, 0.0)) is None  # no more than rounding

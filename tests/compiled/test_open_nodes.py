@@ -17,14 +17,16 @@ def shuffled(trials: int) -> None:
     w = SimpleNamespace(scalar=np.full(20, np.inf))  # no action is in hand
     for _ in range(trials):
         made = np.zeros(size, dtype=np.int64), np.zeros(size), np.zeros(6, dtype=np.int64)
-        t = SimpleNamespace(heap=made[0], bound=made[1], state=made[2])
+        t = SimpleNamespace(heap=made[0], bound=made[1], state=made[2], free=np.arange(size))
+        t.state[1] = size
         inside: set[int] = set()
         for _ in range(150):
             free = sorted(set(range(size)) - inside)
             what = rng.random()
             if not inside or (what < 0.5 and free):
-                slot = int(rng.choice(free))
-                search._push(t, slot, float(rng.integers(0, 10)))
+                t.free[: len(free)] = rng.permutation(free)
+                slot = int(t.free[len(free) - 1])
+                search._push(t, float(rng.integers(0, 10)))
                 inside.add(slot)
             elif what < 0.75:
                 top = int(search._next(t, w))
@@ -36,6 +38,7 @@ def shuffled(trials: int) -> None:
                 assert search._next(t, w) == slot
                 inside.remove(slot)
             n = int(t.state[0])
+            assert set(t.free[: t.state[1]].tolist()) == set(range(size)) - inside
             assert set(t.heap[:n].tolist()) == inside
             assert all(t.bound[t.heap[(k - 1) // 2]] <= t.bound[t.heap[k]] for k in range(1, n))
 

@@ -30,7 +30,7 @@ def test_a_feasible_action_without_any_room_around_it_is_not_ruled_out() -> None
 def bound(price: float) -> float:
     """What multipliers of one price prove; run where nothing is compiled."""
     from milp_recourse.compiled.interior import dual_value
-    from milp_recourse.compiled.layout import CHOICE, GAIN, SHARES, SIZE
+    from milp_recourse.compiled.layout import CHOICE, SHARES
     from milp_recourse.compiled.problem import case, lowered
     from milp_recourse.compiled.propose import Run
 
@@ -39,21 +39,9 @@ def bound(price: float) -> float:
         state = Run(instance, group.problems(0))
         p, w = case(state.problem, 0), state.work
         w.rows[:] = -1.0
-        return float(
-            dual_value(
-                p,
-                p.box,
-                p.allowed,
-                w.rows,
-                np.ones(len(w.rows)),
-                1,
-                np.full(len(w.rows), price),
-                np.zeros_like(w.at[SHARES]),
-                w.col[GAIN],
-                w.col[SIZE],
-                w.at[CHOICE],
-            )
-        )
+        w.box[:], w.allowed[:] = p.box, p.allowed
+        consts, prices = np.ones(len(w.rows)), np.full(len(w.rows), price)
+        return float(dual_value(p, w, w.rows, consts, 1, prices, np.zeros_like(w.at[SHARES]), w.at[CHOICE]))
     raise AssertionError
 
 

@@ -72,7 +72,7 @@ def test_a_node_s_line_is_nowhere_above_the_cost(seed: int) -> None:
     """Over random intervals, on one side of the factual or over it; and nothing that is paid for is cut."""
     quantiles, x, low, high, unit = drawn(seed)
     knots = knots_of(quantiles, x, low, high, unit)
-    rng, made = np.random.default_rng(seed), slacks([4], 1, 1, 8)
+    rng, made = np.random.default_rng(seed), slacks([4], 1, 1, 8, 0, 0, 0)
     lever = np.zeros((13, 1))
     lever[KNOTS], lever[RATE], lever[TOP_RATE] = knots.shape[1], 1.7, 0.6
     p = OneLever(lever, knots[:, None, :], made.cost, made.up)

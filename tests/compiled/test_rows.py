@@ -10,8 +10,8 @@ import pytest
 
 from milp_recourse import Status, solve
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled import rows
-from milp_recourse.compiled.causes import effects_of
+from milp_recourse.compiled import network, rows
+from milp_recourse.compiled.causes import Composed
 from milp_recourse.compiled.corners import onto_rows
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.expression import Constant, Expression, Product, Variable
@@ -95,15 +95,15 @@ def test_levers_that_must_be_acted_on_pay_for_it() -> None:
 def test_every_row_of_the_program_is_a_row_of_the_engine() -> None:
     """None is lost between the neutral program and the arrays: conditions and domains."""
     instance = with_conditions(two_levers(HALF), [total({"x": 1, "y": 1}, at_least=1, at_most=2)])
-    made = effects_of([instance], lower(instance))
+    made = Composed([instance], lower(instance))
     assert len(made.stated) == 2
-    assert made.rows.value.shape[1] == 2 and made.rows.value[:, :, 0].all()
+    assert made.rows.shape[2] == 2 and made.rows[:, 0, :, 0].all()
     assert (made.holds == 0).all() and np.isinf(made.ends).all()
 
 
 def test_a_row_cuts_levers_to_what_it_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """No point of the box that meets the row is lost; of most boxes something is cut."""
-    monkeypatch.setattr(rows, "over_box", getattr(rows.over_box, "py_func", rows.over_box))
+    monkeypatch.setattr(network, "over_box", getattr(network.over_box, "py_func", network.over_box))
     cut_by_row = getattr(rows.cut_by_row, "py_func", rows.cut_by_row)
     rng, cuts = np.random.default_rng(3), 0
     for _ in range(300):
