@@ -187,8 +187,8 @@ class Composed(Effects):
         self.acts, self.follows = (np.ascontiguousarray(both[:, :, k]) for k in range(2))
         units = sum(1 + (a.function == "logit") for a in atoms if isinstance(a, Elementary))
         self._shape = (len(both), 2, self.columns + units)
-        self._atoms: list[Array] = []  # coefficients and the absolute terms behind them, each of this shape
-        self._at: list[list[Any]] = []  # at the factual: one for every configuration, or one for all
+        # of each atom: its form, of this shape; at the factual, one value for every configuration or for all
+        self._atoms: list[tuple[Array, list[Any]]] = []
         self._units: list[tuple[int, Array, list[Any], list[Any]]] = []  # kind, argument, both at the factual
         self._known: dict[Any, tuple[Any, int]] = {}
         needed = program.behind(program.constrained())
@@ -200,7 +200,7 @@ class Composed(Effects):
             elif k in needed:
                 self._unit(atom)
             else:  # only the cost uses it, and costs are among the levers' numbers
-                self._add(np.zeros(self._shape), [Fraction(0)])
+                self._atoms.append((np.zeros(self._shape), [Fraction(0)]))
         self._read(instances)
 
     def _read(self, instances: list[Instance]) -> None:
@@ -282,7 +282,7 @@ class Composed(Effects):
         values = np.arange(self.start[i + 1] - self.start[i]) if labels else 1.0
         form[..., self.start[i] : self.start[i + 1]] = values
         x = self.program.factual[atom.feature]
-        self._add(form, [Rationals.of(x) if isinstance(x, np.ndarray) else Fraction(x)])
+        self._atoms.append((form, [Rationals.of(x) if isinstance(x, np.ndarray) else Fraction(x)]))
 
     def _switch(self, atom: Switch) -> None:
         """Add a switch: in each configuration the form that it stands for there."""
@@ -293,7 +293,7 @@ class Composed(Effects):
             if self.instance.scenarios:
                 other = self._values(atom.acted)
                 at = [_of(other if on else at, c) for c, on in enumerate(acted)]
-        self._add(form, at)
+        self._atoms.append((form, at))
 
     def _unit(self, atom: Elementary) -> None:
         """Add an elementary function: an indicator as a row over its lever's label columns; any other as a
@@ -312,7 +312,7 @@ class Composed(Effects):
                 causes = [("log", argument, 1.0), ("log", Affine.of(1) - argument, -1.0)]
             for function, own, sign in causes:
                 form[:, :, self._cause(function, own)] = sign, 1.0
-        self._add(form, [_unit_at(atom.function, v, atom.level) for v in self._values(argument)])
+        self._atoms.append((form, [_unit_at(atom.function, v, atom.level) for v in self._values(argument)]))
 
     def _cause(self, function: Function, form: Affine) -> int:
         """The column of a causal unit; it is new unless there is one with this function and argument."""
@@ -325,18 +325,13 @@ class Composed(Effects):
             self._units.append((KINDS[function], self._form(form), at, resting))
         return column
 
-    def _add(self, form: Array, at: list[Any]) -> None:
-        """Append an atom's row and values at the factual."""
-        self._atoms.append(form)
-        self._at.append(at)
-
     # -- forms ---------------------------------------------------------------------------
 
     def _form(self, form: Affine) -> Array:
         """A form's coefficients over columns and causal units and the absolute terms, (C, 2, P + M)."""
         total = np.zeros(self._shape)
         for k, c in form.terms.items():
-            total += np.array([[float(c)], [abs(float(c))]]) * self._atoms[k]
+            total += np.array([[float(c)], [abs(float(c))]]) * self._atoms[k][0]
         return total
 
     def _forms(self, forms: Sequence[Affine]) -> Array:
@@ -353,8 +348,8 @@ class Composed(Effects):
         """A form at the factual, for every configuration or once for all: a Fraction, the applicants'
         Rationals, or, of a form through curves, an Enclosure."""
         found: list[Any] = []
-        for c in range(max((len(self._at[k]) for k in form.terms), default=1)):
-            at = {k: _of(self._at[k], c) for k in form.terms}
+        for c in range(max((len(self._atoms[k][1]) for k in form.terms), default=1)):
+            at = {k: _of(self._atoms[k][1], c) for k in form.terms}
             if any(isinstance(v, Enclosure) for v in at.values()):
                 found.append(form.enclose({k: Enclosure.of(v) for k, v in at.items()}))
             else:

@@ -113,8 +113,7 @@ def _finer(state: Run, late: float) -> float:
 
 def _closed(state: Run, seconds: float) -> Closed:
     """What the search has found, copied out of the memory, which other searches may use from now on."""
-    w, t = state.work, state.tree
+    w, nodes = state.work, int(state.tree.state[2])
     values = w.at[at.BEST].copy() if float(w.scalar[at.BEST_COST]) < math.inf else None
-    bound = float(t.bound[t.heap[0]]) if t.state[0] else math.inf
     case = int(w.scalar[at.BEST_CASE])
-    return Closed(state.instance, state.problem, values, case, bound, int(t.state[2]), seconds)
+    return Closed(state.instance, state.problem, values, case, state.bound, nodes, seconds)

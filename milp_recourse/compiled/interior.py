@@ -23,7 +23,7 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.levers import absolute, respond, times, top_of
 from milp_recourse.compiled.numerics import CLOSE, FINE, HUGE, PIVOT, ROUNDOFF
 from milp_recourse.compiled.rows import ball_row, in_ball, is_linear, summed, touching
-from milp_recourse.compiled.work import add, cleared, copied
+from milp_recourse.compiled.work import add, cleared, copied, dot
 from milp_recourse.compiling import compiled, inner
 
 INF = math.inf
@@ -71,21 +71,6 @@ def dual_value(p, w, rows, consts, count, multipliers, shares, choice):
 
 
 @inner
-def _dot(x, y, n):
-    """The sum of the first n products x[i] y[i], as four sums that need not wait for each other."""
-    one, two, three, four = 0.0, 0.0, 0.0, 0.0
-    whole = n // 4 * 4
-    for i in range(0, whole, 4):
-        one += x[i] * y[i]
-        two += x[i + 1] * y[i + 1]
-        three += x[i + 2] * y[i + 2]
-        four += x[i + 3] * y[i + 3]
-    for i in range(whole, n):
-        one += x[i] * y[i]
-    return (one + two) + (three + four)
-
-
-@inner
 def _factor(m, k):
     """Replace the lower triangle of a (k, k) matrix by its Cholesky factor, whose diagonal is inverted.
 
@@ -93,20 +78,20 @@ def _factor(m, k):
     """
     for j in range(k):
         row = m[j]
-        v = row[j] - _dot(row, row, j)
+        v = row[j] - dot(row, row, j)
         if not v > row[j] * PIVOT:
             v = max(row[j], 1.0) / ROUNDOFF
         inverse = 1.0 / math.sqrt(v)
         row[j] = inverse
         for i in range(j + 1, k):
-            m[i, j] = (m[i, j] - _dot(m[i], row, j)) * inverse
+            m[i, j] = (m[i, j] - dot(m[i], row, j)) * inverse
 
 
 @inner
 def _solve(m, k, x):
     """Solve the system that :func:`_factor` factored; ``x`` holds the right side and gets the solution."""
     for i in range(k):
-        x[i] = (x[i] - _dot(m[i], x, i)) * m[i, i]
+        x[i] = (x[i] - dot(m[i], x, i)) * m[i, i]
     for i in range(k - 1, -1, -1):
         x[i] *= m[i, i]
         add(x, -x[i], m[i], i)
@@ -136,9 +121,7 @@ def _variables(p, w, point):
         far = max(far, abs(tops[j]))
     if p.has_largest and own + far > 0.0:
         far = 2.0 * (own + far)
-        w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = -2, -1, far
-        q[m], c[m], tops[m] = 0.0, far, 0.0
-        m += 1
+        m = _variable(w, m, -2, -1, far, 0.0, far, 0.0)
     scale = 0.0
     for j in range(m):
         scale = max(scale, abs(c[j]) + q[j])
@@ -149,6 +132,15 @@ def _variables(p, w, point):
     return m, scale, quadratic
 
 
+@inner
+def _variable(w, m, column, lever, step, q, c, top):
+    """Write variable m: its column and lever, its step, its costs, and what it adds to the lever's entry in
+    the maximum; returns how many variables there are then."""
+    w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = column, lever, step
+    w.vec[at.Q, m], w.vec[at.C, m], w.vec[at.TOPS, m] = q, c, top
+    return m + 1
+
+
 @compiled
 def _labels(p, w, i, point, m):
     """Write a variable for each allowed label but the cheapest, from number m on; returns how many variables
@@ -157,10 +149,7 @@ def _labels(p, w, i, point, m):
     cheapest, top = p.start[i] + int(point[i]), top_of(p, i, point[i])
     for c in range(p.start[i], p.start[i + 1]):
         if w.allowed[c] != 0 and c != cheapest:
-            w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = c, i, 1.0
-            w.vec[at.Q, m], w.vec[at.C, m] = 0.0, p.column[at.COST, c] - least
-            w.vec[at.TOPS, m] = p.column[at.TOP, c] - top
-            m += 1
+            m = _variable(w, m, c, i, 1.0, 0.0, p.column[at.COST, c] - least, p.column[at.TOP, c] - top)
     return m
 
 
@@ -183,11 +172,9 @@ def _intervals(p, w, i, point, m):
         step = (h if side > 0.0 else l) - start
         far = abs(step)
         if far > 0.0:
-            w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = column, i, step
-            w.vec[at.Q, m], w.vec[at.C, m] = square * far * far, linear * far + 2.0 * square * start * step
-            w.vec[at.C, m] += fixed
-            w.vec[at.TOPS, m] = top * (abs(start + step) - abs(start))
-            m += 1
+            paid = linear * far + 2.0 * square * start * step + fixed
+            entry = top * (abs(start + step) - abs(start))
+            m = _variable(w, m, column, i, step, square * far * far, paid, entry)
     return m
 
 
@@ -287,8 +274,8 @@ def _ball_at(p, w, m, k, scale, inside):
     for f in range(len(p.noise)):
         n, phat = p.noise[f], 0.0
         if in_ball(p, f):
-            above = w.ball[at.BALL_AT, f] + _dot(w.pull[0, f], y, m)
-            below = w.ball[at.BALL_AT + 1, f] + _dot(w.pull[1, f], y, m)
+            above = w.ball[at.BALL_AT, f] + dot(w.pull[0, f], y, m)
+            below = w.ball[at.BALL_AT + 1, f] + dot(w.pull[1, f], y, m)
             if is_linear(p, f):
                 total -= below
             else:
@@ -301,7 +288,7 @@ def _ball_at(p, w, m, k, scale, inside):
                 w.kvec[at.WEIGHT, every] = 2.0 * p.precision[f] * multiplier
                 every += 1
         w.ball[at.PHAT, f] = phat
-    w.kvec[at.B, k] = -total / scale - _dot(row, y, m)
+    w.kvec[at.B, k] = -total / scale - dot(row, y, m)
     return every
 
 
@@ -311,34 +298,19 @@ def _ball_at(p, w, m, k, scale, inside):
 
 @inner
 def _factored(w, m, k, every):
-    r"""Write the matrix of a Newton step, factored, to w.m: in the variables or in the rows, whichever are
-    fewer,
-
-    .. math:: \Theta^{-1} + A^T W A \quad or \quad A \Theta A^T + W^{-1},
-
-    with W = Lambda / S. Rows k to ``every`` are the ball's curvature, whose part of W is in w.kvec[WEIGHT].
-    """
-    a, matrix, weight, first, scaled = w.a, w.m, w.kvec[at.WEIGHT], 2 * m, w.vec[at.SCALED]
+    r"""Write the matrix of a Newton step, reduced to the rows, :math:`A \Theta A^T + W^{-1}`, factored, to
+    w.m, with W = Lambda / S. Rows k to ``every`` are the ball's curvature; w.kvec[WEIGHT] has their W."""
+    a, matrix, first, scaled = w.a, w.m, 2 * m, w.vec[at.SCALED]
     s, lam, theta = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.THETA]
     for j in range(m):
         theta[j] = 1.0 / (2.0 * w.vec[at.Q, j] + lam[j] / s[j] + lam[m + j] / s[m + j])
-    for r in range(k):
-        weight[r] = lam[first + r] / s[first + r]
-    if m < every:
-        for j in range(m):
-            for t in range(j):
-                matrix[j, t] = 0.0
-            matrix[j, j] = 1.0 / theta[j]
-        for r in range(every):
-            for j in range(m):
-                add(matrix[j], weight[r] * a[r, j], a[r], j + 1)
-    for r in range(every if m >= every else 0):
+    for r in range(every):
         for j in range(m):
             scaled[j] = a[r, j] * theta[j]
         for t in range(r + 1):
-            matrix[r, t] = _dot(scaled, a[t], m)
-        matrix[r, r] += 1.0 / weight[r]
-    _factor(matrix, min(m, every))
+            matrix[r, t] = dot(scaled, a[t], m)
+        matrix[r, r] += s[first + r] / lam[first + r] if r < k else 1.0 / w.kvec[at.WEIGHT, r]
+    _factor(matrix, every)
 
 
 @inner
@@ -368,18 +340,10 @@ def _step(w, m, k, every):
     ds, dl, x, theta = pair[at.DS, first:], pair[at.DL, first:], w.kvec[at.X], w.vec[at.THETA]
     for j in range(m):
         dy[j] = w.vec[at.H, j]
-    if m < every:
-        for r in range(k):
-            add(dy, (rest[r] - lam[r] * rp[r]) / s[r], a[r], m)
-        _solve(w.m, m, dy)
-        for r in range(k):
-            ds[r] = rp[r] + _dot(a[r], dy, m)
-            dl[r] = (rest[r] - lam[r] * ds[r]) / s[r]
-        return
     for j in range(m):
         w.vec[at.SCALED, j] = theta[j] * dy[j]
     for r in range(every):
-        x[r] = (rest[r] / lam[r] - rp[r] if r < k else 0.0) - _dot(a[r], w.vec[at.SCALED], m)
+        x[r] = (rest[r] / lam[r] - rp[r] if r < k else 0.0) - dot(a[r], w.vec[at.SCALED], m)
     _solve(w.m, every, x)
     for r in range(every):
         add(dy, x[r], a[r], m)
@@ -432,7 +396,7 @@ def _residuals(w, m, k):
     for j in range(m):
         rd[j] = 2.0 * w.vec[at.Q, j] * s[j] + w.vec[at.C, j] - lam[j] + lam[m + j]
     for r in range(k):
-        w.kvec[at.RP, r] = w.kvec[at.B, r] - s[2 * m + r] + _dot(w.a[r], s, m)
+        w.kvec[at.RP, r] = w.kvec[at.B, r] - s[2 * m + r] + dot(w.a[r], s, m)
         add(rd, -lam[2 * m + r], w.a[r], m)
     for i in range(2 * m + k):
         mu += s[i] * lam[i]

@@ -131,10 +131,9 @@ def _costs(instance: Instance, feature: Feature, fixed: Fraction, weight: float,
         Fraction(part) * Fraction(weight) / Fraction(scale) ** power for part, power in parts
     )
     for label in range(len(feature.categories or ())):
+        d = abs(cost.position(feature.name, float(label)) - cost.position(feature.name, x))
         if feature.kind == "categorical":
             d = Fraction(int(label != x))
-        else:
-            d = abs(cost.position(feature.name, float(label)) - cost.position(feature.name, x))
         own = fixed if label != x else 0
         made.append((round_down(own + linear * d + square * d * d), round_down(top * d)))
     return np.array(made).T

@@ -38,11 +38,9 @@ for."""
 
 def first_action(instance: Instance) -> dict[str, float] | None:
     """A good feasible action of a network's problem, or None if a short search finds none."""
-    if why_not(instance):
-        return None
-    ready()
     for _, group in lowered([instance]):
         if not impossible(instance, group.moved):
+            ready()
             return _found(Run(instance, group.problems(0)), math.inf).action
     return None
 

@@ -196,7 +196,7 @@ def back(n, unit, k, coef, const, out, causes):
     Parameters
     ----------
     coef
-        Of layer k's outputs, (n,); used up.
+        Of layer k's outputs, (n,); used up. Those of lower layers' outputs are in ``unit[SCORE]``.
     out
         Gets the line's coefficients added, (P,).
     causes
@@ -209,7 +209,6 @@ def back(n, unit, k, coef, const, out, causes):
     """
     for layer in range(k, 0, -1):
         new = unit[at.SCORE, layer - 1]
-        cleared(new)
         for j in range(n.widths[layer]):
             a = coef[j]
             unit[at.SCORE, layer, j] = a

@@ -361,6 +361,9 @@ def _bound_neurons(p, w, budget):
     paid, left = network.least_paid(p, w), True
     for k in range(1, len(p.widths)):
         left = left and node.bound_layer(p, w, budget, paid, k, 0, FEW_DIGITS)
+    for k in range(1, len(p.widths) if left else 0):
+        for j in range(p.widths[k]):
+            unit[at.RISE, k, j] += _next_slope(p, w, k, j)
     return left
 
 
@@ -397,45 +400,36 @@ def _add_term(p, w, t, leaf, which, logit_size):
     term also has all other rows that the leaf weighs: the checker adds rows up before it replaces units by
     their lines.
     """
-    line, causes, coef, new = w.col[at.LINE], w.layer[1], w.layer[2], w.layer[0]
-    layers, g = len(p.widths), t.multipliers[leaf, which]
+    line, causes, coef = w.col[at.LINE], w.layer[1], w.layer[2]
+    layers, g, last = len(p.widths), t.multipliers[leaf, which], len(w.rows) - 1
     cleared(line)
-    cleared(causes)
-    cleared(coef)
+    cleared(w.layer[1:])
+    cleared(w.unit[at.SCORE])
+    copied(t.slopes[leaf, which], w.unit[at.ALPHA])
     size = g * (logit_size + abs(p.need_low))
     const = network.add_argument(p, layers, 0, g, coef, line, causes) - g * p.need_low
-    signs = t.multipliers[leaf, LINES:]
-    for k in range(layers - 1, 0, -1):
-        cleared(new)
-        for j in range(p.widths[k]):
-            a = coef[j]
-            if a > 0.0:
-                const += a * (w.unit[at.RISE, k, j] + _next_slope(p, w, k, j))
-                a *= w.unit[at.SLOPE, k, j]
-            else:
-                a *= t.slopes[leaf, which, k, j]
-            multiplier = signs[k * len(coef) + j]
-            if which == 0 and multiplier > 0.0:
-                a += multiplier if t.order[leaf, k, j] > 0 else -multiplier
-                size += multiplier * w.unit[at.ZS, k, j]
-            if a != 0.0:
-                const += network.add_argument(p, k, j, a, new, line, causes)
-        copied(new, coef)
     if which == 0:
         rest, rest_size = _add_others(p, w, t, leaf, line, causes)
         const += rest
         size += rest_size
-    const = network.back_causes(p, w.unit, causes, const, line)
-    last = len(w.rows) - 1
+    const = network.back(p, w.unit, layers - 1, coef, const, line, causes)
     add(w.rows[last], 1.0, line, len(line))
     w.row[at.CONSTS, last] += const + p.line * size + p.tiny
 
 
 @compiled
 def _add_others(p, w, t, leaf, line, causes):
-    """Add the problem's own rows and the ball's tangent, times their multipliers, to ``line`` and ``causes``;
-    returns their constant and the sum of absolute terms behind them."""
+    """Add the signs' rows, the problem's own and the ball's tangent, times their multipliers, to ``line``,
+    ``causes`` and the coefficients of layers in w.unit[SCORE]; returns their constant and the sum of absolute
+    terms behind them."""
     const, size, mu, first = 0.0, 0.0, t.ball[leaf, 0], LINES + t.order[leaf].size
+    for k in range(1, len(p.widths)):
+        for j in range(p.widths[k]):
+            a = t.multipliers[leaf, LINES + k * t.order.shape[2] + j]
+            if a > 0.0:
+                side = 1.0 if t.order[leaf, k, j] > 0 else -1.0
+                size += a * w.unit[at.ZS, k, j]
+                const += network.add_argument(p, k, j, side * a, w.unit[at.SCORE, k - 1], line, causes)
     for r in range(p.row.shape[1]):
         multiplier = t.multipliers[leaf, first + r]
         if multiplier > 0.0:

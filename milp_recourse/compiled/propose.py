@@ -97,19 +97,23 @@ class Run:
         starts: NDArray[np.float64] | None = None,
         aside: bool = False,
     ) -> None:
-        problem = lower(instance) if problem is None else problem
-        self.instance, self.problem = instance, problem
-        self.work, self.tree = memory(problem, aside)
-        self.starts = np.zeros((0, problem.lever.shape[1]))
+        self.instance, self.problem = instance, lower(instance) if problem is None else problem
+        self.work, self.tree = memory(self.problem, aside)
+        self.starts = np.zeros((0, self.problem.lever.shape[1]))
         if starts is not None:
-            given = coordinates(instance, problem, np.asarray(starts, dtype=float))
+            given = coordinates(instance, self.problem, np.asarray(starts, dtype=float))
             self.starts = np.ascontiguousarray(given)  # another layout would be compiled anew
         self._fixed: dict[frozenset[str], Program] = {}
-        self.few = problem.lever.shape[1] <= FEW and not len(self.starts)
+        self.few = self.problem.lever.shape[1] <= FEW and not len(self.starts)
         self.action: dict[str, float] | None = None
         self.refused: dict[str, float] | None = None
         self.cost = self.least = math.inf
-        search.begin(self.work, self.tree, instance.gap_allowance, problem.ceiling)
+        search.begin(self.work, self.tree, instance.gap_allowance, self.problem.ceiling)
+
+    @property
+    def bound(self) -> float:
+        """The least bound of an open node; inf where none is open."""
+        return float(self.tree.bound[self.tree.heap[0]]) if self.tree.state[0] else math.inf
 
     @property
     def target(self) -> float:
@@ -224,8 +228,7 @@ def search_on(
         if state.refused and state.action is None and not looked:
             looked = True
             inside(state)
-        bound = float(tree.bound[tree.heap[0]]) if tree.state[0] else 0.0
-        watch(state.cost, min(bound, float(tree.stuck[0]), state.target, state.cost))
+        watch(state.cost, min(state.bound, float(tree.stuck[0]), state.target, state.cost))
         if why == search.DONE:
             break
         if why == search.ASK:
@@ -241,10 +244,9 @@ def search_on(
             share = min(2 * share, 1 << 20)
         elif took > 2 * SLICE:
             share = max(share // 2, 1)
-    bound = float(tree.bound[tree.heap[0]]) if tree.state[0] else math.inf
     if float(tree.stuck[0]) < state.target and message is None:
         message = STUCK
-    bound = min(bound, float(tree.stuck[0]))
+    bound = min(state.bound, float(tree.stuck[0]))
     if state.least < math.inf:
         bound = min(bound, state.target)
     return max(0.0, bound), message

@@ -12,7 +12,7 @@ from milp_recourse.compiled import network
 from milp_recourse.compiled.elementary import RELU, is_open, steepness
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.numerics import HUGE
-from milp_recourse.compiled.work import add, cleared, copied
+from milp_recourse.compiled.work import add, cleared, copied, dot
 from milp_recourse.compiling import compiled, inner
 
 
@@ -70,6 +70,7 @@ def unit_line(p, w, k, i, side):
     coef, causes, line = w.layer[2], w.layer[1], w.col[at.LINE]
     cleared(line)
     cleared(w.layer[1:])
+    cleared(w.unit[at.SCORE, : k - 1])
     const = network.add_argument(p, k, i, side, coef, line, causes)
     return network.back(p, w.unit, k - 1, coef, const, line, causes)
 
@@ -331,10 +332,7 @@ def relaxed_arguments(p, w):
 @compiled
 def reached(w, r):
     """A row's value at the relaxed optimum, after :func:`relaxed_arguments`."""
-    total = w.row[at.CONSTS, r]
-    for c in range(w.col.shape[1]):
-        total += w.rows[r, c] * w.col[at.SHARE, c]
-    return total
+    return w.row[at.CONSTS, r] + dot(w.rows[r], w.col[at.SHARE], w.col.shape[1])
 
 
 @inner

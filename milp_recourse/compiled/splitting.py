@@ -127,27 +127,11 @@ def _amid(l, h, z):
 
 @compiled
 def _of_unit(p, w, index):
-    """How to split on a unit, as :func:`choose` returns it: on the sign of a ReLU; for a curve the interval
-    of the only lever in its argument, or else the argument's own."""
-    m = index
-    if m >= w.unit.shape[2] or p.kind[m] == RELU:
-        return ARGUMENT, m, 0.0
-    cut = _amid(w.unit[at.ZL, 0, m], w.unit[at.ZH, 0, m], w.unit[at.ZB, 0, m])
-    only, entries = -1, 0
-    for i in range(p.lever.shape[1]):
-        for c in range(p.start[i], p.start[i + 1]):
-            if p.first[0, 0, m, c] != 0.0:
-                entries += 1
-                only = i
-    for q in range(m):
-        entries += p.caused[0, 0, m, q] != 0.0
-    if entries == 1 and only >= 0 and not p.lever[at.LABEL, only] > 0.0 and w.box[at.MODE, only] == 1:
-        low, high = w.box[at.LO, only], w.box[at.HI, only]
-        u = (cut - p.offset[0, 0, m]) / p.first[0, 0, m, p.start[only]]
-        u = min(max(u, low + 0.1 * (high - low)), high - 0.1 * (high - low))
-        if low < u < high:
-            return INTERVAL, only, u
-    return ARGUMENT, m, cut
+    """How to split on a unit, as :func:`choose` returns it: on the sign of a ReLU, or at a value of a curve's
+    argument."""
+    if index >= w.unit.shape[2] or p.kind[index] == RELU:
+        return ARGUMENT, index, 0.0
+    return ARGUMENT, index, _amid(w.unit[at.ZL, 0, index], w.unit[at.ZH, 0, index], w.unit[at.ZB, 0, index])
 
 
 @compiled
