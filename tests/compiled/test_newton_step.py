@@ -1,4 +1,4 @@
-"""A step of the interior point solves Newton's equations, whichever of the two systems it is taken from."""
+"""A step of the interior point solves Newton's equations."""
 
 from __future__ import annotations
 
