@@ -298,19 +298,34 @@ def _ball_at(p, w, m, k, scale, inside):
 
 @inner
 def _factored(w, m, k, every):
-    r"""Write the matrix of a Newton step, reduced to the rows, :math:`A \Theta A^T + W^{-1}`, factored, to
-    w.m, with W = Lambda / S. Rows k to ``every`` are the ball's curvature; w.kvec[WEIGHT] has their W."""
-    a, matrix, first, scaled = w.a, w.m, 2 * m, w.vec[at.SCALED]
+    r"""Write the matrix of a Newton step, factored, to w.m: in the variables or in the rows, whichever are
+    fewer,
+
+    .. math:: \Theta^{-1} + A^T W A \quad or \quad A \Theta A^T + W^{-1},
+
+    with W = Lambda / S. Rows k to ``every`` are the ball's curvature, whose part of W is in w.kvec[WEIGHT].
+    """
+    a, matrix, weight, first, scaled = w.a, w.m, w.kvec[at.WEIGHT], 2 * m, w.vec[at.SCALED]
     s, lam, theta = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.THETA]
     for j in range(m):
         theta[j] = 1.0 / (2.0 * w.vec[at.Q, j] + lam[j] / s[j] + lam[m + j] / s[m + j])
-    for r in range(every):
+    for r in range(k):
+        weight[r] = lam[first + r] / s[first + r]
+    if m < every:
+        for j in range(m):
+            for t in range(j):
+                matrix[j, t] = 0.0
+            matrix[j, j] = 1.0 / theta[j]
+        for r in range(every):
+            for j in range(m):
+                add(matrix[j], weight[r] * a[r, j], a[r], j + 1)
+    for r in range(every if m >= every else 0):
         for j in range(m):
             scaled[j] = a[r, j] * theta[j]
         for t in range(r + 1):
             matrix[r, t] = dot(scaled, a[t], m)
-        matrix[r, r] += s[first + r] / lam[first + r] if r < k else 1.0 / w.kvec[at.WEIGHT, r]
-    _factor(matrix, every)
+        matrix[r, r] += 1.0 / weight[r]
+    _factor(matrix, min(m, every))
 
 
 @inner
@@ -340,6 +355,14 @@ def _step(w, m, k, every):
     ds, dl, x, theta = pair[at.DS, first:], pair[at.DL, first:], w.kvec[at.X], w.vec[at.THETA]
     for j in range(m):
         dy[j] = w.vec[at.H, j]
+    if m < every:
+        for r in range(k):
+            add(dy, (rest[r] - lam[r] * rp[r]) / s[r], a[r], m)
+        _solve(w.m, m, dy)
+        for r in range(k):
+            ds[r] = rp[r] + dot(a[r], dy, m)
+            dl[r] = (rest[r] - lam[r] * ds[r]) / s[r]
+        return
     for j in range(m):
         w.vec[at.SCALED, j] = theta[j] * dy[j]
     for r in range(every):

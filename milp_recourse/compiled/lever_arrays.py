@@ -126,10 +126,8 @@ class Levers:
 def _costs(instance: Instance, feature: Feature, fixed: Fraction, weight: float, scale: float) -> Array:
     """What every label costs, and its share in the maximum, (2, labels)."""
     cost, x, made = instance.cost, instance.factual[feature.name], []
-    parts = (cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1)
-    linear, square, top = (
-        Fraction(part) * Fraction(weight) / Fraction(scale) ** power for part, power in parts
-    )
+    parts, w, s = ((cost.l1, 1), (cost.l2_squared, 2), (cost.linf, 1)), Fraction(weight), Fraction(scale)
+    linear, square, top = (Fraction(part) * w / s**power for part, power in parts)
     for label in range(len(feature.categories or ())):
         d = abs(cost.position(feature.name, float(label)) - cost.position(feature.name, x))
         if feature.kind == "categorical":

@@ -109,9 +109,8 @@ def _inward(state: Run, parts: Sequence[float], late: float) -> dict[str, float]
     assert isinstance(instance.classifier, ReluNetwork)
     assert state.refused is not None
     after = judge(instance, state.refused).counterfactual
-    nearly = instance.classifier.nearly(
-        instance.model_rows(np.array([after[f.name] for f in instance.features]))
-    )
+    row = np.array([after[f.name] for f in instance.features])
+    nearly = instance.classifier.nearly(instance.model_rows(row))
     if nearly is None:
         return None
     late = min(late, time.perf_counter() + SECONDS)

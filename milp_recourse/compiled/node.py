@@ -139,9 +139,8 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
             rows.sizes_direct(p, w, 0, j, j + 1)
         unit[at.ZS, k, j] = size[j]
         curved = k == 0 and p.kind[j] != RELU
-        if (curved or unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]) and not _bound_unit(
-            p, w, budget, paid, k, j, ball, curved, digits
-        ):
+        wanted = curved or unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]
+        if wanted and not _bound_unit(p, w, budget, paid, k, j, ball, curved, digits):
             return False
         network.relax(p, unit, k, j)
     return True

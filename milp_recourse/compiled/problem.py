@@ -278,29 +278,16 @@ class Lowered:
         curves = int((effects.kinds != RELU).sum())
         most_of = most_rows(len(self.ends), curves > 0) + columns
         slack = slacks(hidden, weight.shape[2], columns, most_of, units, effects.roundings, curves)
-        self.shared: dict[str, Any] = {
-            "start": self.start,
-            "acts": effects.acts,
-            "caused": caused,
-            "kind": effects.kinds,
-            "edge": np.where(effects.kinds == LOG, EDGE, -np.inf),
-            "widths": np.array([units, *hidden], dtype=np.int64),
-            "weights": weights,
-            "biases": biases,
-            "turned": np.ascontiguousarray(weights.transpose(0, 2, 1)),
-            "row_caused": row_caused,
-            "residual_caused": residual_caused,
-            "owner": self.start[effects.owners],
-            "precision": effects.precision,
-            "bent": effects.bent,
-            "need_low": round_down(need),
-            "need_high": round_up(need),
-            "has_largest": first.cost.linf > 0,
-            **slack._asdict(),
-        }
-        self.inputs = first.model_rows(
-            np.array([[one.factual[f.name] for f in first.features] for one in instances])
-        )
+        turned, edge = weights.transpose(0, 2, 1), np.where(effects.kinds == LOG, EDGE, -np.inf)
+        widths, owner = np.array([units, *hidden], dtype=np.int64), self.start[effects.owners]
+        self.shared: dict[str, Any] = {"start": self.start, "acts": effects.acts, **slack._asdict()}
+        self.shared |= {"weights": weights, "biases": biases, "turned": np.ascontiguousarray(turned)}
+        self.shared |= {"widths": widths, "kind": effects.kinds, "edge": edge, "caused": caused}
+        self.shared |= {"row_caused": row_caused, "residual_caused": residual_caused, "owner": owner}
+        self.shared |= {"precision": effects.precision, "bent": effects.bent, "need_low": round_down(need)}
+        self.shared |= {"need_high": round_up(need), "has_largest": first.cost.linf > 0}
+        given = np.array([[one.factual[f.name] for f in first.features] for one in instances])
+        self.inputs = first.model_rows(given)
         # of every column its lever, whether it is a label's, its unit, and its applicant's own label
         lever = np.repeat(np.arange(len(first.levers)), np.diff(self.start))
         labels = self.levers.numbers[0, at.LABEL] > 0.0
@@ -327,12 +314,14 @@ class Lowered:
         box, ends = self.box[k], self.ranges[k]
         row_const = self._at_rest(instance)
         self._cut_ends(k, box, ends, row_const)
-        first, rows, residuals = self._on_coordinates(k)
+        measured = zip(("first", "row", "residual"), self._on_coordinates(k), strict=True)
+        forms: dict[str, Any] = dict(measured)
         base = self._base(k)
         dearest = max(base[:, 0].tolist()) + self.dearest[k]
         resting = effects.resting[k if len(effects.resting) > 1 else 0]
         return Problem(
             **self.shared,
+            **forms,
             lever=levers.numbers[k],
             knot=self._knots(k),
             box=box,
@@ -340,12 +329,9 @@ class Lowered:
             column=levers.column[k],
             ends=ends,
             base=base,
-            first=first,
             offset=self.offsets[k],
             resting=resting if len(resting) == cases else resting.repeat(cases, 0),
-            row=rows,
             row_const=row_const,
-            residual=residuals,
             noise=effects.noise[k] if effects.noise.size else np.zeros(0),
             excess=instance.offset,
             ceiling=dearest * (1.0 + 4.0 * self.shared["cost"]) + self.shared["tiny"],
