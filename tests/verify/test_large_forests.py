@@ -17,7 +17,7 @@ from verify.kernel.forms import Configuration
 
 
 def test_time_is_limited_while_classes_are_worked_out(tmp_path):
-    """For a box of all cells there is a class per tree, action and cell: minutes in a forest of deep trees."""
+    """A box of all cells has a class per tree, action and cell: minutes in a forest of deep trees."""
     instance = random_tree_instance(0, trees=3, depth=4)
     file = tmp_path / "instance.json"
     write_instance(instance, file)
