@@ -180,8 +180,9 @@ class PriceProof:
         ``time.perf_counter()`` value to stop at, or None.
     most_nodes
         Nodes after which the proof is given up.
-    merging
-        Whether a cell may stand for others. Under conditions it may not.
+    rank
+        The places of every axis' cells by exact cost, one axis after the other: the first stands for others
+        that lead to the same leaves. None: no cell may stand for others, as under conditions.
 
     Attributes
     ----------
@@ -197,7 +198,7 @@ class PriceProof:
     target: float
     deadline: float | None
     most_nodes: int
-    merging: bool = True
+    rank: Cells | None = None
     steps: list[Step] = field(default_factory=list)
     tables: list[PriceTable] = field(default_factory=list)
 
@@ -325,7 +326,7 @@ class PriceProof:
             if round_:
                 weights = self.sums.reweighted(weights, live, self.energy)
             f, needed = self._under(weights)
-            if not shrink(f, self.cell_cost, now.alive, now.leaves, live, self.merging, True):
+            if not shrink(f, self.cell_cost, now.alive, now.leaves, live, self.rank is not None, True):
                 closed = True
                 break
             aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (goal, WEIGHT)
@@ -398,7 +399,7 @@ class PriceProof:
         """Of cells from which the same leaves can be reached, keep the cheapest; ``used`` gets None if that
         takes out enough."""
         f = self.factors
-        if not self.merging or not shrink(f, self.cost, state.alive, state.leaves, self.room, False, False):
+        if self.rank is None or not shrink(f, self.cost, state.alive, state.leaves, self.room, False, False):
             return
         living = np.zeros_like(self.table.full)
         leaves = np.flatnonzero(state.leaves)
@@ -407,7 +408,7 @@ class PriceProof:
         merged = []
         for a, b in pairwise(f.axis_from):
             cells = a + np.flatnonzero(state.alive[a:b])
-            order = cells[np.lexsort((cells, self.wide[cells], self.cost[cells]))]
+            order = cells[np.argsort(self.rank[cells])]
             reached = self.masks[np.ix_(order, used_words)] & living[used_words]
             rows = np.ascontiguousarray(reached).view(f"V{reached.shape[1] * reached.itemsize}").ravel()
             kept = np.zeros(len(order), dtype=np.bool_)

@@ -213,7 +213,8 @@ class _Proofs:
         except TooLarge:
             return False
         above, room = instance.accept.above, most_nodes - len(self.nodes)
-        proof = PriceProof(table, axes, cost, wide, above, target, self.deadline, room, not demanded)
+        rank = None if demanded else np.concatenate([_ranks(instance, axis) for axis in axes])
+        proof = PriceProof(table, axes, cost, wide, above, target, self.deadline, room, rank)
         if not proof.run():
             return False
         writer = _Writer(inside, acted, axes, whole, proof.factors, len(self.tables))
@@ -277,6 +278,26 @@ def _paid(instance: Instance, axis: Axis) -> tuple[Array, Array]:
     most = instance.cost.linf * axis.widest * (1 - 2.0**-49)
     paid, most = (np.where(held, 0.0, np.maximum(each - 2.0**-1000, 0.0)) for each in (paid, most))
     return paid, most
+
+
+def _ranks(instance: Instance, axis: Axis) -> NDArray[np.int64]:
+    """The places of an axis' cells by what they cost exactly, then by what enters the maximum, then in order:
+    as the checker compares them. Both rise with the distance from the factual, in scales."""
+    feature, cost = instance.feature(axis.feature), instance.cost
+    x, rise, steps = instance.factual[axis.feature], cost.scale.get(axis.feature, 1.0), list[Fraction]()
+    for value in axis.values.tolist():
+        if math.isnan(value):
+            steps.append(Fraction(-1))  # not acting
+        elif not cost.uses_scale or axis.feature in instance.missing:
+            steps.append(Fraction(0))
+        elif feature.kind == "categorical":
+            steps.append(Fraction(int(value != x)))
+        else:
+            far = abs(cost.position(axis.feature, value) - cost.position(axis.feature, x))
+            steps.append(far / Fraction(cost.decrease.get(axis.feature, rise) if value < x else rise))
+    rank = np.empty(len(steps), dtype=np.int64)
+    rank[sorted(range(len(steps)), key=lambda k: (steps[k], k))] = np.arange(len(steps))
+    return rank
 
 
 class _Writer:

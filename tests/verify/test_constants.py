@@ -32,6 +32,8 @@ VALUES = {
     "LONGEST": (checks.LONGEST, 2**17),
     "MOST_TERMS": (verify.files.certificate.MOST_TERMS, 64),
     "LARGEST_PRICE": (verify.files.cells.LARGEST_PRICE, 2.0**53),
+    "PIECE": (verify.files.reading.PIECE, 2**20),
+    "MOST_CLASSES": (verify.files.cells.MOST_CLASSES, 300_000_000),
     "LARGEST_FILE": (verify.files.reading.LARGEST_FILE, 32 * 2**20),
     "MOST_ROOM": (verify.files.reading.MOST_ROOM, limits.MOST_ROOM),
     "INSTANCE": (verify.files.reading.INSTANCE, limits.INSTANCE),

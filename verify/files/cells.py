@@ -7,8 +7,9 @@ cells cover the box, and then any prices of cells are valid; the fast path check
 from __future__ import annotations
 
 import math
+from array import array
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableSequence, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import cached_property
@@ -24,6 +25,11 @@ from verify.kernel.problem import Interval
 from verify.kernel.trees import Ensemble, Node, above32, float32, float64
 
 LARGEST_PRICE = 2.0**53
+
+MOST_CLASSES = 300_000_000
+"""The most classes of cells, over all trees and actions, that are worked out; each takes four bytes."""
+
+Classes = MutableSequence[int]
 
 
 def _some(value: Any, where: str) -> bool:
@@ -97,7 +103,7 @@ class Priced:
         """
         part = copy(self)
         part.box = list(box)
-        for name in ("cells", "_numbers", "numbered", "classes"):
+        for name in ("cells", "_worked_out"):
             vars(part).pop(name, None)
         return part
 
@@ -106,24 +112,30 @@ class Priced:
         """See above."""
         return [own.cells(*own.met(ends)) for own, ends in zip(self.actions.values(), self.box, strict=True)]
 
-    @cached_property
-    def _numbers(self) -> list[dict[int, tuple[list[int], int]]]:
-        """Per tree and action, the number of each cell's class, and how many classes there are."""
-        met = {j: own.met(ends) for (j, own), ends in zip(self.actions.items(), self.box, strict=True)}
-        return [
-            {j: self.actions[j].classes(own, *met[j]) for j, own in thresholds.items()}
-            for thresholds in self.looked
-        ]
+    @property
+    def classes(self) -> list[dict[int, Classes]]:
+        """See above."""
+        return self._worked_out[0]
 
-    @cached_property
+    @property
     def numbered(self) -> list[dict[int, tuple[int, int]]]:
         """See above."""
-        return [{j: (own[0], count) for j, (own, count) in tree.items()} for tree in self._numbers]
+        return self._worked_out[1]
 
     @cached_property
-    def classes(self) -> list[dict[int, list[int]]]:
-        """See above."""
-        return [{j: [n - own[0] for n in own] for j, (own, _) in tree.items()} for tree in self._numbers]
+    def _worked_out(self) -> tuple[list[dict[int, Classes]], list[dict[int, tuple[int, int]]]]:
+        met = {j: own.met(ends) for (j, own), ends in zip(self.actions.items(), self.box, strict=True)}
+        if sum(met[j][1] - met[j][0] + 1 for one in self.looked for j in one) > MOST_CLASSES:
+            raise Rejected(f"{self.where}: more classes of cells than fit in the memory that is allowed")
+        classes: list[dict[int, Classes]] = [{} for _ in self.looked]
+        numbered: list[dict[int, tuple[int, int]]] = [{} for _ in self.looked]
+        for t, thresholds in enumerate(self.looked):
+            for j, own in thresholds.items():
+                checks.Clock.look()
+                found, count = self.actions[j].classes(own, *met[j])
+                numbered[t][j] = found[0], count
+                classes[t][j] = array("i", [number - found[0] for number in found])
+        return classes, numbered
 
     def table(self, k: float) -> Table:
         """The k-th table, with a price for every cell."""

@@ -183,9 +183,9 @@ def _check_tree(data: dict[str, Any], columns: int, mean: bool, where: str) -> N
     rules = data.get("missing_left") or [None] * count
     if not count or any(len(data[key]) != count for key in ARRAYS) or len(rules) != count:
         raise Rejected(f"{where}: lists that are empty or not of one length")
-    shape = (index(columns), index(count), index(count))
-    for k, inner in enumerate(zip(*(data[key] for key in ("feature", "left", "right")), strict=True)):
-        column, left, right = inner
+    shape = (index(columns), float, index(count), index(count))
+    for k, inner in enumerate(zip(*(data[key] for key in ARRAYS[:4]), strict=True)):
+        column, _, left, right = inner
         if left == -1:
             if right != -1 or (mean and not 0 <= data["value"][k] <= 1):
                 raise Rejected(f"{where}: a leaf with a child, or of a mean whose value is no probability")

@@ -19,6 +19,9 @@ MOST_ROOM = 2_200_000
 """The most that JSON text may ask for, in units of up to 60 bytes of memory: 1 for a comma, 2 for a list, 4
 for an object, and 1 for 8 bytes of text that is not all ASCII (a character may then take 4 bytes)."""
 
+PIECE = 2**20
+"""How many bytes are read at a time: a stream makes room for as many as it is asked for."""
+
 INSTANCE = 8
 """How many times as large a file of the problem may be, in bytes and in memory: it is the reader's own."""
 
@@ -28,6 +31,8 @@ def read_raw(path: Path, times: int = 1) -> bytes:
     if not path.is_file():
         raise Rejected(f"{path}: no such file")
     try:
+        if path.stat().st_size > times * LARGEST_FILE:
+            raise Rejected(f"{path.name}: larger than {times * LARGEST_FILE} bytes")
         with path.open("rb") as stream:
             return limited(stream, path.name, times)
     except OSError as error:
@@ -46,11 +51,13 @@ def unpacked(raw: bytes, path: Path, times: int = 1) -> bytes:
 
 def limited(stream: Any, name: str, times: int = 1) -> bytes:
     """The content of a stream; raise :class:`Rejected` beyond ``times`` LARGEST_FILE."""
-    most = times * LARGEST_FILE
-    content: bytes = stream.read(most + 1)
-    if len(content) > most:
-        raise Rejected(f"{name}: larger than {most} bytes")
-    return content
+    pieces, room = list[bytes](), times * LARGEST_FILE
+    while piece := stream.read(PIECE):
+        pieces.append(piece)
+        room -= len(piece)
+        if room < 0:
+            raise Rejected(f"{name}: larger than {times * LARGEST_FILE} bytes")
+    return b"".join(pieces)
 
 
 def read_bytes(path: Path, times: int = 1) -> bytes:
