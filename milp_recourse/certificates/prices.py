@@ -286,10 +286,8 @@ def _ranks(instance: Instance, axis: Axis) -> NDArray[np.int64]:
     feature, cost = instance.feature(axis.feature), instance.cost
     x, rise, steps = instance.factual[axis.feature], cost.scale.get(axis.feature, 1.0), list[Fraction]()
     for value in axis.values.tolist():
-        if math.isnan(value):
-            steps.append(Fraction(-1))  # not acting
-        elif not cost.uses_scale or axis.feature in instance.missing:
-            steps.append(Fraction(0))
+        if math.isnan(value) or not cost.uses_scale or axis.feature in instance.missing:
+            steps.append(Fraction(0))  # l0 is paid whatever the value
         elif feature.kind == "categorical":
             steps.append(Fraction(int(value != x)))
         else:
