@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.forests.axes import Axis
 from milp_recourse.forests.factors import Array, Factors, cell_masks, factors
-from milp_recourse.forests.goal import first_multiplier
+from milp_recourse.forests.goal import first_multiplier, with_each_cell
 from milp_recourse.forests.living import lists, shrink
 from milp_recourse.forests.prices import ascend, assess, take_out
 from milp_recourse.forests.table import BITS, LeafTable
@@ -99,12 +99,9 @@ class Step:
 def paid_for(costs: Sequence[Array], wide: Sequence[Array], target: float) -> list[tuple[int, int]] | None:
     """For each axis, the first and the last cell that cost less than the target with the least of all other
     axes, in the sum and in the maximum; None where no point costs less."""
-    paid, most = (np.array([own.min() for own in each]) for each in (costs, wide))
     found = []
-    for i, (own, widest) in enumerate(zip(costs, wide, strict=True)):
-        beside = np.delete(most, i).max(initial=0.0)
-        least = (paid.sum() - paid[i]) * (1 - 2.0**-45) + own + np.maximum(widest, beside)
-        fine = np.flatnonzero(least * (1 - 2.0**-44) < target)
+    for least in with_each_cell(costs, wide):
+        fine = np.flatnonzero(least * (1 - 2.0**-43) < target)
         if not len(fine):
             return None
         found.append((int(fine[0]), int(fine[-1])))

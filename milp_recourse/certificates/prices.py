@@ -21,7 +21,7 @@ from milp_recourse.domain.conditions import FALSE, TRUE, Row, unlabelled
 from milp_recourse.domain.enclosure import round_down, round_up
 from milp_recourse.domain.forest import TreeEnsemble, last_left
 from milp_recourse.forests.axes import Axis, axes_of, factual_cells
-from milp_recourse.forests.goal import with_cells
+from milp_recourse.forests.goal import window, with_cells
 from milp_recourse.forests.parts import each_part
 from milp_recourse.forests.table import LeafTable, TooLarge
 from milp_recourse.instance import Instance
@@ -204,10 +204,7 @@ class _Proofs:
             np.concatenate([own[a : b + 1] for own, (a, b) in zip(each, kept, strict=True)])
             for each in (costs, widest)
         )
-        axes = [
-            with_cells(axis, (np.arange(len(axis)) >= a) & (np.arange(len(axis)) <= b))
-            for axis, (a, b) in zip(axes, kept, strict=True)
-        ]
+        axes = [window(axis, *ends) for axis, ends in zip(axes, kept, strict=True)]
         try:
             table = LeafTable(forest, factual_cells(instance, forest), axes, LARGEST_TABLE)
         except TooLarge:

@@ -24,7 +24,7 @@ REFUSED = "the deployed model refuses cheaper actions by its rounding: set accep
 
 
 FINER = 0.05
-"""That part of the gap."""
+"""The share of the allowed gap that the second search (:func:`_finer`) leaves."""
 
 
 class Closed(NamedTuple):

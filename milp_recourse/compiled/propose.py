@@ -218,8 +218,8 @@ def search_on(
     share, looked = first, False
     while (message := ended()) is None:
         start = time.perf_counter()
-        until = max(look - int(tree.state[2]), 1)  # whatever the clock says
-        why = state.examine(min(share, until), around)
+        rest = max(look - int(tree.state[2]), 1)  # whatever the clock says
+        why = state.examine(min(share, rest), around)
         around, took = -1, time.perf_counter() - start
         if postponed and why == search.DONE and math.isinf(tree.stuck[0]):
             return None

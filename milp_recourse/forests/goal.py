@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.forests.axes import Axis, rounded_down
+from milp_recourse.forests.axes import Array, Axis, rounded_down
 from milp_recourse.forests.table import LeafTable
 
 
@@ -55,23 +54,35 @@ def affordable(axis: Axis, linf: float, cost: float) -> Axis:
     """The axis without cells that alone cost more than this; its cheapest stays."""
     kept = np.flatnonzero(axis.added + linf * axis.widest <= cost * (1 + 1e-9)).tolist() + [axis.start]
     # costs fall towards the start, so these cells are consecutive (dear labels between them stay)
-    inside = np.zeros(len(axis), dtype=np.bool_)
-    inside[min(kept) : max(kept) + 1] = True
-    return with_cells(axis, inside)
+    return window(axis, min(kept), max(kept))
+
+
+def with_each_cell(costs: Sequence[Array], wide: Sequence[Array]) -> Iterator[Array]:
+    """For each axis and each of its cells, the least that a point with this cell costs, up to rounding.
+
+    Parameters
+    ----------
+    costs, wide
+        Per axis, what its cells cost in the sum, and what enters the maximum.
+    """
+    paid, most = (np.array([own.min() for own in each]) for each in (costs, wide))
+    for i, (own, widest) in enumerate(zip(costs, wide, strict=True)):
+        yield np.delete(paid, i).sum() + own + np.maximum(widest, np.delete(most, i).max(initial=0.0))
 
 
 def least_change(axes: Sequence[Axis], linf: float) -> float:
     """A lower bound of what it costs to leave the cheapest point on at least one axis."""
-    paid = np.array([axis.added[axis.start] for axis in axes])
-    wide = np.array([axis.widest[axis.start] for axis in axes])
-    least = math.inf
-    for i, axis in enumerate(axes):
-        other = np.arange(len(axis)) != axis.start
-        if other.any():
-            most = np.maximum(axis.widest, np.delete(wide, i).max(initial=0.0))
-            own = (axis.added + linf * most)[other].min()
-            least = min(least, float(paid.sum() - paid[i] + own))
+    each = with_each_cell([axis.added for axis in axes], [linf * axis.widest for axis in axes])
+    others = (np.delete(paid, axis.start) for axis, paid in zip(axes, each, strict=True))
+    least = min((paid.min(initial=np.inf) for paid in others), default=np.inf)
     return rounded_down(np.array([least]), len(axes))[0]
+
+
+def window(axis: Axis, first: int, last: int) -> Axis:
+    """The axis with its cells from the first of these numbers to the last."""
+    inside = np.zeros(len(axis), dtype=np.bool_)
+    inside[first : last + 1] = True
+    return with_cells(axis, inside)
 
 
 def with_cells(axis: Axis, kept: NDArray[np.bool_]) -> Axis:
