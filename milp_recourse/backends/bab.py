@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from milp_recourse.backends.cases import has_conditions, solve_cases
 from milp_recourse.backends.cost_units import cost_units, in_own_units, options_for_units
@@ -17,7 +18,8 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
 
 TOGETHER = 64
-"""Actions are judged after so many searches, or after one that has not closed with its first nodes."""
+"""So many applicants' arrays are made, then their searches, then the judgements of what these found (earlier
+after one that has not closed with its first nodes): right after compiled code Python is slower."""
 
 
 class BabBackend:
@@ -99,18 +101,21 @@ class BabBackend:
         for people, group in lowered([instance for instance, _ in scaled]):
             share = (time.perf_counter() - start) / len(people)
             left -= set(people)
-            for k, person in enumerate(people):
-                instance, begun = scaled[person][0], time.perf_counter()
-                if impossible(instance, group.moved):
-                    waiting.append((person, share, Proposal(None, math.inf, "rigorous", 0)))
-                    continue
-                problem = group.problems(k)
-                seconds = share + time.perf_counter() - begun
-                scaled_options = options_for_units(options, scaled[person][1])
-                waiting.append((person, seconds, searched(instance, scaled_options, problem)))
-                if len(waiting) >= TOGETHER or not isinstance(waiting[-1][2], Closed):
-                    yield from proposals()
-            yield from proposals()
+            for first in range(0, len(people), TOGETHER):
+                arrays: list[tuple[int, Any, float]] = []
+                for k, person in enumerate(people[first : first + TOGETHER], start=first):
+                    begun = time.perf_counter()
+                    problem = None if impossible(scaled[person][0], group.moved) else group.problems(k)
+                    arrays.append((person, problem, share + time.perf_counter() - begun))
+                for person, problem, seconds in arrays:
+                    instance, factor = scaled[person]
+                    found: Closed | Proposal = Proposal(None, math.inf, "rigorous", 0)
+                    if problem is not None:
+                        found = searched(instance, options_for_units(options, factor), problem)
+                    waiting.append((person, seconds, found))
+                    if not isinstance(found, Closed):
+                        yield from proposals()
+                yield from proposals()
             start = time.perf_counter()
         for person in left:
             yield (

@@ -428,9 +428,8 @@ def _best_move(p, w, u, held):
 @compiled
 def _allows(p, i, value):
     """Whether a lever may have a label; True for any number, which :func:`snap` moves inside the bounds."""
-    if not p.lever[at.LABEL, i] > 0.0:
-        return True
-    return 0.0 <= value < p.start[i + 1] - p.start[i] and p.allowed[p.start[i] + int(value)] != 0
+    s, number = p.start[i], not p.lever[at.LABEL, i] > 0.0
+    return number or (0.0 <= value < p.start[i + 1] - s and p.allowed[s + int(value)] != 0)
 
 
 @compiled

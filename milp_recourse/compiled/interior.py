@@ -306,11 +306,13 @@ def _factored(w, m, k, every):
     with W = Lambda / S. Rows k to ``every`` are the ball's curvature, whose part of W is in w.kvec[WEIGHT].
     """
     a, matrix, weight, first, scaled = w.a, w.m, w.kvec[at.WEIGHT], 2 * m, w.vec[at.SCALED]
-    s, lam, theta = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.THETA]
+    s, lam, theta, inverse = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.THETA], w.pair[at.INVERSE]
+    for i in range(2 * m + k):
+        inverse[i] = 1.0 / s[i]
     for j in range(m):
-        theta[j] = 1.0 / (2.0 * w.vec[at.Q, j] + lam[j] / s[j] + lam[m + j] / s[m + j])
+        theta[j] = 1.0 / (2.0 * w.vec[at.Q, j] + lam[j] * inverse[j] + lam[m + j] * inverse[m + j])
     for r in range(k):
-        weight[r] = lam[first + r] / s[first + r]
+        weight[r] = lam[first + r] * inverse[first + r]
     if m < every:
         for j in range(m):
             for t in range(j):
@@ -334,17 +336,18 @@ def _direction(w, m, k, every, target, corrected):
     with Mehrotra's correction from the step that is there."""
     pair, vec = w.pair, w.vec
     s, lam, ds, dl, rest = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL], pair[at.REST]
+    inverse = pair[at.INVERSE]
     for i in range(2 * m + k):
         rest[i] = -s[i] * lam[i]
         if corrected:
             rest[i] += target - ds[i] * dl[i]
     for j in range(m):
-        vec[at.H, j] = rest[j] / s[j] - rest[m + j] / s[m + j] - vec[at.RD, j]
+        vec[at.H, j] = rest[j] * inverse[j] - rest[m + j] * inverse[m + j] - vec[at.RD, j]
     _step(w, m, k, every)
     for j in range(m):
         ds[m + j] = -ds[j]
     for i in range(2 * m):
-        dl[i] = (rest[i] - lam[i] * ds[i]) / s[i]
+        dl[i] = (rest[i] - lam[i] * ds[i]) * inverse[i]
 
 
 @inner
@@ -352,16 +355,17 @@ def _step(w, m, k, every):
     """The step of the variables and of the rows' slacks and multipliers, from :func:`_factored`'s matrix."""
     pair, a, first, dy, rp = w.pair, w.a, 2 * m, w.pair[at.DS], w.kvec[at.RP]
     s, lam, rest = pair[at.SLACK, first:], pair[at.LAMBDA, first:], pair[at.REST, first:]
+    inverse = pair[at.INVERSE, first:]
     ds, dl, x, theta = pair[at.DS, first:], pair[at.DL, first:], w.kvec[at.X], w.vec[at.THETA]
     for j in range(m):
         dy[j] = w.vec[at.H, j]
     if m < every:
         for r in range(k):
-            add(dy, (rest[r] - lam[r] * rp[r]) / s[r], a[r], m)
+            add(dy, (rest[r] - lam[r] * rp[r]) * inverse[r], a[r], m)
         _solve(w.m, m, dy)
         for r in range(k):
             ds[r] = rp[r] + dot(a[r], dy, m)
-            dl[r] = (rest[r] - lam[r] * ds[r]) / s[r]
+            dl[r] = (rest[r] - lam[r] * ds[r]) * inverse[r]
         return
     for j in range(m):
         w.vec[at.SCALED, j] = theta[j] * dy[j]
@@ -379,14 +383,11 @@ def _step(w, m, k, every):
 @inner
 def _lengths(pair, n):
     """The largest step lengths, at most 1, with which no slack and no multiplier becomes negative."""
-    s, lam, ds, dl = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
+    inverse, lam, ds, dl = pair[at.INVERSE], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
     primal, dual = 1.0, 1.0
     for i in range(n):
-        if ds[i] < 0.0:
-            primal = min(primal, -s[i] / ds[i])
-        if dl[i] < 0.0:
-            dual = min(dual, -lam[i] / dl[i])
-    return primal, dual
+        primal, dual = max(primal, -ds[i] * inverse[i]), max(dual, -dl[i] / lam[i])
+    return 1.0 / primal, 1.0 / dual
 
 
 @inner

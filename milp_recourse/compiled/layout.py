@@ -15,16 +15,16 @@ LO, HI, MODE = range(3)
 COST, TOP = range(2)
 # unit
 ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL, THETA_HIGH, THETA_LOW, Z_SIZE = range(14)
-# at
-BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START = range(11)
+# at; PAID + LO and PAID + HI are two rows
+BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START, PAID = range(12)
 # col
 GRAD, LINE, GAIN, SIZE, SHARE, CUT, NOTHING, PLACE = range(8)
 # row
 CONSTS, MULTIPLIERS, TRY_MULTIPLIERS, INSIDE = range(4)
 # vec, of the convex problem's variables: step, costs, entry in the maximum, then work of a Newton step
 STEP, Q, C, TOPS, RD, H, THETA, SCALED = range(8)
-# pair: slacks and multipliers of the convex problem's inequalities, their steps, and the right side
-SLACK, LAMBDA, DS, DL, REST = range(5)
+# pair: slacks and multipliers of the convex problem's inequalities, their steps, the right side, 1 / slacks
+SLACK, LAMBDA, DS, DL, REST, INVERSE = range(6)
 # kvec, of the convex problem's rows: constant, scale, residual, work, and weight in a Newton step
 B, ROW_SCALE, RP, X, WEIGHT = range(5)
 # ball: 0 and 1 are the constants of the lines above a residual and above its negative; the last is of its

@@ -61,9 +61,8 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
 @inner
 def least_at(linear, square, gain, low, high):
     """Where :func:`term` is least in an interval."""
-    excess, t = max(gain - linear, 0.0) if gain > 0.0 else min(gain + linear, 0.0), 0.0
-    if excess != 0.0:
-        t = excess / (2.0 * square) if square > 0.0 else INF if excess > 0.0 else -INF
+    excess = max(gain - linear, 0.0) + min(gain + linear, 0.0)  # one is 0; faster than asking which
+    t = excess / (2.0 * square) if square > 0.0 else excess * INF if excess != 0.0 else 0.0
     return min(max(t, low), high)
 
 
@@ -152,8 +151,7 @@ def relevel(p, box):
         n = int(p.lever[at.KNOTS, i])
         if n == 0 or box[at.MODE, i] == 2:
             continue
-        l, h = box[at.LO, i], box[at.HI, i]
-        slope = INF
+        l, h, slope = box[at.LO, i], box[at.HI, i], INF
         for k in range(-2, n):
             t = _place(p, box, i, k)
             if l <= t <= h and t != 0.0:

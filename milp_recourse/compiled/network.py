@@ -127,7 +127,7 @@ def second_lines(n, unit, second):
     """Lines above all arguments of layer 2 and above their negatives, over the columns and the causal units.
 
     The same as one at a time (:func:`back`), but for all units at once, which processors do several of at
-    a time.
+    a time: weights times the middle of a unit's two slopes, and their sizes times half the difference.
     """
     columns, units = n.first.shape[3], n.widths[0]
     for c in range(second.shape[1]):
@@ -135,22 +135,16 @@ def second_lines(n, unit, second):
         cleared(above)
         cleared(below)
         for j in range(n.widths[1]):
-            v, rise = 0.0, 0.0
-            if c < columns:
-                v = n.first[0, 1, j, c]
-            elif c < columns + units:
-                v = n.caused[0, 1, j, c - columns]
-            else:
-                v, rise = n.offset[0, 1, j], unit[at.RISE, 1, j]
+            v, rise = n.offset[0, 1, j], unit[at.RISE, 1, j]
+            if c < columns + units:
+                v, rise = n.first[0, 1, j, c] if c < columns else n.caused[0, 1, j, c - columns], 0.0
             high, low, weights = v * unit[at.SLOPE, 1, j] + rise, v * unit[at.ALPHA, 1, j], n.turned[1, j]
-            if high == low:  # 0 where it is off
-                add(above, high, weights, count if high != 0.0 else 0)
-                add(below, -high, weights, count if high != 0.0 else 0)
-                continue
-            for i in range(count):
-                one, other = weights[i] * high, weights[i] * low
-                above[i] += one if weights[i] > 0.0 else other
-                below[i] -= other if weights[i] > 0.0 else one
+            middle, half = 0.5 * (high + low), 0.5 * (high - low)
+            add(above, middle, weights, count if middle != 0.0 else 0)  # 0 where it is off
+            for i in range(count if half != 0.0 else 0):
+                below[i] += half * abs(weights[i])
+        for i in range(count):
+            above[i], below[i] = below[i] + above[i], below[i] - above[i]
 
 
 @inner
@@ -236,8 +230,8 @@ def over_box(p, w, line):
                     best = max(best, line[c])
             total += best
         elif mode != 2:
-            v = line[s] * w.box[at.HI if line[s] > 0.0 else at.LO, i]
-            total += max(v, 0.0) if mode == 0 else v
+            v = max(line[s] * w.box[at.LO, i], line[s] * w.box[at.HI, i])
+            total += v if mode == 1 else max(v, 0.0)
     return total
 
 
@@ -279,12 +273,17 @@ def short(value, digits):
 @compiled
 def least_paid(p, w):
     """What :func:`within` needs whatever the line is: the least r of the box (w.at[IDLE] gets its point), and
-    the sum of absolute terms behind the largest r."""
+    the sum of absolute terms behind the largest r. w.at[PAID] gets r of numeric levers at the ends."""
     least, size = 0.0, 0.0
     for i in range(p.lever.shape[1]):
-        share, cut = w.at[at.CUT_SHARES, i], w.col[at.CUT]
+        share, cut, mode = w.at[at.CUT_SHARES, i], w.col[at.CUT], w.box[at.MODE, i]
         least += respond(p, w.box, w.allowed, i, cut, 1.0, share, w.at[at.IDLE])
         size += absolute(p, w.box, w.allowed, i, share, cut)
+        linear, square = p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i], p.lever[at.SQUARE, i]
+        for end, side in ((at.LO, -1.0), (at.HI, 1.0)):
+            t = w.box[end, i]
+            r = p.lever[at.FIXED, i] + term(linear, square, cut[p.start[i]], t)
+            w.at[at.PAID + end, i] = r if mode == 1 or (mode == 0 and side * t > 0.0) else 0.0
     return least, size
 
 
@@ -322,7 +321,7 @@ SPENT = 0.1
 
 
 @inner
-def within(p, w, const, top, budget, paid, digits):
+def within(p, w, const, top, spread, budget, paid, digits):
     r"""An upper bound of a line over the part of a box that costs at most ``budget``, rounding included.
 
     With a cut u + constant >= 0 that holds at every feasible point of the node, and shares mu of the cost's
@@ -340,6 +339,8 @@ def within(p, w, const, top, budget, paid, digits):
     ----------
     top
         The line's largest value over the box, constant included.
+    spread
+        The sum of absolute terms behind the line.
     paid
         From :func:`least_paid`.
     digits
@@ -350,12 +351,14 @@ def within(p, w, const, top, budget, paid, digits):
     (bound, theta)
         The upper bound, and the theta that it came from (0: the box alone).
     """
-    line, limit, (least, size) = w.col[at.LINE], budget + w.scalar[at.CUT_CONST], paid
-    _, spent = _at_theta(p, w, 0.0)
+    line, limit, (least, size), d = w.col[at.LINE], budget + w.scalar[at.CUT_CONST], paid, p.lever.shape[1]
+    _, spent = _at_theta(p, w, 0.0) if len(line) > d else (0.0, 0.0)
+    for i in range(0 if len(line) > d else d):  # without labels: the same in less time
+        spent += w.at[at.PAID + (at.HI if line[i] > 0.0 else at.LO), i]
     if limit <= least or spent <= limit:  # nothing can be paid with it, or all of the box
         return top, 0.0
-    best, chosen, pull, spread = top, 0.0, 0.0, abs(const) + sizes_over_box(p, w, line)
-    for i in range(p.lever.shape[1]):  # the best theta where costs are squares and the box is large
+    best, chosen, pull = top, 0.0, 0.0
+    for i in range(d):  # the best theta where costs are squares and the box is large
         if p.lever[at.SQUARE, i] > 0.0 and w.box[at.MODE, i] != 2:
             pull += line[p.start[i]] ** 2 / p.lever[at.SQUARE, i]
     theta = 0.5 * math.sqrt(pull / (limit - least))

@@ -158,7 +158,7 @@ def _bound_unit(p, w, budget, paid, k, j, ball, curved, digits):
         if top > 0.0 and ball > 0:
             top = _within_ball(p, w, const, top, size)
         if top > 0.0 or curved:
-            top, theta = network.within(p, w, const, top, budget, paid, digits)
+            top, theta = network.within(p, w, const, top, size, budget, paid, digits)
             w.unit[at.THETA_HIGH if side > 0.0 else at.THETA_LOW, k, j] = theta
         if side > 0.0:
             zh[j] = min(zh[j], top)
@@ -202,11 +202,12 @@ def examine(p, w, target, lines, steps):
         return EMPTY
     unsure = rows.open_units(p, w.unit)
     rows.sizes_next(p, w, len(p.widths))
-    slack = p.line * (w.layer[0, 0] + abs(p.need_low)) + p.tiny
+    size = w.layer[0, 0] + abs(p.need_low)
+    slack = p.line * size + p.tiny
     count, ball = first_rows(p, w, slack, cuts)
     if count < 0:
         return EMPTY
-    note_room(p, w, target, paid)
+    note_room(p, w, size, target, paid)
     bound, value, solved = -INF, -INF, count
     for turn in range(lines):
         solved = count
@@ -257,12 +258,12 @@ def first_rows(p, w, slack, cuts):
 
 
 @inner
-def note_room(p, w, budget, paid):
+def note_room(p, w, size, budget, paid):
     """Note how far above what it must be the logit's line, row 0, reaches in the node within the budget:
     splits are to take that away (:func:`~milp_recourse.compiled.splitting.learn`)."""
     copied(w.rows[0], w.col[at.LINE])
     top = network.over_box(p, w, w.col[at.LINE]) + w.row[at.CONSTS, 0]
-    w.scalar[at.ROOM], _ = network.within(p, w, w.row[at.CONSTS, 0], top, budget, paid, 0)
+    w.scalar[at.ROOM], _ = network.within(p, w, w.row[at.CONSTS, 0], top, size, budget, paid, 0)
 
 
 @compiled

@@ -524,12 +524,12 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
     if not bounded:  # the slopes of layers that were not reached do not matter
         return True, 0, 0, INF
     rows.sizes_next(p, w, layers)
-    logit_size = w.layer[0, 0]
-    slack, unsure = p.line * (logit_size + abs(p.need_low)) + p.tiny, rows.open_units(p, unit)
+    logit_size, size = w.layer[0, 0], w.layer[0, 0] + abs(p.need_low)
+    slack, unsure = p.line * size + p.tiny, rows.open_units(p, unit)
     count, tangent = node.first_rows(p, w, slack, ball)
     if count < 0:
         return _outside(p, w, t, leaf, -1 - count, 1, logit_size, target), 0, unsure, -INF
-    node.note_room(p, w, budget, network.least_paid(p, w))
+    node.note_room(p, w, size, budget, network.least_paid(p, w))
     point, other = w.at[at.POINT], w.at[at.OTHER]
     for turn in range(LINES):
         value = interior.solve_node(p, w, count, tangent, target, point, other, steps, unsure == 0)

@@ -36,7 +36,7 @@ class Work(NamedTuple):
     row_coefficients
         The coefficient of every unit in each row, and its lower line's slope there.
     at
-        Points, and shares of the maximum.
+        Points, shares of the maximum, and what ends of intervals cost.
     col
         Lines, their sums and points per column.
     rows, row
@@ -65,7 +65,7 @@ class Work(NamedTuple):
     unit: Annotated[Array, 14, "layers", "n"]
     second: Annotated[Array, 2, "P + M + 1", "n"]
     row_coefficients: Annotated[Array, 2, "R", "layers", "n"]
-    at: Annotated[Array, 11, "d"]
+    at: Annotated[Array, 13, "d"]
     col: Annotated[Array, 8, "P"]
     rows: Annotated[Array, "R", "P"]
     row: Annotated[Array, 4, "R"]
@@ -78,7 +78,7 @@ class Work(NamedTuple):
     ends: Annotated[Array, 2, "d"]
     order: Annotated[NDArray[np.int64], "layers", "n"]
     vec: Annotated[Array, 8, "v"]
-    pair: Annotated[Array, 5, "2 v + k"]
+    pair: Annotated[Array, 6, "2 v + k"]
     ints: Annotated[NDArray[np.int64], 4, "v or k"]
     kvec: Annotated[Array, 5, "k"]
     a: Annotated[Array, "k", "v"]
