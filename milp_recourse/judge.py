@@ -12,13 +12,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.domain.conditions import TRUE, Counted, Switched, condition_text, holds, leaves, meaning
-from milp_recourse.domain.enclosure import Enclosure, round_up
+from milp_recourse.domain.enclosure import Enclosure, Rounded, round_up
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.plausibility import plausible_exact
 from milp_recourse.errors import Unsupported
@@ -65,28 +65,71 @@ class Judgement:
         return not self.faults and self.accepted_deployed
 
 
-_LATEST = threading.local()
+_RECENT = threading.local()
+
+MOST_KEPT = 256
+"""Judgements that each thread keeps."""
 
 
 def judge(instance: Instance, action: Action) -> Judgement:
     """Evaluate an action exactly: mask, bounds, domains, SCM, classifier, plausibility, conditions, cost.
 
-    Each thread keeps its latest judgement, because :func:`conclude` judges what a search has just judged.
+    Each thread keeps the latest judgement of each recent instance, because :func:`conclude` judges what a
+    search has just judged.
 
     Parameters
     ----------
     action
         Feature name -> double (labels by index); {} for doing nothing.
     """
-    known = _LATEST.__dict__.get("judgement")
+    known = _RECENT.__dict__.get("judgements", {}).get(id(instance))
     if known is not None and known[0] is instance and known[1] == action:
         return cast(Judgement, known[2])
-    verdict = _judge(instance, action)
-    _LATEST.judgement = instance, dict(action), verdict
-    return verdict
+    return judge_together([(instance, action)])[0]
 
 
-def _judge(instance: Instance, action: Action) -> Judgement:
+def judge_together(pairs: Sequence[tuple[Instance, Action]]) -> list[Judgement]:
+    """:func:`judge` of an action of each of several instances.
+
+    Each network is evaluated once for all of its actions, which takes a tenth of the time
+    (docs/results/engine, "Where a node's time goes").
+    """
+    kept = _RECENT.__dict__.setdefault("judgements", {})
+    if len(kept) > MOST_KEPT:
+        kept.clear()
+    verdicts = _judged(pairs)
+    for (instance, action), verdict in zip(pairs, verdicts, strict=True):
+        kept[id(instance)] = instance, dict(action), verdict
+    return verdicts
+
+
+class _Outcome(NamedTuple):
+    """The counterfactual of an action: faults found so far, exact values, nearest doubles, the model's
+    input."""
+
+    faults: list[str]
+    exact: dict[str, Enclosure]
+    nearest: dict[str, float]
+    row: NDArray[np.float64]
+
+
+def _judged(pairs: Sequence[tuple[Instance, Action]]) -> list[Judgement]:
+    outcomes = [_outcome(instance, action) for instance, action in pairs]
+    logits: list[tuple[Rounded, float] | None] = [None] * len(pairs)
+    of_network: dict[int, list[int]] = {}
+    for k, ((instance, _), outcome) in enumerate(zip(pairs, outcomes, strict=True)):
+        single = not instance.scenarios and all(e.exact for e in outcome.exact.values())
+        if single and isinstance(instance.classifier, ReluNetwork):
+            of_network.setdefault(id(instance.classifier), []).append(k)
+    for numbers in of_network.values():
+        network = cast(ReluNetwork, pairs[numbers[0]][0].classifier)
+        near = network.nearly(np.array([outcomes[k].row for k in numbers]))
+        for k, one in zip(numbers, near, strict=True):
+            logits[k] = one
+    return [_verdict(*pair, *one) for pair, *one in zip(pairs, outcomes, logits, strict=True)]
+
+
+def _outcome(instance: Instance, action: Action) -> _Outcome:
     faults = _permission_faults(instance, action)
     exact = instance.scm.counterfactual_exact(known_factual(instance), action)
     for name in instance.missing - action.keys():
@@ -99,10 +142,18 @@ def _judge(instance: Instance, action: Action) -> Judgement:
             nearest[name] = double(e.midpoint, f"the counterfactual's {name!r}")
     faults += _domain_faults(instance, exact)
     row = instance.model_rows(np.array([nearest[f.name] for f in instance.features]))
+    return _Outcome(faults, exact, nearest, row)
+
+
+def _verdict(
+    instance: Instance, action: Action, outcome: _Outcome, near: tuple[Rounded, float] | None
+) -> Judgement:
+    """``near`` is the logit as :meth:`ReluNetwork.nearly` gives it, or None."""
+    faults, exact, nearest, row = outcome
     logit: Enclosure | None = None
     score: float | None = None
     if isinstance(instance.classifier, ReluNetwork):
-        logit, accepted_exact, accepted_deployed = _network_accepts(instance, action, exact, row)
+        logit, accepted_exact, accepted_deployed = _network_accepts(instance, action, outcome, near)
     else:
         score = instance.classifier.score(row)
         accepted_exact = accepted_deployed = score > instance.accept.above
@@ -121,7 +172,7 @@ def _judge(instance: Instance, action: Action) -> Judgement:
 
 
 def _network_accepts(
-    instance: Instance, action: Action, exact: Mapping[str, Enclosure], row: NDArray[np.float64]
+    instance: Instance, action: Action, outcome: _Outcome, near: tuple[Rounded, float] | None
 ) -> tuple[Enclosure, bool, bool]:
     """The logit, whether it is at least threshold plus margin, and whether the deployed network accepts.
 
@@ -129,8 +180,6 @@ def _network_accepts(
     """
     network, accept = instance.classifier, instance.accept
     assert isinstance(network, ReluNetwork)
-    single = not instance.scenarios and all(e.exact for e in exact.values())
-    near = network.nearly(row) if single else None
     logit: Enclosure | None = None
     if near is not None:
         value, error, deployed = near[0].value, near[0].error, near[1]
@@ -142,9 +191,9 @@ def _network_accepts(
         if logit is not None and value - accept.threshold > deployed + slack:
             return logit, accepted, True
     if logit is None:
-        logit = _least_logit(instance, action, exact)
+        logit = _least_logit(instance, action, outcome.exact)
         accepted = logit.lower >= Fraction(accept.threshold) + Fraction(accept.margin)
-    return logit, accepted, network.deploys_at_least(row, accept.threshold)
+    return logit, accepted, network.deploys_at_least(outcome.row, accept.threshold)
 
 
 ROUNDOFF = 2.0**-50

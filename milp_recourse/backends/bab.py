@@ -16,6 +16,7 @@ from milp_recourse.backends.trees import solve_trees, why_not_trees
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
+from milp_recourse.judge import judge_together
 
 TOGETHER = 64
 """So many applicants' arrays are made, then their searches, then the judgements of what these found (earlier
@@ -85,9 +86,19 @@ class BabBackend:
         from milp_recourse.compiled.propose import ready
 
         def proposals() -> Iterator[tuple[int, Proposal]]:
-            for person, seconds, found in waiting:
-                proposal = judged(found, options) if isinstance(found, Closed) else found
-                proposal = replace(proposal, seconds=seconds + (proposal.seconds or 0.0))
+            begun = time.perf_counter()
+            actions = [one.action() if isinstance(one, Closed) else None for _, _, one in waiting]
+            judge_together(
+                [
+                    (scaled[who][0], a)
+                    for (who, _, _), a in zip(waiting, actions, strict=True)
+                    if a is not None
+                ]
+            )
+            each = (time.perf_counter() - begun) / max(1, len(waiting))
+            for (person, seconds, found), action in zip(waiting, actions, strict=True):
+                proposal = judged(found, action, options) if isinstance(found, Closed) else found
+                proposal = replace(proposal, seconds=seconds + each + (proposal.seconds or 0.0))
                 yield person, in_own_units(proposal, scaled[person][1])
             waiting.clear()
 

@@ -46,6 +46,10 @@ class Closed(NamedTuple):
     nodes: int
     seconds: float
 
+    def action(self) -> dict[str, float] | None:
+        """Its best action, None without one."""
+        return None if self.values is None else decode(self.instance, self.problem, self.values, self.case)
+
 
 def searched(instance: Instance, options: Options, problem: Problems | None = None) -> Closed | Proposal:
     """A search. If its first nodes close it, its action is still to be judged (:func:`judged`).
@@ -69,11 +73,10 @@ def searched(instance: Instance, options: Options, problem: Problems | None = No
     return _proposal(state, *made, int(state.tree.state[2]), begun, late)
 
 
-def judged(found: Closed, options: Options) -> Proposal:
-    """The proposal of a search that has closed."""
-    begun, bound, action = time.perf_counter() - found.seconds, found.bound, None
-    if found.values is not None:
-        action = decode(found.instance, found.problem, found.values, found.case)
+def judged(found: Closed, action: dict[str, float] | None, options: Options) -> Proposal:
+    """The proposal of a search that has closed, with its action."""
+    begun, bound = time.perf_counter() - found.seconds, found.bound
+    if action is not None:
         verdict = judge(found.instance, action)
         bound = min(bound, sufficient(found.instance, float(verdict.cost)))
         if not verdict.feasible:

@@ -110,7 +110,7 @@ def _inward(state: Run, parts: Sequence[float], late: float) -> dict[str, float]
     assert state.refused is not None
     after = judge(instance, state.refused).counterfactual
     row = np.array([after[f.name] for f in instance.features])
-    nearly = instance.classifier.nearly(instance.model_rows(row))
+    [nearly] = instance.classifier.nearly(instance.model_rows(row)[None])
     if nearly is None:
         return None
     late = min(late, time.perf_counter() + SECONDS)

@@ -217,7 +217,8 @@ class Cost:
         weights
             w_i per feature.
         """
-        terms, largest, uses_scale = [], Fraction(0), self.uses_scale
+        terms: list[tuple[_Rate, int, int]] = []
+        largest, uses_scale = Fraction(0), self.uses_scale
         for name, delta in deltas.items():
             w = weights[name]
             if self.l0:
@@ -233,7 +234,9 @@ class Cost:
             if self.linf:
                 largest = max(largest, _rate((self.linf, w, scale, 1)) * abs(delta))
         total = _total(terms)
-        return root_above(total) if self.is_root else total + largest
+        if self.linf:
+            return total + largest
+        return root_above(total) if self.is_root else total
 
 
 _Rate = tuple[float, float, float, int]

@@ -190,8 +190,8 @@ class ReluNetwork:
         high = [Fraction(b, scale) for b in upper]
         return tuple(Enclosure(a, b) for a, b in zip(low, high, strict=True))
 
-    def nearly(self, x: NDArray) -> tuple[Rounded, float] | None:
-        r"""The logit of one input row in float64, with a bound on its rounding error.
+    def nearly(self, x: NDArray) -> list[tuple[Rounded, float] | None]:
+        r"""The logit of input rows (n, columns) in float64, with a bound on its rounding error.
 
         A term of the logit is rounded once as an input and, in every layer of n inputs, in one product and at
         most n additions, in whatever order. A ReLU does not enlarge an error. So with N = 1 + the sum of
@@ -203,26 +203,28 @@ class ReluNetwork:
         Returns
         -------
         (logit, error)
-            An enclosure of the exact logit of any inputs that round to x, and a bound on how far the deployed
-            logit is from its middle. None if a number might overflow.
+            Per row, an enclosure of the exact logit of any inputs that round to it, and a bound on how far
+            the deployed logit is from its middle. None if a number might overflow.
         """
         scales, operations, lost, growth = self._rounding
-        size = np.abs(x)
-        if not sum(size.tolist()) * growth[0] + growth[1] < growth[2]:  # false for nan
-            return None
         z = np.asarray(x, dtype=np.float64)
+        size = np.abs(z)
         coarse = gamma(operations, 2.0**-24 if self.dtype == "float32" else 2.0**-53)
-        for k, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
-            if k:
-                size *= z + coarse * size >= -lost[1]  # below, the ReLU is 0 in every precision
-                np.maximum(z, 0.0, out=z)
-            z, size = w.dot(z), scales[k][0].dot(size)
-            z += b
-            size += scales[k][1]
-        most = float(size[0])
-        error = gamma(operations) * most + lost[0]
-        deployed = error + coarse * most + lost[1]
-        return Rounded(float(z[0]), error), deployed * (1.0 + 2.0**-50)
+        with np.errstate(over="ignore", invalid="ignore"):
+            small = size.sum(axis=1) * growth[0] + growth[1] < growth[2]  # false for nan
+            for k, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
+                if k:
+                    size *= z + coarse * size >= -lost[1]  # below, the ReLU is 0 in every precision
+                    z = np.maximum(z, 0.0)
+                z, size = z.dot(w.T), size.dot(scales[k][0].T)
+                z += b
+                size += scales[k][1]
+        found: list[tuple[Rounded, float] | None] = []
+        for fits, value, most in zip(small.tolist(), z[:, 0].tolist(), size[:, 0].tolist(), strict=True):
+            error = gamma(operations) * most + lost[0]
+            deployed = error + coarse * most + lost[1]
+            found.append((Rounded(value, error), deployed * (1.0 + 2.0**-50)) if fits else None)
+        return found
 
     @cached_property
     def _rounding(
