@@ -275,23 +275,6 @@ class _Inner(_Part):
                 passes.run(function, builder)
 
 
-class _Small(_Inner):
-    """An :class:`_Inner` that is optimised for size instead of speed; long ones are not inlined
-    (:data:`LONG`)."""
-
-    def add_ir_module(self, module: Any) -> None:
-        for function in module.functions:
-            if not function.is_declaration:
-                function.attributes.add("optsize")
-                if len(function.blocks) > LONG:
-                    function.attributes.add("noinline")
-        super().add_ir_module(module)
-
-
-LONG = 90
-"""Functions optimised for size (:class:`_Small`) that have more basic blocks than this are not inlined."""
-
-
 class _Nowhere:
     """Stands for the code generator of a :class:`_Part`, which is never executed by itself."""
 
@@ -361,10 +344,6 @@ class _InnerCompiler(_PartCompiler):
     _library = _Inner
 
 
-class _SmallCompiler(_PartCompiler):
-    _library = _Small
-
-
 class _WholeCompiler(_PartCompiler):
     _library = _Whole
 
@@ -379,15 +358,6 @@ def compiled(function: Callable[..., Any]) -> Any:
     Arrays are not reference counted: Python owns all of them and keeps them while compiled code runs. numba's
     counts are atomic operations wherever an array is passed on or a row of it is taken; they took a third of
     the time of a search.
-    """
-    return _compiled(function, _SmallCompiler, counts=False)
-
-
-def inner(function: Callable[..., Any]) -> Any:
-    """As :func:`compiled`, for a function in whose loops the search spends its time.
-
-    Its loops are unrolled and vectorised. All other functions are optimised for size, which takes a third of
-    the time to compile.
     """
     return _compiled(function, _InnerCompiler, counts=False)
 

@@ -104,29 +104,37 @@ def judge_together(pairs: Sequence[tuple[Instance, Action]]) -> list[Judgement]:
 
 
 class _Outcome(NamedTuple):
-    """The counterfactual of an action: faults found so far, exact values, nearest doubles, the model's
-    input."""
+    """The counterfactual of an action: faults found so far, exact values, nearest doubles."""
 
     faults: list[str]
     exact: dict[str, Enclosure]
     nearest: dict[str, float]
+
+
+class _Seen(NamedTuple):
+    """What a classifier sees of an outcome: its input, and of a network the logit as
+    :meth:`ReluNetwork.nearly` gives it."""
+
     row: NDArray[np.float64]
+    near: tuple[Rounded, float] | None = None
 
 
 def _judged(pairs: Sequence[tuple[Instance, Action]]) -> list[Judgement]:
     outcomes = [_outcome(instance, action) for instance, action in pairs]
-    logits: list[tuple[Rounded, float] | None] = [None] * len(pairs)
-    of_network: dict[int, list[int]] = {}
-    for k, ((instance, _), outcome) in enumerate(zip(pairs, outcomes, strict=True)):
-        single = not instance.scenarios and all(e.exact for e in outcome.exact.values())
-        if single and isinstance(instance.classifier, ReluNetwork):
-            of_network.setdefault(id(instance.classifier), []).append(k)
-    for numbers in of_network.values():
-        network = cast(ReluNetwork, pairs[numbers[0]][0].classifier)
-        near = network.nearly(np.array([outcomes[k].row for k in numbers]))
-        for k, one in zip(numbers, near, strict=True):
-            logits[k] = one
-    return [_verdict(*pair, *one) for pair, *one in zip(pairs, outcomes, logits, strict=True)]
+    seen: dict[int, _Seen] = {}
+    of_model: dict[tuple[int, int], list[int]] = {}
+    for k, (instance, _) in enumerate(pairs):
+        of_model.setdefault((id(instance.classifier), id(instance.features)), []).append(k)
+    for numbers in of_model.values():
+        one, network = pairs[numbers[0]][0], pairs[numbers[0]][0].classifier
+        rows = one.model_rows(
+            np.array([[outcomes[k].nearest[f.name] for f in one.features] for k in numbers])
+        )
+        if isinstance(network, ReluNetwork):
+            seen.update(zip(numbers, map(_Seen, rows, network.nearly(rows)), strict=True))
+        else:
+            seen.update(zip(numbers, map(_Seen, rows), strict=True))
+    return [_verdict(*pair, outcomes[k], seen[k]) for k, pair in enumerate(pairs)]
 
 
 def _outcome(instance: Instance, action: Action) -> _Outcome:
@@ -140,22 +148,17 @@ def _outcome(instance: Instance, action: Action) -> _Outcome:
             nearest[name] = e.nearest
         except OverflowError:
             nearest[name] = double(e.midpoint, f"the counterfactual's {name!r}")
-    faults += _domain_faults(instance, exact)
-    row = instance.model_rows(np.array([nearest[f.name] for f in instance.features]))
-    return _Outcome(faults, exact, nearest, row)
+    return _Outcome(faults + _domain_faults(instance, exact), exact, nearest)
 
 
-def _verdict(
-    instance: Instance, action: Action, outcome: _Outcome, near: tuple[Rounded, float] | None
-) -> Judgement:
-    """``near`` is the logit as :meth:`ReluNetwork.nearly` gives it, or None."""
-    faults, exact, nearest, row = outcome
+def _verdict(instance: Instance, action: Action, outcome: _Outcome, seen: _Seen) -> Judgement:
+    faults, exact, nearest = outcome
     logit: Enclosure | None = None
     score: float | None = None
     if isinstance(instance.classifier, ReluNetwork):
-        logit, accepted_exact, accepted_deployed = _network_accepts(instance, action, outcome, near)
+        logit, accepted_exact, accepted_deployed = _network_accepts(instance, action, exact, seen)
     else:
-        score = instance.classifier.score(row)
+        score = instance.classifier.score(seen.row)
         accepted_exact = accepted_deployed = score > instance.accept.above
     if not accepted_exact:
         faults.append("the classifier does not accept the counterfactual in exact arithmetic")
@@ -172,7 +175,7 @@ def _verdict(
 
 
 def _network_accepts(
-    instance: Instance, action: Action, outcome: _Outcome, near: tuple[Rounded, float] | None
+    instance: Instance, action: Action, exact: Mapping[str, Enclosure], seen: _Seen
 ) -> tuple[Enclosure, bool, bool]:
     """The logit, whether it is at least threshold plus margin, and whether the deployed network accepts.
 
@@ -181,19 +184,21 @@ def _network_accepts(
     network, accept = instance.classifier, instance.accept
     assert isinstance(network, ReluNetwork)
     logit: Enclosure | None = None
-    if near is not None:
-        value, error, deployed = near[0].value, near[0].error, near[1]
+    single = not instance.scenarios and all(e.exact for e in exact.values())
+    if single and seen.near is not None:
+        near, deployed = seen.near
+        value, error = near.value, near.error
         need = accept.threshold + accept.margin
         # the rounding of ``need`` and of the two differences below
         slack = ROUNDOFF * (abs(accept.threshold) + accept.margin + abs(value))
         if abs(value - need) > error + slack:
-            logit, accepted = near[0], value > need
+            logit, accepted = near, value > need
         if logit is not None and value - accept.threshold > deployed + slack:
             return logit, accepted, True
     if logit is None:
-        logit = _least_logit(instance, action, outcome.exact)
+        logit = _least_logit(instance, action, exact)
         accepted = logit.lower >= Fraction(accept.threshold) + Fraction(accept.margin)
-    return logit, accepted, network.deploys_at_least(outcome.row, accept.threshold)
+    return logit, accepted, network.deploys_at_least(seen.row, accept.threshold)
 
 
 ROUNDOFF = 2.0**-50

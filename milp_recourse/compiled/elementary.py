@@ -16,7 +16,7 @@ import math
 
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.numerics import CLOSED, COARSE, CURVE, FARTHEST, LN2, LN2_REST, TINY
-from milp_recourse.compiling import compiled, inner
+from milp_recourse.compiling import compiled
 
 RELU, SIGMOID, LOG, SQUARE = range(4)
 """Kinds of causal units."""
@@ -192,7 +192,7 @@ def distance(unit, m):
     return max(spread * unit[at.ZL, 0, m], spread * unit[at.ZH, 0, m]) + apart
 
 
-@inner
+@compiled
 def is_open(p, unit, k, j):
     """Whether a unit is open: a ReLU whose sign is, a curve whose lines are not the same."""
     if k > 0 or p.kind[j] == RELU:

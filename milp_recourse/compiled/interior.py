@@ -24,7 +24,7 @@ from milp_recourse.compiled.levers import absolute, respond, times, top_of
 from milp_recourse.compiled.numerics import CLOSE, FINE, HUGE, PIVOT, ROUNDOFF
 from milp_recourse.compiled.rows import ball_row, in_ball, is_linear, summed, touching
 from milp_recourse.compiled.work import add, cleared, copied, dot
-from milp_recourse.compiling import compiled, inner
+from milp_recourse.compiling import compiled
 
 INF = math.inf
 
@@ -33,7 +33,7 @@ NEAR = 2.0**-6
 misses the target by, and of itself."""
 
 
-@inner
+@compiled
 def dual_value(p, w, rows, consts, count, multipliers, shares, choice):
     r"""The Lagrangian bound of the cost in w's node, rounding included; w.col[GAIN] gets the rows' sum.
 
@@ -70,7 +70,7 @@ def dual_value(p, w, rows, consts, count, multipliers, shares, choice):
     return -INF if math.isnan(value) else value
 
 
-@inner
+@compiled
 def _factor(m, k):
     """Replace the lower triangle of a (k, k) matrix by its Cholesky factor, whose diagonal is inverted.
 
@@ -87,7 +87,7 @@ def _factor(m, k):
             m[i, j] = (m[i, j] - dot(m[i], row, j)) * inverse
 
 
-@inner
+@compiled
 def _solve(m, k, x):
     """Solve the system that :func:`_factor` factored; ``x`` holds the right side and gets the solution."""
     for i in range(k):
@@ -97,7 +97,7 @@ def _solve(m, k, x):
         add(x, -x[i], m[i], i)
 
 
-@inner
+@compiled
 def _variables(p, w, point):
     """Write the variables y of the box in w: their columns, steps, costs and what they add to their lever's
     entry in the maximum. ``point`` gets the point at which all are zero.
@@ -132,7 +132,7 @@ def _variables(p, w, point):
     return m, scale, quadratic
 
 
-@inner
+@compiled
 def _variable(w, m, column, lever, step, q, c, top):
     """Write variable m: its column and lever, its step, its costs, and what it adds to the lever's entry in
     the maximum; returns how many variables there are then."""
@@ -153,7 +153,7 @@ def _labels(p, w, i, point, m):
     return m
 
 
-@inner
+@compiled
 def _intervals(p, w, i, point, m):
     """Write a variable for a numeric lever's way from its start to each end of its interval, from number m
     on; returns how many variables there are then. ``point`` gets the start: zero where the cost bends there,
@@ -178,7 +178,7 @@ def _intervals(p, w, i, point, m):
     return m
 
 
-@inner
+@compiled
 def _along(p, w, line, point, j):
     """By how much a line changes as variable j goes from 0 to 1."""
     c, i = w.ints[at.COLUMN, j], w.ints[at.LEVER, j]
@@ -189,7 +189,7 @@ def _along(p, w, line, point, j):
     return line[c] * w.vec[at.STEP, j]
 
 
-@inner
+@compiled
 def _rows(p, w, count, ball, m, point):
     """Write the convex problem's rows to w.a: the node's (without the ball's), one for each lever with
     several labels, and one for each lever that the cost's maximum covers; returns their number."""
@@ -226,7 +226,7 @@ def _rows(p, w, count, ball, m, point):
     return k
 
 
-@inner
+@compiled
 def _taken(w, k, m, what, const, unit):
     """Make w.a[k] with its constant a row of the convex problem, both divided by ``unit``; returns how many
     rows there are then. ``what``: which row of the node it is, -1 for labels' shares, -2 - i for lever i's
@@ -240,7 +240,7 @@ def _taken(w, k, m, what, const, unit):
 # -- the ball ---------------------------------------------------------------------------------
 
 
-@inner
+@compiled
 def _ball_lines(p, w, m, point):
     """Write the residuals' lines over the variables y; returns what the ball's row is divided by, 0 where no
     variable moves the ball."""
@@ -260,7 +260,7 @@ def _ball_lines(p, w, m, point):
     return far
 
 
-@inner
+@compiled
 def _ball_at(p, w, m, k, scale, inside):
     """Write the ball at the iterate as row k: minus its gradient over ``scale``, and a constant such that the
     row's value is minus the ball's. ``inside`` is added to the ball; w.ball[PHAT] gets the residuals.
@@ -296,7 +296,7 @@ def _ball_at(p, w, m, k, scale, inside):
 # Every inequality is a pair of a slack and its multiplier, w.pair: first y >= 0, then 1 - y >= 0, then rows.
 
 
-@inner
+@compiled
 def _factored(w, m, k, every):
     r"""Write the matrix of a Newton step, factored, to w.m: in the variables or in the rows, whichever are
     fewer,
@@ -330,7 +330,7 @@ def _factored(w, m, k, every):
     _factor(matrix, min(m, every))
 
 
-@inner
+@compiled
 def _direction(w, m, k, every, target, corrected):
     """A Newton step towards complementarity ``target``, into w.pair[DS] and w.pair[DL]; if ``corrected``,
     with Mehrotra's correction from the step that is there."""
@@ -350,7 +350,7 @@ def _direction(w, m, k, every, target, corrected):
         dl[i] = (rest[i] - lam[i] * ds[i]) * inverse[i]
 
 
-@inner
+@compiled
 def _step(w, m, k, every):
     """The step of the variables and of the rows' slacks and multipliers, from :func:`_factored`'s matrix."""
     pair, a, first, dy, rp = w.pair, w.a, 2 * m, w.pair[at.DS], w.kvec[at.RP]
@@ -380,7 +380,7 @@ def _step(w, m, k, every):
         dl[r], ds[r] = x[r], (rest[r] - s[r] * x[r]) / lam[r]
 
 
-@inner
+@compiled
 def _lengths(pair, n):
     """The largest step lengths, at most 1, with which no slack and no multiplier becomes negative."""
     inverse, lam, ds, dl = pair[at.INVERSE], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
@@ -390,7 +390,7 @@ def _lengths(pair, n):
     return 1.0 / primal, 1.0 / dual
 
 
-@inner
+@compiled
 def _centring(pair, n, mu, primal, dual):
     """Mehrotra's choice of how much to centre, from where the uncorrected step leads."""
     s, lam, ds, dl = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
@@ -401,7 +401,7 @@ def _centring(pair, n, mu, primal, dual):
     return min(max(sigma, 0.0), 1.0)
 
 
-@inner
+@compiled
 def _move(pair, n, primal, dual):
     """Take the step; False where rounding has left the interior."""
     s, lam, ds, dl = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
@@ -413,7 +413,7 @@ def _move(pair, n, primal, dual):
     return good
 
 
-@inner
+@compiled
 def _residuals(w, m, k):
     """Residuals of the optimality conditions; the mean complementarity."""
     s, lam, rd, mu = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.RD], 0.0
@@ -427,7 +427,7 @@ def _residuals(w, m, k):
     return mu / (2 * m + k)
 
 
-@inner
+@compiled
 def _begin(p, w, m, k, ball_scale):
     """The first iterate: in the middle of the box, with multipliers and slacks of rows of at least 1."""
     s, lam = w.pair[at.SLACK], w.pair[at.LAMBDA]
@@ -440,7 +440,7 @@ def _begin(p, w, m, k, ball_scale):
         s[2 * m + r] = max(1.0, abs(w.kvec[at.RP, r]))
 
 
-@inner
+@compiled
 def _on_trial(p, w, m, k, scale):
     """Turn the iterate's multipliers into those of the node's rows, w.row[TRY_MULTIPLIERS], and into shares
     of the maximum, w.at[TRY_SHARES], for the proof."""
@@ -489,7 +489,7 @@ DIVERGED = 2.0**40
 asked, and the iterates only get worse."""
 
 
-@inner
+@compiled
 def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
     """Bound the least cost over w.box subject to the rows in w.rows, w.row[CONSTS] (rows u + consts >= 0).
 
@@ -575,7 +575,7 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
     return best
 
 
-@inner
+@compiled
 def _proven(p, w, count, choice):
     """The bound that w.row[TRY_MULTIPLIERS] and w.at[TRY_SHARES] prove."""
     multipliers, shares = w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES]

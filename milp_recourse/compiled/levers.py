@@ -12,12 +12,12 @@ import numpy as np
 
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.numerics import SAME
-from milp_recourse.compiling import compiled, inner
+from milp_recourse.compiling import compiled
 
 INF = math.inf
 
 
-@inner
+@compiled
 def respond(p, box, allowed, i, gain, theta, share, choice):
     r"""Minimise :math:`\theta c_i(u) + share \cdot top_i |u| - gain \cdot u` over a lever's box.
 
@@ -58,7 +58,7 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
     return best
 
 
-@inner
+@compiled
 def least_at(linear, square, gain, low, high):
     """Where :func:`term` is least in an interval."""
     excess = max(gain - linear, 0.0) + min(gain + linear, 0.0)  # one is 0; faster than asking which
@@ -66,7 +66,7 @@ def least_at(linear, square, gain, low, high):
     return min(max(t, low), high)
 
 
-@inner
+@compiled
 def absolute(p, box, allowed, i, share, sizes):
     """The largest sum of absolute terms of what :func:`respond` minimises over a lever's box with theta = 1,
     gain * u being at most ``sizes`` * abs(u)."""
@@ -83,7 +83,7 @@ def absolute(p, box, allowed, i, share, sizes):
     return abs(p.lever[at.FIXED, i]) + (rate + abs(sizes[s])) * far
 
 
-@inner
+@compiled
 def times(p, line, u):
     """A line's terms at a point."""
     total = 0.0
@@ -93,7 +93,7 @@ def times(p, line, u):
     return total
 
 
-@inner
+@compiled
 def term(linear, square, gain, u):
     """What a numeric lever that is acted on adds to a Lagrangian, without its fixed cost."""
     return linear * abs(u) + square * u * u - gain * u
@@ -227,7 +227,7 @@ def cost_at(p, u):
     return total + top
 
 
-@inner
+@compiled
 def least_cost(p, w, box, allowed, i):
     """The least of :func:`cost_of` over a lever's box; inf where nothing is left."""
     return respond(p, box, allowed, i, w.col[at.NOTHING], 1.0, 0.0, w.at[at.IDLE])

@@ -20,7 +20,7 @@ from milp_recourse.compiled.elementary import RELU, draw_lines, size_at
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.levers import absolute, least_at, respond, term, times
 from milp_recourse.compiled.work import add, cleared, copied
-from milp_recourse.compiling import compiled, inner
+from milp_recourse.compiling import compiled
 
 INF = math.inf
 
@@ -28,7 +28,7 @@ CHORD = 2.0**32
 """Slopes of upper lines are multiples of its inverse, as in certificates."""
 
 
-@inner
+@compiled
 def arguments(p, w, x, z, sums, clipped):
     """Every unit's argument where the columns have values x (labels have shares), into z, (K + 1, n); the
     logit.
@@ -102,7 +102,7 @@ def at_point(p, w, form, caused, value, size):
     return value, size
 
 
-@inner
+@compiled
 def relax(n, unit, k, j):
     """Lines of one unit from the bounds of its argument. The slope of a ReLU's chord is rounded down to a
     multiple of 1 / CHORD; a curve's tangents touch it in the middle of the bounds where they can."""
@@ -122,7 +122,7 @@ def relax(n, unit, k, j):
     unit[at.ALPHA, k, j], unit[at.FALL, k, j] = alpha, 0.0
 
 
-@inner
+@compiled
 def second_lines(n, unit, second):
     """Lines above all arguments of layer 2 and above their negatives, over the columns and the causal units.
 
@@ -147,7 +147,7 @@ def second_lines(n, unit, second):
             above[i], below[i] = below[i] + above[i], below[i] - above[i]
 
 
-@inner
+@compiled
 def add_argument(n, k, j, a, coef, line, causes):
     """Add a times argument j of layer k (of layer K + 1: the logit) to ``coef``, the coefficients of layer
     k - 1, or for k < 2 to ``line`` and ``causes``, those of the columns and the causal units; returns a times
@@ -160,7 +160,7 @@ def add_argument(n, k, j, a, coef, line, causes):
     return a * n.offset[0, k, j]
 
 
-@inner
+@compiled
 def back_causes(n, unit, coef, const, out):
     """Put in the causal units: a line above sum of coef * (causal unit - at rest) + const, added to ``out``.
 
@@ -183,7 +183,7 @@ def back_causes(n, unit, coef, const, out):
     return const
 
 
-@inner
+@compiled
 def back(n, unit, k, coef, const, out, causes):
     """A line above sum of coef * relu(layer k) + sum of causes * causal units + const, added to ``out``.
 
@@ -217,7 +217,7 @@ def back(n, unit, k, coef, const, out, causes):
     return back_causes(n, unit, causes, const, out)
 
 
-@inner
+@compiled
 def over_box(p, w, line):
     """The largest value of a line's terms over a box (without its constant)."""
     total = 0.0
@@ -235,7 +235,7 @@ def over_box(p, w, line):
     return total
 
 
-@inner
+@compiled
 def sizes_over_box(p, w, sizes):
     """The largest sum of absolute terms of a line, or of a row of sizes, over a box."""
     total = 0.0
@@ -287,7 +287,7 @@ def least_paid(p, w):
     return least, size
 
 
-@inner
+@compiled
 def _at_theta(p, w, theta):
     r""":math:`\sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))` of the line in w.col[LINE], and r there."""
     line, cut, start, box = w.col[at.LINE], w.col[at.CUT], p.start, w.box
@@ -320,7 +320,7 @@ SPENT = 0.1
 """A theta is good enough if its point's cost differs from the budget by at most this share of the budget."""
 
 
-@inner
+@compiled
 def within(p, w, const, top, spread, budget, paid, digits):
     r"""An upper bound of a line over the part of a box that costs at most ``budget``, rounding included.
 

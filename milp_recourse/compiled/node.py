@@ -17,7 +17,7 @@ from milp_recourse.compiled.levers import absolute, contract, relevel, remains, 
 from milp_recourse.compiled.numerics import TINY
 from milp_recourse.compiled.problem import MOST_LINES, MOST_ROWS
 from milp_recourse.compiled.work import add, cleared, copied
-from milp_recourse.compiling import compiled, inner
+from milp_recourse.compiling import compiled
 
 INF = math.inf
 
@@ -25,7 +25,7 @@ EMPTY = INF, INF, 0, 0, -1
 """What :func:`examine` returns for a node that holds nothing cheaper than the target."""
 
 
-@inner
+@compiled
 def _within_ball(p, w, const, top, size):
     r"""An upper bound of the line in w.col[LINE] with its constant over what of the box is in the ball.
 
@@ -124,7 +124,7 @@ def _bound_layers(p, w, budget):
     return ball, paid
 
 
-@inner
+@compiled
 def bound_layer(p, w, budget, paid, k, ball, digits):
     """Bounds of one layer's open arguments, and its lines; False where the node is empty.
 
@@ -146,7 +146,7 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
     return True
 
 
-@inner
+@compiled
 def _bound_unit(p, w, budget, paid, k, j, ball, curved, digits):
     """Bounds of one argument over the box, the ball (if ``ball`` is positive) and the budget; False where
     none is left."""
@@ -257,7 +257,7 @@ def first_rows(p, w, slack, cuts):
     return count, ball
 
 
-@inner
+@compiled
 def note_room(p, w, size, budget, paid):
     """Note how far above what it must be the logit's line, row 0, reaches in the node within the budget:
     splits are to take that away (:func:`~milp_recourse.compiled.splitting.learn`)."""

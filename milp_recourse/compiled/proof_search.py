@@ -24,7 +24,7 @@ from milp_recourse.compiled.network import CHORD, decimal
 from milp_recourse.compiled.numerics import BELOW, FARTHEST, HUGE, ROUNDOFF, TINY
 from milp_recourse.compiled.problem import Problems, case
 from milp_recourse.compiled.work import add, cleared, copied
-from milp_recourse.compiling import allocated, by_reference, compiled, entry, inner, refer
+from milp_recourse.compiling import allocated, by_reference, compiled, entry, refer
 
 INF = math.inf
 Array = NDArray[np.float64]
@@ -377,7 +377,7 @@ def _add(p, form, caused, a, line, causes):
     add(causes, a, caused, p.widths[0])
 
 
-@inner
+@compiled
 def _next_slope(p, w, k, j):
     """What a neuron's upper line may differ by from the checker's anywhere in the box if rounding leaves open
     to which multiple of 1 / CHORD the slope is rounded down; else 0.

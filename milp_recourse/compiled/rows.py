@@ -13,10 +13,10 @@ from milp_recourse.compiled.elementary import RELU, is_open, steepness
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.numerics import HUGE
 from milp_recourse.compiled.work import add, cleared, copied, dot
-from milp_recourse.compiling import compiled, inner
+from milp_recourse.compiling import compiled
 
 
-@inner
+@compiled
 def _size_through_causes(n, unit, sizes, count):
     """The sum of absolute terms behind a form's causal units, the first ``count`` of them."""
     total = 0.0
@@ -33,7 +33,7 @@ def _size_through_causes(n, unit, sizes, count):
     return total
 
 
-@inner
+@compiled
 def sizes_direct(p, w, k, first, count):
     """Sums of absolute terms behind arguments ``first`` to ``count`` of layer k (0 or 1), into w.layer[0]."""
     size = w.layer[0]
@@ -42,7 +42,7 @@ def sizes_direct(p, w, k, first, count):
         size[j] += _size_through_causes(p, w.unit, p.caused[1, k, j], j if k == 0 else p.widths[0])
 
 
-@inner
+@compiled
 def sizes_next(p, w, k):
     """Sums of absolute terms behind layer k >= 1 (the logit's for k = K + 1), likewise."""
     count = p.widths[k] if k < len(p.widths) else 1
@@ -59,7 +59,7 @@ def sizes_next(p, w, k):
                 size[i] += abs(weights[i]) * v
 
 
-@inner
+@compiled
 def unit_line(p, w, k, i, side):
     """A line above side * (argument i of layer k), k = K + 1 for the logit, into w.col[LINE]; its constant.
 
@@ -75,7 +75,7 @@ def unit_line(p, w, k, i, side):
     return network.back(p, w.unit, k - 1, coef, const, line, causes)
 
 
-@inner
+@compiled
 def argument_line(p, w, k, i, side):
     """As :func:`unit_line`, for layer 2 from what is known of all its arguments; then scores are not kept."""
     if k != 2:
@@ -89,7 +89,7 @@ def argument_line(p, w, k, i, side):
     return network.back_causes(p, w.unit, causes, side * p.biases[1, i] + second[columns + units, i], line)
 
 
-@inner
+@compiled
 def form_line(p, w, form, caused, const, side):
     """A line above side * (a form over levers and causal units), into w.col[LINE]; its constant."""
     line, causes = w.col[at.LINE], w.layer[1]
@@ -121,7 +121,7 @@ def linearise(p, w):
     return const
 
 
-@inner
+@compiled
 def never_negative(p, w, const):
     """Whether the line in w.col[LINE] with this constant is nowhere negative in the box."""
     for c in range(w.col.shape[1]):
@@ -129,7 +129,7 @@ def never_negative(p, w, const):
     return const - network.over_box(p, w, w.col[at.GAIN]) >= 0.0
 
 
-@inner
+@compiled
 def keep_row(p, w, const, inside, count, layer, what):
     """Take w.col[LINE] + const >= 0 as row ``count``; False where nothing in the box meets it.
 
@@ -152,7 +152,7 @@ def keep_row(p, w, const, inside, count, layer, what):
     return network.over_box(p, w, w.col[at.LINE]) + const >= 0.0
 
 
-@inner
+@compiled
 def cut_by_row(p, w, r):
     """Cut the intervals of numeric levers that are acted on to what row ``r`` leaves of them where every
     other term is as large as it can be."""
@@ -202,7 +202,7 @@ def stated_rows(p, w, count, curved_only):
     return count
 
 
-@inner
+@compiled
 def residual_lines(p, w):
     """Lines above every residual of the ball and its negative, into w.tangent and w.ball.
 
@@ -247,19 +247,19 @@ def residual_lines(p, w):
     return 1 if most > 0.0 else 0
 
 
-@inner
+@compiled
 def is_linear(p, f):
     """Whether a residual is the ball's linear part."""
     return p.bent and f == len(p.noise) - 1
 
 
-@inner
+@compiled
 def in_ball(p, f):
     """Whether a residual is in the ball at all."""
     return p.precision[f] > 0.0 or is_linear(p, f)
 
 
-@inner
+@compiled
 def touching(p, f, where):
     """Which line of a residual (0: above it, 1: above its negative) a tangent to the ball at value ``where``
     of its noise takes, and times what: (side, rate). Of the ball's linear part it takes the second, once,
@@ -269,7 +269,7 @@ def touching(p, f, where):
     return (1 if where > 0.0 else 0), 2.0 * p.precision[f] * abs(where)
 
 
-@inner
+@compiled
 def ball_row(p, w, r, phat):
     r"""The tangent to the plausibility ball at residuals phat, as row r with its constant, rounding included.
 
@@ -319,7 +319,7 @@ def note_ball_coefficients(p, w, r):
         add(w.row_coefficients[0, r, 0], rate, w.ball_coefficients[side, f], p.widths[0])
 
 
-@inner
+@compiled
 def relaxed_arguments(p, w):
     """Every unit's argument at the relaxed optimum, into w.unit[ZB]; w.col[SHARE], which holds the shares of
     labels, gets the numeric levers' coordinates."""
@@ -335,7 +335,7 @@ def reached(w, r):
     return w.row[at.CONSTS, r] + dot(w.rows[r], w.col[at.SHARE], w.col.shape[1])
 
 
-@inner
+@compiled
 def summed(rows, consts, multipliers, count, line, size):
     """Add up the rows times their multipliers, into ``line``, and the absolute terms, into ``size``; returns
     the sum's constant and the absolute terms behind it."""

@@ -13,7 +13,7 @@ from milp_recourse.compiled.levers import cost_of, knot_inside, respond, top_of
 from milp_recourse.compiled.numerics import COARSE
 from milp_recourse.compiled.rows import reached, relaxed_arguments
 from milp_recourse.compiled.work import add, cleared
-from milp_recourse.compiling import compiled, inner
+from milp_recourse.compiling import compiled
 from milp_recourse.result import RELATIVE_GAP as GAP
 
 INF = math.inf
@@ -105,7 +105,7 @@ def _wanted(p, w):
     return max(total, 1.0) if free > few or other else 0.0
 
 
-@inner
+@compiled
 def _of_lever(p, w, i, value):
     """How to split a lever's part of the box, as :func:`choose` returns it."""
     label, mode = p.lever[at.LABEL, i] > 0.0, w.box[at.MODE, i]
@@ -199,14 +199,14 @@ def choose(p, w, count, unsure, gap):
     return (kind, index, value) if kind != NOTHING else _anything(p, w)
 
 
-@inner
+@compiled
 def note_promise(w, promise):
     """Keep with a new node how far too high the logit could be in its parent, what the split promised to take
     of that, and the split's column in w.learned."""
     promise[0], promise[1], promise[2] = w.scalar[at.ROOM], w.scalar[at.PROMISE], w.scalar[at.WHICH]
 
 
-@inner
+@compiled
 def share_gained(w, room, closed):
     """What share of the logit's room in the parent the split that made the node in w has taken; all of it
     where the node is ``closed``."""
@@ -230,7 +230,7 @@ def learn(w, noted, gained):
     w.learned[1, column] += abs(promise)
 
 
-@inner
+@compiled
 def _kept(w, kind, which):
     """What share of its promises a split on one lever or unit is thought to keep.
 
@@ -265,7 +265,7 @@ def _weigh_contradicted(p, w, count, weighed, gap):
         weights[r] = one * found[r] if total > 0.0 else own
 
 
-@inner
+@compiled
 def _lost_by_units(p, w, multipliers, count, learns):
     """What the bound loses at open units: the rows' multipliers times the unit's coefficients in the rows,
     times the distance between the unit's line and its value at the relaxed optimum. w.unit[SCORE] gets the
@@ -386,7 +386,7 @@ def _widest(p, w, learns):
     return most, which
 
 
-@inner
+@compiled
 def _lost_along(p, w, c, own):
     """Units' scores times how far a step along a column, less the column ``own`` unless that is -1, moves
     their arguments: a unit that is not off passes on all that reaches it, a causal unit what its upper line

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled.problem import Problem, most_rows
-from milp_recourse.compiling import allocated, by_reference, inner
+from milp_recourse.compiling import allocated, by_reference, compiled
 
 Array = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ def workspace(p: Problem) -> Work:
     return allocated(Work, **sizes, **{"d + layers n": d + layers * n})
 
 
-@inner
+@compiled
 def copied(source: Any, target: Any) -> None:
     """Copy an array, or as much of a row as the target holds; an assignment would compile numpy's error
     messages in."""
@@ -109,7 +109,7 @@ def copied(source: Any, target: Any) -> None:
         other[i] = one[i]
 
 
-@inner
+@compiled
 def cleared(target: Any) -> None:
     """Set all of an array to zero."""
     one = target if target.ndim == 1 else target.reshape(-1)
@@ -117,14 +117,14 @@ def cleared(target: Any) -> None:
         one[i] = 0.0
 
 
-@inner
+@compiled
 def add(target: Any, factor: float, source: Any, n: int) -> None:
     """Add ``factor`` times the first n numbers of a row to those of another."""
     for i in range(n):
         target[i] += factor * source[i]
 
 
-@inner
+@compiled
 def dot(x, y, n):
     """The sum of the first n products x[i] y[i], as four sums that need not wait for each other."""
     one, two, three, four = 0.0, 0.0, 0.0, 0.0

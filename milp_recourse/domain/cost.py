@@ -225,7 +225,7 @@ class Cost:
                 terms.append(((self.l0, w, 1.0, 1), 1, 1))
             if not uses_scale:
                 continue
-            scale = self.scale_of(name, delta)
+            scale = self.scale_of(name, delta) if self.decrease else self.scale[name]
             n, d = abs(delta.numerator), delta.denominator
             if self.l2_squared:
                 terms.append(((self.l2_squared, w, scale, 2), n * n, d * d))
