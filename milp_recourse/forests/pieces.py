@@ -128,14 +128,14 @@ def why_not_pieces(instance: Instance) -> str | None:
         units = _units(program.fix(acted))
         curved = [u.function for _, u in units if u.function not in ("relu", "indicator")]
         if curved:
-            return f"trees that read effects through a {curved[0]} are not solved"
+            return f"trees with effects, or plausibility, through a {curved[0]} are not solved"
         if sum(u.function == "relu" for _, u in units) > MOST_KINKS:
             return f"more than {MOST_KINKS} structural ReLUs"
     return None
 
 
 def pieces_of(instance: Instance) -> Iterator[Piece]:
-    """Every piece of every configuration, empty ones left out."""
+    """Every piece of every configuration that acts on something, unless a row without actions fails there."""
     program = lower(instance)
     for acted in program.configurations():
         if acted:

@@ -1,7 +1,7 @@
 """Classes and objects that compute otherwise than the library class they are made from.
 
-A reader reads what a library's class has learnt, and so what the library's own methods compute from it. A
-subclass, or an object to which a method was assigned, may compute something else.
+A reader takes the numbers that a model has learnt, and relies on the library's own methods to predict from
+them. A subclass, or an object to which a method was assigned, may compute something else.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _ASIDE = {
     "state_dict",
     "train",
 }
-"""Methods that no prediction calls: they fit, show, save or restore."""
+"""Methods that no prediction calls: they fit, configure, describe, evaluate, save or restore."""
 
 _CALLED = {"__call__", "__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__"}
-"""The only methods with such names that a prediction may call."""
+"""Of methods whose names begin with two underscores, those that a prediction may call."""
 
 
 def refuse_overrides(model: Any, where: str, library: str, *asked: str) -> None:

@@ -12,8 +12,8 @@ from milp_recourse.instance import Instance
 def restrictions(instance: Instance) -> list[str]:
     """Ids of the restrictions, in the order of the table in docs/why.md. Bounds are no restrictions.
 
-    ``mask:F`` is listed only if the cost has a scale for F, without which the cost of acting on F is not
-    defined.
+    ``mask:F`` is listed only if it is defined what acting on F costs: any cost but l0 alone needs a scale or
+    quantiles for F.
     """
     return list(_all(instance))
 

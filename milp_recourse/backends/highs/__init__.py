@@ -25,7 +25,7 @@ from milp_recourse.program.fold import folds_away, without_conditions
 
 
 class HighsBackend:
-    """MILP through HiGHS: networks with every cost and plausibility; trees whose levers move nothing else."""
+    """MILP through HiGHS: networks; trees whose levers move nothing else, without plausibility."""
 
     name = "highs"
     proves = True
@@ -39,8 +39,8 @@ class HighsBackend:
         return None
 
     def why_not(self, instance: Instance) -> str | None:
-        """Why it cannot solve an instance: trees where an action moves other features, or under conditions
-        that need rows of their own."""
+        """Why it cannot solve an instance: trees where an action moves other features, with plausibility, or
+        under conditions that need rows of their own."""
         if not isinstance(instance.classifier, TreeEnsemble):
             return None
         if not separable(without_conditions(instance)):
@@ -50,7 +50,7 @@ class HighsBackend:
         return None
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
-        """Search every configuration; see the module's docstring. Trees: one MILP of cells and leaves."""
+        """Search every configuration; see the module's docstring. Trees: MILPs of cells and leaves."""
         if isinstance(instance.classifier, TreeEnsemble):
             return solve_case_by_case(instance, options, _solve_trees)
         return in_cost_units(lambda own: HighsSearch(own, options).run(), instance)

@@ -36,7 +36,7 @@ class _Model:
         return np.stack([1 - accepted, accepted], axis=1)
 
     def predict(self, frame: Any) -> np.ndarray:
-        """Class of every row."""
+        """Class of every row: 1 where the logit is at least 0, whatever the instance's threshold."""
         return (self.predict_proba(frame)[:, 1] >= 0.5).astype(int)
 
 

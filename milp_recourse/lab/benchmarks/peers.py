@@ -265,7 +265,7 @@ RUNNERS: dict[str, tuple[Runner, str | None]] = {
 """By name, (the function that solves instances, the module that it needs)."""
 
 TOGETHER = ("bab",)
-"""Solvers that are given all instances in one batch, with others (``company``) in it."""
+"""Solvers that are given all instances in one batch, together with more instances (``company``)."""
 
 
 def available(names: str) -> list[str]:

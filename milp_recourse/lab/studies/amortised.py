@@ -36,7 +36,7 @@ _SPREAD = ("validity", "plausibility", "validity as printed", "plausibility as p
 
 @dataclass(frozen=True)
 class Networks:
-    """Networks of one recipe, trained for one kind of preferences.
+    """Networks of one recipe (a named set of settings), trained for one kind of preferences.
 
     Parameters
     ----------
@@ -51,7 +51,8 @@ class Networks:
 
     @property
     def method(self) -> str:
-        """The name in the tables: the recipe, and whether it has own rankings or all profiles."""
+        """The name in the tables: the recipe's, with ``own orders`` if training drew rankings other than
+        uniformly, and ``all profiles`` if it mixed the profiles."""
         settings = self.models[0].settings
         own = ", own orders" if settings.distribution != "uniform" else ""
         return f"iCARMA {self.name}{own}{', all profiles' if settings.profile == 'mixed' else ''}"

@@ -106,8 +106,10 @@ def _found(tables: Mapping[str, Sequence[Row]]) -> str:
 
 
 def _sentence(grid: Row, certified: Row) -> str:
+    number = {"1": "1 actionable feature", "random": "a random number of actionable features"}
+    features = number.get(grid["actionable"], f"{grid['actionable']} actionable features")
     return (
-        f"With {grid['actionable']} actionable features recourse exists for {certified['validity']:.3f} of the applicants; the grid "
+        f"With {features} recourse exists for {certified['validity']:.3f} of the applicants; the grid "
         f"finds it for {grid['validity']:.3f} and leaves {grid['missed']} people without ({_percent(grid['missed share'])} of those "
         f"who have it). Where both find some, the grid's costs {_percent(grid['excess of means'])} more on average, "
         f"{_percent(grid['excess median'])} at the median."
@@ -119,7 +121,7 @@ def _ranges(title: str, cells: Sequence[tuple[Row, Row]]) -> str:
 
     def range_of(column: str) -> str:
         values = [grid[column] for grid, _ in cells if not math.isnan(grid[column])]
-        return f"{_percent(min(values))} to {_percent(max(values))}" if values else "nothing to compare"
+        return f"{_percent(min(values))} to {_percent(max(values))}" if values else "an unknown share"
 
     return (
         f"{html.escape(title)}: the grid misses {range_of('missed share')} of those who have recourse and costs "
@@ -144,7 +146,7 @@ def _spot_check(checked: Mapping[str, Any] | None) -> str:
     if checked is None:
         return "No certificates were asked for in this run."
     return (
-        f"{checked['drawn']} answers drawn at random from the {checked['of']} were certified anew: "
+        f"{checked['drawn']} answers drawn at random from the proven ones of {checked['of']} were certified anew: "
         f"{checked['verified']} certificates verified by the independent checker, {checked['agree']} agree with "
         f"the tables, {len(checked['complaints'])} complaints."
     )
