@@ -23,14 +23,14 @@ def duration(text: str) -> float:
     """A number of seconds above 0."""
     value = float(text)
     if not 0 < value < math.inf:
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"got {text}; allowed: a number of seconds above 0")
     return value
 
 
 def count(text: str) -> int:
     """A whole number above 0."""
     if int(text) < 1:
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"got {text}; allowed: a whole number above 0")
     return int(text)
 
 
@@ -43,6 +43,7 @@ def main(arguments: list[str] | None = None, mapped: Mapped | None = None) -> in
         Runs the parts of a folder's check (on a cluster, say); None: processes on this machine.
     """
     parser = argparse.ArgumentParser(prog="python -m verify", description=__doc__.splitlines()[0])
+    parser.epilog = "Sections that a REJECTED line names are those of docs/certificate_spec_v2.md."
     parser.add_argument("certificate", type=Path, help="a certificate, or a folder of them")
     help_ = "the instance, population, or folder of instances; default: population.json in the folder"
     parser.add_argument("instance", type=Path, nargs="?", help=help_)

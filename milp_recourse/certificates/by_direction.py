@@ -40,7 +40,7 @@ def why_not_directions(instance: Instance) -> str | None:
     """Why the parts of one scale each are too many to be proven one by one, or None."""
     count = len(with_two_directions(instance))
     if count > MOST_LEVERS:
-        return f"{count} levers have two scales and go both ways, and a certificate has at most {MOST_LEVERS}"
+        return f"{count} levers have two scales and go both ways; in a certificate {MOST_LEVERS} at most can"
     return None
 
 

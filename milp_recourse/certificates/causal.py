@@ -72,8 +72,8 @@ def why_not_causal(instance: Instance) -> str | None:
     count = math.prod(len(labels) for labels in _labels(instance).values())
     if count > MOST_LABELS:
         return (
-            f"certificates of trees in a causal model take labels with numbers of their own one by one, "
-            f"and {count} combinations of them are more than {MOST_LABELS}"
+            f"trees inside a causal model need a proof for each combination of labels that enter by numbers "
+            f"of their own: {count} combinations, and a certificate has at most {MOST_LABELS}"
         )
     return None
 

@@ -112,7 +112,7 @@ def _too_many(instance: Instance) -> str | None:
         ("numbers in trees", room, INSTANCE * MOST_ROOM),
     ):
         if count > most:
-            return f"{count} {what} are more than the {most} that a checker need read"
+            return f"{count} {what} are more than the {most} that a checker has to read"
     return None
 
 

@@ -67,8 +67,9 @@ def why_not(instance: Instance) -> str | None:
 
 def _beyond_limits(instance: Instance) -> str | None:
     """Which limit of the document an instance exceeds, or None."""
-    if any(re.fullmatch("[0-9a-f]{16}", f.name) for f in instance.features):
-        return "a feature's name reads as a number in the digest"
+    for f in instance.features:
+        if re.fullmatch("[0-9a-f]{16}", f.name):
+            return f"the name {f.name!r}, 16 characters 0-9a-f, reads as a number in the digest: rename it"
     reason = too_large(instance)
     if reason is not None:
         return reason
@@ -84,7 +85,7 @@ def _beyond_limits(instance: Instance) -> str | None:
 def reason_for_none(instance: Instance, result: Result) -> str:
     """Why a result came without the certificate that was asked for, in one line."""
     if result.proof is None or not _provable(result):
-        return f"{result.status.value} claims nothing that could be proven"
+        return f"an answer that is {result.status.value} claims nothing that a certificate could prove"
     own = _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
     return own or ("the proof, or a check of it, would take more time, nodes or room than is allowed")
 

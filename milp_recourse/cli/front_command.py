@@ -47,7 +47,7 @@ def front(
     else:
         people, name = [problem], problem.name or instance.name
     if against == "actions" and offsets is not None:
-        raise BadInput("--offsets", offsets, "--against density")
+        raise BadInput("--offsets", offsets, "nothing, unless with --against density")
     fronts = (
         _of_actions(people, backend, time_limit, name)
         if against == "actions"

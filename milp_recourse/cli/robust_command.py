@@ -55,7 +55,7 @@ def robust(
     problem = read_one(instance, index)
     away, wide = amounts("--missed", missed or []), intervals("--noise", noise or [])
     if certificate is not None and (away or wide):
-        allowed = "with --threshold alone: no certificate says what holds however targets are missed"
+        allowed = "nothing, with --missed or --noise: certificates cover an uncertain threshold alone"
         raise BadInput("--certificate", str(certificate), allowed)
     with progress_bar(problem.name or instance.name, 1):
         found = ask(problem, away, threshold, wide, backend, time_limit, certificate is not None)
@@ -68,7 +68,7 @@ def robust(
     if result.action is not None:
         typer.echo(in_one_line(problem, result))
     elif result.status is Status.INFEASIBLE:
-        typer.echo("infeasible, proven: no action holds whatever happens")
+        typer.echo("infeasible, proven: no action is accepted whatever happens")
     else:
         typer.echo(f"{result.status.value}: {result.message}; lower_bound={result.lower_bound!r}")
     if found.worst is not None:

@@ -103,13 +103,13 @@ def raised_bound_within_the_gap(c):
     c["lower_bound"] = c["cost"]
 
 
-@attack("toy.json", "lower_bound: above the cost")
+@attack("toy.json", "allowed: from 0 to the cost")
 def bound_above_the_cost(c):
     """A bound above the cost of the action in hand."""
     c["lower_bound"] = 9.0
 
 
-@attack("toy.json", "the gap is open")
+@attack("toy.json", "cost and lower_bound are too far apart")
 def open_gap_called_optimal(c):
     """A weaker bound that the tree does prove, still called optimal."""
     c["lower_bound"] = 2.2
@@ -189,13 +189,13 @@ def label_left_out(c):
     del tree(c)[-1]
 
 
-@attack("causal_labels.json", "an 'e' leaf that none of the rules closes")
+@attack("causal_labels.json", "leaf 'e' proves less than is claimed")
 def labels_not_told_apart(c):
     """All labels in one leaf, closed by what holds of each."""
     c["configurations"][0]["tree"] = [["e"]]
 
 
-@attack("gamma_noise.json", "an 'e' leaf that none of the rules closes")
+@attack("gamma_noise.json", "leaf 'e' proves less than is claimed")
 def plausible_part_left_out(c):
     """A box that holds the optimum, said to hold nothing plausible."""
     nodes = tree(c)
@@ -273,13 +273,13 @@ def alternative_that_is_settled(c):
     tree(c, 5).insert(0, ["o"])
 
 
-@attack("conditions.json", "none of the rules closes")
+@attack("conditions.json", "no rule of section 7 closes it")
 def alternative_not_split(c):
     """A leaf that one alternative closes, said to be closed by both."""
     tree(c, 3)[:] = [["e"]]
 
 
-@attack("conditions.json", "none of the rules closes")
+@attack("conditions.json", "no rule of section 7 closes it")
 def alternative_swapped(c):
     """The trees of two alternatives in the wrong order."""
     tree(c, 8)[1:] = [*tree(c, 8)[2:], tree(c, 8)[1]]
@@ -316,7 +316,7 @@ def condition_without_its_multiplier(c):
             term.pop("q", None)
 
 
-@attack("conditions.json", "nothing stands for acting on exactly income, job")
+@attack("conditions.json", "none covers acting on exactly income, job")
 def configuration_that_conditions_allow_dropped(c):
     """Two features acted on, which at most two actions allow, proven by nobody."""
     del c["configurations"][2]
@@ -342,12 +342,18 @@ def edited_negation(i):
     i["conditions"][4] = i["conditions"][4]["not"]
 
 
-@edited("The relative change of nothing.", "conditions.json", "the relative change of a value that is 0")
+@edited(
+    "The relative change of nothing.",
+    "conditions.json",
+    "the relative change of savings, whose factual value is 0",
+)
 def relative_change_of_nothing(i):
     i["conditions"][4]["not"]["feature"] = "savings"
 
 
-@edited("A condition on a feature that is not there.", "conditions.json", "names no feature")
+@edited(
+    "A condition on a feature that is not there.", "conditions.json", "allowed: one or more of the features"
+)
 def condition_on_nothing(i):
     i["conditions"][1]["then"]["any"][1] = {"acted": "luck"}
 
@@ -372,7 +378,7 @@ def condition_of_half_an_action(i):
     i["conditions"][0]["at_most_actions"] = 1.5
 
 
-@edited("A sum over labels.", "conditions.json", "a sum over labels without order")
+@edited("A sum over labels.", "conditions.json", "sum: got a categorical feature")
 def condition_on_a_sum_of_labels(i):
     i["conditions"][2]["sum"]["job"] = 1
 
@@ -397,13 +403,13 @@ def thetas_left_out(c):
         node.pop()
 
 
-@attack("budget.json", "an 'e' leaf that none of the rules closes")
+@attack("budget.json", "leaf 'e' proves less than is claimed")
 def bound_raised_with_the_budget(c):
     """A higher bound, which is the budget that neurons are bounded with, too."""
     c["lower_bound"] = c["cost"]
 
 
-@attack("budget.json", "allowed: a number at least 0")
+@attack("budget.json", "allowed: at least 0, or -n for n zeros")
 def theta_below_zero(c):
     """Negative thetas, which would turn the budget round."""
     node = bounded_leaves(c)[0]
@@ -482,12 +488,12 @@ def null_filled_in(i):
     i["factual"]["debt"] = 0
 
 
-@edited("A row of a table with a number too few.", "gaps.json", "not one row per label")
+@edited("A row of a table with a number too few.", "gaps.json", "allowed: one row per label")
 def table_row_too_short(i):
     i["features"][2]["table"][1] = [1]
 
 
-@edited("A table with a row too few.", "gaps.json", "not one row per label")
+@edited("A table with a row too few.", "gaps.json", "allowed: one row per label")
 def table_without_a_label(i):
     i["features"][2]["table"].pop()
 
@@ -510,7 +516,7 @@ def whole_number_with_causes(i):
 
 
 @edited(
-    "An equation that reads the number of a label without order.", "gaps.json", "whose numbers say nothing"
+    "An equation that reads the number of a label without order.", "gaps.json", "reads a categorical feature"
 )
 def category_as_a_cause(i):
     i["scm"] = {"name": "explicit", "mechanisms": {"debt": {"equation": "job"}}}
@@ -529,19 +535,19 @@ def missing_value_set_for_nothing(c):
     c |= {"cost": 3.0, "lower_bound": 3.0}
 
 
-@attack("gaps.json", "action.income: got None")
+@attack("gaps.json", "action.income: got null")
 def action_that_is_missing(c):
     """A missing value held, as if that were an action."""
     c["action"]["income"] = None
 
 
-@attack("gaps.json", "nothing stands for acting on exactly job")
+@attack("gaps.json", "none covers acting on exactly job")
 def missing_lever_taken_for_idle(c):
     """The configuration in which income stays missing left out, as if setting it cost nothing."""
     c["configurations"] = [one for one in c["configurations"] if "income" in one["acted"]]
 
 
-@attack("gaps.json", "none of the rules closes")
+@attack("gaps.json", "no rule of section 7 closes it")
 def label_of_another_number(c):
     """One leaf for all labels, as if none of them had the number that the last tree asks for."""
     c |= {"claim": "infeasible", "action": None, "cost": None, "lower_bound": None}
@@ -572,7 +578,7 @@ def key_with_a_question_mark(i):
     i["cost"] = {"kind": "l0", "scale?": {"income": 2}}
 
 
-@edited("A scale for a feature that there is not.", reason="cost.scale: names no feature")
+@edited("A scale for a feature that there is not.", reason="cost.scale: 'luck' names no feature")
 def scale_of_nothing(i):
     i["cost"]["scale"]["luck"] = 1
 
@@ -582,7 +588,7 @@ def mixture_of_nothing(i):
     i["cost"] |= {"kind": "mixture"}
 
 
-@edited("A weight that float32 cannot hold.", "toy.json", "a number that is no float32")
+@edited("A weight that float32 cannot hold.", "toy.json", "allowed: float32 numbers")
 def weight_between_two_float32(i):
     i["classifier"] |= {"dtype": "float32"}
     i["classifier"]["layers"][0]["weight"][0][0] = 0.1
@@ -599,18 +605,22 @@ def plausible_without_noise(i):
     i["plausibility"] = {"kind": "scm-density", "at_least": "factual"}
 
 
-@edited("A mean of values that are no probabilities.", "two_trees.json", "no probability")
+@edited("A mean of values that are no probabilities.", "two_trees.json", "as value in a mean 0 to 1")
 def leaf_above_one(i):
     tree = i["classifier"]["trees"][0]
     tree["value"][tree["left"].index(-1)] = 2
 
 
-@edited("A yes-or-no feature that can be three.", "integer.json", "does not go with a feature that is binary")
+@edited(
+    "A yes-or-no feature that can be three.",
+    "integer.json",
+    "bounds: allowed: from 0 to 1, for a feature that is binary",
+)
 def binary_beyond_one(i):
     i["features"][0] |= {"kind": "binary", "bounds": [0, 3]}
 
 
-@edited("An equation that sums nothing.", reason="an equation of nothing")
+@edited("An equation that sums nothing.", reason="a sum, product or inputs of nothing")
 def sum_of_nothing(i):
     i["scm"] = {"name": "explicit", "mechanisms": {"income": {"equation": {"sum": []}}}}
 
@@ -740,38 +750,38 @@ def action_outside_a_domain(c):
 # -- the tree -------------------------------------------------------------------------------------
 
 
-@attack("loan_002.json.gz", "nothing stands for acting on exactly")
+@attack("loan_002.json.gz", "none covers acting on exactly")
 def dropped_subset(c):
     """A set of features acted on left out."""
     del c["configurations"][2]
 
 
-@attack("l0.json", "nothing stands for acting on exactly")
+@attack("l0.json", "none covers acting on exactly")
 def idle_under_l0(c):
     """Holding a feature taken for not acting on it, where holding costs."""
     largest = max(c["configurations"], key=lambda one: len(one["acted"]))
     c["configurations"] = [largest]
 
 
-@attack("toy.json", "nothing stands for acting on exactly income")
+@attack("toy.json", "none covers acting on exactly income")
 def no_configurations(c):
     """No tree at all."""
     c["configurations"] = []
 
 
-@attack("loan_002.json.gz", "nothing stands for acting on exactly")
+@attack("loan_002.json.gz", "none covers acting on exactly")
 def repeated_subset(c):
     """A set of features twice, in another's place."""
     c["configurations"][1] = c["configurations"][0]
 
 
-@attack("loan_002.json.gz", "not levers in the order of the features, or none")
+@attack("loan_002.json.gz", "acted: allowed: some, in order, of")
 def reordered_subset(c):
     """Actions in another order, so that splits cut other features."""
     c["configurations"][0]["acted"].reverse()
 
 
-@attack("toy.json", "not levers in the order of the features, or none")
+@attack("toy.json", "acted: allowed: some, in order, of")
 def empty_subset(c):
     """A set of no features beside the others."""
     c["configurations"].insert(0, {"acted": [], "tree": [["e"]]})
@@ -807,13 +817,13 @@ def shifted_split(c):
     tree(c)[1][2] = 1.75
 
 
-@attack("toy.json", "outside its box")
+@attack("toy.json", "which is not between")
 def split_outside_the_box(c):
     """A split beyond the box, whose first child is everything and whose second nothing."""
     tree(c)[0][2] = 5.0
 
 
-@attack("toy.json", "outside its box")
+@attack("toy.json", "which is not between")
 def split_at_the_end(c):
     """A split at the very end of the box."""
     tree(c)[0][2] = 4.0
@@ -850,7 +860,7 @@ def sign_row_of_another_branch(c):
     tree(c)[2][2][0]["n"] = [4.0]
 
 
-@attack("toy.json", "splits on a sign that is settled above")
+@attack("toy.json", "splits on the sign of a neuron on which a node above splits")
 def sign_split_twice(c):
     """One sign split on again below."""
     tree(c)[4:5] = [["n", 0, 1], tree(c)[4], tree(c)[4]]
@@ -868,13 +878,13 @@ def split_on_the_logit(c):
     tree(c)[3] = ["n", 1, 0]
 
 
-@attack("toy.json", "slopes: allowed: 2 characters")
+@attack("toy.json", "allowed: 2 characters 0 or 1")
 def steep_slopes(c):
     """A slope that is no valid line of a neuron."""
     tree(c)[2][1] = "02"
 
 
-@attack("toy.json", "slopes: allowed: 2 characters")
+@attack("toy.json", "allowed: 2 characters 0 or 1")
 def too_few_slopes(c):
     """A slope missing."""
     tree(c)[2][1] = "0"
@@ -900,13 +910,13 @@ def negative_ball_multiplier(c):
     next(term for term in leaf[2] if "b" in term)["b"][0] = -1.0
 
 
-@attack("toy.json", "a plausibility that is not asked for")
+@attack("toy.json", "got a term with g or b; allowed: g for a network, b under plausibility")
 def ball_without_plausibility(c):
     """The ball used where plausibility is not asked for."""
     tree(c)[2][2][0]["b"] = [1.0]
 
 
-@attack("toy.json", "a domain of 'income' that is not there")
+@attack("toy.json", "r.income: allowed: 0 for an end that its domain does not have")
 def row_of_a_domain_that_is_not(c):
     """The domain row of a feature without a domain."""
     tree(c)[2][2][0]["r"] = {"income": [0.0, 1.0]}
@@ -926,13 +936,13 @@ def trees_leaf_that_can_accept(c):
     tree(c)[0][2] = 0.75
 
 
-@attack("two_trees.json", "multiplies the logit of trees")
+@attack("two_trees.json", "got a term with g or b; allowed: g for a network, b under plausibility")
 def logit_of_trees(c):
     """A logit row where there is no network."""
     tree(c)[1] = ["d", "", [{"g": 1.0}]]
 
 
-@attack("two_trees.json", "allowed: a whole number from 0 to -1")
+@attack("two_trees.json", "allowed: nothing, as there are none")
 def sign_of_trees(c):
     """A neuron of trees."""
     tree(c)[1:2] = [["n", 0, 0], ["e"], ["e"]]
@@ -994,7 +1004,7 @@ def multiplier_without_prices(c):
     table(c)["trees"] = []
 
 
-@attack("priced_trees.json", "nothing stands for acting on exactly")
+@attack("priced_trees.json", "none covers acting on exactly")
 def idle_lever_left_out(c):
     """A lever that is idle everywhere is not acted on in any configuration."""
     c["configurations"][0]["acted"].pop(0)
@@ -1025,7 +1035,7 @@ def table_beyond_the_last(c):
     first(c, "p")[1] = 2
 
 
-@attack("priced_trees.json", "no whole number", MALFORMED)
+@attack("priced_trees.json", "allowed: as a price a whole number", MALFORMED)
 def price_of_half_a_unit(c):
     """A price between two units."""
     paid(c)[0] += 0.5
@@ -1166,14 +1176,14 @@ def taken_out_without_prices(c):
 # -- trees under conditions ------------------------------------------------------------------------
 
 
-@attack("conditioned_trees.json", "none of the rules closes")
+@attack("conditioned_trees.json", "no rule of section 7 closes it")
 def cut_beyond_what_is_demanded(c):
     """Values that the condition allows cut off as if it did not: the optimum's among them."""
     node = next(n for n in tree(c, 1) if n[0] == "s" and 1.0 < n[2] < 1.1)
     node[2] = 1.2
 
 
-@attack("conditioned_trees.json", "none of the rules closes")
+@attack("conditioned_trees.json", "no rule of section 7 closes it")
 def case_without_its_condition(c):
     """What closes what the condition leaves of a case said to close all of it."""
     nodes = tree(c, 1)
@@ -1188,14 +1198,14 @@ def alternative_of_trees_left_out(c):
     tree(c).pop()
 
 
-@attack("conditioned_trees.json", "where nothing else is asked")
+@attack("conditioned_trees.json", "allowed: without plausibility or conditions")
 def merged_where_a_condition_holds(c):
     """Cells that stand for others which the condition may need."""
     nodes = tree(c, 1)
     nodes.insert(next(k for k, n in enumerate(nodes) if n[0] == "t"), ["m"])
 
 
-@attack("conditioned_trees.json", "nothing stands for acting on exactly")
+@attack("conditioned_trees.json", "none covers acting on exactly")
 def lever_asked_about_taken_for_idle(c):
     """A set of levers left out of which the conditions ask whether they are acted on."""
     c["configurations"].pop()
@@ -1260,31 +1270,31 @@ def cell_row_overweighted(c):
     under_cell(c)[2][0]["r"]["duration"] = [1.0, 0.0]
 
 
-@attack("causal_trees.json", "that is not there")
+@attack("causal_trees.json", "allowed: 0 for an end that its domain does not have")
 def cell_row_without_an_end(c):
     """A multiplier of the end that the split on a value left open."""
     under_cell(c)[2][0]["r"]["duration"] = [0.0, 1.0]
 
 
-@attack("causal_trees.json", "a domain of 'savings' that is not there")
+@attack("causal_trees.json", "r.savings: allowed: 0 for an end that its domain does not have")
 def row_of_a_value_not_split_on(c):
     """A domain row of a feature that has no domain and was not split on."""
     under_cell(c)[2][0]["r"]["savings"] = [1.0, 0.0]
 
 
-@attack("causal_trees.json", "allowed: one of")
+@attack("causal_trees.json", "allowed: with trees, a feature not acted on")
 def cell_of_an_acted_feature(c):
     """A split on the value of a feature that is acted on: actions are split as such."""
     tree(c, 2)[0] = ["c", "income", 1.7]
 
 
-@attack("causal_trees.json", "allowed: one of")
+@attack("causal_trees.json", "allowed: with trees, a feature not acted on")
 def cell_of_nobody(c):
     """A split on the value of a feature that there is not."""
     tree(c, 2)[0][1] = "shoe size"
 
 
-@attack("toy.json", "allowed: one of")
+@attack("toy.json", "allowed: with trees, a feature not acted on")
 def cell_of_a_network(c):
     """A split on a value where there are no trees to see it."""
     tree(c)[0:1] = [["c", "income", 1.0], ["e"], tree(c)[0]]
@@ -1314,7 +1324,7 @@ def cell_at_infinity(c):
     tree(c, 2)[0][2] = "inf"
 
 
-@attack("integer.json", "outside its box")
+@attack("integer.json", "which is not between")
 def split_between_neighbours(c):
     """A whole-number action split where one child is empty."""
     tree(c)[:0] = [["a", 0, 8.0], ["e"]]
@@ -1326,7 +1336,7 @@ def strict_split_a_double_too_far(c):
     tree(c)[:] = [["s", 0, 0.5000000298023225], ["e"], ["e"]]
 
 
-@attack("tree_float32.json", "outside its box")
+@attack("tree_float32.json", "which is not between")
 def strict_split_below_the_box(c):
     """A strict split whose first child is nothing."""
     tree(c)[0] = ["s", 0, -1e-300]
@@ -1482,13 +1492,13 @@ def number_as_text(c):
     c["cost"] = "2.25"
 
 
-@malformed("toy.json", "action.income: got True")
+@malformed("toy.json", "action.income: got true")
 def truth_as_a_number(c):
     """True, which Python counts as 1."""
     c["action"]["income"] = True
 
 
-@malformed("toy.json", "cost: got None")
+@malformed("toy.json", "cost: got null")
 def null_cost(c):
     """An optimum without its cost."""
     c["cost"] = None

@@ -135,7 +135,7 @@ def test_a_configuration_that_leaves_a_lever_out_does_not_cover(tmp_path) -> Non
     configuration["acted"].remove(unmoved)
     (tmp_path / "c.json").write_text(json.dumps(certificate))
     line = examine(tmp_path / "c.json", tmp_path / "i.json", 60).line
-    assert line.startswith("REJECTED: configurations: nothing stands for"), line
+    assert line.startswith("REJECTED: configurations: none covers"), line
 
 
 @pytest.mark.parametrize(("cost", "chain"), [("l0", False), ("l1", True)])

@@ -163,10 +163,10 @@ def test_results_agree_with_their_certificates(certified):
     ("column", "value", "reason"),
     [
         ("cost", lambda row: repr(float(row["cost"]) / 2), "cost is not what the certificate proves"),
-        ("cost", lambda row: "", "a cost or bound that does not go with its status"),
+        ("cost", lambda row: "", "cost or lower_bound: there, or not, against its status"),
         ("lower_bound", lambda row: repr(float(row["cost"]) * 2), "lower_bound is not what the certificate"),
         ("status", lambda row: "limit", "status is not what the certificate proves"),
-        ("status", lambda row: "infeasible", "a cost or bound that does not go with its status"),
+        ("status", lambda row: "infeasible", "cost or lower_bound: there, or not, against its status"),
         ("action", None, "action is not what the certificate proves"),
     ],
 )
@@ -280,32 +280,32 @@ EDITS = {
     "another optimum, no certificate": (
         "results.csv",
         lambda text: first_row(text, cost="1.0", lower_bound="1.0", action_income="1.0", certificate=""),
-        "0.json.gz: REJECTED: results.csv: the row names no certificate, and here is one",
+        "0.json.gz: REJECTED: results.csv: the row names no certificate, but here is one",
     ),
     "an action for somebody without any": (
         "results.csv",
         lambda text: text.replace("certificates/2.json.gz,,,", ",1.0,1.0,"),
-        "an action that does not go with its status",
+        "an action or a counterfactual, but no cost",
     ),
     "a second row of the same number": (
         "results.csv",
         lambda text: text + "0" + text.splitlines()[1].replace("certificates/0.json.gz", "") + "\n",
-        "row 4: an index that is not written as a whole number is",
+        "row 4: index: got 00; allowed: digits, no leading 0",
     ),
     "a row of nobody": (
         "results.csv",
         lambda text: text + "7,limit,,0.0,,,bab,0.1,,,,\n",
-        "row 7: there is no such applicant",
+        "index: got 7; allowed: below 3",
     ),
     "an optimum without a cost": (
         "results.csv",
         lambda text: re.sub(r"\n1,optimal,[^,]+,", "\n1,optimal,,", text),
-        "a cost or bound that does not go with its status",
+        "cost or lower_bound: there, or not, against its status",
     ),
     "a summary of something else": (
         "results.json",
         lambda text: text.replace('"optimal": 2', '"optimal": 3'),
-        "results.json: counts is not what results.csv comes to",
+        "results.json: counts: allowed: {",
     ),
     "a count of its own, over what is proven": (
         "results.json",
@@ -315,12 +315,12 @@ EDITS = {
     "a mean of something else": (
         "results.json",
         lambda text: text.replace('"cost_mean": 1.', '"cost_mean": 0.'),
-        "results.json: cost_mean is not what results.csv comes to",
+        "results.json: cost_mean: allowed: 1.",
     ),
     "a certificate under another's number": (
         "certificates/0.json.gz",
         lambda text: None,
-        "index: 1, which is not what its name says",
+        "index: got 1; allowed: 0, as the file is called",
     ),
 }
 

@@ -75,7 +75,7 @@ def test_who_cannot_be_held_is_not_idle(tmp_path, noise, x, bounds):
     instance = problem({"f": (x, bounds, noise), "g": (3.0, [-5.0, 5.0], NORMAL)}, [0.0, -1.0], 1.0)
     both = {"acted": ["f", "g"], "tree": [["e"]]}
     for line in lines(tmp_path, instance, {"claim": "infeasible", "configurations": [both]}):
-        assert line == "REJECTED: configurations: nothing stands for acting on exactly g"
+        assert line == "REJECTED: configurations: none covers acting on exactly g (section 5)"
     alone = {"acted": ["g"], "tree": [["e"]]}
     bounds_ = {"claim": "bounds", "action": {"g": 1.0}, "cost": 2.0, "lower_bound": 0.0}
     for line in lines(tmp_path, instance, bounds_ | {"configurations": [both, alone]}):

@@ -224,7 +224,7 @@ def test_numbers_are_written_as_numbers_are(many, cell, capsys):
     (folder / "certificates" / "39.json.gz").unlink()
     (folder / "results.csv").write_text("\n".join([*rows[:-1], ",".join(cells)]) + "\n")
     assert main([str(folder), str(people), "--jobs=1"]) == 4
-    assert "cost is no number" in capsys.readouterr().out
+    assert "allowed: a number, or nothing" in capsys.readouterr().out
 
 
 def test_a_table_that_is_none(tmp_path):

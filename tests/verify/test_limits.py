@@ -234,5 +234,5 @@ def test_a_folder_is_no_journal(tmp_path):
 def test_an_index_of_five_thousand_digits(tmp_path):
     """Python refuses to read so long a number; the table says so in a line."""
     (tmp_path / "results.csv").write_text(",".join(COLUMNS) + "\n" + "9" * 5000 + ",limit,,0,,,,,\n")
-    with pytest.raises(Rejected, match="row 1: an index"):
+    with pytest.raises(Rejected, match="row 1: index: got"):
         Table(tmp_path)

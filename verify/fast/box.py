@@ -106,7 +106,7 @@ class PricesNearby:
         box = ends if self.made is None else self.made.tables.box
         if any(a < low or high < b for (a, b), (low, high) in zip(ends, box, strict=True)):
             if left:
-                raise Rejected("cells that were taken out in another box")
+                raise Rejected("cells taken out in another box, a fault of verify/fast: use --slow")
             self.made, box = None, self.configuration.box
         self.made = self.made or prices(self.configuration, self.tables.within(box))
         return self.made

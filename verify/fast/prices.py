@@ -373,10 +373,10 @@ class Table:
             for t, tree in enumerate(given.prices)
             for j, own in tree.items()
         ):
-            raise Rejected("prices: not one per class, of a positive unit (section 7.3)")
+            raise Rejected("a fault of verify/files: prices not one per class, or no unit above 0")
         self.grid = given.unit / 2**FINER
-        self.shares = multipliers(given.shares, len(view.levers), most=1)
-        rates = multipliers(given.rates, len(prices.goals))
+        self.shares = multipliers("shares", given.shares, len(view.levers), most=1)
+        rates = multipliers("mu times weights", given.rates, len(prices.goals))
         self.paid = [{at[j]: list(map(int, own)) for j, own in tree.items()} for tree in given.prices]
         steps = [[0] * len(lever.cells) for lever in view.levers]
         for firsts, paid in zip(prices.firsts, self.paid, strict=True):

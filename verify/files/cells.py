@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from verify.files.shapes import Reading, conform, placed, positive
+from verify.files.shapes import Reading, conform, placed, positive, refuse
 from verify.kernel import checks
 from verify.kernel.certificate import Read
 from verify.kernel.checks import Rejected
@@ -36,7 +36,7 @@ def _some(value: Any, where: str) -> bool:
     """Whether some price is not 0; reject prices that are not whole numbers of at most 2^53 in size."""
     for price in conform(value, list, where):
         if type(price) is not float or not price.is_integer() or abs(price) > LARGEST_PRICE:
-            raise Rejected(f"{where}: a price that is no whole number of at most 2^53")
+            refuse(where, price, "as a price a whole number of at most 2^53 in size")
     return any(value)
 
 
@@ -126,7 +126,7 @@ class Priced:
     def _worked_out(self) -> tuple[list[dict[int, Classes]], list[dict[int, tuple[int, int]]]]:
         met = {j: own.met(ends) for (j, own), ends in zip(self.actions.items(), self.box, strict=True)}
         if sum(met[j][1] - met[j][0] + 1 for one in self.looked for j in one) > MOST_CLASSES:
-            raise Rejected(f"{self.where}: more classes of cells than fit in the memory that is allowed")
+            raise Rejected(f"{self.where}: more than {MOST_CLASSES} classes of cells (section 7.3)")
         classes: list[dict[int, Classes]] = [{} for _ in self.looked]
         numbered: list[dict[int, tuple[int, int]]] = [{} for _ in self.looked]
         for t, thresholds in enumerate(self.looked):
@@ -150,7 +150,7 @@ class Priced:
         given, parts = conform(self.listed[int(k)], TABLE, where), len(self.forests)
         weights = given["weights"] or []
         if len(weights) != (parts if parts > 1 else 0):
-            raise Rejected(f"{where}.weights: allowed: one per sum, where there are several")
+            raise Rejected(f"{where}.weights: got {len(weights)}; allowed: one per sum, if there are several")
         prices: list[dict[int, list[float]]] = [{} for _ in self.classes]
         for t, paid in filled(given["trees"], len(prices), f"{where}.trees").items():
             at, looked = f"{where}.trees.{t}", list(self.numbered[t].items())
@@ -178,7 +178,7 @@ def filled(listed: Any, count: int, where: str) -> dict[int, list[Any]]:
                     found[place] = one
                 place += 1
             else:
-                place += checks.index(conform(one, float, where), count - place + 1)
+                place += checks.index(conform(one, float, "an entry"), count - place + 1)
     if place not in (0, count):
         raise Rejected(f"{where}: {place} lists; allowed: none or {count}")
     return found

@@ -89,7 +89,7 @@ def written_out(thetas: list[float], where: str) -> list[float]:
     found: list[float] = []
     for value in thetas:
         if value < 0 and (value != int(value) or len(found) - value > 2 * MOST_WEIGHTS):
-            refuse(f"{where}.thetas", value, "a number at least 0, or -n for n zeros, not too many in all")
+            refuse(f"{where}.thetas", value, f"at least 0, or -n for n zeros, up to {2 * MOST_WEIGHTS}")
         found += [value] if value >= 0 else [0.0] * -int(value)
     return found
 
@@ -109,7 +109,7 @@ class Nodes:
             kind = conform(node[0] if conform(node, list, here) else None, set(NODES), here)
             found = conform(node, NODES[kind][: max(len(node), FEWEST)], here)
             if kind in ("p", "t", "m") and not self.priced:
-                raise Rejected(f"{here}: a node of prices in a configuration without prices")
+                raise Rejected(f"{here}: got {kind!r}, which needs prices, in a configuration without prices")
             if kind == "d" and len(found[2]) > MOST_TERMS:
                 raise Rejected(f"{here}: more than {MOST_TERMS} terms (section 9)")
             if len(found) > FEWEST + 1:

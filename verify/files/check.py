@@ -111,7 +111,7 @@ def examine(
         index = certificate.index
         files = instances.get(certificate.digest) if isinstance(instances, dict) else [instances]
         if not files:
-            raise Rejected("instance_sha256: none of the instances has it")
+            raise Rejected("instance_sha256: no instance in the folder has this digest")
         applicant = source(files[0]).applicant(certificate.index)
         if certificate.digest != applicant.digest:
             raise Rejected("instance_sha256: the certificate belongs to another instance")
@@ -120,7 +120,7 @@ def examine(
             with certificate.reading.placed():
                 check(certificate, action, applicant.problem, *([] if slow else [arithmetics]))
         if row is not None and index is not None and place.number != f"{index:.0f}":
-            raise Rejected(f"index: {index:.0f}, which is not what its name says")
+            raise Rejected(f"index: got {index:.0f}; allowed: {place.number}, as the file is called")
         if row:
             names = {str(source(file).name or file.name.split(".")[0]) for file in files}
             agree(row, certificate, source(files[0]), None if source(files[0]).population else names)

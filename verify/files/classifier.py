@@ -63,12 +63,12 @@ def accepted(classifier: dict[str, Any], given: dict[str, Any] | None, columns: 
         listed = [accept["at_least"] or 0.0]
         for layer in classifier["layers"]:
             listed += itertools.chain(layer["bias"], *layer["weight"])
-        if classifier["dtype"] == "float32" and any(float32(number) != number for number in listed):
-            raise Rejected("classifier: a number that is no float32, as its dtype says")
+        if classifier["dtype"] == "float32" and (wrong := [n for n in listed if float32(n) != n]):
+            raise Rejected(f"classifier, accept: got {wrong[0]!r}; allowed: float32 numbers, as dtype says")
         return {key: accept[key] or 0.0 for key in ("at_least", "margin")}
     rule = {key: accept[key] for key in ("above", "at_least") if accept[key] is not None}
     if len(rule) > 1:
-        raise Rejected("accept: both above and at_least")
+        raise Rejected("accept: got both above and at_least; allowed: one of them")
     check_trees(classifier, columns)
     return rule or {"above": 0.0 if "aggregate" in classifier else 0.5}
 
@@ -76,10 +76,10 @@ def accepted(classifier: dict[str, Any], given: dict[str, Any] | None, columns: 
 def check_layers(layers: Any, inputs: int) -> None:
     """Raise :class:`Rejected` unless each layer fits the one before and the last has one output."""
     weights = 0
-    for k, layer in enumerate(layers, start=1):
+    for k, layer in enumerate(layers):
         width = len(layer["bias"])
         if len(layer["weight"]) != width or not width or any(len(row) != inputs for row in layer["weight"]):
-            raise Rejected(f"layers: number {k} does not fit the one before, or its own bias")
+            raise Rejected(f"layers.{k}.weight: allowed: rows of {inputs}, one or more, as many as bias has")
         weights += width * inputs
         inputs = width
     if weights > MOST_WEIGHTS:
@@ -101,11 +101,11 @@ def check_trees(content: dict[str, Any], columns: int) -> None:
         values += leaves
         largest += max(map(abs, leaves))
     if not content["trees"]:
-        raise Rejected("classifier.trees: none")
-    if content.get("sum_dtype") == "float32" and any(float32(value) != value for value in values):
-        raise Rejected("classifier: a value that sum_dtype cannot hold")
+        raise Rejected("classifier.trees: got none; allowed: one or more")
+    if content.get("sum_dtype") == "float32" and (wrong := [v for v in values if float32(v) != v]):
+        raise Rejected(f"classifier: a leaf or base is {wrong[0]!r}; allowed: float32, as sum_dtype says")
     if largest > LARGEST_SCORE:
-        raise Rejected(f"classifier: values that could add up to more than {LARGEST_SCORE:g}")
+        raise Rejected(f"classifier: base and the leaves' values could add up to more than {LARGEST_SCORE:g}")
 
 
 def without_rule(content: dict[str, Any]) -> set[int]:
@@ -160,7 +160,7 @@ def _forest(data: dict[str, Any]) -> dict[str, Any]:
     summed = {"base": data["base"] or 0.0, "sum_dtype": data["sum_dtype"] or "float64"}
     parts, combine = data["parts"], data["combine"]
     if (parts is None) != (combine is None) or (parts is not None and data["aggregate"] != "sum"):
-        raise Rejected("classifier: parts and combine belong together, and to an aggregate that is sum")
+        raise Rejected("classifier.parts, combine: allowed: both or neither, and only if aggregate is sum")
     if parts is not None and (any(n != int(n) for n in parts) or sum(parts) != len(data["trees"])):
         raise Rejected("classifier.parts: allowed: whole numbers that add up to the number of trees")
     if data["aggregate"] == "sum":
@@ -169,7 +169,7 @@ def _forest(data: dict[str, Any]) -> dict[str, Any]:
     elif summed == {"base": 0.0, "sum_dtype": "float64"}:
         summed = {}
     else:
-        raise Rejected("classifier: base and sum_dtype belong to an aggregate that is sum")
+        raise Rejected("classifier: base and sum_dtype: allowed only if aggregate is sum")
     for tree in data["trees"]:
         tree["feature"] = [max(number, -2.0) for number in tree["feature"]]  # a leaf's means nothing
         if tree["missing_left"] is None:
@@ -182,17 +182,18 @@ def _check_tree(data: dict[str, Any], columns: int, mean: bool, where: str) -> N
     children, below, count = [0], dict[int, list[int]](), len(data["value"])
     rules = data.get("missing_left") or [None] * count
     if not count or any(len(data[key]) != count for key in ARRAYS) or len(rules) != count:
-        raise Rejected(f"{where}: lists that are empty or not of one length")
+        raise Rejected(f"{where}: allowed: lists of one length, 1 or more: {', '.join(ARRAYS)}, missing_left")
     shape = (index(columns), float, index(count), index(count))
     for k, inner in enumerate(zip(*(data[key] for key in ARRAYS[:4]), strict=True)):
         column, _, left, right = inner
         if left == -1:
             if right != -1 or (mean and not 0 <= data["value"][k] <= 1):
-                raise Rejected(f"{where}: a leaf with a child, or of a mean whose value is no probability")
+                raise Rejected(f"{where}: leaf {k}: allowed: right -1, and as value in a mean 0 to 1")
             continue
         whole = column.is_integer() and left.is_integer() and right.is_integer()
         if not (whole and 0 <= column < columns and 0 <= left < count and 0 <= right < count):
-            conform(list(inner), shape, where)  # says which of them
+            for key, number, one in zip(ARRAYS, inner, shape, strict=False):
+                conform(number, one, f"{where}.{key}.{k}")  # says which of them
         below[k] = [int(left), int(right)]
         children += below[k]
     reached, waiting = 0, [0]

@@ -47,10 +47,10 @@ def canonical(condition: Any, features: dict[str, Variable], where: str, depth: 
         return {key: canonical(part, features, f"{where}.{key}", depth + 1) for key, part in given.items()}
     names = given["sum"] if form == "sum" else [given[form]]
     if not names or not set(names) <= features.keys():
-        raise Rejected(f"{where}: names no feature, or an unknown one")
+        raise Rejected(f"{where}.{form}: got {list(names)!r:.60}; allowed: one or more of the features")
     if form == "sum":
         if any(features[name].kind == "categorical" for name in names):
-            raise Rejected(f"{where}: a sum over labels without order")
+            raise Rejected(f"{where}.sum: got a categorical feature; allowed: features with an order")
         return _checked({"sum": given["sum"], "of": given["of"]}, given["at_least"], given["at_most"], where)
     return given if form == "acted" else _of_feature(given, features[given["feature"]], where)
 
@@ -61,7 +61,7 @@ def _of_feature(given: dict[str, Any], feature: Variable, where: str) -> dict[st
     by_label = feature.labels is not None and of in ("factual", "counterfactual")
     if given["at_least"] is not None or given["at_most"] is not None:
         if feature.kind == "categorical":
-            raise Rejected(f"{where}: labels without order have no bounds")
+            raise Rejected(f"{where}: got at_least or at_most of a categorical feature; allowed: in")
         low, high = (
             None if given[key] is None else _end(given[key], feature, by_label, where)
             for key in ("at_least", "at_most")
@@ -69,11 +69,11 @@ def _of_feature(given: dict[str, Any], feature: Variable, where: str) -> dict[st
         parts.append(_checked({"sum": {feature.name: 1.0}, "of": of}, low, high, where))
     if given["in"] is not None:
         if not by_label or not given["in"]:
-            raise Rejected(f"{where}.in: only labels, factual or counterfactual, and at least one")
+            raise Rejected(f"{where}.in: allowed: one label or more, and as of factual or counterfactual")
         found = sorted({_label(label, feature, where) for label in given["in"]})
         parts.append({"feature": feature.name, "of": of, "in": found})
     if not parts:
-        raise Rejected(f"{where}: no bound")
+        raise Rejected(f"{where}: no bound; allowed: at_least, at_most, in, or several of them")
     return parts[0] if len(parts) == 1 else {"all": parts}
 
 

@@ -130,8 +130,8 @@ class Reader:
             self.variables[name].feature.whole and factor.denominator == 1 for name, factor in c.items()
         )
         if of == "relative-change":
-            if 0 in x.values():
-                raise Rejected("conditions: the relative change of a value that is 0")
+            if zeros := [name for name, value in x.items() if not value]:
+                raise Rejected(f"conditions: the relative change of {zeros[0]}, whose factual value is 0")
             c, whole = {name: factor / abs(x[name]) for name, factor in c.items()}, False
             start = sum((c[name] * x[name] for name in c), Fraction(0))
         if of == "counterfactual":

@@ -80,24 +80,26 @@ def feature_content(content: dict[str, Any], where: str) -> dict[str, Any]:
     labelled, ordered = kind in ("ordinal", "categorical"), kind != "categorical"
     content["encoding"] = content["encoding"] or ("code" if ordered else "one-hot")
     if (content["encoding"] == "table") != (table is not None):
-        raise Rejected(f"{where}.table: there exactly where encoding is table")
+        raise Rejected(f"{where}.table: needed if encoding is 'table', and allowed only then")
     if table is None:
         del content["table"]
     elif labelled and (
         len(table) != len(labels or ()) or not table or not table[0] or len({len(row) for row in table}) > 1
     ):
-        raise Rejected(f"{where}.table: not one row per label, all of one length")
-    if (
-        labelled != bool(labels)
-        or len(set(labels or ())) < len(labels or ())
-        or (labelled and any(k not in range(len(labels or ())) for k in content["bounds"] or ()))
-        or (labels == [] and not labelled)
-        or (kind == "binary" and not all(0 <= end <= 1 for end in content["bounds"] or ()))
-        or (content["actionable"] and not labelled and not content["bounds"])
-        or (not ordered and (content["domain"] or content["monotone"]))
-        or (not labelled and content["encoding"] != "code")
+        raise Rejected(f"{where}.table: allowed: one row per label, all of one length, 1 or more")
+    count, bounds = len(labels or ()), content["bounds"] or ()
+    for wrong, allowed in (
+        (labelled and not labels, "categories: allowed: one label or more"),
+        (not labelled and labels is not None, "categories: allowed: none"),
+        (len(set(labels or ())) < count, "categories: allowed: each label once"),
+        (labelled and any(k not in range(count) for k in bounds), "bounds: allowed: numbers of labels"),
+        (kind == "binary" and not all(0 <= end <= 1 for end in bounds), "bounds: allowed: from 0 to 1"),
+        (content["actionable"] and not labelled and not bounds, "bounds: needed, as it is actionable"),
+        (not ordered and (content["domain"] or content["monotone"]), "domain, monotone: allowed: none"),
+        (not labelled and content["encoding"] != "code", "encoding: allowed: code"),
     ):
-        raise Rejected(f"{where}: what it has does not go with a feature that is {kind}")
+        if wrong:
+            raise Rejected(f"{where}.{allowed}, for a feature that is {kind}")
     if len(content["name"]) == 16 and set(content["name"]) <= set(hexdigits.lower()):
-        raise Rejected(f"{where}.name: reads as a number in the digest (section 1)")
+        raise Rejected(f"{where}.name: got 16 characters 0-9a-f, which the digest takes for a number")
     return content

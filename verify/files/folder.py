@@ -65,7 +65,7 @@ def places(files: list[Path]) -> Iterator[Place]:
     for place in _every(files):
         key = int(place.number) if place.number.isdecimal() and place.name.endswith(".gz") else place.name
         if key in known:
-            raise Rejected(f"{place.name}: there twice, in a file or archive each")
+            raise Rejected(f"{place.name}: there twice; allowed: once, as a file or in an archive")
         known.add(key)
         yield place
 
@@ -80,6 +80,6 @@ def _every(files: list[Path]) -> Iterator[Place]:
                     members = archive.namelist()
             except UNREADABLE as error:
                 raise Rejected(f"{path.name}: unreadable: {error}") from None
-            if any("/" in name or not name.endswith(ENDINGS) for name in members):
-                raise Rejected(f"{path.name}: holds something else than certificates")
+            if wrong := [name for name in members if "/" in name or not name.endswith(ENDINGS)]:
+                raise Rejected(f"{path.name}: holds {wrong[0]:.60}; allowed: NAME.json or NAME.json.gz")
             yield from (Place(path, name) for name in members)

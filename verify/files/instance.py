@@ -25,7 +25,7 @@ from verify.files.features import FEATURE, Variable, feature_content, table_cell
 from verify.files.lines import Lines
 from verify.files.loan import LOAN_FEATURES, LOANS
 from verify.files.reading import INSTANCE, by, interval, parse_json, read_bytes, share
-from verify.files.shapes import anything, conform, index, maybe, not_negative, positive
+from verify.files.shapes import anything, conform, index, maybe, not_negative, placed, positive
 from verify.kernel.checks import Rejected
 from verify.kernel.problem import Mechanism, Model, Noise, Problem
 
@@ -39,7 +39,7 @@ NOTHING: dict[str, Any] = {"equation": 0.0, "link": None, "noise": None}
 def _scale(value: Any, where: str) -> Any:
     """A feature's scale: one, two by direction, or the applicant's own value (section 1)."""
     if isinstance(value, str):
-        return conform(value, {RELATIVE}, where)
+        return conform(value, {RELATIVE}, f"{where}, as text")
     if not isinstance(value, dict):
         return positive(value, where)
     two = conform(value, {"increase": positive, "decrease": positive}, where)
@@ -167,7 +167,7 @@ class Everyone:
             )
         self.variables = {f["name"]: Variable(f) for f in features}
         if len(self.variables) < len(features) or not features:
-            raise Rejected("features: a name twice, or none")
+            raise Rejected("features: allowed: one or more, each with a name of its own")
         scm, mechanisms = _scm(data["scm"], list(self.variables))
         self.content: dict[str, Any] = {
             "features": features,
@@ -220,31 +220,31 @@ class Everyone:
         """
         for name in self.model.mechanisms:
             if any(self.variables[cause].kind == "categorical" for cause in self.parents[name]):
-                raise Rejected(f"scm: {name} follows from labels without order, whose numbers say nothing")
+                raise Rejected(f"scm: the equation of {name} reads a categorical feature; allowed: others")
             if self.parents[name] and self.variables[name].labels is not None:
-                raise Rejected(f"scm: {name} has labels, and causes")
+                raise Rejected(f"scm: {name} has labels; allowed: an equation that reads no feature")
             if self.parents[name] & moved:
                 moved.add(name)
                 if self.variables[name].feature.whole:
                     raise Rejected(
-                        f"scm: actions on other features move {name}, which is no continuous feature"
+                        f"scm: actions on other features move {name}; allowed: only if it is continuous"
                     )
 
     def applicant(self, factual: Any, preferences: Any) -> Applicant:
         """One applicant's problem, from factual values and preferences as the file has them."""
         factual = conform(factual, {str: anything}, "factual")
-        if factual.keys() != self.variables.keys():
-            raise Rejected("factual: not exactly the features")
+        if odd := factual.keys() ^ self.variables.keys():
+            raise Rejected(f"factual: {min(odd)[:40]!r} is missing, or no feature")
         given = conform(preferences, PREFERENCES, "preferences")
         weights, ranges, scale = given["weights"] or {}, given["ranges"] or {}, self.content["cost"]["scale"]
         movable = [f["name"] for f in self.content["features"] if f["actionable"]]
-        if not {*given["actionable"], *weights, *ranges} <= set(movable):
-            raise Rejected("preferences: a feature that is not actionable is named")
+        if wrong := {*given["actionable"], *weights, *ranges} - set(movable):
+            raise Rejected(f"preferences: {min(wrong)[:40]!r} is named; allowed: actionable features")
         actionable = [f for f in movable if f in given["actionable"]]
         if len(given["actionable"]) > len(actionable):
             raise Rejected("preferences.actionable: a name twice")
-        if any(self.content["cost"][part] for part in PARTS[1:]) and not set(actionable) <= set(scale):
-            raise Rejected("cost.scale: not for every individually actionable feature")
+        if any(self.content["cost"][part] for part in PARTS[1:]) and (rest := {*actionable} - {*scale}):
+            raise Rejected(f"cost: no scale or quantiles for {min(rest)[:40]}, which is actionable")
         person: dict[str, Any] = {
             "factual": factual,
             "actionable": actionable,
@@ -347,7 +347,7 @@ def causes_first(parents: Mapping[str, set[str]]) -> list[str]:
             waits[effect] -= 1
             order += [effect] if not waits[effect] else []
     if len(order) < len(parents):
-        raise Rejected("scm: a cycle")
+        raise Rejected(f"scm: the causes of {next(f for f in waits if waits[f])} lead in a circle")
     return order
 
 
@@ -375,24 +375,25 @@ class Source:
         data = conform(parse_json(read_bytes(path, INSTANCE), path.name, INSTANCE), FILE, path.name)
         self.population = "factuals" in data
         self.name = None if self.population else data["name"]
-        self.everyone = Everyone(data, path.parent)
+        with placed(path.name):
+            self.everyone = Everyone(data, path.parent)
         self.factuals: Any = data["factuals"] if self.population else [data["factual"]]
         self.preferences = data["preferences"]
         self.ids: list[str] = (data["ids"] or []) if self.population else []
         if self.ids and (isinstance(self.factuals, dict) or len(self.ids) != len(self.factuals)):
-            raise Rejected("ids: not one per applicant in a list")
+            raise Rejected(f"{path.name}: ids: allowed: one per applicant, and only where factuals is a list")
         self.files = [path]
         named = data["classifier"].get("path") if isinstance(data["classifier"], dict) else None
         self.files += [path.parent / named] if isinstance(named, str) else []
         if isinstance(self.factuals, dict):
-            self.files.append(path.parent / conform(self.factuals, {"csv": str}, "factuals")["csv"])
+            self.files.append(path.parent / conform(self.factuals, {"csv": str}, path.name)["csv"])
             self.factuals = People(self.files[-1], list(self.everyone.variables.values()))
         else:
-            conform(self.factuals, [anything], "factuals")
+            conform(self.factuals, [anything], f"{path.name}.factuals")
         if not len(self.factuals):
-            raise Rejected("factuals: nobody")
+            raise Rejected(f"{path.name}: factuals: got nobody; allowed: one applicant or more")
         if isinstance(self.preferences, list) and len(self.preferences) != len(self.factuals):
-            raise Rejected("preferences: not as many as applicants")
+            raise Rejected(f"{path.name}: preferences: allowed: a list of {len(self.factuals)}, or an object")
 
     def id(self, applicant: Any) -> str | None:
         """The identifier that the file gives an applicant, in one line; None where it gives none."""
@@ -407,10 +408,8 @@ class Source:
             raise Rejected(f"index: {'needed for' if self.population else 'only for'} a population")
         k = index(len(self.factuals))(which, "index") if self.population else 0
         chosen = self.preferences[k] if isinstance(self.preferences, list) else self.preferences
-        try:
+        with placed(f"{self.files[0].name}: applicant {k}" if self.population else self.files[0].name):
             return self.everyone.applicant(self.factuals[k], chosen)
-        except Rejected as reason:
-            raise Rejected(f"{k}: {reason}") from None if self.population else reason
 
 
 def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any]:
@@ -422,15 +421,15 @@ def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any
         for name, knots in data["quantiles"].items():
             rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(knots))
             if kinds.get(name, "categorical") == "categorical" or len(knots) < 2 or not rising:
-                raise Rejected(f"cost.quantiles.{name}: unknown, categorical, or knots that do not rise")
+                raise Rejected(f"cost.quantiles.{name}: allowed: 2 or more rising knots of a numeric feature")
         ones = [name for name, kind in kinds.items() if kind == "categorical" or name in data["quantiles"]]
         return parts | {"scale": dict.fromkeys(ones, 1.0), "quantiles": data["quantiles"]}
-    if set(data["scale"] or ()) - kinds.keys():
-        raise Rejected("cost.scale: names no feature")
+    if wrong := set(data["scale"] or ()) - kinds.keys():
+        raise Rejected(f"cost.scale: {min(wrong)[:40]!r} names no feature")
     for name, scale in (data["scale"] or {}).items():
         labels = {"categorical", "ordinal"} if scale == RELATIVE else {"categorical"}
         if not isinstance(scale, float) and kinds[name] in labels:
-            raise Rejected(f"cost.scale.{name}: not this kind of scale for a feature that is {kinds[name]}")
+            raise Rejected(f"cost.scale.{name}: allowed: a number, for a feature that is {kinds[name]}")
     if not any(parts.values()):
         raise Rejected("cost: coefficients that are all 0")
     return parts | {"scale": data["scale"] or {}} | ({"root": True} if "root" in more else {})
@@ -442,7 +441,7 @@ def _own(scale: Any, given: Any, name: str) -> Any:
         return 1.0 if scale == RELATIVE else scale
     size = abs(conform(given, float, f"factual.{name}"))
     if not size:
-        raise Rejected(f"cost.scale.{name}: relative to a factual value of 0")
+        raise Rejected(f"cost.scale.{name}: {RELATIVE!r}, relative to a factual value of 0")
     return size
 
 
@@ -460,7 +459,7 @@ def written(value: Any) -> str:
     if kinds != {float}:
         return "[" + ",".join(map(written, value)) + "]"
     for item in value if not all(map(math.isfinite, value)) else ():
-        conform(item, float, "a number")
+        conform(item, float, "a number of the instance")
     digits = struct.pack(f">{len(value)}d", *value).hex(",", 8).replace("8000000000000000", "0" * 16)  # -0.0
     return '["' + digits.replace(",", '","') + '"]'
 
@@ -480,7 +479,7 @@ class People:
         self.labelled = {f.name for f in features if f.labels is not None}
         self.ids = "id" in self.lines.header and "id" not in names and len(self.lines) > 0
         if sorted(self.lines.header) != sorted(names | ({"id"} if self.ids else set())):
-            raise Rejected(f"{path.name}: the header is not the features")
+            raise Rejected(f"{path.name}: the header: allowed: each feature once, and perhaps id")
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -500,7 +499,7 @@ class People:
     def _row(self, k: int) -> dict[str, str]:
         cells = self.lines[k]
         if len(cells) != len(self.lines.header):
-            raise Rejected(f"{self.lines.path.name}: row {k}: not as many cells as the header")
+            raise Rejected(f"{self.lines.path.name}: row {k}: got {len(cells)} cells, unlike the header")
         return dict(zip(self.lines.header, cells, strict=True))
 
 
@@ -518,10 +517,11 @@ def _scm(data: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[s
         raise Rejected(f"scm: {data['name']} wants exactly the features {', '.join(LOAN_FEATURES)}")
     known = set(names)
     for f, mechanism in data.get("mechanisms", {}).items():
-        _check_equation(mechanism["equation"], known)
+        with placed(f"scm.mechanisms.{f}"):
+            _check_equation(mechanism["equation"], known)
         link = mechanism["link"]
         if f not in known or (link and link["scale"] == 0):
-            raise Rejected(f"scm.mechanisms.{f}: no such feature, or scale 0")
+            raise Rejected(f"scm.mechanisms.{f}: there is no such feature, or its link has scale 0")
         if link:
             link["offset"], link["scale"] = link["offset"] or 0.0, link["scale"] or 1.0
     if "mechanisms" in data:
@@ -532,20 +532,20 @@ def _scm(data: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[s
 def _check_equation(expression: Any, names: set[str], depth: int = 0) -> None:
     """Reject an equation that is not of a known form, reads an unknown feature, or is nested too deeply."""
     if depth > DEEPEST:
-        raise Rejected(f"scm: an equation nested more than {DEEPEST} deep")
+        raise Rejected(f"equation: nested more than {DEEPEST} deep")
     if not isinstance(expression, dict):
-        conform(expression, float if isinstance(expression, float) else names, "scm: an equation")
+        conform(expression, float if isinstance(expression, float) else names, "equation")
         return
     if "network" in expression:
         shape = {"network": {"layers": LAYERS}, "inputs": [anything]}
-        parts = conform(expression, shape, "scm: an equation")["inputs"]
+        parts = conform(expression, shape, "equation")["inputs"]
         check_layers(expression["network"]["layers"], len(parts))
     else:
         form = next(iter(expression), None) if len(expression) == 1 else None
-        conform(form, {"sum", "product", "relu", "sigmoid", "square"}, "scm: an equation")
+        conform(form, {"sum", "product", "relu", "sigmoid", "square"}, "equation")
         many = form in ("sum", "product")
-        parts = conform(expression[form], list, f"scm: {form}") if many else [expression[form]]
+        parts = conform(expression[form], list, f"equation: {form}") if many else [expression[form]]
     if not parts:
-        raise Rejected("scm: an equation of nothing")
+        raise Rejected("equation: a sum, product or inputs of nothing; allowed: of one or more")
     for part in parts:
         _check_equation(part, names, depth + 1)

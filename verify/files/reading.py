@@ -118,7 +118,7 @@ def by(key: str, shapes: dict[str, Any]) -> Callable[[Any, str], Any]:
 def word(value: Any, where: str) -> str:
     """A name or a label: 1 to 200 characters without control characters."""
     if not 1 <= len(conform(value, str, where)) <= 200 or any(c < " " or c == "\x7f" for c in value):
-        refuse(where, value, "a name of 1 to 200 characters")
+        refuse(where, value, "a name of 1 to 200 characters, no control characters")
     return str(value)
 
 
@@ -133,5 +133,5 @@ def interval(value: Any, where: str) -> list[float]:
     """[lo, hi] with lo <= hi."""
     low, high = conform(value, (float, float), where)
     if low > high:
-        refuse(where, low, "[lo, hi] with lo <= hi")
+        raise Rejected(f"{where}: got [{low}, {high}]; allowed: [lo, hi] with lo <= hi")
     return [low, high]

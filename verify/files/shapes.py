@@ -83,7 +83,8 @@ def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
 
 def refuse(where: str, value: Any, allowed: str) -> NoReturn:
     """Reject a value of the wrong type or size."""
-    shown = repr(value) if isinstance(value, str | float | bool | None) else f"a {type(value).__name__}"
+    named = {dict: "an object", bool: "true" if value else "false", type(None): "null"}
+    shown = f"a list of {len(value)}" if isinstance(value, list) else named.get(type(value)) or repr(value)
     raise Rejected(f"{where}: got {shown[:60]}; allowed: {allowed}")
 
 

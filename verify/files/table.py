@@ -85,7 +85,7 @@ class Table:
         wanted = [f"action_{name}" for name in features], [f"counterfactual_{name}" for name in features]
         wrong = actions != wanted[0] or after not in (None, wanted[1]) or len(set(header)) < len(header)
         if fixed[: len(COLUMNS)] != COLUMNS or wrong:
-            raise Rejected("results.csv: the first line is not its columns (verify/files/table.py)")
+            raise Rejected(f"results.csv: header: allowed: {','.join(COLUMNS)},action_... (docs/formats.md)")
         for k, line in enumerate(lines, start=1):
             self._add(k, header, line, actions, after or [])
 
@@ -93,21 +93,21 @@ class Table:
         """Check the k-th row, from 1, and note its place, status and cost."""
         row = dict(zip(header, line, strict=False))
         if len(line) != len(header) or row["status"] not in STATUSES:
-            raise Rejected(f"results.csv: row {k}: a length, status or index it cannot have")
+            raise Rejected(f"results.csv: row {k}: not {len(header)} cells, or status none of {[*STATUSES]}")
         if not counted(line[0]):
-            raise Rejected(f"results.csv: row {k}: an index that is not written as a whole number is")
+            raise Rejected(f"results.csv: row {k}: index: got {line[0]:.40}; allowed: digits, no leading 0")
         if int(line[0]) in self.places:
-            raise Rejected(f"results.csv: row {k}: a length, status or index it cannot have")
+            raise Rejected(f"results.csv: row {k}: index: {line[0]} is in a row before, too")
         given = row["cost"] != "", row["lower_bound"] != ""
         acts = any(row[name] for name in (*actions, *after))
         if any(must not in (None, has) for must, has in zip(STATUSES[row["status"]], given, strict=True)):
-            raise Rejected(f"results.csv: row {k}: a cost or bound that does not go with its status")
+            raise Rejected(f"results.csv: row {k}: cost or lower_bound: there, or not, against its status")
         if acts and not given[0]:
-            raise Rejected(f"results.csv: row {k}: an action that does not go with its status")
+            raise Rejected(f"results.csv: row {k}: an action or a counterfactual, but no cost")
         if row["certificate"] not in ("", f"certificates/{row['index']}.json.gz") or (
             row["certificate"] and row["status"] == "bad-input"
         ):
-            raise Rejected(f"results.csv: row {k}: not the index's certificate")
+            raise Rejected(f"results.csv: row {k}: certificate: not index {line[0]}'s, or one for bad-input")
         self.places[int(line[0])] = k - 1
         self.statuses[row["status"]] += 1
         if row["certificate"]:
@@ -137,7 +137,7 @@ class Table:
         }
         for key, value in wanted.items():
             if not isinstance(data, dict) or key not in data or data[key] != value:
-                raise Rejected(f"results.json: {key} is not what results.csv comes to")
+                raise Rejected(f"results.json: {key}: allowed: {value!r:.60}, as results.csv says")
         if unknown := data.keys() - wanted.keys() - NOT_COMPARED:
             raise Rejected(f"results.json: unknown key {min(unknown)[:40]!r}")
         try:
@@ -162,9 +162,9 @@ class Table:
         for row in self.rows():
             index = row["index"]
             if len(index) > 9 or int(index) >= len(source.factuals):
-                raise Rejected(f"results.csv: row {index}: there is no such applicant")
+                raise Rejected(f"results.csv: index: got {index:.40}; allowed: below {len(source.factuals)}")
             if "id" in row and row["id"] != source.id(float(index)):
-                raise Rejected(f"results.csv: row {index}: id is not the applicant's")
+                raise Rejected(f"results.csv: index {index}: id is not the applicant's")
 
 
 def _is(row: Row, column: str, value: Any) -> bool:
@@ -185,7 +185,7 @@ def agree(row: Row, certificate: Certificate, source: Source, names: set[str] | 
         What the row's ``name`` may be: the names of the instance's files; None in a population.
     """
     if not row["certificate"]:
-        raise Rejected("results.csv: the row names no certificate, and here is one")
+        raise Rejected("results.csv: the row names no certificate, but here is one")
     cost, bound = number(row, "cost"), number(row, "lower_bound")
     # an optimum's row may state any bound up to its cost, as the checker set the gap; others: up to the bound
     most = certificate.cost if row["status"] == "optimal" else certificate.lower_bound
@@ -241,5 +241,5 @@ def number(row: Row, column: str) -> float | None:
     if not row[column]:
         return None
     if not NUMBER.fullmatch(row[column]) or not isfinite(float(row[column])):
-        raise Rejected(f"results.csv: {column} is no number")
+        raise Rejected(f"results.csv: {column}: got {row[column]:.40}; allowed: a number, or nothing")
     return float(row[column])

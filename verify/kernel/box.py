@@ -119,7 +119,7 @@ class Box:
                 continue
             line = self.lines[key - first][c > 0]
             if line is None:
-                raise Rejected("no line beyond the end of a logarithm's domain (section 7)")
+                raise Rejected("no lower line of a logarithm whose argument reaches below 1e-9 (section 7)")
             (slope, intercept), (low, high) = line, self.arguments[key - first]
             if c < 0 and low < 0 < high and slopes and key in neurons:
                 slope = Fraction(int(slopes[neurons.index(key)]))

@@ -71,24 +71,24 @@ def check(
         bound, cost, power = Fraction(stated.lower_bound or 0), Fraction(stated.cost or 0), problem.power
         check_action(problem, action, stated.cost or 0.0)
         if not 0 <= bound <= cost:
-            raise Rejected("lower_bound: above the cost, or below 0")
+            raise Rejected(f"lower_bound: got {float(bound)}; allowed: from 0 to the cost, {stated.cost}")
         excess = max(cost - bound - RELATIVE_GAP * cost, Fraction(0))
         if stated.claim == "optimal" and excess**power > allowance(problem):
-            raise Rejected("claim: optimal, but the gap is open")
+            raise Rejected("claim: optimal, but cost and lower_bound are too far apart for it (section 4)")
         bound = bound**power  # where the cost is a root, trees bound its square
     if (bound is None or bound > 0) and not Point(problem, {}).why_not():
-        raise Rejected("claim: doing nothing is feasible and costs nothing")
+        raise Rejected("claim: false, as doing nothing is feasible and costs nothing")
     configured = lru_cache(2**8)(lambda part, *acted: Configuration(problem, list(acted), part))
     cubes = [(frozenset[str](), frozenset[str]())]  # the empty set, which was checked just now
-    for k, (acted, _) in enumerate(stated.proofs):
+    for k, (acted, trees) in enumerate(stated.proofs):
         if not acted or acted != [f for f in problem.levers if f in acted]:
-            raise Rejected(f"configurations.{k}.acted: not levers in the order of the features, or none")
+            raise Rejected(f"configurations.{k}.acted: allowed: some, in order, of {[*problem.levers]!r:.99}")
+        parts, every = [part for part, _, _ in trees], list(range(len(model.forests)))
+        if parts != [None] and not (model.one_suffices and parts == every):
+            raise Rejected(f"configurations.{k}.cases: allowed: one per sum, where combine is 'largest'")
         cubes.append((frozenset(acted) - idle(configured(None, *acted)), frozenset(acted)))
     check_coverage(problem, cubes)
     for acted, trees in stated.proofs:
-        parts, every = [part for part, _, _ in trees], list(range(len(model.forests)))
-        if parts != [None] and not (model.one_suffices and parts == every):
-            raise Rejected("cases: allowed: one per sum, where the classifier takes the largest sum")
         for part, nodes, read in trees:
             configuration = configured(part, *acted)
             target = configuration.costs(configuration.box)[1] + 1 if bound is None else bound
@@ -109,10 +109,10 @@ def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) 
     whole = {f.name for f in problem.model.features if f.whole}
     for name, value in action.items():
         if name not in problem.levers:
-            raise Rejected(f"action: {name[:40]} is not for this applicant to act on")
+            raise Rejected(f"action: {name[:40]} is not for this applicant to act on, or no value is allowed")
         low, high = problem.levers[name]
         if not low <= value <= high or (name in whole and value.denominator != 1):
-            raise Rejected(f"action.{name}: outside [{float(low)}, {float(high)}]")
+            raise Rejected(f"action.{name}: outside [{float(low)}, {float(high)}] (labels: numbers from 0)")
     point = Point(problem, action)
     if reason := point.why_not():
         raise Rejected(f"action: {reason}")
@@ -123,7 +123,7 @@ def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) 
         below = nextafter(below, -inf)
     least = below < 0 or Fraction(below) ** problem.power < exact
     if not least or Fraction(cost) ** problem.power < exact:
-        raise Rejected(f"cost: not the action's, {float64(exact)!r}")
+        raise Rejected(f"cost: not the action's cost, {float64(exact) ** (1 / problem.power)!r}, rounded up")
 
 
 def idle(moved: Configuration) -> set[str]:
@@ -158,7 +158,7 @@ def check_coverage(problem: Problem, cubes: list[tuple[frozenset[str], frozenset
             waiting += [(least | {f}, most, met), (least, most - {f}, met)]
         elif problem.demand(least) != FALSE:
             names = ", ".join(f for f in problem.levers if f in (least or most))
-            raise Rejected(f"configurations: nothing stands for acting on exactly {names}")
+            raise Rejected(f"configurations: none covers acting on exactly {names} (section 5)")
 
 
 class Tree:
@@ -205,7 +205,7 @@ class Tree:
                 i, t = index(place, len(region.ends)), Fraction(at)
                 low, high = region.ends[i]
                 if not low <= t < high or (kind == "a" and t == low):
-                    raise Rejected(f"splits at {at!r}, outside its box")
+                    raise Rejected(f"splits at {at!r}, which is not between {float(low)} and {float(high)}")
                 left, right = t, Fraction(nextafter(at, inf)) if kind == "s" else t
                 if configuration.whole[i]:
                     left, right = Fraction(floor(t)), Fraction(floor(t) + 1)
@@ -214,13 +214,13 @@ class Tree:
                 k = index(layer, len(configuration.widths))
                 neuron = sum(configuration.widths[:k]) + index(place, configuration.widths[k])
                 if neuron in region.signs:
-                    raise Rejected("splits on a sign that is settled above")
+                    raise Rejected("splits on the sign of a neuron on which a node above splits")
                 return region.signs, neuron, None, [-1, 1]
             case ["c", f, at]:
                 tables = {one.name for one in configuration.model.features if one.table}
                 out = tables.union(configuration.acted, configuration.missing)
                 if not configuration.forests or f in out or f not in configuration.values:
-                    raise Rejected(f"got {f[:40]!r}; allowed: one of the features that only causes move")
+                    raise Rejected(f"got {f[:40]!r}; allowed: with trees, a feature not acted on (section 6)")
                 least, most = region.cells.get(f, (-inf, inf))
                 halves = [(least, min(most, at)), (max(least, nextafter(at, inf)), most)]
                 return region.cells, f, region.cells.get(f), halves
@@ -231,7 +231,7 @@ class Tree:
                 return vars(region), "removed", region.removed, [left]
             case ["m"]:
                 if configuration.model.plausible or region.case:
-                    raise Rejected("cells stand for others only where nothing else is asked")
+                    raise Rejected("got ['m']; allowed: without plausibility or conditions (section 7.5)")
                 merged = self.prices.merged(region.ends, region.removed)
                 return vars(region), "removed", region.removed, [merged]
         with suppress(Empty):  # the box holds nothing, which closes the leaf
@@ -249,6 +249,4 @@ class Tree:
             case ["d", *leaf]:
                 holds = any(proven(one, region, leaf, target) >= target for one in self.arithmetics)
         if not holds:
-            raise Rejected(
-                f"an {node[0]!r} leaf that none of the rules closes: it proves less than is claimed"
-            )
+            raise Rejected(f"leaf {node[0]!r} proves less than is claimed: no rule of section 7 closes it")

@@ -29,28 +29,30 @@ class Clock:
     def look(cls) -> None:
         """Raise :class:`Rejected` when the time is up."""
         if time.monotonic() > cls.end:
-            raise Rejected("the time allowed is up")
+            raise Rejected("the time allowed is up (option --seconds)")
 
 
-def multipliers(given: Sequence[Any] | None, count: int, most: float = math.inf) -> list[Fraction]:
+def multipliers(name: str, given: Sequence[Any] | None, count: int, most: float = math.inf) -> list[Fraction]:
     """Return the given numbers as fractions; ``count`` zeros if None is given.
 
-    Raises :class:`Rejected` unless there are ``count`` of them, each at least 0, their sum at most ``most``.
+    Raises :class:`Rejected`, with their ``name``, unless there are ``count`` of them, each at least 0, their
+    sum at most ``most``.
     """
     numbers = list(map(Fraction, [0] * count if given is None else given))
     if len(numbers) != count:
-        raise Rejected(f"got {len(numbers)} numbers; allowed: a list of {count}")
-    if min(given or (), default=0) < 0:
-        raise Rejected(f"got {given!r:.40}; allowed: a number at least 0")
+        raise Rejected(f"{name}: got {len(numbers)} numbers; allowed: a list of {count}")
+    if (least := min(given or (), default=0)) < 0:
+        raise Rejected(f"{name}: got {least!s:.40}; allowed: a number at least 0")
     if most < math.inf and sum(numbers) > most:
-        raise Rejected("shares that sum to more than 1")
+        raise Rejected(f"{name}: sum to more than 1; allowed: at most 1")
     return numbers
 
 
 def index(given: float, size: int) -> int:
     """Return a number that counts from 0 to ``size`` - 1; raise :class:`Rejected` for any other."""
     if not (0 <= given < size and given == int(given)):
-        raise Rejected(f"got {given!r}; allowed: a whole number from 0 to {size - 1}")
+        allowed = f"a whole number from 0 to {size - 1}" if size > 0 else "nothing, as there are none"
+        raise Rejected(f"got {given!r}; allowed: {allowed}")
     return int(given)
 
 

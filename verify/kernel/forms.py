@@ -214,7 +214,7 @@ class Configuration:
         offset, scale = link
         share = (self.problem.factual[f] - offset) / scale
         if not 0 < share < 1:
-            raise Rejected(f"{f}: the factual lies outside its link's range")
+            raise Rejected(f"factual.{f}: allowed: inside its link's range, from offset to offset + scale")
         value = self._folded("sigmoid", plus(self._logit(constant(share)), moved))
         return plus(constant(offset), value, scale)
 

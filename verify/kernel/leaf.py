@@ -73,8 +73,8 @@ def proven(arithmetic: Exact, region: Region, leaf: Any, target: Fraction) -> Fr
     """
     (slopes, terms, *more), configuration = leaf, arithmetic.configuration
     count = sum(configuration.widths)
-    share = multipliers(more[0] if more else None, len(region.ends), most=1)
-    thetas = multipliers(more[1], 2 * count) if more[1:] else []
+    share = multipliers("shares", more[0] if more else None, len(region.ends), most=1)
+    thetas = multipliers("thetas", more[1], 2 * count) if more[1:] else []
     budget = Budget(target - configuration.fixed, list(zip(thetas[::2], thetas[1::2], strict=True)))
     read = [_term(configuration, region, given, slopes) for given in [{}, *terms]]
     box = arithmetic.box(region.ends, slopes, region.signs, budget)
@@ -96,24 +96,25 @@ def _term(
     model, energy, values = configuration.model, configuration.energy, configuration.values
     own, count = given.get("s", slopes), sum(configuration.widths)
     if len(own) != count or not set(own) <= {"0", "1"}:
-        raise Rejected(f"slopes: allowed: {count} characters 0 or 1")
+        raise Rejected(f"slopes: got {own!r:.40}; allowed: {count} characters 0 or 1")
     if ("g" in given and not model.layers) or ("b" in given and not model.plausible):
-        raise Rejected("multiplies the logit of trees, or a plausibility that is not asked for")
+        raise Rejected("got a term with g or b; allowed: g for a network, b under plausibility (section 7.2)")
     rows = [row_form(row, values) for row in region.case if isinstance(row, Row)]
-    times = multipliers(given.get("q"), len(rows))
+    times = multipliers("q", given.get("q"), len(rows))
     domains = configuration.domains(region.cells) if "r" in given else {}
-    pairs = {f: zip((1, -1), multipliers(pair, 2), strict=True) for f, pair in given.get("r", {}).items()}
+    own_rows = given.get("r", {}).items()
+    pairs = {f: zip((1, -1), multipliers(f"r.{f}", pair, 2), strict=True) for f, pair in own_rows}
     named = {(f, side): m for f, pair in pairs.items() for side, m in pair if m}
     if unknown := named.keys() - domains.keys():
-        raise Rejected(f"multiplies the end of a domain of {min(unknown)[0][:40]!r} that is not there")
+        raise Rejected(f"r.{min(unknown)[0][:40]}: allowed: 0 for an end that its domain does not have here")
     times, rows = [*times, *named.values()], [*rows, *(domains[end] for end in named)]
     if "b" in given:
-        [mu], points = multipliers(given["b"][:1], 1), list(map(Fraction, given["b"][1:]))
+        [mu], points = multipliers("b", given["b"][:1], 1), list(map(Fraction, given["b"][1:]))
         if len(points) != len(energy.squares):
-            raise Rejected(f"b: allowed: a list of {1 + len(energy.squares)}")
+            raise Rejected(f"b: got {1 + len(points)} numbers; allowed: mu and {len(energy.squares)} points")
         times += [-mu, *(-2 * mu * w * rho for (w, _), rho in zip(energy.squares, points, strict=True))]
         rows.append(energy.rest)
         rows += [plus(r, constant(-rho / 2)) for (_, r), rho in zip(energy.squares, points, strict=True)]
-    own_signs = zip(region.signs.items(), multipliers(given.get("n"), len(region.signs)), strict=True)
-    [g] = multipliers([given.get("g", 0.0)], 1)
+    own_signs = zip(region.signs.items(), multipliers("n", given.get("n"), len(region.signs)), strict=True)
+    [g] = multipliers("g", [given.get("g", 0.0)], 1)
     return combined(times, rows), own, g, [(neuron, side * m) for (neuron, side), m in own_signs if m]

@@ -62,7 +62,7 @@ class Prices:
         self.configuration, self.tables, self.forests = configuration, tables, configuration.forests
         features = configuration.model.features
         if configuration.one_suffices:
-            raise Rejected("prices where one of several sums suffices: allowed in cases (7.4)")
+            raise Rejected("allowed: only in cases, because combine is 'largest' (section 7.4)")
         self.trees = [(part, tree) for part, forest in enumerate(self.forests) for tree in forest.trees]
         self.goals = [score_needed(forest) for forest in self.forests]
         self.actions = [j for j, f in enumerate(features) if f.name in configuration.acted]
@@ -71,7 +71,7 @@ class Prices:
         for j, f in enumerate(features):
             value = configuration.values[f.name]
             if j not in cells and not value.keys() <= {ONE}:
-                raise Rejected("prices need actions that move nothing else (section 7.3)")
+                raise Rejected(f"an action moves {f.name}, but prices need actions that move nothing else")
             alone = [(value.get(ONE, ZERO),) * 2]
             known = [None] if f.name in configuration.missing else cells.get(j, alone)
             each = [options(f.table, both, self.forests[0].single) for both in known]
@@ -134,8 +134,8 @@ class Prices:
         An infinite bound or rise says that nothing is left.
         """
         table, inside, rises = self.tables.table(k), self._inside(ends, removed), dict[Key, Any]()
-        share = multipliers(table.shares, len(ends), most=1)
-        rates = multipliers(table.rates, len(self.forests))
+        share = multipliers("shares", table.shares, len(ends), most=1)
+        rates = multipliers("mu times weights", table.rates, len(self.forests))
         if not all(inside):
             return math.inf, {}
         total: Any = self.configuration.fixed + sum(mu * g for mu, g in zip(rates, self.goals, strict=True))
@@ -195,7 +195,7 @@ def check_cells(configuration: Configuration, tables: Tables) -> None:
             if low <= first and float(high) == high:
                 first = max(first, math.floor(high) + 1 if whole else math.nextafter(float(high), math.inf))
         if first <= end:
-            raise Rejected("cells that leave something out (section 7.3)")
+            raise Rejected("the checker's own cells leave values out: a fault of verify/files (section 7.3)")
 
 
 def score_needed(forest: Ensemble) -> Fraction:

@@ -95,7 +95,7 @@ def alternatives(case: tuple[Demand, ...]) -> list[tuple[Demand, ...]]:
     for k, one in enumerate(case):
         if isinstance(one, Parts):
             return [(*case[:k], *case[k + 1 :], *spliced(part)) for part in one.parts]
-    raise Rejected("no alternative of the conditions is open")
+    raise Rejected("got ['o'], but no alternative of the conditions is open here (section 11)")
 
 
 class Feature(NamedTuple):
