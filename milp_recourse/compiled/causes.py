@@ -77,8 +77,8 @@ def column_starts(instance: Instance) -> NDArray[np.int64]:
 
 
 class Effects:
-    """What the levers of some applicants of one model cause, in each of C configurations: as it is made,
-    nothing but the inputs that they are, and there is no plausibility.
+    """What the levers of applicants of one model cause, in each of C configurations. This base class is for
+    levers that move only their own inputs, without plausibility.
 
     Values at the factual are the same in all configurations, and 1 stands for C in their shapes. Scenarios
     are an exception: an action whose target is the factual value may miss it there.
@@ -338,7 +338,7 @@ class Composed(Effects):
         return self._stacked([self._form(form) for form in forms])
 
     def _stacked(self, forms: Sequence[Array]) -> Array:
-        """Forms over the columns that are used, one below the other, (C, 2, forms, P + M)."""
+        """Forms one below the other, cut to the columns and units that there are, (C, 2, forms, P + M)."""
         made = np.zeros((len(self.acts), 2, len(forms), self.columns + len(self._units)))
         for k, form in enumerate(forms):
             made[:, :, k] = form[..., : made.shape[3]]
@@ -380,12 +380,12 @@ def _of(values: list[Any], c: int) -> Any:
 
 
 def _must_act(demand: Demand) -> frozenset[str]:
-    """The levers that a demand, besides its rows, asks to be acted on.
+    """The levers that a demand without rows asks to be acted on.
 
     Raises
     ------
     NotCovered
-        The demand has alternatives.
+        The demand asks for anything else, such as alternatives.
     """
     parts = demand.parts if isinstance(demand, AllOf) else () if demand == FALSE else (demand,)
     names = {one.feature for one in parts if isinstance(one, Switched) and one.acted}

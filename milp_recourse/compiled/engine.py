@@ -84,8 +84,7 @@ def judged(found: Closed, action: dict[str, float] | None, options: Options) -> 
             state.offer(action)
             late = math.inf if options.time_limit is None else begun + options.time_limit
             return _proposal(state, bound, None, found.nodes, begun, late)
-    seconds = time.perf_counter() - begun
-    return Proposal(action, max(0.0, bound), "rigorous", found.nodes, seconds=seconds)
+    return Proposal(action, max(0.0, bound), "rigorous", found.nodes, seconds=time.perf_counter() - begun)
 
 
 def _proposal(

@@ -275,7 +275,7 @@ def remains(box, i):
 
 @compiled
 def contract(p, w, box, allowed, budget):
-    """Cut off what costs more than the budget by itself; False where nothing is left.
+    """Cut off what exceeds the budget, a node's target; False where nothing is left.
 
     Every lever pays at least its least cost; what the others leave of the budget bounds each.
     """

@@ -116,7 +116,8 @@ def _bound_layers(p, w, budget):
         if ball < 0:
             return -1, paid
         paid = network.least_paid(p, w)
-    # a parent's cut (there is one if its constant is not 0) contains the ball's row already
+    # with an action in hand, a parent's cut (there is one if its constant is not 0) replaces the ball, whose
+    # row it contains
     used = 0 if w.scalar[at.CUT_CONST] != 0.0 and w.scalar[at.BEST_COST] < INF else ball
     for k in range(1, len(p.widths)):
         if not bound_layer(p, w, budget, paid, k, used, 0):

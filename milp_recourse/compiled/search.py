@@ -55,7 +55,7 @@ class Pool(NamedTuple):
     cut, shares, const
         Its parent's cut; zeros for none.
     promise
-        How far too high the logit could be in its parent, what the split promised, and its column in
+        How far above what it must be its parent's logit line reached, what the split promised, its column in
         ``learned``.
     asked
         Whether its point was given to Python to judge.
@@ -286,7 +286,7 @@ def _node(p, w, t, slot, lines, steps, dives):
     Returns :data:`ASK` where its point is to be judged exactly, else :data:`MORE`."""
     choice, before, parent, base = w.at[at.CHOICE], w.scalar[at.BEST_COST], t.bound[slot], p.base[0]
     target = target_of(w) - base
-    target += p.cost * (abs(target) + base)
+    target += p.cost * (abs(target) + base)  # rounded up: p.cost is a relative slack
     t.state[2] += 1
     bound, last, count, unsure, _ = examine(p, w, target, lines, steps)
     gained = splitting.share_gained(w, t.promise[slot, 0], bound >= target)

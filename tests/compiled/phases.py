@@ -26,7 +26,7 @@ from milp_recourse.compiled.engine import Closed, searched
 from milp_recourse.compiled.nearby import near
 from milp_recourse.compiled.problem import impossible, lowered
 from milp_recourse.formats.read import read_population
-from milp_recourse.judge import _judge, already_good_among, conclude
+from milp_recourse.judge import _judged, already_good_among, conclude
 from milp_recourse.solve import sharing
 
 POPULATION = Path(__file__).parents[2] / "instances" / "loan" / "population.json"
@@ -110,7 +110,7 @@ def once(people: int, watch: Watch) -> tuple[np.ndarray, np.ndarray, np.ndarray,
             for person, one in found.items():
                 watch.spent = 0.0
                 if isinstance(one, Closed):
-                    whole, found[person] = timed(lambda f=one: engine.judged(f, Options()))
+                    whole, found[person] = timed(lambda f=one: engine.judged(f, f.action(), Options()))
                     spent[person, 2:4] += watch.spent, whole - watch.spent
                 own = in_own_units(found[person], scaled[person][1])
                 spent[person, 4], result = timed(
@@ -121,7 +121,7 @@ def once(people: int, watch: Watch) -> tuple[np.ndarray, np.ndarray, np.ndarray,
                 if own.action is not None:
                     actions[person] = own.action
     for person, action in actions.items():
-        judged[person], _ = timed(lambda i=instances[person], a=action: _judge(i, a))
+        judged[person], _ = timed(lambda i=instances[person], a=action: _judged([(i, a)]))
     return spent, judged, nodes, answers
 
 

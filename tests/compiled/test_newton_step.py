@@ -19,7 +19,7 @@ def steps(trials: int) -> None:
         m, k, bends = (int(n) for n in rng.integers(1, 7, 3))
         every = k + bends
         size = max(m, every)
-        vec, pair, kvec = np.zeros((8, m)), np.zeros((5, 2 * m + k)), np.zeros((5, every))
+        vec, pair, kvec = np.zeros((8, m)), np.zeros((6, 2 * m + k)), np.zeros((5, every))
         pair[at.SLACK], pair[at.LAMBDA] = rng.uniform(0.05, 2.0, (2, 2 * m + k))
         pair[at.REST] = rng.normal(0, 1, 2 * m + k)
         kvec[at.WEIGHT], kvec[at.RP] = rng.uniform(0.05, 2.0, every), rng.normal(0, 1, every)

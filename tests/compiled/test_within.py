@@ -82,7 +82,7 @@ def check() -> None:
     """Random levers, boxes, cuts; at its theta the bound is the formula's maximum, to what points miss. Run
     where nothing is compiled."""
     from milp_recourse.compiled import layout as at
-    from milp_recourse.compiled.network import least_paid, within
+    from milp_recourse.compiled.network import least_paid, sizes_over_box, within
 
     rng = np.random.default_rng(0)
     tighter = 0
@@ -95,14 +95,15 @@ def check() -> None:
             box=box,
             allowed=allowed,
             col=np.zeros((7, len(line))),
-            at=np.zeros((12, len(shares))),
+            at=np.zeros((13, len(shares))),
             scalar=np.zeros(14),
         )
         w.col[at.LINE], w.col[at.CUT], w.at[at.CUT_SHARES], w.scalar[at.CUT_CONST] = line, cut, shares, 0.3
         paid = least_paid(p, w)
         assert paid[0] <= pays.min() + 1e-12
         digits = 3 * (trial % 2)
-        bound, theta = within(p, w, const, top, limit - 0.3, paid, digits)
+        spread = const + sizes_over_box(p, w, line)
+        bound, theta = within(p, w, const, top, spread, limit - 0.3, paid, digits)
         inside = pays <= limit
         assert bound <= top
         assert bound >= values[inside].max(initial=-math.inf) + const - 1e-12
@@ -117,3 +118,32 @@ def check() -> None:
 def test_nothing_that_is_paid_for_is_above_the_bound() -> None:
     """Of random lines over random boxes, a cut among them or not, theta in full or at three digits."""
     uncompiled("from tests.compiled.test_within import check; check()")
+
+
+def check_spread(seeds: int) -> None:
+    """The sums of absolute terms that a search passes on cover those of the lines; run where nothing is
+    compiled. Chords' slopes are rounded by up to 2^-32, far less than the factor two in every slack."""
+    from milp_recourse.compiled import network, propose
+    from milp_recourse.compiled.problem import why_not
+    from tests.helpers.generators import Style, random_instance
+
+    lines, within = 0, network.within
+
+    def watched(p, w, const, top, spread, *rest):
+        nonlocal lines
+        lines += 1
+        terms = abs(const) + network.sizes_over_box(p, w, w.col[network.at.LINE])
+        assert terms <= spread * (1.0 + 2.0**-20) + 1e-30
+        return within(p, w, const, top, spread, *rest)
+
+    network.within = watched
+    for seed in range(seeds):
+        instance = random_instance(seed, Style(levers=4, depth=3))
+        if why_not(instance) is None and instance.levers:
+            propose.Run(instance).examine(12)
+    assert lines > 10 * seeds
+
+
+def test_the_absolute_terms_of_a_line_are_those_of_its_unit() -> None:
+    """Of random networks and causal models, with curves and kinks."""
+    uncompiled("from tests.compiled.test_within import check_spread; check_spread(60)")

@@ -40,8 +40,8 @@ def test_a_logit_in_doubles_is_as_near_as_it_says(dtype: str) -> None:
             for v in rng.normal(size=model.inputs) * 100.0
         ]
         x = np.array([float(v) for v in exact])
-        near = model.nearly(x)
-        assert near is not None
+        _, near, nothing = model.nearly(np.array([-x, x, np.full_like(x, np.nan)]))
+        assert near is not None and nothing is None
         [logit] = model.enclose([Enclosure.of(v) for v in exact])
         assert near[0].lower <= logit.lower <= logit.upper <= near[0].upper
         assert abs(model.deployed_logit(x) - near[0].value) <= near[1]
@@ -54,11 +54,10 @@ def test_a_logit_in_doubles_is_as_near_as_it_says(dtype: str) -> None:
 
 def test_numbers_that_might_overflow_are_left_to_exact_arithmetic() -> None:
     wide = ReluNetwork.from_layers([([[1e300, -1e300]], [0.0]), ([[1e200]], [0.0])])
-    assert wide.nearly(np.array([1.0, 1.0])) is None
+    assert wide.nearly(np.array([[1.0, 1.0]])) == [None]
     small = ReluNetwork.from_layers([([[1e30]], [0.0]), ([[1e30]], [0.0])])
-    assert small.nearly(np.array([1e300])) is None
-    assert small.nearly(np.array([np.nan])) is None
-    assert small.nearly(np.array([1.0])) is not None
+    too_large, missing, usual = small.nearly(np.array([[1e300], [np.nan], [1.0]]))
+    assert too_large is None and missing is None and usual is not None
 
 
 def formula(rng: np.random.Generator, depth: int) -> Expression:

@@ -11,4 +11,4 @@ from milp_recourse.result import Proposal
 def solve_alone(instance: Instance, options: Options) -> Proposal:
     """The engine's proposal for an instance that it covers."""
     found = searched(instance, options)
-    return judged(found, options) if isinstance(found, Closed) else found
+    return judged(found, found.action(), options) if isinstance(found, Closed) else found

@@ -84,8 +84,8 @@ def _proof(given: dict[str, Any], where: str, reading: Reading) -> Proof:
 
 
 def written_out(thetas: list[float], where: str) -> list[float]:
-    """Replace every whole number -n below zero in a list of thetas by n zeros; other numbers below zero are
-    rejected, and so are more zeros than two per weight of the largest network."""
+    """Replace every whole number -n below zero in a list of thetas by n zeros. Rejected are other numbers
+    below zero, and lists that become longer than two entries per weight of the largest network allowed."""
     found: list[float] = []
     for value in thetas:
         if value < 0 and (value != int(value) or len(found) - value > 2 * MOST_WEIGHTS):

@@ -10,7 +10,7 @@ LONGEST = 2**17
 
 
 class Rejected(Exception):
-    """The first reason why a certificate proves nothing."""
+    """The first reason why a file is refused or a certificate proves nothing."""
 
 
 class Empty(Exception):
@@ -49,7 +49,7 @@ def multipliers(name: str, given: Sequence[Any] | None, count: int, most: float 
 
 
 def index(given: float, size: int) -> int:
-    """Return a number that counts from 0 to ``size`` - 1; raise :class:`Rejected` for any other."""
+    """Return the given number if it is whole and from 0 to ``size`` - 1; else raise :class:`Rejected`."""
     if not (0 <= given < size and given == int(given)):
         allowed = f"a whole number from 0 to {size - 1}" if size > 0 else "nothing, as there are none"
         raise Rejected(f"got {given!r}; allowed: {allowed}")
