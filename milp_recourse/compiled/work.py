@@ -103,8 +103,8 @@ def workspace(p: Problem) -> Work:
 def copied(source: Any, target: Any) -> None:
     """Copy an array, or as much of a row as the target holds; an assignment would compile numpy's error
     messages in."""
-    one = source if source.ndim == 1 else source.reshape(-1)
-    other = target if target.ndim == 1 else target.reshape(-1)
+    one = source if source.ndim == 1 else source.flat
+    other = target if target.ndim == 1 else target.flat
     for i in range(len(other)):
         other[i] = one[i]
 
@@ -112,7 +112,7 @@ def copied(source: Any, target: Any) -> None:
 @compiled
 def cleared(target: Any) -> None:
     """Set all of an array to zero."""
-    one = target if target.ndim == 1 else target.reshape(-1)
+    one = target if target.ndim == 1 else target.flat
     for i in range(len(one)):
         one[i] = 0.0
 
