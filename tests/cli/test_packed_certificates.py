@@ -90,6 +90,7 @@ def bomb() -> bytes:
         (lambda m: {"0.json.gz": m["0.json.gz"]}, "1.json.gz: REJECTED: results.csv has a row for it"),
         (lambda m: {"0.json.gz": m["1.json.gz"], "1.json.gz": m["1.json.gz"]}, "index: got 1; allowed: 0"),
         (lambda m: m | {"2.json.gz": m["1.json.gz"]}, "2.json.gz: there twice"),
+        (lambda m: m | {"1" * 5000 + ".json.gz": m["1.json.gz"]}, "1" * 5000 + ".json.gz: REJECTED"),
         (lambda m: m | {"../2.json.gz": m["1.json.gz"]}, "holds ../2.json.gz; allowed"),
         (lambda m: m | {"0.json.gz": bomb()}, "larger than"),
         (lambda m: m | {"0.json.gz": m["0.json.gz"][:-9]}, "0.json.gz: REJECTED: "),

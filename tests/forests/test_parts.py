@@ -126,7 +126,7 @@ def test_certificates_are_accepted_and_their_edits_are_not() -> None:
             line = examined(instance, attack).line  # type: ignore[union-attr]
             assert line.startswith("REJECTED") and said in line, (seed, line)
             seen[said] += 1
-    assert len(seen) == 5 and min(seen.values()) >= 3, seen
+    assert len(seen) == 6 and min(seen.values()) >= 3, seen
 
 
 def edits(certificate: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -145,6 +145,12 @@ def edits(certificate: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
             attack["configurations"][k]["prices"][0]["weights"] = [1.0]
             if any(node[0] == "p" and node[1] == 0 for node in one["tree"]):
                 yield attack, "weights"
+                table = one["prices"][0]
+                if table.get("weights"):
+                    attack = deepcopy(certificate)
+                    minus = {"mu": -table["mu"], "weights": [-w for w in table["weights"]]}
+                    attack["configurations"][k]["prices"][0] |= minus
+                    yield attack, "mu and weights"
 
 
 def test_inside_a_causal_model_cpsat_agrees_with_bab() -> None:

@@ -161,6 +161,7 @@ class Priced:
                 if some:
                     prices[t][j] = own[first : first + self.classes[t][j][-1] + 1]
         mu = Fraction(given["mu"])
+        checks.multipliers(f"{where}, mu and weights", [mu, *weights], 1 + len(weights))
         rates = [mu * Fraction(weight) for weight in weights or [1.0]]
         return Counted(Fraction(given["unit"]), given["shares"], rates, prices)
 

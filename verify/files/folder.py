@@ -63,7 +63,8 @@ def places(files: list[Path]) -> Iterator[Place]:
     """
     known: set[int | str] = set()
     for place in _every(files):
-        key = int(place.number) if place.number.isdecimal() and place.name.endswith(".gz") else place.name
+        short = place.number.isdecimal() and len(place.number) < 19
+        key = int(place.number) if short and place.name.endswith(".gz") else place.name
         if key in known:
             raise Rejected(f"{place.name}: there twice; allowed: once, as a file or in an archive")
         known.add(key)
