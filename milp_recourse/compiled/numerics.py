@@ -130,13 +130,15 @@ def slacks(
     layer's weights and its offset carry the roundings of their own making: at most inputs + 4 (differences
     of labels' columns, the logit at the factual, an argument at the factual) and those of composing causes.
     A path through the causal units crosses each once, with a product with a coefficient, one with a slope
-    and at most units + 1 additions. Reading the line at a point, or at the corner of a box, is a product and
+    and at most units + 1 additions. Layer 2's lines are summed as middles and half differences of two slopes:
+    four roundings more, of terms as large as the larger of the two. Reading the line at a point, or at the corner of a box, is a product and
     columns + 1 additions. A tangent to the plausibility ball sums over the residuals, at most as many as
     columns, with five products each. A curve's value at a point has the error :data:`CURVE`, and so has a
     path through it.
 
     *budget*. theta * C + sum over levers of g u - theta c(u): a cost has three parts, each of three products;
-    columns + 4 additions.
+    columns + 4 additions. The line's terms g u are at most those that *line* counts, but for what a chord's
+    slope is rounded by, 2^-32 of them, and all is counted twice.
 
     *dual*. lambda * rows summed (rows + 1), then as *budget*. A lever's least term is computed at a rounded
     minimiser. Where the term is quadratic that raises it by a square of a rounding error only; elsewhere the
