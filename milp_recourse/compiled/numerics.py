@@ -125,16 +125,16 @@ def slacks(
 
     Notes
     -----
-    *line*. A term of a back-substituted line passes, in each layer of width n, one product with a weight,
-    one with a slope, and at most n additions; its constant n additions of three products more. The first
-    layer's weights and its offset carry the roundings of their own making: at most inputs + 4 (differences
-    of labels' columns, the logit at the factual, an argument at the factual) and those of composing causes.
-    A path through the causal units crosses each once, with a product with a coefficient, one with a slope
-    and at most units + 1 additions. Layer 2's lines are summed as middles and half differences of two slopes:
-    four roundings more, of terms as large as the larger of the two. Reading the line at a point, or at the corner of a box, is a product and
-    columns + 1 additions. A tangent to the plausibility ball sums over the residuals, at most as many as
-    columns, with five products each. A curve's value at a point has the error :data:`CURVE`, and so has a
-    path through it.
+    *line*. A term of a back-substituted line passes, in each layer of width n, one product with a weight, one
+    with a slope, and at most n additions; its constant n additions of three products more. The first layer's
+    weights and its offset carry the roundings of their own making: at most inputs + 4 (differences of labels'
+    columns, the logit at the factual, an argument at the factual) and those of composing causes. A path
+    through the causal units crosses each once, with a product with a coefficient, one with a slope and at
+    most units + 1 additions. Layer 2's lines are summed as middles and half differences of two slopes: four
+    roundings more, of terms as large as the larger of the two. Reading the line at a point, or at the corner
+    of a box, is a product and columns + 1 additions. A tangent to the plausibility ball sums over the
+    residuals, at most as many as columns, with five products each. A curve's value at a point has the error
+    :data:`CURVE`, and so has a path through it.
 
     *budget*. theta * C + sum over levers of g u - theta c(u): a cost has three parts, each of three products;
     columns + 4 additions. The line's terms g u are at most those that *line* counts, but for what a chord's
