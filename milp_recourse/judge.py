@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, cast
@@ -65,42 +66,44 @@ class Judgement:
         return not self.faults and self.accepted_deployed
 
 
-_RECENT = threading.local()
-
-MOST_KEPT = 256
-"""Judgements that each thread keeps."""
+_KNOWN = threading.local()
+"""Per thread the latest judgement, and those of :func:`judged_together`."""
 
 
 def judge(instance: Instance, action: Action) -> Judgement:
     """Evaluate an action exactly: mask, bounds, domains, SCM, classifier, plausibility, conditions, cost.
 
-    Each thread keeps the latest judgement of each recent instance, because :func:`conclude` judges what a
-    search has just judged.
+    Each thread keeps its latest judgement, because :func:`conclude` judges what a search has just judged.
 
     Parameters
     ----------
     action
         Feature name -> double (labels by index); {} for doing nothing.
     """
-    known = _RECENT.__dict__.get("judgements", {}).get(id(instance))
-    if known is not None and known[0] is instance and known[1] == action:
-        return cast(Judgement, known[2])
-    return judge_together([(instance, action)])[0]
+    for known in (_KNOWN.__dict__.get("latest"), _KNOWN.__dict__.get("batch", {}).get(id(instance))):
+        if known is not None and known[0] is instance and known[1] == action:
+            return cast(Judgement, known[2])
+    [verdict] = _judged([(instance, action)])
+    _KNOWN.latest = instance, dict(action), verdict
+    return verdict
 
 
-def judge_together(pairs: Sequence[tuple[Instance, Action]]) -> list[Judgement]:
-    """:func:`judge` of an action of each of several instances.
+@contextmanager
+def judged_together(pairs: Sequence[tuple[Instance, Action]]) -> Iterator[None]:
+    """Judge an action of each of several instances at once; inside, :func:`judge` has them at hand.
 
-    Each network is evaluated once for all of its actions, which takes a tenth of the time
-    (docs/results/engine, "Where a node's time goes").
+    Each network is evaluated once for all of its actions. Judgements are the same as one by one, to the last
+    bit.
     """
-    kept = _RECENT.__dict__.setdefault("judgements", {})
-    if len(kept) > MOST_KEPT:
-        kept.clear()
-    verdicts = _judged(pairs)
-    for (instance, action), verdict in zip(pairs, verdicts, strict=True):
-        kept[id(instance)] = instance, dict(action), verdict
-    return verdicts
+    before = _KNOWN.__dict__.get("batch", {})
+    verdicts = zip(pairs, _judged(pairs), strict=True)
+    _KNOWN.batch = {
+        id(instance): (instance, dict(action), verdict) for (instance, action), verdict in verdicts
+    }
+    try:
+        yield
+    finally:
+        _KNOWN.batch = before
 
 
 class _Outcome(NamedTuple):

@@ -17,8 +17,17 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
 from milp_recourse.instance import Acceptance, Instance, Preferences
-from milp_recourse.judge import already_good, already_good_among, conclude, deltas, judge, without_idle_holds
+from milp_recourse.judge import (
+    already_good,
+    already_good_among,
+    conclude,
+    deltas,
+    judge,
+    judged_together,
+    without_idle_holds,
+)
 from milp_recourse.result import Proposal, Result, Status, gap_tolerance
+from tests.helpers.generators import random_instance
 
 
 def problem(**changes) -> Instance:
@@ -372,3 +381,45 @@ def test_every_status_carries_its_sentence() -> None:
     """What happened, in words; the value is the file's word."""
     assert {s.value for s in Status} == {"optimal", "infeasible", "limit", "found", "not-found"}
     assert all(s.sentence.endswith(".") for s in Status)
+
+
+def drawn_pairs(seeds: range) -> list[tuple[Instance, dict[str, float]]]:
+    """Random instances, each with an action at random values of some levers."""
+    pairs = []
+    for seed in seeds:
+        rng, instance = np.random.default_rng(seed), random_instance(seed)
+        action = {
+            name: float(
+                rng.integers(low, high + 1) if instance.feature(name).integral else rng.uniform(low, high)
+            )
+            for name, (low, high) in instance.levers.items()
+            if rng.random() < 0.7
+        }
+        pairs.append((instance, action))
+    return pairs
+
+
+def test_judgements_do_not_depend_on_who_else_is_judged() -> None:
+    """Not in the last bit: of many networks, and of one network with 70 people."""
+    pairs = drawn_pairs(range(40))
+    one = pairs[3][0]
+    others = np.random.default_rng(0).normal(0.0, 3.0, (70, len(one.features)))
+    people = [replace(one, factual=one.factual | {one.features[0].name: float(row[0])}) for row in others]
+    pairs += [(person, {}) for person in people]
+    alone = [judge(instance, action) for instance, action in pairs]
+    with judged_together(pairs):
+        together = [judge(instance, action) for instance, action in pairs]
+    assert together == alone
+    assert len({str(verdict.logit) for verdict in alone}) > 60
+
+
+def test_judgements_made_together_are_at_hand_only_inside() -> None:
+    """An instance that was changed in place is judged anew, and no instance is kept."""
+    first, second = problem(), problem()
+    with judged_together([(first, {"a": 2.0}), (second, {"a": 2.0})]):
+        before = judge(first, {"a": 2.0}).cost
+        assert judge(first, {"a": 3.0}).cost != before
+        assert judge(first, {"a": 2.0}).cost == before
+    judge(second, {})
+    first.factual["a"] -= 1.0  # type: ignore[index]
+    assert judge(first, {"a": 2.0}).cost > before

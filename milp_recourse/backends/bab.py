@@ -16,7 +16,7 @@ from milp_recourse.backends.trees import solve_trees, why_not_trees
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
-from milp_recourse.judge import judge_together
+from milp_recourse.judge import judged_together
 
 TOGETHER = 64
 """So many applicants' arrays are made, then their searches, then the judgements of what these found (earlier
@@ -87,19 +87,15 @@ class BabBackend:
 
         def proposals() -> Iterator[tuple[int, Proposal]]:
             begun = time.perf_counter()
-            actions = [one.action() if isinstance(one, Closed) else None for _, _, one in waiting]
-            judge_together(
-                [
-                    (scaled[who][0], a)
-                    for (who, _, _), a in zip(waiting, actions, strict=True)
-                    if a is not None
-                ]
-            )
-            each = (time.perf_counter() - begun) / max(1, len(waiting))
-            for (person, seconds, found), action in zip(waiting, actions, strict=True):
-                proposal = judged(found, action, options) if isinstance(found, Closed) else found
-                proposal = replace(proposal, seconds=seconds + each + (proposal.seconds or 0.0))
-                yield person, in_own_units(proposal, scaled[person][1])
+            actions = [found.action() if isinstance(found, Closed) else None for _, _, found in waiting]
+            owners = [scaled[person][0] for person, _, _ in waiting]
+            pairs = [(one, action) for one, action in zip(owners, actions, strict=True) if action is not None]
+            with judged_together(pairs):
+                each = (time.perf_counter() - begun) / max(1, len(waiting))
+                for (person, seconds, found), action in zip(waiting, actions, strict=True):
+                    proposal = judged(found, action, options) if isinstance(found, Closed) else found
+                    proposal = replace(proposal, seconds=seconds + each + (proposal.seconds or 0.0))
+                    yield person, in_own_units(proposal, scaled[person][1])
             waiting.clear()
 
         if not instances:

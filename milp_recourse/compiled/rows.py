@@ -25,7 +25,8 @@ def _size_through_causes(n, unit, sizes, count):
         if n.kind[m] != RELU:
             v += max(abs(unit[at.SLOPE, 0, m]), abs(unit[at.ALPHA, 0, m])) * unit[at.ZS, 0, m]
             fall = abs(unit[at.FALL, 0, m])
-            # a fall of HUGE stands for a line so low that its rounding does not matter
+            # a fall of HUGE stands for a line so low that its rounding does not matter (a square's lines
+            # touch it: there the slope's share is at least the fall)
             v += max(abs(unit[at.RISE, 0, m]), fall if fall < HUGE else 0.0)
         elif unit[at.ZH, 0, m] > 0.0:
             v += unit[at.ZS, 0, m] + max(-unit[at.ZL, 0, m], 0.0)

@@ -335,7 +335,7 @@ def _dive(p, w, t, dives, before):
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
     hops(p, w, w.at[at.START], 10 if dives == 1 else DIVE)
-    if w.scalar[at.BEST_COST] < before:
+    if w.scalar[at.BEST_COST] < before and dives == 1:  # with few levers it is not worth its time
         _pull_best(p, w)
     if p.row.shape[1] > 0 and not w.scalar[at.BEST_COST] < INF:  # rows may leave one point
         copied(w.at[at.START], w.at[at.ANCHOR])

@@ -216,7 +216,7 @@ class ReluNetwork:
                 if k:
                     size *= z + coarse * size >= -lost[1]  # below, the ReLU is 0 in every precision
                     z = np.maximum(z, 0.0)
-                z, size = z.dot(w.T), size.dot(scales[k][0].T)
+                z, size = _products(z, w), _products(size, scales[k][0])
                 z += b
                 size += scales[k][1]
         found: list[tuple[Rounded, float] | None] = []
@@ -270,6 +270,18 @@ class ReluNetwork:
             positive, negative = np.where(matrix > 0, matrix, zero), np.where(matrix < 0, matrix, zero)
             layers.append((matrix, positive, negative, scaled[w.size :], bits))
         return layers
+
+
+_TOGETHER = 1 << 13
+"""Most products that :func:`_products` has in memory at a time, if one row has no more."""
+
+
+def _products(rows: FloatArray, weight: FloatArray) -> FloatArray:
+    """rows weight^T, (n, outputs). BLAS would sum in an order that depends on the number of rows, so that
+    last digits would depend on who else is judged."""
+    some = max(1, _TOGETHER // weight.size)
+    parts = [(rows[k : k + some, None] * weight).sum(axis=2) for k in range(0, len(rows), some)]
+    return np.concatenate(parts)
 
 
 def _is_float32(values: FloatArray) -> bool:
