@@ -399,13 +399,18 @@ def drawn_pairs(seeds: range) -> list[tuple[Instance, dict[str, float]]]:
     return pairs
 
 
+WIDTHS = (6, 32), (32, 32), (32, 1)
+"""Of layers; where all are narrow, BLAS sums one row in the order in which it sums many."""
+
+
 def test_judgements_do_not_depend_on_who_else_is_judged() -> None:
     """Not in the last bit: of many networks, and of one network with 70 people."""
+    rng = np.random.default_rng(0)
+    wide = ReluNetwork.from_layers([(rng.normal(size=(o, i)), rng.normal(size=o)) for i, o in WIDTHS])
+    one = problem(classifier=wide)
+    people = [replace(one) for _ in range(70)]
     pairs = drawn_pairs(range(40))
-    one = pairs[3][0]
-    others = np.random.default_rng(0).normal(0.0, 3.0, (70, len(one.features)))
-    people = [replace(one, factual=one.factual | {one.features[0].name: float(row[0])}) for row in others]
-    pairs += [(person, {}) for person in people]
+    pairs += [(person, {"a": float(rng.normal()), "b": float(rng.normal())}) for person in people]
     alone = [judge(instance, action) for instance, action in pairs]
     with judged_together(pairs):
         together = [judge(instance, action) for instance, action in pairs]
