@@ -272,16 +272,11 @@ class ReluNetwork:
         return layers
 
 
-_TOGETHER = 1 << 13
-"""Most products that :func:`_products` has in memory at a time, if one row has no more."""
-
-
 def _products(rows: FloatArray, weight: FloatArray) -> FloatArray:
     """rows weight^T, (n, outputs). BLAS would sum in an order that depends on the number of rows, so that
     last digits would depend on who else is judged."""
-    some = max(1, _TOGETHER // weight.size)
-    parts = [(rows[k : k + some, None] * weight).sum(axis=2) for k in range(0, len(rows), some)]
-    return np.concatenate(parts)
+    products: FloatArray = np.einsum("nj,kj->nk", rows, weight)
+    return products
 
 
 def _is_float32(values: FloatArray) -> bool:
