@@ -25,7 +25,7 @@ INF = math.inf
 STEPS = 16
 """Most interior-point steps of a hop: where there is an optimum, hardly any takes more than 13."""
 
-DIVE = 6
+DIVE = 4
 """Hops of the dives in the tree, where few levers are."""
 
 
