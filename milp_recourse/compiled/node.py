@@ -383,11 +383,10 @@ def tighten(p, w, bound, target):
 
 @compiled
 def _last_paid(linear, square, gain, t, end, room):
-    """From t towards an end, the farthest point where a lever's term is at most ``room``, rounded outward by
-    up to a thousandth of the way."""
+    """From t towards an end, the farthest point where a lever's term is at most ``room``, rounded outward."""
     if end == t or term(linear, square, gain, end) <= room:
         return end
-    for _ in range(10):
+    for _ in range(20):
         middle = 0.5 * (t + end)
         if term(linear, square, gain, middle) <= room:
             t = middle

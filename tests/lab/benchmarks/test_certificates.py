@@ -49,7 +49,7 @@ def test_a_rejected_certificate_is_seen(tmp_path, monkeypatch):
     rows = bench.run(SMOKE[:1], 60.0, tmp_path, lambda _: None)
     summary = bench.summarise(rows)
     assert (summary["certificates"], summary["verified"]) == (1, 0)
-    assert "gap is open" in summary["rejected"]["hold"]
+    assert "too far apart" in summary["rejected"]["hold"]
 
 
 def test_summary():
