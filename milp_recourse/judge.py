@@ -129,12 +129,12 @@ def _judged(pairs: Sequence[tuple[Instance, Action]]) -> list[Judgement]:
     for k, (instance, _) in enumerate(pairs):
         of_model.setdefault((id(instance.classifier), id(instance.features)), []).append(k)
     for numbers in of_model.values():
-        one, network = pairs[numbers[0]][0], pairs[numbers[0]][0].classifier
+        one = pairs[numbers[0]][0]
         rows = one.model_rows(
             np.array([[outcomes[k].nearest[f.name] for f in one.features] for k in numbers])
         )
-        if isinstance(network, ReluNetwork):
-            seen.update(zip(numbers, map(_Seen, rows, network.nearly(rows)), strict=True))
+        if isinstance(one.classifier, ReluNetwork):
+            seen.update(zip(numbers, map(_Seen, rows, one.classifier.nearly(rows)), strict=True))
         else:
             seen.update(zip(numbers, map(_Seen, rows), strict=True))
     return [_verdict(*pair, outcomes[k], seen[k]) for k, pair in enumerate(pairs)]

@@ -217,15 +217,14 @@ class Cost:
         weights
             w_i per feature.
         """
-        terms: list[tuple[_Rate, int, int]] = []
-        largest, uses_scale = Fraction(0), self.uses_scale
+        terms, largest, uses_scale = [], Fraction(0), self.uses_scale
         for name, delta in deltas.items():
             w = weights[name]
             if self.l0:
                 terms.append(((self.l0, w, 1.0, 1), 1, 1))
             if not uses_scale:
                 continue
-            scale = self.scale_of(name, delta) if self.decrease else self.scale[name]
+            scale = self.scale_of(name, delta)
             n, d = abs(delta.numerator), delta.denominator
             if self.l2_squared:
                 terms.append(((self.l2_squared, w, scale, 2), n * n, d * d))
@@ -234,9 +233,7 @@ class Cost:
             if self.linf:
                 largest = max(largest, _rate((self.linf, w, scale, 1)) * abs(delta))
         total = _total(terms)
-        if self.linf:
-            return total + largest
-        return root_above(total) if self.is_root else total
+        return root_above(total) if self.is_root else total + largest
 
 
 _Rate = tuple[float, float, float, int]

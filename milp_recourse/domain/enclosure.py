@@ -34,7 +34,8 @@ class Enclosure:
         if isinstance(value, Enclosure):
             return value
         if isinstance(value, float):
-            return Double(value)
+            numerator, denominator = value.as_integer_ratio()
+            return Dyadic(numerator, denominator.bit_length() - 1)
         exact = Fraction(value)
         if exact.denominator & (exact.denominator - 1) == 0:
             return Dyadic(exact.numerator, exact.denominator.bit_length() - 1)
@@ -187,39 +188,6 @@ class Dyadic(Enclosure):
         return self if self.numerator >= 0 else Dyadic(0, 0)
 
 
-class Double(Dyadic):
-    """A finite double. Its whole numbers are worked out where it is first calculated with: most features of
-    a counterfactual are only compared and printed.
-
-    Raises
-    ------
-    ValueError, OverflowError
-        The double is nan or infinite.
-    """
-
-    def __init__(self, value: float) -> None:
-        if not math.isfinite(value):
-            value.as_integer_ratio()  # raises
-        self._nearest = float(value) + 0.0  # -0.0 is 0.0
-
-    def __getattr__(self, name: str) -> int:
-        if name not in ("numerator", "bits"):
-            raise AttributeError(name)
-        self.numerator, denominator = self._nearest.as_integer_ratio()
-        self.bits = denominator.bit_length() - 1
-        return self.numerator if name == "numerator" else self.bits
-
-    @property
-    def nearest(self) -> float:
-        """The double."""
-        return self._nearest
-
-    def __eq__(self, other: object) -> bool:
-        return self._nearest == other._nearest if isinstance(other, Double) else super().__eq__(other)
-
-    __hash__ = Enclosure.__hash__
-
-
 class Rounded(Enclosure):
     """A number known as a double with a bound on the rounding error."""
 
@@ -245,15 +213,13 @@ class Rounded(Enclosure):
 def round_down(value: Fraction) -> float:
     """The largest double not above a number."""
     nearest = float(value)
-    n, d = nearest.as_integer_ratio()  # faster than a comparison of fractions
-    return nearest if n * value.denominator <= value.numerator * d else math.nextafter(nearest, -math.inf)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
 
 
 def round_up(value: Fraction) -> float:
     """The smallest double not below a number."""
     nearest = float(value)
-    n, d = nearest.as_integer_ratio()
-    return nearest if n * value.denominator >= value.numerator * d else math.nextafter(nearest, math.inf)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def exponent(value: Fraction) -> int:

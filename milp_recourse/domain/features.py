@@ -103,8 +103,6 @@ class Feature:
 
     def show(self, value: float) -> float | int | str:
         """The value as in files and results: a label, a whole number, or a float."""
-        if self.kind == "continuous":
-            return float(value)
         if self.categories is not None:
             return self.categories[int(value)]
         return int(value) if self.integral and float(value).is_integer() else float(value)

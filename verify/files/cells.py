@@ -160,9 +160,9 @@ class Priced:
                     raise Rejected(f"{at}: {len(own)} prices; allowed: none or {count}, one per class")
                 if some:
                     prices[t][j] = own[first : first + self.classes[t][j][-1] + 1]
-        mu = Fraction(given["mu"])
-        checks.multipliers(f"{where}, mu and weights", [mu, *weights], 1 + len(weights))
-        rates = [mu * Fraction(weight) for weight in weights or [1.0]]
+        numbers = [given["mu"], *(weights or [1.0])]
+        mu, *each = checks.multipliers(f"{where}, mu and weights", numbers, len(numbers))
+        rates = [mu * weight for weight in each]
         return Counted(Fraction(given["unit"]), given["shares"], rates, prices)
 
 
