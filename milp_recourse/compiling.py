@@ -17,6 +17,7 @@ import os
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -203,6 +204,13 @@ refer: Any = _refer
 reaches the same line again."""
 if CONFIG.DISABLE_JIT:
     refer = lambda record: record  # noqa: E731
+
+
+clock: Any = types.ExternalFunction("clock", types.int32())
+"""The C library's clock for compiled code: processor time in microseconds, modulo :data:`ROUND`."""
+ROUND = 1 << 32
+if CONFIG.DISABLE_JIT:
+    clock = lambda: int(1e6 * time.process_time())  # noqa: E731
 
 
 def by_reference(kind: Any) -> Any:

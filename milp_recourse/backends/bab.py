@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from milp_recourse.backends.cases import has_conditions, solve_cases
 from milp_recourse.backends.cost_units import cost_units, in_own_units, options_for_units
@@ -18,9 +18,12 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judged_together
 
-TOGETHER = 64
+if TYPE_CHECKING:
+    from milp_recourse.compiled.problem import Lowered
+
+TOGETHER, LONG = 64, 0.1
 """So many applicants' arrays are made, then their searches, then the judgements of what these found (earlier
-after one that has not closed with its first nodes): right after compiled code Python is slower."""
+after so many seconds): right after compiled code Python is slower."""
 
 
 class BabBackend:
@@ -79,24 +82,9 @@ class BabBackend:
     def _solve_networks(
         self, instances: Sequence[Instance], options: Options
     ) -> Iterator[tuple[int, Proposal]]:
-        """The same for networks, lowered together and searched one by one; actions are judged after several
-        searches."""
-        from milp_recourse.compiled.engine import Closed, judged, searched
-        from milp_recourse.compiled.problem import impossible, lowered
+        """The same for networks, lowered together and searched one by one."""
+        from milp_recourse.compiled.problem import lowered
         from milp_recourse.compiled.propose import ready
-
-        def proposals() -> Iterator[tuple[int, Proposal]]:
-            begun = time.perf_counter()
-            actions = [found.action() if isinstance(found, Closed) else None for _, _, found in waiting]
-            owners = [scaled[person][0] for person, _, _ in waiting]
-            pairs = [(one, action) for one, action in zip(owners, actions, strict=True) if action is not None]
-            with judged_together(pairs):
-                each = (time.perf_counter() - begun) / max(1, len(waiting))
-                for (person, seconds, found), action in zip(waiting, actions, strict=True):
-                    proposal = judged(found, action, options) if isinstance(found, Closed) else found
-                    proposal = replace(proposal, seconds=seconds + each + (proposal.seconds or 0.0))
-                    yield person, in_own_units(proposal, scaled[person][1])
-            waiting.clear()
 
         if not instances:
             return
@@ -104,28 +92,57 @@ class BabBackend:
         start = time.perf_counter()
         scaled = [cost_units(instance) for instance in instances]
         left = set(range(len(instances)))
-        waiting: list[tuple[int, float, Closed | Proposal]] = []
         for people, group in lowered([instance for instance, _ in scaled]):
             share = (time.perf_counter() - start) / len(people)
             left -= set(people)
             for first in range(0, len(people), TOGETHER):
-                arrays: list[tuple[int, Any, float]] = []
-                for k, person in enumerate(people[first : first + TOGETHER], start=first):
-                    begun = time.perf_counter()
-                    problem = None if impossible(scaled[person][0], group.moved) else group.problems(k)
-                    arrays.append((person, problem, share + time.perf_counter() - begun))
-                for person, problem, seconds in arrays:
-                    instance, factor = scaled[person]
-                    found: Closed | Proposal = Proposal(None, math.inf, "rigorous", 0)
-                    if problem is not None:
-                        found = searched(instance, options_for_units(options, factor), problem)
-                    waiting.append((person, seconds, found))
-                    if not isinstance(found, Closed):
-                        yield from proposals()
-                yield from proposals()
+                members = range(first, min(first + TOGETHER, len(people)))
+                for k, proposal in _searched(group, members, [scaled[people[k]] for k in members], options):
+                    yield people[k], replace(proposal, seconds=share + (proposal.seconds or 0.0))
             start = time.perf_counter()
         for person in left:
-            yield (
-                person,
-                Proposal(None, 0.0, "rigorous", 0, "more sets of acted features than the search tells apart"),
-            )
+            why = "more sets of acted features than the search tells apart"
+            yield person, Proposal(None, 0.0, "rigorous", 0, why)
+
+
+def _searched(
+    group: Lowered, members: Sequence[int], scaled: Sequence[tuple[Instance, float]], options: Options
+) -> Iterator[tuple[int, Proposal]]:
+    """(member, proposal) of some members of a group; actions are judged after several searches.
+
+    Parameters
+    ----------
+    scaled
+        These members' instances with costs of usual size, and the factors.
+    """
+    from milp_recourse.compiled.engine import Closed, judged, searched
+    from milp_recourse.compiled.problem import impossible
+
+    def proposals() -> Iterator[tuple[int, Proposal]]:
+        begun = time.perf_counter()
+        closed = [one for _, one in waiting if isinstance(one, Closed)]
+        with judged_together([(one.instance, one.action) for one in closed if one.action is not None]):
+            each = share + (time.perf_counter() - begun) / len(waiting)
+            for k, one in waiting:
+                proposal = judged(one, options) if isinstance(one, Closed) else one
+                proposal = replace(proposal, seconds=each + (proposal.seconds or 0.0))
+                yield k, in_own_units(proposal, scaled[k - members[0]][1])
+        waiting.clear()
+
+    begun, waiting = time.perf_counter(), list[tuple[int, Closed | Proposal]]()
+    open_ = {k: one for k, one in zip(members, scaled, strict=True) if not impossible(one[0], group.moved)}
+    yield from ((k, Proposal(None, math.inf, "rigorous", 0)) for k in members if k not in open_)
+    if not open_:
+        return
+    arrays = group.people(list(open_))
+    own = [options_for_units(options, factor) for _, factor in open_.values()]
+    share = (time.perf_counter() - begun) / len(open_)
+    found = searched([instance for instance, _ in open_.values()], arrays, own)
+    since = time.perf_counter()
+    for k, one in zip(open_, found, strict=True):
+        waiting.append((k, one))
+        if time.perf_counter() - since > LONG:
+            yield from proposals()
+            since = time.perf_counter()
+    if waiting:
+        yield from proposals()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milp_recourse.compiled import layout as at
+from milp_recourse.compiled import search
 from milp_recourse.compiled.nearby import inside_the_edge
-from milp_recourse.compiled.problem import Problems, decode
-from milp_recourse.compiled.propose import STUCK, Run, search_on, sufficient, until
+from milp_recourse.compiled.problem import Array, People, Problems, decode, one_of
+from milp_recourse.compiled.propose import SLICE, STUCK, Run, first_slices, search_on, sufficient, until
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.options import Options
@@ -32,59 +33,88 @@ class Closed(NamedTuple):
 
     Attributes
     ----------
-    values, case
-        Coordinates of its best action, None without one, and the configuration.
+    action
+        Its best action, None without one.
     bound, nodes, seconds
         What it proves, how many nodes it examined, and in what time.
     """
 
     instance: Instance
     problem: Problems
-    values: NDArray[np.float64] | None
-    case: int
+    action: dict[str, float] | None
     bound: float
     nodes: int
     seconds: float
 
-    def action(self) -> dict[str, float] | None:
-        """Its best action, None without one."""
-        return None if self.values is None else decode(self.instance, self.problem, self.values, self.case)
 
-
-def searched(instance: Instance, options: Options, problem: Problems | None = None) -> Closed | Proposal:
-    """A search. If its first nodes close it, its action is still to be judged (:func:`judged`).
+def searched(
+    instances: Sequence[Instance], people: People, options: Sequence[Options]
+) -> Iterator[Closed | Proposal]:
+    """What each search has found. If its first nodes close it, its action is still to be judged
+    (:func:`judged`).
 
     With many applicants it pays to judge after several searches: right after compiled code, whose
     instructions then fill the processor's caches, Python needs twice the time.
 
     Parameters
     ----------
-    problem
-        The instance's arrays; None lowers it.
+    people
+        The instances' arrays.
     """
-    begun = time.perf_counter()
-    late = math.inf if options.time_limit is None else begun + options.time_limit
+    count, k = len(instances), 0
+    found, numbers = np.zeros((count, people.lever.shape[2])), np.zeros((5, count))
+    plain = all(_is_plain(one) for one in options)
+    while k < count:
+        begun, first, why = time.perf_counter(), k, None
+        if plain:
+            k, why = first_slices(people, first, found, numbers)
+            done = range(first, k)
+            closed = [_closed(instances[n], one_of(people, n), found[n], numbers[:, n]) for n in done]
+            ticks = numbers[search.TICKS, first : k + 1]
+            spent = (time.perf_counter() - begun) / max(1.0, ticks.sum()) * ticks
+            yield from (one._replace(seconds=s) for one, s in zip(closed, spent.tolist(), strict=False))
+            begun = time.perf_counter() - float(spent[-1])
+        if why != search.DONE:
+            yield _alone(instances[k], one_of(people, k), options[k], why, begun)
+            k += 1
 
-    state = Run(instance, problem, options.starts)
+
+def _closed(instance: Instance, problem: Problems, values: Array, numbers: Array) -> Closed:
+    cost, case, bound, nodes, _ = numbers.tolist()
+    action = decode(instance, problem, values, int(case)) if cost < math.inf else None
+    return Closed(instance, problem, action, bound, int(nodes), 0.0)
+
+
+def _is_plain(options: Options) -> bool:
+    """Whether nothing is to be done or asked between the slices of a search before the first one ends."""
+    late = options.time_limit is None or options.time_limit >= SLICE
+    return late and options.watch is None and options.starts is None
+
+
+def _alone(
+    instance: Instance, problem: Problems, options: Options, why: int | None, begun: float
+) -> Proposal:
+    """One search, or the rest of it after its first slice, which has returned because of ``why``."""
+    late = math.inf if options.time_limit is None else begun + options.time_limit
+    state = Run(instance, problem, options.starts, begun=why is not None)
     watch = options.watch or (lambda cost, bound: None)
-    made = search_on(state, until(late), watch, options.watch is None, partial(inside_the_edge, late=late))
-    if made is None:
-        return _closed(state, time.perf_counter() - begun)
+    made = search_on(state, until(late), watch, partial(inside_the_edge, late=late), why)
     return _proposal(state, *made, int(state.tree.state[2]), begun, late)
 
 
-def judged(found: Closed, action: dict[str, float] | None, options: Options) -> Proposal:
+def judged(found: Closed, options: Options) -> Proposal:
     """The proposal of a search that has closed, with its action."""
     begun, bound = time.perf_counter() - found.seconds, found.bound
-    if action is not None:
-        verdict = judge(found.instance, action)
+    if found.action is not None:
+        verdict = judge(found.instance, found.action)
         bound = min(bound, sufficient(found.instance, float(verdict.cost)))
         if not verdict.feasible:
             state = Run(found.instance, found.problem)
-            state.offer(action)
+            state.offer(found.action)
             late = math.inf if options.time_limit is None else begun + options.time_limit
             return _proposal(state, bound, None, found.nodes, begun, late)
-    return Proposal(action, max(0.0, bound), "rigorous", found.nodes, seconds=time.perf_counter() - begun)
+    seconds = time.perf_counter() - begun
+    return Proposal(found.action, max(0.0, bound), "rigorous", found.nodes, seconds=seconds)
 
 
 def _proposal(
@@ -109,13 +139,4 @@ def _finer(state: Run, late: float) -> float:
     again = Run(state.instance, state.problem)
     again.offer(state.refused or {})
     again.work.scalar[at.ALLOWANCE] -= (1.0 - FINER) * state.instance.gap_tolerance(state.least)
-    made = search_on(again, until(late))
-    return 0.0 if made is None else made[0]
-
-
-def _closed(state: Run, seconds: float) -> Closed:
-    """What the search has found, copied out of the memory, which other searches may use from now on."""
-    w, nodes = state.work, int(state.tree.state[2])
-    values = w.at[at.BEST].copy() if float(w.scalar[at.BEST_COST]) < math.inf else None
-    case = int(w.scalar[at.BEST_CASE])
-    return Closed(state.instance, state.problem, values, case, state.bound, nodes, seconds)
+    return search_on(again, until(late))[0]

@@ -10,9 +10,9 @@ which few problems have any unit in.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,8 @@ class Problem(NamedTuple):
     d levers, P columns, M causal units, layers 0..K of at most n units (layer 0: the causal units), R rows, F
     residuals. Rows of ``lever``, ``box`` and ``column`` have names in :mod:`milp_recourse.compiled.layout`.
     In the arrays of a whole applicant (:class:`Problems`) those of ``CASES`` have a first axis of
-    configurations.
+    configurations; in those of several applicants (:class:`People`) those of ``PERSONAL`` have another one
+    before it, and those of ``FORMS`` one of what few applicants do not share.
 
     Attributes
     ----------
@@ -114,6 +115,10 @@ class Problem(NamedTuple):
         Whether the maximum enters the cost.
     ceiling
         More than anything in the box costs.
+    allowance
+        The part of the gap's tolerance that is no share of the cost.
+    form
+        Which of the arrays of ``FORMS`` are the applicant's.
     line, budget, dual, cost, up, tiny
         See :class:`~milp_recourse.compiled.numerics.Slacks`.
     """
@@ -151,6 +156,8 @@ class Problem(NamedTuple):
     need_high: float
     has_largest: bool
     ceiling: float
+    allowance: float
+    form: int
     line: float
     budget: float
     dual: float
@@ -159,18 +166,45 @@ class Problem(NamedTuple):
     tiny: float
 
 
-Problems = Problem
+Problems: TypeAlias = Problem
 """All configurations of an applicant: the arrays named in :data:`CASES` have a first axis for them."""
+
+People: TypeAlias = Problem
+"""Several applicants: the arrays named in :data:`PERSONAL` and :data:`FORMS` have one more axis."""
 
 CASES = (
     *("box", "allowed", "acts", "ends", "base", "first", "caused", "offset", "resting"),
     *("row", "row_caused", "row_const", "residual", "residual_caused", "precision"),
 )
 
-_OF_CASE = ", ".join(f"p.{name}[c]" if name in CASES else f"p.{name}" for name in Problem._fields)
+FORMS = "first", "row", "residual"
+PERSONAL = (
+    *("lever", "knot", "box", "allowed", "column", "ends", "base", "offset", "resting", "row_const", "noise"),
+    *("excess", "ceiling", "allowance", "form"),
+)
 
-case = compiled(eval(f"lambda p, c: Problem({_OF_CASE})"))
-"""The problem p in configuration c, spelled out from :data:`CASES`: compiled code has no loop over fields."""
+
+def _taken(places: Mapping[str, str]) -> Any:
+    """A function of arrays p and a number k that takes so many fields at a place of their first axis, spelled
+    out: compiled code has no loop over fields."""
+    fields = (f"p.{name}[{places[name]}]" if name in places else f"p.{name}" for name in Problem._fields)
+    return eval(f"lambda p, k: Problem({', '.join(fields)})")
+
+
+case = compiled(_taken(dict.fromkeys(CASES, "k")))
+"""The problem p in configuration k."""
+
+one_of = _taken(dict.fromkeys(PERSONAL, "k") | dict.fromkeys(FORMS, "p.form[k]"))
+"""The arrays of applicant k of several."""
+
+person = compiled(one_of)
+"""The same in compiled code."""
+
+
+def alone(p: Problems) -> People:
+    """An applicant's arrays as those of several."""
+    one: dict[str, Any] = {name: np.asarray(getattr(p, name))[None] for name in PERSONAL + FORMS}
+    return p._replace(**{**one, "form": np.zeros(1, dtype=np.int64)})
 
 
 def impossible(instance: Instance, moved: Sequence[str] = ()) -> bool:
@@ -257,7 +291,7 @@ class Lowered:
         self.levers = Levers(instances, (effects.acts[0] | effects.follows[0]).astype(bool).tolist())
         self.start, cases = self.levers.start, len(effects.acts)
         costs, tops = self.levers.dearest.transpose(1, 0, 2)
-        self.dearest = (costs.sum(axis=1) + tops.max(axis=1, initial=0.0)).tolist()
+        self.dearest = costs.sum(axis=1) + tops.max(axis=1, initial=0.0)
         self.ends = _ends(effects.stated)
         columns, units = int(self.start[-1]), len(effects.kinds)
         hidden = [len(b) for b in network.biases[:-1]]
@@ -304,38 +338,44 @@ class Lowered:
             self.allowed[np.arange(len(box)), c, self.own[:, self.start[i]]] = 1
         self.box = box
         self.offsets = self._offsets()
-        self._measured: dict[bytes, list[Array]] = {}
         self.cut_levers = np.argwhere(np.isfinite(effects.ends).any(axis=2)).tolist()
 
     def problems(self, k: int) -> Problems:
         """The arrays of one of the applicants."""
-        instance, effects, levers = self.instances[k], self.effects, self.levers
-        cases = len(effects.acts)
-        box, ends = self.box[k], self.ranges[k]
-        row_const = self._at_rest(instance)
-        self._cut_ends(k, box, ends, row_const)
-        measured = zip(("first", "row", "residual"), self._on_coordinates(k), strict=True)
-        forms: dict[str, Any] = dict(measured)
-        base = self._base(k)
-        dearest = max(base[:, 0].tolist()) + self.dearest[k]
-        resting = effects.resting[k if len(effects.resting) > 1 else 0]
-        return Problem(
-            **self.shared,
-            **forms,
-            lever=levers.numbers[k],
-            knot=self._knots(k),
+        return one_of(self.people([k]), 0)
+
+    def people(self, chosen: Sequence[int]) -> People:
+        """The arrays of several of the applicants."""
+        instances, effects, levers = [self.instances[k] for k in chosen], self.effects, self.levers
+        box, ends, base = self.box[chosen], self.ranges[chosen], np.stack([self._base(k) for k in chosen])
+        row_const = np.stack([self._at_rest(one) for one in instances])
+        for n, k in enumerate(chosen):
+            self._cut_ends(k, box[n], ends[n], row_const[n])
+        keys = [self.unit[k].tobytes() + self.own[k].tobytes() for k in chosen]
+        numbers = {key: n for n, key in enumerate(dict.fromkeys(keys))}
+        firsts = [chosen[keys.index(key)] for key in numbers]
+        forms = (self._measured_in(form, firsts) for form in self.forms)
+        own: dict[str, Any] = dict(zip(FORMS, forms, strict=True))
+        dearest = base[:, :, 0].max(axis=1) + self.dearest[chosen]
+        resting = np.broadcast_to(effects.resting, (len(self.box), *self.box.shape[1:2], len(effects.kinds)))
+        own |= dict(
+            form=np.array([numbers[key] for key in keys]),
+            lever=levers.numbers[chosen],
+            knot=self._knots(chosen),
             box=box,
-            allowed=self.allowed[k],
-            column=levers.column[k],
+            allowed=self.allowed[chosen],
+            column=levers.column[chosen],
             ends=ends,
             base=base,
-            offset=self.offsets[k],
-            resting=resting if len(resting) == cases else resting.repeat(cases, 0),
+            offset=self.offsets[chosen],
+            resting=np.ascontiguousarray(resting[chosen]),
             row_const=row_const,
-            noise=effects.noise[k] if effects.noise.size else np.zeros(0),
-            excess=instance.offset,
+            noise=effects.noise[chosen] if effects.noise.size else np.zeros((len(chosen), 0)),
+            excess=np.array([one.offset for one in instances]),
             ceiling=dearest * (1.0 + 4.0 * self.shared["cost"]) + self.shared["tiny"],
+            allowance=np.array([one.gap_allowance for one in instances]),
         )
+        return Problem(**self.shared, **own)
 
     def _offsets(self) -> Array:
         """Layers 0 and 1 at every factual and the sums of absolute terms behind them, (n, C, 2, 2, n)."""
@@ -350,12 +390,13 @@ class Lowered:
         offset[:, :, 1, 1, : len(bias)] = np.abs(row) @ np.abs(weight).T + np.abs(bias)
         return offset
 
-    def _knots(self, k: int) -> Array:
-        """An applicant's ``knot``; levers with fewer knots than others get zeros behind theirs."""
-        own = {i: knots[k] for i, knots in self.levers.knots.items()}
-        made = np.zeros((2, self.levers.x.shape[1], max([1, *(knots.shape[1] for knots in own.values())])))
-        for i, knots in own.items():
-            made[:, i, : knots.shape[1]] = knots
+    def _knots(self, chosen: Sequence[int]) -> Array:
+        """Every applicant's ``knot``; levers with fewer knots than others get zeros behind theirs."""
+        own = [(n, i, knots[k]) for i, knots in self.levers.knots.items() for n, k in enumerate(chosen)]
+        most = max([1, *(knots.shape[1] for _, _, knots in own)])
+        made = np.zeros((len(chosen), 2, self.levers.x.shape[1], most))
+        for n, i, knots in own:
+            made[n, :, i, : knots.shape[1]] = knots
         return made
 
     def _base(self, k: int) -> Array:
@@ -393,31 +434,16 @@ class Lowered:
             ends[c, :, i] = low, high
             box[c, :2, i] = in_units(low, high, levers.x[k, i], levers.unit[k, i])
 
-    def _on_coordinates(self, k: int) -> list[Array]:
-        """Layers, rows and residuals on an applicant's coordinates: changes in units, labels less their own.
-
-        Units are powers of two, so that many applicants have the same; the forms of the last few are kept.
-        """
-        key = self.unit[k].tobytes() + self.own[k].tobytes()
-        if key not in self._measured:
-            if len(self._measured) >= MOST_UNITS:
-                self._measured.clear()
-            self._measured[key] = [self._measured_in(form, k) for form in self.forms]
-        return self._measured[key]
-
-    def _measured_in(self, form: Array, k: int) -> Array:
-        """A form over actions' values and labels as one over the applicant's coordinates."""
-        result, label = form * self.unit[k], self.label
-        if self.has_labels:
+    def _measured_in(self, form: Array, chosen: Sequence[int]) -> Array:
+        """A form over actions' values and labels as one over each applicant's coordinates: changes in units,
+        labels less their own. Units are powers of two, so that many applicants have the same."""
+        made, label = form * np.expand_dims(self.unit[chosen], tuple(range(1, form.ndim))), self.label
+        for result, k in zip(made, chosen if self.has_labels else (), strict=False):
             own = self.own[k][label]
             result[:, 0][..., label] -= form[:, 0][..., own]
             result[:, 1][..., label] += form[:, 1][..., own]
             result[:, 1][..., own] = 0.0
-        return result
-
-
-MOST_UNITS = 16
-"""Combinations of units and own labels whose forms are kept."""
+        return made
 
 
 def _ends(stated: Sequence[Stated]) -> list[tuple[int, float, float]]:

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled import search
 from milp_recourse.compiled.corners import onto_rows
-from milp_recourse.compiled.problem import MOST_LINES, Problems, coordinates, decode, lower
+from milp_recourse.compiled.problem import (
+    MOST_LINES,
+    Array,
+    People,
+    Problems,
+    alone,
+    coordinates,
+    decode,
+    lower,
+    one_of,
+)
 from milp_recourse.compiled.work import Work, workspace
 from milp_recourse.compiling import announced
 from milp_recourse.domain.cost import Cost
@@ -96,6 +106,7 @@ class Run:
         problem: Problems | None = None,
         starts: NDArray[np.float64] | None = None,
         aside: bool = False,
+        begun: bool = False,
     ) -> None:
         self.instance, self.problem = instance, lower(instance) if problem is None else problem
         self.work, self.tree = memory(self.problem, aside)
@@ -108,7 +119,8 @@ class Run:
         self.action: dict[str, float] | None = None
         self.refused: dict[str, float] | None = None
         self.cost = self.least = math.inf
-        search.begin(self.work, self.tree, instance.gap_allowance, self.problem.ceiling)
+        if not begun:
+            search.begin(self.problem, self.work, self.tree)
 
     @property
     def bound(self) -> float:
@@ -119,15 +131,16 @@ class Run:
     def target(self) -> float:
         """A sufficient bound: half the gap below ``least``; without that, more than any action costs."""
         if self.least == math.inf:
-            return self.problem.ceiling
+            return float(self.problem.ceiling)
         return self.least - 0.5 * (RELATIVE_GAP * self.least + float(self.work.scalar[at.ALLOWANCE]))
 
     def examine(self, share: int, around: int = -1) -> int:
         """Examine so many nodes, after a search for good actions in one configuration; see
         :func:`~milp_recourse.compiled.search.run`.
         """
-        memory, dives = (self.problem, self.work, self.tree), 2 if self.few else 1
-        return int(search.run(*memory, share, MOST_LINES, 40, dives, around, self.starts))
+        said = np.zeros((1, self.problem.lever.shape[1])), np.zeros((5, 1)), 0
+        how = share, MOST_LINES, 40, 2 if self.few else 1, around, self.starts
+        return int(search.run(alone(self.problem), 0, False, self.work, self.tree, *said, *how)[1])
 
     def confirm(self) -> None:
         """Judge the search's best action exactly. Should it not pass, beyond what rounding can do, it is
@@ -185,13 +198,23 @@ LOOKS = 4
 """The longer search is repeated whenever the number of nodes has become so many times as large."""
 
 
+def first_slices(people: People, first: int, found: Array, numbers: Array) -> tuple[int, int]:
+    """The first slices of several applicants' searches, from number ``first`` on, until one does not finish
+    or :data:`SLICE` has passed; see :func:`~milp_recourse.compiled.search.run`."""
+    few, memory_of = people.lever.shape[2] <= FEW, memory(one_of(people, first))
+    how = (FIRST, MOST_LINES, 40, 2, -1) if few else (FIRST_OF_MANY, MOST_LINES, 40, 1, 0)
+    said = found, numbers, int(1e6 * SLICE)
+    k, why = search.run(people, first, True, *memory_of, *said, *how, np.zeros((0, found.shape[1])))
+    return int(k), int(why)
+
+
 def search_on(
     state: Run,
     ended: Callable[[], str | None],
     watch: Callable[[float, float], object] = lambda cost, bound: None,
-    postponed: bool = False,
     inside: Callable[[Run], object] = lambda state: None,
-) -> tuple[float, str | None] | None:
+    why: int | None = None,
+) -> tuple[float, str | None]:
     """Search until the best action, or that there is none, is proven.
 
     Parameters
@@ -200,30 +223,27 @@ def search_on(
         Gives a reason to end now, or None; it is called before every slice.
     watch
         Gets the cost in hand and the bound after every slice.
-    postponed
-        Whether an action that the first slice proves is to be judged by the caller.
     inside
         Called once if the deployed model refuses the first action: looks for one that it accepts.
+    why
+        Why the first slice has returned, if it has been searched.
 
     Returns
     -------
     (bound, message)
-        The proven bound, and why the search ended before its proof, or None; None instead of both where
-        judging is postponed.
+        The proven bound, and why the search ended before its proof, or None.
     """
     p, w, tree = state.problem, state.work, state.tree
     first = FIRST if state.few else FIRST_OF_MANY
     look, around = first, -1 if state.few else 0
     bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + p.allowed.shape[-1]
-    share, looked = first, False
-    while (message := ended()) is None:
+    share, looked, message = first, False, None
+    while why is not None or (message := ended()) is None:
         start = time.perf_counter()
-        rest = max(look - int(tree.state[2]), 1)  # whatever the clock says
-        why = state.examine(min(share, rest), around)
+        if why is None:
+            rest = max(look - int(tree.state[2]), 1)  # whatever the clock says
+            why = state.examine(min(share, rest), around)
         around, took = -1, time.perf_counter() - start
-        if postponed and why == search.DONE and math.isinf(tree.stuck[0]):
-            return None
-        postponed = False
         state.confirm()
         if state.refused and state.action is None and not looked:
             looked = True
@@ -244,6 +264,7 @@ def search_on(
             share = min(2 * share, 1 << 20)
         elif took > 2 * SLICE:
             share = max(share // 2, 1)
+        why = None
     if float(tree.stuck[0]) < state.target and message is None:
         message = STUCK
     bound = min(state.bound, float(tree.stuck[0]))

@@ -17,9 +17,9 @@ from milp_recourse.compiled.elementary import LOG
 from milp_recourse.compiled.network import logit_at
 from milp_recourse.compiled.node import examine, take_cut, tighten
 from milp_recourse.compiled.numerics import BELOW, COARSE
-from milp_recourse.compiled.problem import Problems, case
+from milp_recourse.compiled.problem import Problems, case, person
 from milp_recourse.compiled.work import Work, copied
-from milp_recourse.compiling import allocated, by_reference, compiled, entry, refer
+from milp_recourse.compiling import ROUND, allocated, by_reference, clock, compiled, entry, refer
 from milp_recourse.result import RELATIVE_GAP as GAP
 
 SEED = np.uint64(0x9E3779B97F4A7C15)
@@ -28,8 +28,12 @@ SEED = np.uint64(0x9E3779B97F4A7C15)
 INF = math.inf
 Array = NDArray[np.float64]
 
+COST, CASE, BOUND, NODES, TICKS = range(5)
+"""What :func:`run` says of a search: the best action's cost and configuration, the bound, nodes, and ticks of
+the clock (:func:`~milp_recourse.compiling.clock`)."""
+
 DONE, MORE, ASK, FULL = range(4)
-"""Why :func:`run` returns: nothing is open below the target; it has examined its share of nodes; it asks for
+"""Why a search returns: nothing is open below the target; it has examined its share of nodes; it asks for
 an exact judgement of the point ``w.at[ANCHOR]``, because rounding leaves open whether that is feasible; the
 pool is full."""
 
@@ -178,20 +182,15 @@ def _store(t, w, bound):
     _push(t, bound)
 
 
-def begin(w: Work, t: Pool, allowance: float, ceiling: float) -> None:
-    """A new applicant's search: nothing is found, and one open node, of bound 0, stands for all roots.
-
-    Parameters
-    ----------
-    allowance
-        The part of the tolerance that is no share of the cost.
-    ceiling
-        More than any point of the root boxes costs.
-    """
+def begin(p: Problems, w: Work, t: Pool) -> None:
+    """A new applicant's search: nothing is found, and one open node, of bound 0, stands for all roots."""
     w.scalar[:], w.learned[:], w.random[0] = 0.0, 0.0, SEED
-    w.scalar[at.BEST_COST], w.scalar[at.ALLOWANCE], w.scalar[at.CEILING] = INF, allowance, ceiling
-    t.state[:] = 1, 0, 0, 0, 0, 1
+    w.scalar[at.BEST_COST], w.scalar[at.ALLOWANCE], w.scalar[at.CEILING] = INF, p.allowance, p.ceiling
+    t.state[:], t.state[0], t.state[5] = 0, 1, 1
     t.heap[0], t.bound[0], t.case[0], t.stuck[0] = 0, 0.0, 0, INF
+
+
+_begin = compiled(begin)
 
 
 @compiled
@@ -239,7 +238,46 @@ def _doubtful(p, w):
 
 
 @entry
-def run(pp, w, t, share, lines, steps, dives, around, starts):
+def run(people, first, fresh, w, t, found, numbers, late, share, lines, steps, dives, around, starts):
+    """Search for one applicant after another, from number ``first`` on, as long as each one's search is
+    finished within its first ``share`` nodes (``fresh``), or go on with the search of the first one.
+
+    Parameters
+    ----------
+    people
+        Their arrays; w and t serve them all.
+    found, numbers
+        Every applicant's best action, (n, d), and what else there is to say, rows in the order of
+        :data:`COST` and the others, (5, n).
+    late
+        After so many ticks of the clock, no more searches are begun.
+
+    Returns
+    -------
+    (number, why)
+        Of the applicant whose search is not finished, and why it has returned, as :func:`_slice`. If there is
+        none, (one more than the last one's, :data:`DONE`).
+    """
+    begun, k = clock(), first
+    while k < len(people.form) and (k == first or (clock() - begun) % ROUND < late):
+        before, p = clock(), refer(person(people, k))
+        if fresh:
+            _begin(p, w, t)
+        why = _slice(p, w, t, share, lines, steps, dives, around, starts)
+        numbers[TICKS, k] = (clock() - before) % ROUND
+        if not fresh:
+            return k, why
+        if why != DONE or t.stuck[0] < INF:
+            return k, max(why, MORE)
+        copied(w.at[at.BEST], found[k])
+        numbers[COST, k], numbers[CASE, k] = w.scalar[at.BEST_COST], w.scalar[at.BEST_CASE]
+        numbers[BOUND, k], numbers[NODES, k] = t.bound[t.heap[0]] if t.state[0] > 0 else INF, t.state[2]
+        k += 1
+    return k, DONE
+
+
+@compiled
+def _slice(pp, w, t, share, lines, steps, dives, around, starts):
     """Examine nodes until one of the reasons to return comes up.
 
     Parameters

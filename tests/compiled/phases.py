@@ -39,9 +39,9 @@ from milp_recourse.solve import sharing
 
 POPULATION = Path(__file__).parents[2] / "instances" / "loan" / "population.json"
 PHASES = ("shared", "arrays", "compiled", "around it", "judging")
-"""Lowering and checks, an equal share for each; an applicant's arrays; compiled code; Python around it,
-the exact judgement of the action found included; the result. ``judgement`` is one such judgement by itself,
-of those who have an action."""
+"""Lowering and checks, an equal share for each; an equal share of the arrays of several; compiled code;
+Python around it, an equal share, with the exact judgement of the action found; the result. ``judgement`` is
+one such judgement by itself, of those who have an action."""
 
 
 CHUNK = 256
@@ -56,15 +56,20 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 class Watch:
-    """Compiled code with a clock."""
+    """Compiled code with a clock: ``each`` gets what every applicant takes, in order."""
 
     def __init__(self, code: Any) -> None:
-        self.code, self.spent = code, 0.0
+        self.code = code
+        self.each: list[float] = []
 
-    def __call__(self, *arguments: Any) -> Any:
-        took, made = timed(lambda: self.code(*arguments))
-        self.spent += took
-        return made
+    def __call__(self, people: Any, first: int, fresh: bool, *rest: Any) -> Any:
+        took, (k, why) = timed(lambda: self.code(people, first, fresh, *rest))
+        if fresh:
+            ticks = rest[3][search.TICKS, first : k + (why != search.DONE)]
+            self.each += (took * ticks / max(1.0, ticks.sum())).tolist()
+        else:
+            self.each[-1] += took
+        return k, why
 
 
 def measure(people: int, repeats: int) -> tuple[dict[str, Any], list[list[Any]]]:
@@ -107,27 +112,31 @@ def once(people: int, watch: Watch) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     actions: dict[int, Any] = {}
     for members, group in groups:
         for first in range(0, len(members), TOGETHER):  # as the back end does
-            found = {}
-            for k, person in list(enumerate(members))[first : first + TOGETHER]:
-                instance, _ = scaled[person]
-                if not impossible(instance, group.moved):
-                    spent[person, 1], problem = timed(lambda g=group, k=k: g.problems(k))
-                    watch.spent = 0.0
-                    whole, found[person] = timed(lambda i=instance, p=problem: searched(i, Options(), p))
-                    spent[person, 2:4] = watch.spent, whole - watch.spent
+            chosen = [
+                (k, person)
+                for k, person in list(enumerate(members))[first : first + TOGETHER]
+                if not impossible(scaled[person][0], group.moved)
+            ]
+            persons = [person for _, person in chosen]
+            own = [scaled[person][0] for person in persons]
+            lowering, arrays = timed(lambda g=group, c=chosen: g.people([k for k, _ in c]))
+            watch.each = []
+            whole, proposals = timed(lambda o=own, a=arrays: list(searched(o, a, [Options()] * len(o))))
+            spent[persons, 1], spent[persons, 2] = lowering / len(persons), watch.each
+            spent[persons, 3] = (whole - sum(watch.each)) / len(persons)
+            found = dict(zip(persons, proposals, strict=True))
             for person, one in found.items():
-                watch.spent = 0.0
                 if isinstance(one, Closed):
-                    whole, found[person] = timed(lambda f=one: engine.judged(f, f.action(), Options()))
-                    spent[person, 2:4] += watch.spent, whole - watch.spent
-                own = in_own_units(found[person], scaled[person][1])
+                    whole, found[person] = timed(lambda f=one: engine.judged(f, Options()))
+                    spent[person, 3] += whole
+                made = in_own_units(found[person], scaled[person][1])
                 spent[person, 4], result = timed(
-                    lambda i=instances[person], p=own: conclude(i, p, "bab", 0.0, repair=near)
+                    lambda i=instances[person], p=made: conclude(i, p, "bab", 0.0, repair=near)
                 )
-                nodes[person] = own.nodes or 0
-                answers[person] = [result.status.value, result.cost, result.lower_bound, own.nodes]
-                if own.action is not None:
-                    actions[person] = own.action
+                nodes[person] = made.nodes or 0
+                answers[person] = [result.status.value, result.cost, result.lower_bound, made.nodes]
+                if made.action is not None:
+                    actions[person] = made.action
     for person, action in actions.items():
         judged[person], _ = timed(lambda i=instances[person], a=action: _judged([(i, a)]))
     return spent, judged, nodes, answers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from milp_recourse.compiled.engine import Closed, judged, searched
+from milp_recourse.compiled.problem import alone, lower
 from milp_recourse.instance import Instance
 from milp_recourse.options import Options
 from milp_recourse.result import Proposal
@@ -10,5 +11,5 @@ from milp_recourse.result import Proposal
 
 def solve_alone(instance: Instance, options: Options) -> Proposal:
     """The engine's proposal for an instance that it covers."""
-    found = searched(instance, options)
-    return judged(found, found.action(), options) if isinstance(found, Closed) else found
+    [found] = searched([instance], alone(lower(instance)), [options])
+    return judged(found, options) if isinstance(found, Closed) else found
