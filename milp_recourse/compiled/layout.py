@@ -19,6 +19,10 @@ ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL, THETA_HIGH, THETA_LOW
 BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START, PAID = range(12)
 # col
 GRAD, LINE, GAIN, SIZE, SHARE, CUT, NOTHING, PLACE = range(8)
+# lines: of each its unit and side, constant, sum of absolute terms, largest value over the box and within the
+# budget, and the theta of that; then work of `within`; then its terms, a row for each column
+UNIT_OF, SIDE_OF, CONST_OF, SPREAD_OF, TOP_OF, BOUND, THETA_OF = range(7)
+TRIED, GAINS, PAYS, HERE, OWN, REST_OF, ALL_PAYS, TERMS = range(7, 15)
 # row
 CONSTS, MULTIPLIERS, TRY_MULTIPLIERS, INSIDE = range(4)
 # vec, of the convex problem's variables: step, costs, entry in the maximum, then work of a Newton step

@@ -18,7 +18,7 @@ import numpy as np
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import RELU, draw_lines, size_at
 from milp_recourse.compiled.elementary import value as curve
-from milp_recourse.compiled.levers import absolute, least_at, respond, term, times
+from milp_recourse.compiled.levers import absolute, least_at, respond, term
 from milp_recourse.compiled.work import add, cleared, copied
 from milp_recourse.compiling import compiled
 
@@ -288,41 +288,53 @@ def least_paid(p, w):
 
 
 @compiled
-def _at_theta(p, w, theta):
-    r""":math:`\sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))` of the line in w.col[LINE], and r there."""
-    line, cut, start, box = w.col[at.LINE], w.col[at.CUT], p.start, w.box
-    value, paid = 0.0, 0.0
+def _at_thetas(p, w, count):
+    r""":math:`\sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))` of every line at its theta, and r there."""
+    lines, box, cuts = w.lines, w.box, w.col[at.CUT]
+    theta, value, paid = lines[at.TRIED], lines[at.GAINS], lines[at.PAYS]
+    most, own = lines[at.HERE], lines[at.OWN]
+    cleared(value[:count])
+    cleared(paid[:count])
     for i in range(p.lever.shape[1]):
-        s, share, mode = start[i], w.at[at.CUT_SHARES, i], box[at.MODE, i]
-        most, own = -INF, 0.0
+        s, share, mode = p.start[i], w.at[at.CUT_SHARES, i], box[at.MODE, i]
         if p.lever[at.LABEL, i] > 0.0:
-            for c in range(s, start[i + 1]):
-                r = p.column[at.COST, c] + share * p.column[at.TOP, c] - cut[c]
-                v = line[c] - theta * r
-                if w.allowed[c] != 0 and v > most:
-                    most, own = v, r
-        else:
-            if mode != 1:
-                most = 0.0
+            for m in range(count):
+                most[m] = -INF
+            for c in range(s, p.start[i + 1]):
+                line, r = lines[at.TERMS + c], p.column[at.COST, c] + share * p.column[at.TOP, c] - cuts[c]
+                for m in range(count if w.allowed[c] != 0 else 0):
+                    v = line[m] - theta[m] * r
+                    if v > most[m]:
+                        most[m], own[m] = v, r
+            add(value, 1.0, most, count)
+            add(paid, 1.0, own, count)
+        elif mode != 2:
             linear, square = p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i], p.lever[at.SQUARE, i]
-            g = line[s] + theta * cut[s]
-            t = least_at(theta * linear, theta * square, g, box[at.LO, i], box[at.HI, i])
-            r = p.lever[at.FIXED, i] + term(linear, square, cut[s], t)
-            v = line[s] * t - theta * r
-            if mode != 2 and v > most:
-                most, own = v, r
-        value += most
-        paid += own
-    return value, paid
-
-
-SPENT = 0.1
-"""A theta is good enough if its point's cost differs from the budget by at most this share of the budget."""
+            line, cut, fixed = lines[at.TERMS + s], cuts[s], p.lever[at.FIXED, i]
+            low, high, rests = box[at.LO, i], box[at.HI, i], -INF if mode == 1 else 0.0
+            for m in range(count):
+                t = least_at(theta[m] * linear, theta[m] * square, line[m] + theta[m] * cut, low, high)
+                r = fixed + term(linear, square, cut, t)
+                v = line[m] * t - theta[m] * r
+                value[m] += 0.0 if v <= rests else v  # no number stays no number
+                paid[m] += 0.0 if v <= rests else r
 
 
 @compiled
-def within(p, w, const, top, spread, budget, paid, digits):
-    r"""An upper bound of a line over the part of a box that costs at most ``budget``, rounding included.
+def keep_line(w, k, unit, side, const, top, spread):
+    """Make the line in w.col[LINE] number k of w.lines: of which unit and side it is, its constant, its
+    largest value over the box, constant included, and the sum of absolute terms behind it."""
+    lines = w.lines
+    lines[at.UNIT_OF, k], lines[at.SIDE_OF, k], lines[at.CONST_OF, k] = unit, side, const
+    lines[at.TOP_OF, k], lines[at.SPREAD_OF, k] = top, spread
+    for c in range(w.col.shape[1]):
+        lines[at.TERMS + c, k] = w.col[at.LINE, c]
+
+
+@compiled
+def within(p, w, count, budget, paid, digits):
+    r"""Upper bounds of the first lines of w.lines over the part of a box that costs at most ``budget``,
+    rounding included, into w.lines[BOUND]; w.lines[THETA_OF] gets their thetas (0: the box alone).
 
     With a cut u + constant >= 0 that holds at every feasible point of the node, and shares mu of the cost's
     maximum, these points have
@@ -330,60 +342,66 @@ def within(p, w, const, top, spread, budget, paid, digits):
     .. math:: r(u) = \sum_i c_i(u_i) + \mu_i top_i |u_i| - cut \cdot u \le C + constant = C',
 
     and for any theta >= 0 the line is at most
-    :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`. This is convex in theta. Tangents on
-    both sides give the next theta to try; where costs are squares, the first is the best one for a box
-    without ends. The line is w.col[LINE], the cut w.col[CUT] with w.scalar[CUT_CONST] and w.at[CUT_SHARES];
-    zeros there leave the budget alone.
+    :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`. This is convex in theta. Two are tried.
+    Where costs are squares, the first is the best one for a box without ends, else it is where the tangents
+    at 0 and at infinity meet; at the second, the tangent at the first meets one of these. All lines are
+    treated at once, because processors do several of the same at a time. The cut is w.col[CUT] with
+    w.scalar[CUT_CONST] and w.at[CUT_SHARES]; zeros there leave the budget alone.
 
     Parameters
     ----------
-    top
-        The line's largest value over the box, constant included.
-    spread
-        The sum of absolute terms behind the line.
+    count
+        How many lines there are (:func:`keep_line`).
     paid
         From :func:`least_paid`.
     digits
         Significant decimal digits of theta, 0 for all.
-
-    Returns
-    -------
-    (bound, theta)
-        The upper bound, and the theta that it came from (0: the box alone).
     """
-    line, limit, (least, size), d = w.col[at.LINE], budget + w.scalar[at.CUT_CONST], paid, p.lever.shape[1]
-    _, spent = _at_theta(p, w, 0.0) if len(line) > d else (0.0, 0.0)
-    for i in range(0 if len(line) > d else d):  # without labels: the same in less time
-        spent += w.at[at.PAID + (at.HI if line[i] > 0.0 else at.LO), i]
-    if limit <= least or spent <= limit:  # nothing can be paid with it, or all of the box
-        return top, 0.0
-    best, chosen, pull = top, 0.0, 0.0
-    for i in range(d):  # the best theta where costs are squares and the box is large
-        if p.lever[at.SQUARE, i] > 0.0 and w.box[at.MODE, i] != 2:
-            pull += line[p.start[i]] ** 2 / p.lever[at.SQUARE, i]
-    theta = 0.5 * math.sqrt(pull / (limit - least))
-    left_t, left_v, left_s = 0.0, top, limit - spent
-    right_t, right_v, right_s = 0.0, 0.0, INF
-    for turn in range(2):
-        known = turn == 0 and theta > 0.0
-        if not known:
-            if right_s == INF:
-                right_v, right_s = const + times(p, line, w.at[at.IDLE]), limit - least
-            theta = ((left_v - left_s * left_t) - (right_v - right_s * right_t)) / (right_s - left_s)
-        if digits > 0:
-            theta = short(theta, digits)
-        if not theta > left_t:
-            break
-        value, spent = _at_theta(p, w, theta)
-        value += theta * limit + const
-        bound = value + p.budget * (spread + theta * (size + abs(limit))) + p.tiny
-        if bound < best:
-            best, chosen = bound, theta
-        slope, expected = limit - spent, left_v + left_s * (theta - left_t)
-        if abs(slope) <= SPENT * limit if known else value - expected <= 0.02 * (top - expected):
-            break
-        if slope < 0.0:
-            left_t, left_v, left_s = theta, value, slope
+    lines, limit, (least, size), d = w.lines, budget + w.scalar[at.CUT_CONST], paid, p.lever.shape[1]
+    theta, rest, whole, const = lines[at.TRIED], lines[at.REST_OF], lines[at.ALL_PAYS], lines[at.CONST_OF]
+    value, spent, top, bound = lines[at.GAINS], lines[at.PAYS], lines[at.TOP_OF], lines[at.BOUND]
+    chosen, spread = lines[at.THETA_OF], lines[at.SPREAD_OF]
+    copied(top, bound)
+    cleared(chosen)
+    if limit <= least:  # nothing can be paid with it
+        return
+    cleared(theta)
+    cleared(whole)
+    if w.col.shape[1] > d:
+        _at_thetas(p, w, count)
+        copied(spent, whole)
+    copied(const, rest)
+    for i in range(d):
+        label, line, idle = p.lever[at.LABEL, i] > 0.0, lines[at.TERMS + p.start[i]], w.at[at.IDLE, i]
+        low, high, square = w.at[at.PAID + at.LO, i], w.at[at.PAID + at.HI, i], p.lever[at.SQUARE, i]
+        if label:
+            line, idle = lines[at.TERMS + p.start[i] + int(idle)], 1.0
+        add(rest, idle, line, count)
+        for m in range(count if w.col.shape[1] == d else 0):
+            whole[m] += high if line[m] > 0.0 else low
+        for m in range(count if square > 0.0 and w.box[at.MODE, i] != 2 else 0):
+            theta[m] += line[m] * line[m] / square
+    for m in range(count):
+        if not whole[m] > limit:  # all of the box can be paid with it
+            theta[m] = 0.0
+        elif theta[m] > 0.0:
+            theta[m] = 0.5 * math.sqrt(theta[m] / (limit - least))
         else:
-            right_t, right_v, right_s = theta, value, slope
-    return best, chosen
+            theta[m] = max(top[m] - rest[m], 0.0) / (whole[m] - least)
+    for _ in range(2):
+        for m in range(count if digits > 0 else 0):
+            theta[m] = short(theta[m], digits)
+        _at_thetas(p, w, count)
+        for m in range(count):
+            here = value[m] + theta[m] * limit + const[m]
+            most = here + p.budget * (spread[m] + theta[m] * (size + abs(limit))) + p.tiny
+            if most < bound[m]:
+                bound[m], chosen[m] = most, theta[m]
+            slope, other = limit - spent[m], limit - whole[m]
+            zero = here - slope * theta[m]  # what the tangent there is at 0
+            if not other < 0.0:
+                theta[m] = 0.0
+            elif slope < 0.0:
+                theta[m] = max(zero - rest[m], 0.0) / (limit - least - slope)
+            else:
+                theta[m] = max(top[m] - zero, 0.0) / (slope - other)

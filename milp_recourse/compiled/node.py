@@ -130,7 +130,7 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
     """Bounds of one layer's open arguments, and its lines; False where the node is empty.
 
     ``digits`` are those of the thetas that w.unit[THETA_HIGH] and w.unit[THETA_LOW] get."""
-    unit, size = w.unit, w.layer[0]
+    unit, size, count = w.unit, w.layer[0], 0
     if k > 0:
         rows.sizes_next(p, w, k)
     if k == 2:
@@ -139,35 +139,65 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
         if k == 0:  # a causal unit's size needs the bounds of those before it
             rows.sizes_direct(p, w, 0, j, j + 1)
         unit[at.ZS, k, j] = size[j]
-        curved = k == 0 and p.kind[j] != RELU
-        wanted = curved or unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]
-        if wanted and not _bound_unit(p, w, budget, paid, k, j, ball, curved, digits):
+        if (k == 0 and p.kind[j] != RELU) or unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]:
+            count = _lines_of(p, w, k, j, ball, count)
+        if k == 0:
+            _bound_by_lines(p, w, budget, paid, 0, count, digits)
+            if not _inside_its_support(p, unit, j):
+                return False
+            count = 0
+            network.relax(p, unit, 0, j)
+    if k > 0:
+        _bound_by_lines(p, w, budget, paid, k, count, digits)
+    for j in range(p.widths[k] if k > 0 else 0):
+        if not unit[at.ZL, k, j] <= unit[at.ZH, k, j]:
             return False
         network.relax(p, unit, k, j)
     return True
 
 
 @compiled
-def _bound_unit(p, w, budget, paid, k, j, ball, curved, digits):
-    """Bounds of one argument over the box, the ball (if ``ball`` is positive) and the budget; False where
-    none is left."""
-    zl, zh, size = w.unit[at.ZL, k], w.unit[at.ZH, k], w.unit[at.ZS, k, j]
-    slack, line = p.line * size + p.tiny, w.col[at.LINE]
+def _lines_of(p, w, k, j, ball, count):
+    """Bounds of one argument over the box and the ball (if ``ball`` is positive). Its lines that the budget
+    may bound further follow the first ``count`` ones of w.lines; returns how many there are then."""
+    zl, zh, size, line = w.unit[at.ZL, k], w.unit[at.ZH, k], w.unit[at.ZS, k, j], w.col[at.LINE]
+    slack, curved = p.line * size + p.tiny, k == 0 and p.kind[j] != RELU
     for side in (1.0, -1.0):
         const = rows.argument_line(p, w, k, j, side) + slack
         top = network.over_box(p, w, line) + const
         if top > 0.0 and ball > 0:
             top = _within_ball(p, w, const, top, size)
         if top > 0.0 or curved:
-            top, theta = network.within(p, w, const, top, size, budget, paid, digits)
-            w.unit[at.THETA_HIGH if side > 0.0 else at.THETA_LOW, k, j] = theta
-        if side > 0.0:
+            network.keep_line(w, count, j, side, const, top, size)
+            count += 1
+        elif side > 0.0:
             zh[j] = min(zh[j], top)
+            break
         else:
             zl[j] = max(zl[j], -top)
-        if zh[j] <= 0.0 and not curved:
-            break
-    if curved and p.kind[j] == LOG:  # below the edge the density is 0, or too small to be plausible
+    return count
+
+
+@compiled
+def _bound_by_lines(p, w, budget, paid, k, count, digits):
+    """Bounds of the arguments whose lines are in w.lines, over what the budget pays for."""
+    zl, zh, lines = w.unit[at.ZL, k], w.unit[at.ZH, k], w.lines
+    network.within(p, w, count, budget, paid, digits)
+    for m in range(count):
+        j, above = int(lines[at.UNIT_OF, m]), lines[at.SIDE_OF, m] > 0.0
+        if above:
+            zh[j] = min(zh[j], lines[at.BOUND, m])
+        elif zh[j] > 0.0 or k == 0:
+            zl[j] = max(zl[j], -lines[at.BOUND, m])
+        if above or zh[j] > 0.0 or k == 0:
+            w.unit[at.THETA_HIGH if above else at.THETA_LOW, k, j] = lines[at.THETA_OF, m]
+
+
+@compiled
+def _inside_its_support(p, unit, j):
+    """Cut a causal unit's argument to where a logarithm is defined; False where nothing is left."""
+    zl, zh = unit[at.ZL, 0], unit[at.ZH, 0]
+    if p.kind[j] == LOG:  # below the edge the density is 0, or too small to be plausible
         if zh[j] <= 0.0:
             return False
         zl[j] = max(zl[j], p.edge[j] if zh[j] > 2.0 * p.edge[j] else TINY)
@@ -264,7 +294,9 @@ def note_room(p, w, size, budget, paid):
     splits are to take that away (:func:`~milp_recourse.compiled.splitting.learn`)."""
     copied(w.rows[0], w.col[at.LINE])
     top = network.over_box(p, w, w.col[at.LINE]) + w.row[at.CONSTS, 0]
-    w.scalar[at.ROOM], _ = network.within(p, w, w.row[at.CONSTS, 0], top, size, budget, paid, 0)
+    network.keep_line(w, 0, 0, 1.0, w.row[at.CONSTS, 0], top, size)
+    network.within(p, w, 1, budget, paid, 0)
+    w.scalar[at.ROOM] = w.lines[at.BOUND, 0]
 
 
 @compiled

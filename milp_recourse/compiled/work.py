@@ -33,6 +33,8 @@ class Work(NamedTuple):
     second
         Lines above layer 2's arguments and their negatives, over columns and causal units, their constants
         last.
+    lines
+        Lines that are bounded together (:func:`~milp_recourse.compiled.network.within`).
     row_coefficients
         The coefficient of every unit in each row, and its lower line's slope there.
     at
@@ -64,6 +66,7 @@ class Work(NamedTuple):
     allowed: Annotated[NDArray[np.uint8], "P"]
     unit: Annotated[Array, 14, "layers", "n"]
     second: Annotated[Array, 2, "P + M + 1", "n"]
+    lines: Annotated[Array, "P + 14", "2 n"]
     row_coefficients: Annotated[Array, 2, "R", "layers", "n"]
     at: Annotated[Array, 13, "d"]
     col: Annotated[Array, 8, "P"]
@@ -95,6 +98,7 @@ def workspace(p: Problem) -> Work:
     layers, n, rows = len(p.widths), p.weights.shape[1], most_rows(p.row.shape[-2], bool((p.kind > 0).any()))
     v, k = columns + d + 1, rows + 2 * d + f
     sizes = {"d": d, "P": columns, "M": units, "layers": layers, "n": n, "F": f, "R": rows, "v": v, "k": k}
+    sizes |= {"P + 14": columns + 14, "2 n": 2 * n}
     sizes |= {"P + M + 1": columns + units + 1, "2 v + k": 2 * v + k, "v or k": max(v, k)}
     return allocated(Work, **sizes, **{"d + layers n": d + layers * n})
 

@@ -82,7 +82,7 @@ def check() -> None:
     """Random levers, boxes, cuts; at its theta the bound is the formula's maximum, to what points miss. Run
     where nothing is compiled."""
     from milp_recourse.compiled import layout as at
-    from milp_recourse.compiled.network import least_paid, sizes_over_box, within
+    from milp_recourse.compiled.network import keep_line, least_paid, sizes_over_box, within
 
     rng = np.random.default_rng(0)
     tighter = 0
@@ -97,13 +97,17 @@ def check() -> None:
             col=np.zeros((7, len(line))),
             at=np.zeros((13, len(shares))),
             scalar=np.zeros(14),
+            lines=np.zeros((14 + len(line), 3)),
         )
         w.col[at.LINE], w.col[at.CUT], w.at[at.CUT_SHARES], w.scalar[at.CUT_CONST] = line, cut, shares, 0.3
         paid = least_paid(p, w)
         assert paid[0] <= pays.min() + 1e-12
         digits = 3 * (trial % 2)
         spread = const + sizes_over_box(p, w, line)
-        bound, theta = within(p, w, const, top, spread, limit - 0.3, paid, digits)
+        keep_line(w, 1, 0, 1.0, const, top, spread)
+        w.lines[:, 0] = rng.normal(size=len(w.lines))  # another line is of no account
+        within(p, w, 2, limit - 0.3, paid, digits)
+        bound, theta = w.lines[[at.BOUND, at.THETA_OF], 1].tolist()
         inside = pays <= limit
         assert bound <= top
         assert bound >= values[inside].max(initial=-math.inf) + const - 1e-12
@@ -129,12 +133,14 @@ def check_spread(seeds: int) -> None:
 
     lines, within = 0, network.within
 
-    def watched(p, w, const, top, spread, *rest):
+    def watched(p, w, count, *rest):
         nonlocal lines
-        lines += 1
-        terms = abs(const) + network.sizes_over_box(p, w, w.col[network.at.LINE])
-        assert terms <= spread * (1.0 + 2.0**-20) + 1e-30
-        return within(p, w, const, top, spread, *rest)
+        at = network.at
+        for m in range(count):
+            lines += 1
+            terms = abs(w.lines[at.CONST_OF, m]) + network.sizes_over_box(p, w, w.lines[at.TERMS :, m])
+            assert terms <= w.lines[at.SPREAD_OF, m] * (1.0 + 2.0**-20) + 1e-30
+        within(p, w, count, *rest)
 
     network.within = watched
     for seed in range(seeds):
