@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -80,26 +81,35 @@ def judge(instance: Instance, action: Action) -> Judgement:
     action
         Feature name -> double (labels by index); {} for doing nothing.
     """
-    for known in (_KNOWN.__dict__.get("latest"), _KNOWN.__dict__.get("batch", {}).get(id(instance))):
-        if known is not None and known[0] is instance and known[1] == action:
-            return cast(Judgement, known[2])
+    known = _KNOWN.__dict__
+    for one, other, verdict in (known.get("latest", _NOTHING), *known.get("batch", {}).get(id(instance), ())):
+        if one is instance and other == action:
+            return cast(Judgement, verdict)
     [verdict] = _judged([(instance, action)])
     _KNOWN.latest = instance, dict(action), verdict
     return verdict
 
 
+_NOTHING = None, None, None
+
+
 @contextmanager
 def judged_together(pairs: Sequence[tuple[Instance, Action]]) -> Iterator[None]:
-    """Judge an action of each of several instances at once; inside, :func:`judge` has them at hand.
+    """Judge an action of each of several instances at once, and what :func:`held_exactly` would make of it;
+    inside, :func:`judge` has them at hand.
 
     Each network is evaluated once for all of its actions. Judgements are the same as one by one, to the last
     bit.
     """
     before = _KNOWN.__dict__.get("batch", {})
-    verdicts = zip(pairs, _judged(pairs), strict=True)
-    _KNOWN.batch = {
-        id(instance): (instance, dict(action), verdict) for (instance, action), verdict in verdicts
-    }
+    every = [
+        (instance, one)
+        for instance, action in pairs
+        for one in (action, *(_held(instance, action, name) for name in _negligible(instance, action)))
+    ]
+    _KNOWN.batch = {}
+    for (instance, action), verdict in zip(every, _judged(every), strict=True):
+        _KNOWN.batch.setdefault(id(instance), []).append((instance, dict(action), verdict))
     try:
         yield
     finally:
@@ -270,6 +280,8 @@ def conclude(
     ----------
     proposal
         An action and a bound. The action is judged here; the bound is believed as far as ``proof`` goes.
+    seconds
+        What the proposal has taken; the time of this function is added.
     repair
         A function that moves an action that fails by a solver's tolerance inward, or returns None.
     as_given
@@ -283,6 +295,7 @@ def conclude(
         for a bound of infinity and no feasible action in hand; ``found`` or ``not-found`` for a
         proposal without bound; otherwise ``limit``.
     """
+    start = time.perf_counter()
     action, judgement, message = _admitted(instance, proposal, repair, as_given)
     bound, proof = proposal.lower_bound, proposal.proof
     cost = double(judgement.cost, "the cost", round_up) if judgement is not None else None
@@ -299,7 +312,7 @@ def conclude(
         bound,
         proof,
         backend=backend,
-        seconds=seconds,
+        seconds=seconds + time.perf_counter() - start,
         nodes=proposal.nodes,
         message=message,
         gap_allowance=instance.gap_allowance,
@@ -361,16 +374,32 @@ def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tu
     A search with squared costs may leave a change that is too small to matter for the cost; "hold duration"
     is easier to read than a change of 1e-5.
     """
+    for name in _negligible(instance, action):
+        held = _held(instance, action, name)
+        verdict = judge(instance, held)
+        if verdict.feasible and verdict.cost <= judgement.cost:
+            action, judgement = held, verdict
+    return action, judgement
+
+
+def _negligible(instance: Instance, action: Action) -> list[str]:
+    """The features whose change is negligible, and which may be held."""
+    names = []
     for name, value in action.items():
         x = instance.factual[name]
         near = NEGLIGIBLE * instance.cost.scale.get(name, 1.0)
-        allowed = instance.levers[name]
-        if value != x and abs(value - x) <= near and allowed[0] <= x <= allowed[1]:
-            held = without_idle_holds(instance, {**action, name: x})
-            verdict = judge(instance, held)
-            if verdict.feasible and verdict.cost <= judgement.cost:
-                action, judgement = held, verdict
-    return action, judgement
+        if (
+            value != x
+            and abs(value - x) <= near
+            and instance.levers[name][0] <= x <= instance.levers[name][1]
+        ):
+            names.append(name)
+    return names
+
+
+def _held(instance: Instance, action: Action, name: str) -> dict[str, float]:
+    """The action with one feature set to its factual value, without idle holds."""
+    return without_idle_holds(instance, {**action, name: instance.factual[name]})
 
 
 def already_good(instance: Instance) -> bool:

@@ -472,9 +472,7 @@ def _proposed(
 
 
 def _finish(instance: Instance, proposal: Proposal, backend: Backend, seconds: float) -> Result:
-    start = time.perf_counter()
-    result = conclude(instance, proposal, backend.name, seconds, repair=_near)
-    return replace(result, seconds=seconds + time.perf_counter() - start)
+    return conclude(instance, proposal, backend.name, seconds, repair=_near)
 
 
 def _near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | None:

@@ -97,8 +97,8 @@ class BabBackend:
             left -= set(people)
             for first in range(0, len(people), TOGETHER):
                 members = range(first, min(first + TOGETHER, len(people)))
-                for k, proposal in _searched(group, members, [scaled[people[k]] for k in members], options):
-                    yield people[k], replace(proposal, seconds=share + (proposal.seconds or 0.0))
+                own = [scaled[people[k]] for k in members]
+                yield from ((people[k], one) for k, one in _searched(group, members, own, options, share))
             start = time.perf_counter()
         for person in left:
             why = "more sets of acted features than the search tells apart"
@@ -106,7 +106,11 @@ class BabBackend:
 
 
 def _searched(
-    group: Lowered, members: Sequence[int], scaled: Sequence[tuple[Instance, float]], options: Options
+    group: Lowered,
+    members: Sequence[int],
+    scaled: Sequence[tuple[Instance, float]],
+    options: Options,
+    share: float,
 ) -> Iterator[tuple[int, Proposal]]:
     """(member, proposal) of some members of a group; actions are judged after several searches.
 
@@ -114,6 +118,8 @@ def _searched(
     ----------
     scaled
         These members' instances with costs of usual size, and the factors.
+    share
+        Each one's share of the seconds that lowering has taken.
     """
     from milp_recourse.compiled.engine import Closed, judged, searched
     from milp_recourse.compiled.problem import impossible
@@ -131,12 +137,13 @@ def _searched(
 
     begun, waiting = time.perf_counter(), list[tuple[int, Closed | Proposal]]()
     open_ = {k: one for k, one in zip(members, scaled, strict=True) if not impossible(one[0], group.moved)}
-    yield from ((k, Proposal(None, math.inf, "rigorous", 0)) for k in members if k not in open_)
+    nothing = Proposal(None, math.inf, "rigorous", 0, seconds=share)
+    yield from ((k, nothing) for k in members if k not in open_)
     if not open_:
         return
     arrays = group.people(list(open_))
     own = [options_for_units(options, factor) for _, factor in open_.values()]
-    share = (time.perf_counter() - begun) / len(open_)
+    share += (time.perf_counter() - begun) / len(open_)
     found = searched([instance for instance, _ in open_.values()], arrays, own)
     since = time.perf_counter()
     for k, one in zip(open_, found, strict=True):

@@ -33,6 +33,8 @@ class Closed(NamedTuple):
 
     Attributes
     ----------
+    people, number
+        Its arrays.
     action
         Its best action, None without one.
     bound, nodes, seconds
@@ -40,7 +42,8 @@ class Closed(NamedTuple):
     """
 
     instance: Instance
-    problem: Problems
+    people: People
+    number: int
     action: dict[str, float] | None
     bound: float
     nodes: int
@@ -68,8 +71,7 @@ def searched(
         begun, first, why = time.perf_counter(), k, None
         if plain:
             k, why = first_slices(people, first, found, numbers)
-            done = range(first, k)
-            closed = [_closed(instances[n], one_of(people, n), found[n], numbers[:, n]) for n in done]
+            closed = [_closed(instances[n], people, n, found[n], numbers[:, n]) for n in range(first, k)]
             ticks = numbers[search.TICKS, first : k + 1]
             spent = (time.perf_counter() - begun) / max(1.0, ticks.sum()) * ticks
             yield from (one._replace(seconds=s) for one, s in zip(closed, spent.tolist(), strict=False))
@@ -79,10 +81,13 @@ def searched(
             k += 1
 
 
-def _closed(instance: Instance, problem: Problems, values: Array, numbers: Array) -> Closed:
+def _closed(instance: Instance, people: People, k: int, values: Array, numbers: Array) -> Closed:
     cost, case, bound, nodes, _ = numbers.tolist()
-    action = decode(instance, problem, values, int(case)) if cost < math.inf else None
-    return Closed(instance, problem, action, bound, int(nodes), 0.0)
+    action = None
+    if cost < math.inf:
+        c = int(case)
+        action = decode(instance, people.lever[k], people.acts[c], people.ends[k, c], values)
+    return Closed(instance, people, k, action, bound, int(nodes), 0.0)
 
 
 def _is_plain(options: Options) -> bool:
@@ -109,7 +114,7 @@ def judged(found: Closed, options: Options) -> Proposal:
         verdict = judge(found.instance, found.action)
         bound = min(bound, sufficient(found.instance, float(verdict.cost)))
         if not verdict.feasible:
-            state = Run(found.instance, found.problem)
+            state = Run(found.instance, one_of(found.people, found.number))
             state.offer(found.action)
             late = math.inf if options.time_limit is None else begun + options.time_limit
             return _proposal(state, bound, None, found.nodes, begun, late)

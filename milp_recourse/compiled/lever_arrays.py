@@ -164,10 +164,10 @@ def _units(low: Array, high: Array, x: Array) -> Array:
 
 def in_units(low: Array, high: Array, x: Array, unit: Array) -> tuple[Array, Array]:
     """Intervals as changes from x, rounded outward."""
-    return _difference_below(low, x) / unit, -_difference_below(x, high) / unit
+    return difference_below(low, x) / unit, -difference_below(x, high) / unit
 
 
-def _difference_below(a: Array, b: Array) -> Array:
+def difference_below(a: Array | float, b: Array | float) -> Array:
     """The largest doubles that are not above a - b, whose rounding error is itself a double (Knuth)."""
     nearest = a - b
     part = nearest - a

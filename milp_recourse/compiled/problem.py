@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.causes import MOST_CONFIGURATIONS, Composed, Effects, NotCovered, Stated
 from milp_recourse.compiled.elementary import LOG, RELU
-from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Levers, in_units
+from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Levers, difference_below, in_units
 from milp_recourse.compiled.numerics import slacks
 from milp_recourse.compiling import by_reference, compiled
 from milp_recourse.domain.conditions import TRUE
@@ -321,7 +321,7 @@ class Lowered:
         self.shared |= {"precision": effects.precision, "bent": effects.bent, "need_low": round_down(need)}
         self.shared |= {"need_high": round_up(need), "has_largest": first.cost.linf > 0}
         given = np.array([[one.factual[f.name] for f in first.features] for one in instances])
-        self.inputs = first.model_rows(given)
+        self.inputs, self.at_rest = first.model_rows(given), self._at_rest(given)
         # of every column its lever, whether it is a label's, its unit, and its applicant's own label
         lever = np.repeat(np.arange(len(first.levers)), np.diff(self.start))
         labels = self.levers.numbers[0, at.LABEL] > 0.0
@@ -347,9 +347,9 @@ class Lowered:
     def people(self, chosen: Sequence[int]) -> People:
         """The arrays of several of the applicants."""
         instances, effects, levers = [self.instances[k] for k in chosen], self.effects, self.levers
-        box, ends, base = self.box[chosen], self.ranges[chosen], np.stack([self._base(k) for k in chosen])
-        row_const = np.stack([self._at_rest(one) for one in instances])
-        for n, k in enumerate(chosen):
+        box, ends, base = self.box[chosen], self.ranges[chosen], self._base(chosen)
+        row_const = self.at_rest[chosen]
+        for n, k in enumerate(chosen if self.cut_levers else ()):
             self._cut_ends(k, box[n], ends[n], row_const[n])
         keys = [self.unit[k].tobytes() + self.own[k].tobytes() for k in chosen]
         numbers = {key: n for n, key in enumerate(dict.fromkeys(keys))}
@@ -399,28 +399,35 @@ class Lowered:
             made[n, :, i, : knots.shape[1]] = knots
         return made
 
-    def _base(self, k: int) -> Array:
-        """What acting on the levers that others move costs in every configuration, (C, 1)."""
-        base = np.zeros((len(self.effects.acts), 1))
-        if self.instances[0].cost.l0:
+    def _base(self, chosen: Sequence[int]) -> Array:
+        """What acting on the levers that others move costs each in every configuration, (n, C, 1)."""
+        base = np.zeros((len(chosen), len(self.effects.acts), 1))
+        for n, k in enumerate(chosen if self.instances[0].cost.l0 else ()):
             held = [fixed[k] for fixed in self.levers.fixed]
             for c, acts in enumerate(self.effects.acts.tolist()):
-                base[c] = round_down(sum((held[i] for i, a in enumerate(acts) if a), Fraction(0)))
+                base[n, c] = round_down(sum((held[i] for i, a in enumerate(acts) if a), Fraction(0)))
         return base
 
-    def _at_rest(self, instance: Instance) -> Array:
-        """The constants of the problem's own rows, and the sums of absolute terms behind them, (C, 2, R)."""
-        effects = self.effects
-        row_const = np.zeros((len(effects.acts), 2, len(self.ends)))
+    def _at_rest(self, given: Array) -> Array:
+        """Everybody's constants of the problem's own rows, and the sums of absolute terms behind them,
+        (n, C, 2, R); ``given`` are the factuals."""
+        names = [f.name for f in self.instances[0].features]
+        made = np.zeros((len(given), len(self.effects.acts), 2, len(self.ends)))
         for r, (f, side, end) in enumerate(self.ends):
-            one, settled = effects.stated[f], effects.holds[:, f]
-            x = one.value if one.feature is None else Fraction(instance.factual[one.feature.name])
-            if isinstance(x, Enclosure):
-                x = x.upper if side > 0.0 else x.lower
-            rest, size = round_up(Fraction(side) * (x - Fraction(end))), abs(float(x)) + abs(end)
-            row_const[:, 0, r] = np.where(settled == 0, rest, settled)
-            row_const[:, 1, r] = np.where(settled == 0, size, 0.0)
-        return row_const
+            one, settled = self.effects.stated[f], self.effects.holds[:, f]
+            if one.feature is None:  # a condition's row, whose instance is alone
+                x = one.value
+                if isinstance(x, Enclosure):
+                    x = x.upper if side > 0.0 else x.lower
+                rest = np.array([round_up(Fraction(side) * (x - Fraction(end)))])
+                size = np.array([abs(float(x)) + abs(end)])
+            else:
+                x = given[:, names.index(one.feature.name)]
+                rest = -(difference_below(end, x) if side > 0.0 else difference_below(x, end))
+                size = np.abs(x) + abs(end)
+            made[:, :, 0, r] = np.where(settled == 0, rest[:, None], settled)
+            made[:, :, 1, r] = np.where(settled == 0, size[:, None], 0.0)
+        return made
 
     def _cut_ends(self, k: int, box: Array, ends: Array, row_const: Array) -> None:
         """Cut what levers may be set to, and the box, to what conditions on single values leave. In a
@@ -460,19 +467,19 @@ def coordinates(instance: Instance, problem: Problem, rows: Array) -> Array:
     return np.where(label > 0.0, values, (values - factual) / unit)
 
 
-def decode(instance: Instance, p: Problems, values: Array, c: int = 0) -> dict[str, float]:
-    """The action that coordinates stand for in a configuration.
+def decode(instance: Instance, lever: Array, acts: Array, ends: Array, values: Array) -> dict[str, float]:
+    """The action that coordinates stand for in a configuration, whose ``acts`` and ``ends`` are given.
 
     Levers that stay where they are are not acted on, unless they are held against what moves them.
     """
     action = {}
-    label, factual, unit, grid = (p.lever[row].tolist() for row in (at.LABEL, at.FACTUAL, at.UNIT, at.GRID))
-    acts, (low, high) = p.acts[c].tolist(), p.ends[c].tolist()
-    for i, (name, value) in enumerate(zip(instance.levers, values.tolist(), strict=True)):
+    rows = lever[[at.LABEL, at.FACTUAL, at.UNIT, at.GRID]].tolist()
+    columns = zip(instance.levers, values.tolist(), *rows, acts.tolist(), *ends.tolist(), strict=True)
+    for name, value, label, factual, unit, grid, held, low, high in columns:
         a = value
-        if not label[i]:
-            a = min(max(factual[i] + unit[i] * value, low[i]), high[i])
-            a = factual[i] if value == 0.0 else float(round(a)) if grid[i] else a
-        if a != factual[i] or acts[i]:
+        if not label:
+            a = min(max(factual + unit * value, low), high)
+            a = factual if value == 0.0 else float(round(a)) if grid else a
+        if a != factual or held:
             action[name] = a
     return action

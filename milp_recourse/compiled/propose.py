@@ -147,15 +147,20 @@ class Run:
         refused, too: nodes were closed against its cost, which no bound may exceed then."""
         cost, case = float(self.work.scalar[at.BEST_COST]), int(self.work.scalar[at.BEST_CASE])
         if cost < self.least:
-            action = decode(self.instance, self.problem, self.work.at[at.BEST], case)
+            action = self._action(at.BEST, case)
             if not self.offer(action):
                 self.least, self.refused = cost, action
+
+    def _action(self, row: int, case: int) -> dict[str, float]:
+        """The action of a point of w.at."""
+        p = self.problem
+        return decode(self.instance, p.lever, p.acts[case], p.ends[case], self.work.at[row])
 
     def answer(self) -> None:
         """Judge exactly the point w.at[ANCHOR], of which rounding leaves open whether it is feasible, and
         then points next to it that meet the rows exactly."""
         case = int(self.work.scalar[at.CASE])
-        action = decode(self.instance, self.problem, self.work.at[at.ANCHOR], case)
+        action = self._action(at.ANCHOR, case)
         if not self.offer(action) and self.problem.row.shape[2] and action:
             acted = frozenset(action)
             if acted not in self._fixed:

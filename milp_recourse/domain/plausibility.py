@@ -55,7 +55,8 @@ def _nearly(
     and before, and e and g the values of the equations. Each rounding after those in e and g changes the sum
     by at most 2^-53 of its absolute terms; the bound on the error is rounded in the same way.
     """
-    excess, size = offset, _ROUNDINGS * abs(offset)
+    roundings = _ROUNDINGS * max(1, len(acted))
+    excess, size = offset, roundings * abs(offset)
     if len(acted) > _MOST_ACTED:
         return None
     try:
@@ -78,11 +79,11 @@ def _nearly(
             a, b = after[f] - e, x[f] - g
             excess += precision * (a * a - b * b)
             # errors of a and b, then upper bounds of their absolute values
-            error_after += _ROUNDINGS * (abs(after[f]) + abs(e)) + _LEAST
-            error_before += _ROUNDINGS * (abs(x[f]) + abs(g)) + _LEAST
+            error_after += roundings * (abs(after[f]) + abs(e)) + _LEAST
+            error_before += roundings * (abs(x[f]) + abs(g)) + _LEAST
             a, b = abs(a) + error_after, abs(b) + error_before
             cross = a * error_after + b * error_before
-            size += precision * (2.0 * cross + _ROUNDINGS * (a * a + b * b))
+            size += precision * (2.0 * cross + roundings * (a * a + b * b))
     except (OverflowError, ZeroDivisionError):
         return None
     doubt = 2.0 * size + _LEAST
@@ -92,7 +93,7 @@ def _nearly(
 
 
 _MOST_ACTED = 64
-_ROUNDINGS, _LEAST, _MOST = 2.0**-49 * _MOST_ACTED, 2.0**-900, 2.0**900
+_ROUNDINGS, _LEAST, _MOST = 2.0**-49, 2.0**-900, 2.0**900
 """Sixteen roundings for each of the features acted on; a bound on what underflow loses; and a limit of sums,
 far below the largest double."""
 
