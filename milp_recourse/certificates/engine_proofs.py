@@ -21,7 +21,7 @@ from milp_recourse.certificates.by_direction import Claim
 from milp_recourse.certificates.conditions import case_programs
 from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
 from milp_recourse.compiled import proof_search
-from milp_recourse.compiled.causes import Composed
+from milp_recourse.compiled.causes import Effects
 from milp_recourse.compiled.layout import COST, FACTUAL, GAINED, GRID, LABEL
 from milp_recourse.compiled.lever_arrays import ACTED, IDLE
 from milp_recourse.compiled.problem import Lowered, Problem, impossible, lowered
@@ -106,7 +106,7 @@ def _under_conditions(claim: Claim, late: float) -> list[dict[str, Any]] | None:
                 nodes.append(["o"])
                 continue
             units = [row.unit for row in program.rows if row.name.startswith("condition_")]
-            group = Lowered([restricted], Composed([restricted], program))
+            group = Lowered([restricted], Effects([restricted], program))
             trees = _Trees(restricted, group, 0, factor, units, effort)
             found = trees.configuration(acted, target * factor, claimed, late)
             if found is None:

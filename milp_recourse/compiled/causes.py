@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled.elementary import LOG, RELU, SIGMOID, SQUARE
-from milp_recourse.domain.conditions import FALSE, AllOf, Demand, Switched
+from milp_recourse.domain.conditions import FALSE, TRUE, AllOf, Demand, Switched
 from milp_recourse.domain.enclosure import Enclosure, round_down, round_up
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
@@ -77,8 +77,8 @@ def column_starts(instance: Instance) -> NDArray[np.int64]:
 
 
 class Effects:
-    """What the levers of applicants of one model cause, in each of C configurations. This base class is for
-    levers that move only their own inputs, without plausibility.
+    """What the levers of applicants who have a program in common cause, in each of C configurations: every
+    atom is a row over the columns and the causal units, in the order they can be computed.
 
     Values at the factual are the same in all configurations, and 1 stands for C in their shapes. Scenarios
     are an exception: an action whose target is the factual value may miss it there.
@@ -86,6 +86,19 @@ class Effects:
     *Forms* over P columns and M causal units are arrays (C, 2, forms, P + M): coefficients and the sums of
     absolute terms behind them. A label's entry is the form's value there, not yet the change from the
     applicant's own label.
+
+    Parameters
+    ----------
+    instances
+        One applicant, or those whom the program was lowered for together. If the program is fixed, these
+        instances have no other levers than those that it acts on.
+
+    Raises
+    ------
+    NotCovered
+        There are too many configurations.
+    Mixed
+        Applicants who have curves must be taken one by one.
 
     Attributes
     ----------
@@ -121,54 +134,11 @@ class Effects:
         Most roundings that a term of a form has been through.
     """
 
-    def __init__(self, instance: Instance) -> None:
-        assert isinstance(instance.classifier, ReluNetwork)
-        self.network, self.instance, self.levers = instance.classifier, instance, list(instance.levers)
-        self.start, d = column_starts(instance), len(self.levers)
-        self.columns = int(self.start[-1])
-        self.acts = self.follows = np.zeros((1, d), dtype=np.uint8)
-        self.inputs = np.zeros((1, 2, sum(len(f.columns) for f in instance.features), self.columns))
-        begin = 0
-        for f in instance.features:
-            end = begin + len(f.columns)
-            if f.name in self.levers:
-                i = self.levers.index(f.name)
-                value = 1.0 if f.lookup is None or not is_label(f) else f.lookup.T
-                self.inputs[0, 0, begin:end, self.start[i] : self.start[i + 1]] = value
-            begin = end
-        self.inputs[:, 1] = np.abs(self.inputs[:, 0])
-        self.arguments = self.rows = self.residuals = np.zeros((1, 2, 0, self.columns))
-        self.stated: list[Stated] = []
-        self.holds = np.zeros((1, 0), dtype=np.int64)
-        self.ends = np.tile([-np.inf, np.inf], (1, d, 1))
-        self.precision = self.noise = np.zeros((1, 0))
-        self.owners = self.kinds = np.zeros(0, dtype=np.int64)
-        self.inputs_at: Array | None = None
-        self.arguments_at = self.resting = np.zeros((1, 1, 0))
-        self.bent, self.roundings = False, 0
-
-
-class Composed(Effects):
-    """The effects of the levers of applicants who have a program in common: every atom is a row over the
-    columns and the causal units, in the order they can be computed.
-
-    Parameters
-    ----------
-    instances
-        One applicant, or those whom the program was lowered for together. If the program is fixed, these
-        instances have no other levers than those that it acts on.
-
-    Raises
-    ------
-    NotCovered
-        There are too many configurations.
-    Mixed
-        Applicants who have curves must be taken one by one.
-    """
-
     def __init__(self, instances: list[Instance], program: Program) -> None:
-        super().__init__(instances[0])
-        self.program, atoms = program, program.atoms
+        self.program, atoms, self.instance = program, program.atoms, instances[0]
+        self.levers, self.start = list(self.instance.levers), column_starts(self.instance)
+        self.columns, self.stated = int(self.start[-1]), list[Stated]()
+        self.inputs_at: Array | None = None
         self.moved, must_act = set[str](), _must_act(program.demand)
         for name in self.levers:
             own = [a for a in atoms if isinstance(a, Switch) and a.feature == name]
@@ -227,13 +197,16 @@ class Composed(Effects):
 
     def _state(self) -> None:
         """The rows that a point must meet besides its box, and the configurations and intervals that they
-        leave. Rows that hold or fail whatever the levers do, or are about one set value, become zeros."""
+        leave. Rows that hold or fail whatever the levers do, or are about one set value, become zeros. Without
+        conditions, domains of what no lever moves are left out: ``impossible`` asks for them."""
         features, forms = {f"domain_{f.name}": f for f in self.instance.features}, []
         for row in self.program.rows:
             feature, value = features.get(row.name), self._values(row.form)[0]
             if feature is None:
                 self.stated.append(Stated(None, 0.0, math.inf, value))
-            elif feature.name in self.moved or feature.name not in self.levers:
+            elif (feature.name in self.moved or feature.name not in self.levers) and (
+                row.form.terms or self.instance.demand != TRUE
+            ):
                 self.stated.append(Stated(feature, row.lower, row.upper, value))
             else:
                 continue
@@ -242,7 +215,8 @@ class Composed(Effects):
             self.stated.append(Stated(None, 0.0, math.inf, Fraction(-1)))
             forms.append(Affine(Fraction(-1)))
         self.rows, cases = self._forms(forms), len(self.acts)
-        self.holds, self.ends = np.zeros((cases, len(forms)), dtype=np.int64), self.ends.repeat(cases, 0)
+        self.holds = np.zeros((cases, len(forms)), dtype=np.int64)
+        self.ends = np.tile([-np.inf, np.inf], (cases, len(self.levers), 1))
         for k, (form, one) in enumerate(zip(forms, self.stated, strict=True)):
             if one.feature is not None:  # a set value's interval is inside the domain already
                 if one.feature.name in self.levers:

@@ -83,10 +83,8 @@ def searched(
 
 def _closed(instance: Instance, people: People, k: int, values: Array, numbers: Array) -> Closed:
     cost, case, bound, nodes, _ = numbers.tolist()
-    action = None
-    if cost < math.inf:
-        c = int(case)
-        action = decode(instance, people.lever[k], people.acts[c], people.ends[k, c], values)
+    arrays = people.lever[k], people.acts[int(case)], people.ends[k, int(case)]
+    action = decode(instance, *arrays, values) if cost < math.inf else None
     return Closed(instance, people, k, action, bound, int(nodes), 0.0)
 
 

@@ -15,8 +15,8 @@ LO, HI, MODE = range(3)
 COST, TOP = range(2)
 # unit
 ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL, THETA_HIGH, THETA_LOW, Z_SIZE = range(14)
-# at; PAID + LO and PAID + HI are two rows
-BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START, PAID = range(12)
+# at
+BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START = range(11)
 # col
 GRAD, LINE, GAIN, SIZE, SHARE, CUT, NOTHING, PLACE = range(8)
 # lines: of each its unit and side, constant, sum of absolute terms, largest value over the box and within the

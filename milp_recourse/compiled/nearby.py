@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.causes import Composed, NotCovered
+from milp_recourse.compiled.causes import Effects, NotCovered
 from milp_recourse.compiled.lever_arrays import ACTED
 from milp_recourse.compiled.problem import Lowered, Problems, coordinates, impossible, lowered, why_not
 from milp_recourse.compiled.propose import Run, ready, search_on
@@ -67,7 +67,7 @@ def near(instance: Instance, action: Mapping[str, float], late: float = math.inf
     restricted = replace(instance, preferences=replace(instance.preferences, actionable=names))
     ready()
     try:
-        problem = Lowered([restricted], Composed([restricted], program)).problems(0)
+        problem = Lowered([restricted], Effects([restricted], program)).problems(0)
     except (NotCovered, Unsupported):
         return None
     for reach in REACHES:

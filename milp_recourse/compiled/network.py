@@ -273,17 +273,12 @@ def short(value, digits):
 @compiled
 def least_paid(p, w):
     """What :func:`within` needs whatever the line is: the least r of the box (w.at[IDLE] gets its point), and
-    the sum of absolute terms behind the largest r. w.at[PAID] gets r of numeric levers at the ends."""
+    the sum of absolute terms behind the largest r."""
     least, size = 0.0, 0.0
     for i in range(p.lever.shape[1]):
-        share, cut, mode = w.at[at.CUT_SHARES, i], w.col[at.CUT], w.box[at.MODE, i]
+        share, cut = w.at[at.CUT_SHARES, i], w.col[at.CUT]
         least += respond(p, w.box, w.allowed, i, cut, 1.0, share, w.at[at.IDLE])
         size += absolute(p, w.box, w.allowed, i, share, cut)
-        linear, square = p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i], p.lever[at.SQUARE, i]
-        for end, side in ((at.LO, -1.0), (at.HI, 1.0)):
-            t = w.box[end, i]
-            r = p.lever[at.FIXED, i] + term(linear, square, cut[p.start[i]], t)
-            w.at[at.PAID + end, i] = r if mode == 1 or (mode == 0 and side * t > 0.0) else 0.0
     return least, size
 
 
@@ -366,19 +361,14 @@ def within(p, w, count, budget, paid, digits):
     if limit <= least:  # nothing can be paid with it
         return
     cleared(theta)
-    cleared(whole)
-    if w.col.shape[1] > d:
-        _at_thetas(p, w, count)
-        copied(spent, whole)
+    _at_thetas(p, w, count)
+    copied(spent, whole)
     copied(const, rest)
     for i in range(d):
-        label, line, idle = p.lever[at.LABEL, i] > 0.0, lines[at.TERMS + p.start[i]], w.at[at.IDLE, i]
-        low, high, square = w.at[at.PAID + at.LO, i], w.at[at.PAID + at.HI, i], p.lever[at.SQUARE, i]
-        if label:
+        line, idle, square = lines[at.TERMS + p.start[i]], w.at[at.IDLE, i], p.lever[at.SQUARE, i]
+        if p.lever[at.LABEL, i] > 0.0:
             line, idle = lines[at.TERMS + p.start[i] + int(idle)], 1.0
         add(rest, idle, line, count)
-        for m in range(count if w.col.shape[1] == d else 0):
-            whole[m] += high if line[m] > 0.0 else low
         for m in range(count if square > 0.0 and w.box[at.MODE, i] != 2 else 0):
             theta[m] += line[m] * line[m] / square
     for m in range(count):

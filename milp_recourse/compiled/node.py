@@ -75,24 +75,21 @@ def _within_ball(p, w, const, top, size):
 @compiled
 def contract_by_ball(p, w):
     """Cut the levers' intervals to what the ball allows; False where nothing is left."""
-    box, line, i = w.box, w.col[at.LINE], -1
-    for f in range(len(p.noise)):
-        column, i = p.owner[f], 0
-        while p.start[i] != column:
-            i += 1
-        if p.precision[f] == 0.0 or box[at.MODE, i] == 2 or p.lever[at.LABEL, i] > 0.0:
-            continue
-        for side in range(2):
-            cleared(line)
-            line[column] = 1.0 if side == 0 else -1.0
-            far = max(abs(box[at.LO, i]), abs(box[at.HI, i]))
-            top = _within_ball(p, w, 0.0, INF, far)
-            if side == 0:
-                box[at.HI, i] = min(box[at.HI, i], top)
-            else:
-                box[at.LO, i] = max(box[at.LO, i], -top)
-        if not remains(box, i):
-            return False
+    box, line = w.box, w.col[at.LINE]
+    for i in range(p.lever.shape[1]):
+        for f in range(len(p.noise) if box[at.MODE, i] != 2 and p.lever[at.LABEL, i] == 0.0 else 0):
+            if p.owner[f] != p.start[i] or p.precision[f] == 0.0:
+                continue
+            for side in (1.0, -1.0):
+                cleared(line)
+                line[p.owner[f]] = side
+                top = _within_ball(p, w, 0.0, INF, max(abs(box[at.LO, i]), abs(box[at.HI, i])))
+                if side > 0.0:
+                    box[at.HI, i] = min(box[at.HI, i], top)
+                else:
+                    box[at.LO, i] = max(box[at.LO, i], -top)
+            if not remains(box, i):
+                return False
     return True
 
 
@@ -141,18 +138,18 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
         unit[at.ZS, k, j] = size[j]
         if (k == 0 and p.kind[j] != RELU) or unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]:
             count = _lines_of(p, w, k, j, ball, count)
-        if k == 0:
-            _bound_by_lines(p, w, budget, paid, 0, count, digits)
-            if not _inside_its_support(p, unit, j):
-                return False
+        if k == 0 or j + 1 == p.widths[k]:
+            _bound_by_lines(p, w, budget, paid, k, count, digits)
             count = 0
-            network.relax(p, unit, 0, j)
-    if k > 0:
-        _bound_by_lines(p, w, budget, paid, k, count, digits)
-    for j in range(p.widths[k] if k > 0 else 0):
-        if not unit[at.ZL, k, j] <= unit[at.ZH, k, j]:
-            return False
-        network.relax(p, unit, k, j)
+            for i in range(j if k == 0 else 0, j + 1):
+                if (
+                    k == 0 and p.kind[i] == LOG
+                ):  # below the edge the density is 0, or too small to be plausible
+                    least = p.edge[i] if unit[at.ZH, 0, i] > 2.0 * p.edge[i] else TINY
+                    unit[at.ZL, 0, i] = max(unit[at.ZL, 0, i], least)
+                if not unit[at.ZL, k, i] <= unit[at.ZH, k, i]:
+                    return False
+                network.relax(p, unit, k, i)
     return True
 
 
@@ -172,7 +169,6 @@ def _lines_of(p, w, k, j, ball, count):
             count += 1
         elif side > 0.0:
             zh[j] = min(zh[j], top)
-            break
         else:
             zl[j] = max(zl[j], -top)
     return count
@@ -185,23 +181,11 @@ def _bound_by_lines(p, w, budget, paid, k, count, digits):
     network.within(p, w, count, budget, paid, digits)
     for m in range(count):
         j, above = int(lines[at.UNIT_OF, m]), lines[at.SIDE_OF, m] > 0.0
+        bound, theta = lines[at.BOUND, m], lines[at.THETA_OF, m]
         if above:
-            zh[j] = min(zh[j], lines[at.BOUND, m])
+            zh[j], w.unit[at.THETA_HIGH, k, j] = min(zh[j], bound), theta
         elif zh[j] > 0.0 or k == 0:
-            zl[j] = max(zl[j], -lines[at.BOUND, m])
-        if above or zh[j] > 0.0 or k == 0:
-            w.unit[at.THETA_HIGH if above else at.THETA_LOW, k, j] = lines[at.THETA_OF, m]
-
-
-@compiled
-def _inside_its_support(p, unit, j):
-    """Cut a causal unit's argument to where a logarithm is defined; False where nothing is left."""
-    zl, zh = unit[at.ZL, 0], unit[at.ZH, 0]
-    if p.kind[j] == LOG:  # below the edge the density is 0, or too small to be plausible
-        if zh[j] <= 0.0:
-            return False
-        zl[j] = max(zl[j], p.edge[j] if zh[j] > 2.0 * p.edge[j] else TINY)
-    return zl[j] <= zh[j]
+            zl[j], w.unit[at.THETA_LOW, k, j] = max(zl[j], -bound), theta
 
 
 @compiled

@@ -18,15 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.causes import MOST_CONFIGURATIONS, Composed, Effects, NotCovered, Stated
+from milp_recourse.compiled.causes import MOST_CONFIGURATIONS, Effects, NotCovered, Stated
 from milp_recourse.compiled.elementary import LOG, RELU
 from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Levers, difference_below, in_units
 from milp_recourse.compiled.numerics import slacks
 from milp_recourse.compiling import by_reference, compiled
-from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.enclosure import Enclosure, round_down, round_up
 from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.instance import Instance, of_one_model
+from milp_recourse.instance import Instance
 from milp_recourse.program.cohort import together
 from milp_recourse.program.lower import EDGE
 from milp_recourse.program.model import Program
@@ -235,15 +234,9 @@ def lowered(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Lowered]
     """Groups of instances: the positions of those that are lowered together, and their arrays. Instances that
     the compiled engine does not cover are left out."""
     covered = [k for k, instance in enumerate(instances) if why_not(instance) is None]
-    chosen = [instances[k] for k in covered]
-    for group in of_one_model(chosen):
-        people, members = [covered[k] for k in group], [chosen[k] for k in group]
-        if _without_effects(members[0]):
-            yield people, Lowered(members, Effects(members[0]))
-            continue
-        for part, made in together(members, _with_effects):
-            if made is not None:
-                yield [people[k] for k in part], made
+    for part, made in together([instances[k] for k in covered], _with_effects):
+        if made is not None:
+            yield [covered[k] for k in part], made
 
 
 def lower(instance: Instance) -> Problems:
@@ -259,16 +252,10 @@ def lower(instance: Instance) -> Problems:
     raise NotCovered(why_not(instance) or "curves")
 
 
-def _without_effects(instance: Instance) -> bool:
-    """Whether levers cause nothing else, and nothing but acceptance is asked of the counterfactual."""
-    levers, free = instance.preferences.actionable, not instance.plausible and instance.demand == TRUE
-    return free and not instance.scenarios and all(instance.scm.descendants({f}) == {f} for f in levers)
-
-
 def _with_effects(instances: list[Instance], program: Program) -> Lowered | None:
     """The arrays of applicants who have a program in common; None if the engine does not cover them."""
     try:
-        return Lowered(instances, Composed(instances, program))
+        return Lowered(instances, Effects(instances, program))
     except NotCovered:
         return None
 
@@ -290,8 +277,6 @@ class Lowered:
         self.moved = [one.feature.name for one in effects.stated if one.feature is not None]
         self.levers = Levers(instances, (effects.acts[0] | effects.follows[0]).astype(bool).tolist())
         self.start, cases = self.levers.start, len(effects.acts)
-        costs, tops = self.levers.dearest.transpose(1, 0, 2)
-        self.dearest = costs.sum(axis=1) + tops.max(axis=1, initial=0.0)
         self.ends = _ends(effects.stated)
         columns, units = int(self.start[-1]), len(effects.kinds)
         hidden = [len(b) for b in network.biases[:-1]]
@@ -321,24 +306,35 @@ class Lowered:
         self.shared |= {"precision": effects.precision, "bent": effects.bent, "need_low": round_down(need)}
         self.shared |= {"need_high": round_up(need), "has_largest": first.cost.linf > 0}
         given = np.array([[one.factual[f.name] for f in first.features] for one in instances])
-        self.inputs, self.at_rest = first.model_rows(given), self._at_rest(given)
+        self.inputs = first.model_rows(given)
         # of every column its lever, whether it is a label's, its unit, and its applicant's own label
         lever = np.repeat(np.arange(len(first.levers)), np.diff(self.start))
         labels = self.levers.numbers[0, at.LABEL] > 0.0
         self.has_labels, self.label, self.unit = labels.any(), labels[lever], self.levers.unit[:, lever]
         self.own = (self.start[:-1] + np.where(labels, self.levers.x, 0.0).astype(np.int64))[:, lever]
-        box, self.ranges, self.allowed = (
-            one[:, None].repeat(cases, 1)
-            for one in (self.levers.box, self.levers.intervals, self.levers.allowed)
-        )
+        kept = self.levers.box, self.levers.intervals, self.levers.allowed
+        box, ends, allowed = (one[:, None].repeat(cases, 1) for one in kept)
         box[:, :, at.MODE][:, effects.acts > 0] = ACTED
         box[:, :, at.MODE][:, effects.follows > 0] = IDLE
         for c, i in np.argwhere((effects.follows > 0) & labels).tolist():
-            self.allowed[:, c, self.start[i] : self.start[i + 1]] = 0
-            self.allowed[np.arange(len(box)), c, self.own[:, self.start[i]]] = 1
-        self.box = box
-        self.offsets = self._offsets()
-        self.cut_levers = np.argwhere(np.isfinite(effects.ends).any(axis=2)).tolist()
+            allowed[:, c, self.start[i] : self.start[i + 1]] = 0
+            allowed[np.arange(len(box)), c, self.own[:, self.start[i]]] = 1
+        row_const, base, (costs, tops) = (
+            self._at_rest(given),
+            self._base(),
+            self.levers.dearest.transpose(1, 0, 2),
+        )
+        for k in range(len(box) if np.isfinite(effects.ends).any() else 0):
+            self._cut_ends(k, box[k], ends[k], row_const[k])
+        dearest = base[:, :, 0].max(axis=1) + costs.sum(axis=1) + tops.max(axis=1, initial=0.0)
+        resting = np.broadcast_to(effects.resting, (*box.shape[:2], units))
+        self.personal = {"box": box, "ends": ends, "allowed": allowed, "row_const": row_const, "base": base}
+        self.personal |= {"lever": self.levers.numbers, "column": self.levers.column, "knot": self._knots()}
+        self.personal |= {"offset": self._offsets(cases), "resting": resting}
+        self.personal["noise"] = effects.noise if effects.noise.size else np.zeros((len(box), 0))
+        self.personal["excess"] = np.array([one.offset for one in instances])
+        self.personal["ceiling"] = dearest * (1.0 + 4.0 * slack.cost) + slack.tiny
+        self.personal["allowance"] = np.array([one.gap_allowance for one in instances])
 
     def problems(self, k: int) -> Problems:
         """The arrays of one of the applicants."""
@@ -346,66 +342,42 @@ class Lowered:
 
     def people(self, chosen: Sequence[int]) -> People:
         """The arrays of several of the applicants."""
-        instances, effects, levers = [self.instances[k] for k in chosen], self.effects, self.levers
-        box, ends, base = self.box[chosen], self.ranges[chosen], self._base(chosen)
-        row_const = self.at_rest[chosen]
-        for n, k in enumerate(chosen if self.cut_levers else ()):
-            self._cut_ends(k, box[n], ends[n], row_const[n])
+        own: dict[str, Any] = {name: np.ascontiguousarray(one[chosen]) for name, one in self.personal.items()}
         keys = [self.unit[k].tobytes() + self.own[k].tobytes() for k in chosen]
         numbers = {key: n for n, key in enumerate(dict.fromkeys(keys))}
         firsts = [chosen[keys.index(key)] for key in numbers]
-        forms = (self._measured_in(form, firsts) for form in self.forms)
-        own: dict[str, Any] = dict(zip(FORMS, forms, strict=True))
-        dearest = base[:, :, 0].max(axis=1) + self.dearest[chosen]
-        resting = np.broadcast_to(effects.resting, (len(self.box), *self.box.shape[1:2], len(effects.kinds)))
-        own |= dict(
-            form=np.array([numbers[key] for key in keys]),
-            lever=levers.numbers[chosen],
-            knot=self._knots(chosen),
-            box=box,
-            allowed=self.allowed[chosen],
-            column=levers.column[chosen],
-            ends=ends,
-            base=base,
-            offset=self.offsets[chosen],
-            resting=np.ascontiguousarray(resting[chosen]),
-            row_const=row_const,
-            noise=effects.noise[chosen] if effects.noise.size else np.zeros((len(chosen), 0)),
-            excess=np.array([one.offset for one in instances]),
-            ceiling=dearest * (1.0 + 4.0 * self.shared["cost"]) + self.shared["tiny"],
-            allowance=np.array([one.gap_allowance for one in instances]),
-        )
-        return Problem(**self.shared, **own)
+        own |= {name: self._measured_in(f, firsts) for name, f in zip(FORMS, self.forms, strict=True)}
+        return Problem(**self.shared, **own, form=np.array([numbers[key] for key in keys]))  # type: ignore[arg-type]
 
-    def _offsets(self) -> Array:
+    def _offsets(self, cases: int) -> Array:
         """Layers 0 and 1 at every factual and the sums of absolute terms behind them, (n, C, 2, 2, n)."""
         effects, network = self.effects, self.effects.network
         weight, bias = network.weights[0], network.biases[0]
         row = self.inputs[:, None] if effects.inputs_at is None else effects.inputs_at[None]
         argument = effects.arguments_at
         units = argument.shape[2]
-        offset = np.zeros((*self.box.shape[:2], 2, 2, self.forms[0].shape[3]))
+        offset = np.zeros((len(self.inputs), cases, 2, 2, self.forms[0].shape[3]))
         offset[:, :, 0, 0, :units], offset[:, :, 1, 0, :units] = argument, np.abs(argument)
         offset[:, :, 0, 1, : len(bias)] = row @ weight.T + bias
         offset[:, :, 1, 1, : len(bias)] = np.abs(row) @ np.abs(weight).T + np.abs(bias)
         return offset
 
-    def _knots(self, chosen: Sequence[int]) -> Array:
+    def _knots(self) -> Array:
         """Every applicant's ``knot``; levers with fewer knots than others get zeros behind theirs."""
-        own = [(n, i, knots[k]) for i, knots in self.levers.knots.items() for n, k in enumerate(chosen)]
-        most = max([1, *(knots.shape[1] for _, _, knots in own)])
-        made = np.zeros((len(chosen), 2, self.levers.x.shape[1], most))
-        for n, i, knots in own:
-            made[n, :, i, : knots.shape[1]] = knots
+        every = [(k, i, one) for i, known in self.levers.knots.items() for k, one in enumerate(known)]
+        most = max([1, *(one.shape[1] for _, _, one in every)])
+        made = np.zeros((len(self.levers.x), 2, self.levers.x.shape[1], most))
+        for k, i, one in every:
+            made[k, :, i, : one.shape[1]] = one
         return made
 
-    def _base(self, chosen: Sequence[int]) -> Array:
+    def _base(self) -> Array:
         """What acting on the levers that others move costs each in every configuration, (n, C, 1)."""
-        base = np.zeros((len(chosen), len(self.effects.acts), 1))
-        for n, k in enumerate(chosen if self.instances[0].cost.l0 else ()):
-            held = [fixed[k] for fixed in self.levers.fixed]
+        base = np.zeros((len(self.levers.x), len(self.effects.acts), 1))
+        for k in range(len(base) if self.instances[0].cost.l0 else 0):
             for c, acts in enumerate(self.effects.acts.tolist()):
-                base[n, c] = round_down(sum((held[i] for i, a in enumerate(acts) if a), Fraction(0)))
+                held = (fixed[k] for fixed, a in zip(self.levers.fixed, acts, strict=True) if a)
+                base[k, c] = round_down(sum(held, Fraction(0)))
         return base
 
     def _at_rest(self, given: Array) -> Array:
@@ -419,12 +391,11 @@ class Lowered:
                 x = one.value
                 if isinstance(x, Enclosure):
                     x = x.upper if side > 0.0 else x.lower
-                rest = np.array([round_up(Fraction(side) * (x - Fraction(end)))])
-                size = np.array([abs(float(x)) + abs(end)])
+                rest, x = np.array([round_up(Fraction(side) * (x - Fraction(end)))]), np.array([float(x)])
             else:
                 x = given[:, names.index(one.feature.name)]
                 rest = -(difference_below(end, x) if side > 0.0 else difference_below(x, end))
-                size = np.abs(x) + abs(end)
+            size = np.abs(x) + abs(end)
             made[:, :, 0, r] = np.where(settled == 0, rest[:, None], settled)
             made[:, :, 1, r] = np.where(settled == 0, size[:, None], 0.0)
         return made
@@ -433,7 +404,7 @@ class Lowered:
         """Cut what levers may be set to, and the box, to what conditions on single values leave. In a
         configuration where nothing is left, the rows' constants become -1: rows without terms then fail."""
         levers, given = self.levers, self.effects.ends
-        for c, i in self.cut_levers:
+        for c, i in np.argwhere(np.isfinite(given).any(axis=2)).tolist():
             low, high = max(ends[c, 0, i], given[c, i, 0]), min(ends[c, 1, i], given[c, i, 1])
             if low > high:
                 row_const[c, 0, :] = -1.0

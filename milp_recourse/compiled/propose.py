@@ -14,17 +14,7 @@ from numpy.typing import NDArray
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled import search
 from milp_recourse.compiled.corners import onto_rows
-from milp_recourse.compiled.problem import (
-    MOST_LINES,
-    Array,
-    People,
-    Problems,
-    alone,
-    coordinates,
-    decode,
-    lower,
-    one_of,
-)
+from milp_recourse.compiled.problem import People, Problems, alone, coordinates, decode, lower, one_of
 from milp_recourse.compiled.work import Work, workspace
 from milp_recourse.compiling import announced
 from milp_recourse.domain.cost import Cost
@@ -139,8 +129,8 @@ class Run:
         :func:`~milp_recourse.compiled.search.run`.
         """
         said = np.zeros((1, self.problem.lever.shape[1])), np.zeros((5, 1)), 0
-        how = share, MOST_LINES, 40, 2 if self.few else 1, around, self.starts
-        return int(search.run(alone(self.problem), 0, False, self.work, self.tree, *said, *how)[1])
+        own, how = (self.work, self.tree), (share, self.few, around, self.starts)
+        return int(search.run(alone(self.problem), 0, False, *own, *said, *how)[1])
 
     def confirm(self) -> None:
         """Judge the search's best action exactly. Should it not pass, beyond what rounding can do, it is
@@ -203,11 +193,13 @@ LOOKS = 4
 """The longer search is repeated whenever the number of nodes has become so many times as large."""
 
 
-def first_slices(people: People, first: int, found: Array, numbers: Array) -> tuple[int, int]:
+def first_slices(
+    people: People, first: int, found: NDArray[np.float64], numbers: NDArray[np.float64]
+) -> tuple[int, int]:
     """The first slices of several applicants' searches, from number ``first`` on, until one does not finish
     or :data:`SLICE` has passed; see :func:`~milp_recourse.compiled.search.run`."""
     few, memory_of = people.lever.shape[2] <= FEW, memory(one_of(people, first))
-    how = (FIRST, MOST_LINES, 40, 2, -1) if few else (FIRST_OF_MANY, MOST_LINES, 40, 1, 0)
+    how = (FIRST, True, -1) if few else (FIRST_OF_MANY, False, 0)
     said = found, numbers, int(1e6 * SLICE)
     k, why = search.run(people, first, True, *memory_of, *said, *how, np.zeros((0, found.shape[1])))
     return int(k), int(why)

@@ -17,7 +17,7 @@ from milp_recourse.compiled.elementary import LOG
 from milp_recourse.compiled.network import logit_at
 from milp_recourse.compiled.node import examine, take_cut, tighten
 from milp_recourse.compiled.numerics import BELOW, COARSE
-from milp_recourse.compiled.problem import Problems, case, person
+from milp_recourse.compiled.problem import MOST_LINES, Problems, case, person
 from milp_recourse.compiled.work import Work, copied
 from milp_recourse.compiling import ROUND, allocated, by_reference, clock, compiled, entry, refer
 from milp_recourse.result import RELATIVE_GAP as GAP
@@ -84,7 +84,11 @@ class Pool(NamedTuple):
 
 
 OFTEN = 32
-"""Without an action, a dive is made whenever the number of nodes has grown by 1 / OFTEN."""
+"""Without an action, a dive is made whenever the number of nodes has grown by 1 / OFTEN since the last one;
+with one, whenever it has grown by half (few levers) or doubled."""
+
+STEPS = 40
+"""Most interior-point steps of a node."""
 
 STRAIGHT = 32
 """Without an action, so many nodes in a row are each a child of the one before, then so many best first."""
@@ -238,7 +242,7 @@ def _doubtful(p, w):
 
 
 @entry
-def run(people, first, fresh, w, t, found, numbers, late, share, lines, steps, dives, around, starts):
+def run(people, first, fresh, w, t, found, numbers, late, share, few, around, starts):
     """Search for one applicant after another, from number ``first`` on, as long as each one's search is
     finished within its first ``share`` nodes (``fresh``), or go on with the search of the first one.
 
@@ -263,7 +267,7 @@ def run(people, first, fresh, w, t, found, numbers, late, share, lines, steps, d
         before, p = clock(), refer(person(people, k))
         if fresh:
             _begin(p, w, t)
-        why = _slice(p, w, t, share, lines, steps, dives, around, starts)
+        why = _slice(p, w, t, share, few, around, starts)
         numbers[TICKS, k] = (clock() - before) % ROUND
         if not fresh:
             return k, why
@@ -277,13 +281,13 @@ def run(people, first, fresh, w, t, found, numbers, late, share, lines, steps, d
 
 
 @compiled
-def _slice(pp, w, t, share, lines, steps, dives, around, starts):
+def _slice(pp, w, t, share, few, around, starts):
     """Examine nodes until one of the reasons to return comes up.
 
     Parameters
     ----------
-    lines, steps
-        Most lines above the logit and most interior-point steps, for each node.
+    few
+        Whether few levers are left: then dives from relaxed optima are shorter, and rarer.
     around
         The configuration to search for good actions in first
         (:func:`~milp_recourse.compiled.descent.descend`), -1 for none.
@@ -291,9 +295,6 @@ def _slice(pp, w, t, share, lines, steps, dives, around, starts):
         Points that it starts from, coordinates, (n, d).
     share
         Most nodes to examine in this call.
-    dives
-        Dive from a relaxed optimum whenever the number of nodes has grown by 1 / dives of what it was at the
-        dive before.
 
     Returns
     -------
@@ -312,21 +313,21 @@ def _slice(pp, w, t, share, lines, steps, dives, around, starts):
             return FULL
         slot = _next(t, w)
         _load(t, slot, w)
-        asked = _node(refer(case(pp, t.case[slot])), w, t, slot, lines, steps, dives)
+        asked = _node(refer(case(pp, t.case[slot])), w, t, slot, few)
         if asked != MORE:
             return asked
     return MORE
 
 
 @compiled
-def _node(p, w, t, slot, lines, steps, dives):
+def _node(p, w, t, slot, few):
     """Examine the node in w, which has been taken from the heap: close it, put it back, or open its children.
     Returns :data:`ASK` where its point is to be judged exactly, else :data:`MORE`."""
     choice, before, parent, base = w.at[at.CHOICE], w.scalar[at.BEST_COST], t.bound[slot], p.base[0]
     target = target_of(w) - base
     target += p.cost * (abs(target) + base)  # rounded up: p.cost is a relative slack
     t.state[2] += 1
-    bound, last, count, unsure, _ = examine(p, w, target, lines, steps)
+    bound, last, count, unsure, _ = examine(p, w, target, MOST_LINES, STEPS)
     gained = splitting.share_gained(w, t.promise[slot, 0], bound >= target)
     splitting.learn(w, t.promise[slot], gained)
     if bound >= target:
@@ -357,23 +358,23 @@ def _node(p, w, t, slot, lines, steps, dives):
     if kind == splitting.NOTHING and splitting.single(p, w):  # the reduced costs left one point
         return ASK
     _split(p, w, t, kind, index, value, bound)
-    return _dive(p, w, t, dives, before) if unsure > 0 else MORE
+    return _dive(p, w, t, few, before) if unsure > 0 else MORE
 
 
 @compiled
-def _dive(p, w, t, dives, before):
+def _dive(p, w, t, few, before):
     """If enough nodes have been examined since the last dive, search for an action from the relaxed optimum
     in w.at[START]; this overwrites the node in w. Returns :data:`ASK` where a point is to be judged exactly,
     else :data:`MORE`."""
-    often = dives if before < INF else max(dives, OFTEN)
+    often = OFTEN if not before < INF else 2 if few else 1
     rest = max(often, t.state[3])  # the more nodes, the longer the wait for the next dive
     if t.state[2] < t.state[3] + max(1, rest // often):
         return MORE
     t.state[3] = t.state[2]
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
-    hops(p, w, w.at[at.START], 10 if dives == 1 else DIVE)
-    if w.scalar[at.BEST_COST] < before and dives == 1:  # with few levers it is not worth its time
+    hops(p, w, w.at[at.START], DIVE if few else 10)
+    if w.scalar[at.BEST_COST] < before and not few:  # with few levers it is not worth its time
         _pull_best(p, w)
     if p.row.shape[1] > 0 and not w.scalar[at.BEST_COST] < INF:  # rows may leave one point
         copied(w.at[at.START], w.at[at.ANCHOR])

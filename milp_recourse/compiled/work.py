@@ -38,7 +38,7 @@ class Work(NamedTuple):
     row_coefficients
         The coefficient of every unit in each row, and its lower line's slope there.
     at
-        Points, shares of the maximum, and what ends of intervals cost.
+        Points, and shares of the maximum.
     col
         Lines, their sums and points per column.
     rows, row
@@ -68,7 +68,7 @@ class Work(NamedTuple):
     second: Annotated[Array, 2, "P + M + 1", "n"]
     lines: Annotated[Array, "P + 14", "2 n"]
     row_coefficients: Annotated[Array, 2, "R", "layers", "n"]
-    at: Annotated[Array, 13, "d"]
+    at: Annotated[Array, 11, "d"]
     col: Annotated[Array, 8, "P"]
     rows: Annotated[Array, "R", "P"]
     row: Annotated[Array, 4, "R"]
@@ -130,14 +130,8 @@ def add(target: Any, factor: float, source: Any, n: int) -> None:
 
 @compiled
 def dot(x, y, n):
-    """The sum of the first n products x[i] y[i], as four sums that need not wait for each other."""
-    one, two, three, four = 0.0, 0.0, 0.0, 0.0
-    whole = n // 4 * 4
-    for i in range(0, whole, 4):
-        one += x[i] * y[i]
-        two += x[i + 1] * y[i + 1]
-        three += x[i + 2] * y[i + 2]
-        four += x[i + 3] * y[i + 3]
-    for i in range(whole, n):
-        one += x[i] * y[i]
-    return (one + two) + (three + four)
+    """The sum of the first n products x[i] y[i]."""
+    total = 0.0
+    for i in range(n):
+        total += x[i] * y[i]
+    return total

@@ -32,8 +32,8 @@ def together(
     Parameters
     ----------
     make
-        The function of applicants and their common program. If it raises :class:`Mixed`, the applicants are
-        separated and lowered again.
+        The function of applicants and their common program, which has no cost terms. If it raises
+        :class:`Mixed`, the applicants are separated and lowered again.
 
     Yields
     ------
@@ -45,7 +45,7 @@ def together(
         people = waiting.pop(0)
         members = [instances[person] for person in people]
         try:
-            program = lower(members[0]) if len(members) == 1 else lower_together(members)
+            program = lower(members[0], costs=False) if len(members) == 1 else lower_together(members)
             value = make(members, program)
         except Mixed as mixed:
             waiting[:0] = _parts(people, mixed.labels)

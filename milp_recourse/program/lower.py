@@ -33,8 +33,13 @@ from milp_recourse.program.model import Action, Ball, CostCoefficients, CostTerm
 from milp_recourse.program.rationals import common_value, everyone
 
 
-def lower(instance: Instance) -> Program:
+def lower(instance: Instance, costs: bool = True) -> Program:
     """The neutral program of an instance.
+
+    Parameters
+    ----------
+    costs
+        Whether it has cost terms; a caller that has costs of its own saves their time.
 
     Raises
     ------
@@ -43,11 +48,11 @@ def lower(instance: Instance) -> Program:
         :func:`check_edges` refuses.
     """
     check_edges(instance)
-    return _lower(instance, instance.factual, instance.levers, instance.weights, instance.offset)
+    return _lower(instance, instance.factual, instance.levers, instance.weights, instance.offset, costs)
 
 
 def lower_together(instances: Sequence[Instance]) -> Program:
-    """One program of several applicants of one model with the same levers.
+    """One program, without cost terms, of several applicants of one model with the same levers.
 
     Its numbers are arrays, or :class:`Rationals`, with one entry per applicant; with an applicant's entries
     it is the applicant's own program.
@@ -58,15 +63,13 @@ def lower_together(instances: Sequence[Instance]) -> Program:
         Their programs differ in more than constants, bounds and weights.
     """
     first = instances[0]
-    special = first.cost.quantiles or first.cost.decrease or first.scenarios
-    if _has_edges(first) or special:
+    if _has_edges(first) or first.scenarios:
         raise everyone(len(instances))
     table = np.array([[i.factual[f] for f in first.scm.features] for i in instances])
     limits = np.array([list(i.levers.values()) for i in instances])
     levers = {f: (limits[:, k, 0], limits[:, k, 1]) for k, f in enumerate(first.levers)}
-    weights = {f: np.array([i.weight(f) for i in instances]) for f in levers}
     offsets = np.array([i.offset for i in instances])
-    return _lower(first, dict(zip(first.scm.features, table.T, strict=True)), levers, weights, offsets)
+    return _lower(first, dict(zip(first.scm.features, table.T, strict=True)), levers, {}, offsets, False)
 
 
 def _lower(
@@ -75,6 +78,7 @@ def _lower(
     levers: Mapping[str, tuple[Any, Any]],
     weights: Mapping[str, Any],
     offset: Any,
+    costs: bool,
 ) -> Program:
     """The program of one or several applicants.
 
@@ -101,7 +105,8 @@ def _lower(
             low, high = levers[f]
             action = build.add(Action(f, low, high, instance.feature(f).integral))
             values[f] = build.add(Switch(f, acted=action, natural=natural[f]))
-            terms.append(_cost_term(build, instance, f, action, numbers[f], weights[f]))
+            if costs:
+                terms.append(_cost_term(build, instance, f, action, numbers[f], weights[f]))
         if instance.plausible:
             energies += _energy(build, instance, f, values, natural[f], factual)
     columns, names, classifier = _columns(build, instance, values), instance.columns, instance.classifier

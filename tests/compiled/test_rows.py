@@ -11,7 +11,7 @@ import pytest
 from milp_recourse import Status, solve
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled import network, rows
-from milp_recourse.compiled.causes import Composed
+from milp_recourse.compiled.causes import Effects
 from milp_recourse.compiled.corners import onto_rows
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.expression import Constant, Expression, Product, Variable
@@ -95,7 +95,7 @@ def test_levers_that_must_be_acted_on_pay_for_it() -> None:
 def test_every_row_of_the_program_is_a_row_of_the_engine() -> None:
     """None is lost between the neutral program and the arrays: conditions and domains."""
     instance = with_conditions(two_levers(HALF), [total({"x": 1, "y": 1}, at_least=1, at_most=2)])
-    made = Composed([instance], lower(instance))
+    made = Effects([instance], lower(instance))
     assert len(made.stated) == 2
     assert made.rows.shape[2] == 2 and made.rows[:, 0, :, 0].all()
     assert (made.holds == 0).all() and np.isinf(made.ends).all()

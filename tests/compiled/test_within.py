@@ -95,7 +95,7 @@ def check() -> None:
             box=box,
             allowed=allowed,
             col=np.zeros((7, len(line))),
-            at=np.zeros((13, len(shares))),
+            at=np.zeros((11, len(shares))),
             scalar=np.zeros(14),
             lines=np.zeros((14 + len(line), 3)),
         )
