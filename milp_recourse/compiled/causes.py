@@ -197,8 +197,8 @@ class Effects:
 
     def _state(self) -> None:
         """The rows that a point must meet besides its box, and the configurations and intervals that they
-        leave. Rows that hold or fail whatever the levers do, or are about one set value, become zeros. Without
-        conditions, domains of what no lever moves are left out: ``impossible`` asks for them."""
+        leave. Rows that hold or fail whatever the levers do, or are about one set value, become zeros.
+        Without conditions, domains of what no lever moves are left out: ``impossible`` asks for them."""
         features, forms = {f"domain_{f.name}": f for f in self.instance.features}, []
         for row in self.program.rows:
             feature, value = features.get(row.name), self._values(row.form)[0]
