@@ -68,17 +68,18 @@ def searched(
     found, numbers = np.zeros((count, people.lever.shape[2])), np.zeros((5, count))
     plain = all(_is_plain(one) for one in options)
     while k < count:
-        begun, first, why = time.perf_counter(), k, None
+        begun, first, why, made = time.perf_counter(), k, None, list[Closed | Proposal]()
         if plain:
             k, why = first_slices(people, first, found, numbers)
             closed = [_closed(instances[n], people, n, found[n], numbers[:, n]) for n in range(first, k)]
             ticks = numbers[search.TICKS, first : k + 1]
             spent = (time.perf_counter() - begun) / max(1.0, ticks.sum()) * ticks
-            yield from (one._replace(seconds=s) for one, s in zip(closed, spent.tolist(), strict=False))
+            made += (one._replace(seconds=s) for one, s in zip(closed, spent.tolist(), strict=False))
             begun = time.perf_counter() - float(spent[-1])
-        if why != search.DONE:
-            yield _alone(instances[k], one_of(people, k), options[k], why, begun)
+        if why != search.DONE:  # before anything is yielded: whoever gets it may search in the same memory
+            made.append(_alone(instances[k], one_of(people, k), options[k], why, begun))
             k += 1
+        yield from made
 
 
 def _closed(instance: Instance, people: People, k: int, values: Array, numbers: Array) -> Closed:

@@ -8,14 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from milp_recourse.compiled.engine import Closed, searched
 from milp_recourse.compiled.problem import lowered
+from milp_recourse.compiled.propose import Run
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_population
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.instances_path import instances_path
 from milp_recourse.lab.benchmarks.bench_settings import in_setting
+from milp_recourse.options import Options
 from milp_recourse.program import lower
 from milp_recourse.program.rationals import Mixed, Rationals
+from milp_recourse.result import Proposal
 from tests.helpers.generators import Style, _factual, supported_instance
 
 STYLES = (
@@ -117,3 +121,25 @@ def test_factuals_outside_their_bounds() -> None:
         replace(template, factual=people.factuals[i], preferences=people.preferences[i]) for i in range(40)
     ]
     assert not list(differences(instances))
+
+
+def test_a_search_between_two_answers_changes_none_of_them() -> None:
+    """Searches share their memory. The rest of one that is not finished with its first nodes was searched
+    after the answers before it were handed on; whoever judged these searched in the same memory, and all
+    seven such answers among these applicants became others."""
+    population = read_population(instances_path() / "loan" / "population.json")
+    instances = [population[k] for k in range(64)]
+    [(people, group)] = lowered(instances)
+    arrays, options = group.people(people), [Options()] * len(instances)
+
+    def said(found: Closed | Proposal) -> tuple[object, ...]:
+        bound = found.bound if isinstance(found, Closed) else found.lower_bound
+        return type(found).__name__, bound, found.nodes, found.action
+
+    alone = [said(found) for found in searched(instances, arrays, options)]
+    beside = []
+    for found in searched(instances, arrays, options):
+        beside.append(said(found))
+        Run(instances[0], group.problems(0)).examine(3)
+    assert beside == alone
+    assert sum(name == "Proposal" for name, *_ in alone) > 3
