@@ -230,7 +230,8 @@ def allocated(kind: Callable[..., _Kind], **sizes: int) -> _Kind:
     arrays = []
     for hint in get_type_hints(kind, include_extras=True).values():
         array, *shape = get_args(hint)
-        number = get_args(get_args(array)[1])[0]
+        *_, number = get_args(array)  # the type of its numbers, before numpy 2.5 inside a dtype
+        number, *_ = get_args(number) or (number,)
         arrays.append(np.zeros([sizes.get(length, length) for length in shape], number))
     return kind(*arrays)
 
