@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.compiled.elementary import LOG, RELU, SIGMOID, SQUARE
 from milp_recourse.domain.conditions import FALSE, TRUE, AllOf, Demand, Switched
-from milp_recourse.domain.enclosure import Enclosure, round_down, round_up
+from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Normal
@@ -116,8 +116,6 @@ class Effects:
         What ``rows`` are.
     holds
         1 where a row holds in a configuration whatever the levers do, -1 where it fails, else 0, (C, rows).
-    ends
-        What conditions on one feature leave of the values that acting may set, (C, d, 2), rounded inward.
     precision
         Weights of the residuals' squares, 0 where they cannot move, (C, F).
     owners
@@ -196,9 +194,9 @@ class Effects:
         self._atoms.clear()  # large where there are many configurations
 
     def _state(self) -> None:
-        """The rows that a point must meet besides its box, and the configurations and intervals that they
-        leave. Rows that hold or fail whatever the levers do, or are about one set value, become zeros.
-        Without conditions, domains of what no lever moves are left out: ``impossible`` asks for them."""
+        """The rows that a point must meet besides its box. Rows that hold or fail in a configuration whatever
+        the levers do become zeros. Without conditions, domains of what no lever moves are left out:
+        ``impossible`` asks for them."""
         features, forms = {f"domain_{f.name}": f for f in self.instance.features}, []
         for row in self.program.rows:
             feature, value = features.get(row.name), self._values(row.form)[0]
@@ -214,38 +212,14 @@ class Effects:
         if self.program.demand == FALSE:
             self.stated.append(Stated(None, 0.0, math.inf, Fraction(-1)))
             forms.append(Affine(Fraction(-1)))
-        self.rows, cases = self._forms(forms), len(self.acts)
-        self.holds = np.zeros((cases, len(forms)), dtype=np.int64)
-        self.ends = np.tile([-np.inf, np.inf], (cases, len(self.levers), 1))
-        for k, (form, one) in enumerate(zip(forms, self.stated, strict=True)):
-            if one.feature is not None:  # a set value's interval is inside the domain already
-                if one.feature.name in self.levers:
-                    self.holds[:, k] = self.acts[:, self.levers.index(one.feature.name)]
-                continue
-            for c in range(cases):
-                if self.rows[c, 0, k].any():
-                    self.holds[c, k] = self._narrows(form, c)
-                elif isinstance(one.value, Fraction):
-                    self.holds[c, k] = 1 if one.value >= 0 else -1
+        self.rows = self._forms(forms)
+        self.holds = np.zeros((len(self.acts), len(forms)), dtype=np.int64)
+        for k, one in enumerate(self.stated):
+            if one.feature is None and isinstance(one.value, Fraction):
+                self.holds[~self.rows[:, 0, k].any(axis=1), k] = 1 if one.value >= 0 else -1
+            elif one.feature is not None and one.feature.name in self.levers:  # set inside the domain already
+                self.holds[:, k] = self.acts[:, self.levers.index(one.feature.name)]
         self.rows.transpose(0, 2, 1, 3)[self.holds != 0] = 0.0
-
-    def _narrows(self, form: Affine, c: int) -> bool:
-        """Whether form >= 0 is about one value that configuration ``c`` sets; if so the value's interval in
-        ``ends`` is cut, rounded inward (what is set is a double)."""
-        if len(form.terms) != 1:
-            return False
-        [(k, slope)] = form.terms.items()
-        atom = self.program.atoms[k]
-        if not isinstance(atom, Switch) or atom.feature not in self.moved:
-            return False
-        i, end = self.levers.index(atom.feature), -form.constant / slope
-        if not self.acts[c, i]:
-            return False
-        if slope > 0:
-            self.ends[c, i, 0] = max(self.ends[c, i, 0], round_up(end))
-        else:
-            self.ends[c, i, 1] = min(self.ends[c, i, 1], round_down(end))
-        return True
 
     # -- atoms ---------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.interior import solve_node
 from milp_recourse.compiled.levers import contract, cost_at, cost_of, respond, to_whole
 from milp_recourse.compiled.network import arguments, at_point, logit_at
-from milp_recourse.compiled.numerics import CLOSE, COARSE, ROUNDOFF, SAME
+from milp_recourse.compiled.numerics import COARSE, ROUNDOFF, SAME
 from milp_recourse.compiled.rows import ball_slack, in_ball, is_linear, linearise, residual_lines, stated_rows
 from milp_recourse.compiled.work import cleared, copied
 from milp_recourse.compiling import compiled
@@ -24,6 +24,9 @@ INF = math.inf
 
 STEPS = 16
 """Most interior-point steps of a hop: where there is an optimum, hardly any takes more than 13."""
+
+HALVINGS = 37
+"""Of the interval in which the least maximum lies."""
 
 DIVE = 4
 """Hops of the dives in the tree, where few levers are."""
@@ -111,9 +114,9 @@ def try_point(p, w, u):
 def one_largest(p, w, g, need, out, other):
     """The cheapest point of w.box with g u >= need where the cost is the maximum alone, by bisection
     over its value; False if there is none that is cheaper than the best."""
-    low, high = 0.0, min(w.scalar[at.BEST_COST], w.scalar[at.CEILING])
-    middle, paid, left = high, w.aside, w.aside_allowed
-    for turn in range(50):
+    low, high, paid, left = 0.0, min(w.scalar[at.BEST_COST], w.scalar[at.CEILING]), w.aside, w.aside_allowed
+    for turn in range(HALVINGS):
+        middle = 0.5 * (low + high) if turn > 0 else high
         copied(w.box, paid)
         copied(w.allowed, left)
         reach = 0.0 if contract(p, w, paid, left, middle) else -INF
@@ -126,9 +129,6 @@ def one_largest(p, w, g, need, out, other):
             return False
         else:
             low = middle
-        if high - low <= CLOSE * high:
-            break
-        middle = 0.5 * (low + high)
     return True
 
 

@@ -66,7 +66,8 @@ def searched(
     """
     count, k = len(instances), 0
     found, numbers = np.zeros((count, people.lever.shape[2])), np.zeros((5, count))
-    plain = all(_is_plain(one) for one in options)
+    # of plain ones nothing is done or asked between the slices of a search before the first one ends
+    plain = all((o.time_limit or SLICE) >= SLICE and o.watch is None and o.starts is None for o in options)
     while k < count:
         begun, first, why, made = time.perf_counter(), k, None, list[Closed | Proposal]()
         if plain:
@@ -84,15 +85,9 @@ def searched(
 
 def _closed(instance: Instance, people: People, k: int, values: Array, numbers: Array) -> Closed:
     cost, case, bound, nodes, _ = numbers.tolist()
-    arrays = people.lever[k], people.acts[int(case)], people.ends[k, int(case)]
+    arrays = people.lever[k], people.acts[int(case)], people.ends[k]
     action = decode(instance, *arrays, values) if cost < math.inf else None
     return Closed(instance, people, k, action, bound, int(nodes), 0.0)
-
-
-def _is_plain(options: Options) -> bool:
-    """Whether nothing is to be done or asked between the slices of a search before the first one ends."""
-    late = options.time_limit is None or options.time_limit >= SLICE
-    return late and options.watch is None and options.starts is None
 
 
 def _alone(

@@ -21,7 +21,7 @@ from milp_recourse.compiling import compiled
 
 INF = math.inf
 
-EMPTY = INF, INF, 0, 0, -1
+EMPTY = INF, INF, 0, 0
 """What :func:`examine` returns for a node that holds nothing cheaper than the target."""
 
 
@@ -142,9 +142,8 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
             _bound_by_lines(p, w, budget, paid, k, count, digits)
             count = 0
             for i in range(j if k == 0 else 0, j + 1):
-                if (
-                    k == 0 and p.kind[i] == LOG
-                ):  # below the edge the density is 0, or too small to be plausible
+                if k == 0 and p.kind[i] == LOG:
+                    # below the edge the density is 0, or too small to be plausible
                     least = p.edge[i] if unit[at.ZH, 0, i] > 2.0 * p.edge[i] else TINY
                     unit[at.ZL, 0, i] = max(unit[at.ZL, 0, i], least)
                 if not unit[at.ZL, k, i] <= unit[at.ZH, k, i]:
@@ -203,10 +202,9 @@ def examine(p, w, target, lines, steps):
 
     Returns
     -------
-    (bound, last, rows, open, ball)
+    (bound, last, rows, open)
         The proven bound (inf: nothing feasible here costs less than the target); the bound that the last
-        multipliers prove; how many rows those multipliers weigh; the number of open units; the number of the
-        ball's row, or -1.
+        multipliers prove; how many rows those multipliers weigh; the number of open units.
     """
     relevel(p, w.box)
     if not contract(p, w, w.box, w.allowed, target):
@@ -240,7 +238,7 @@ def examine(p, w, target, lines, steps):
             break
     if ball >= 0:
         rows.note_ball_coefficients(p, w, ball)
-    return max(bound, 0.0), value, solved, unsure, ball
+    return max(bound, 0.0), value, solved, unsure
 
 
 @compiled

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.causes import MOST_CONFIGURATIONS, Effects, NotCovered, Stated
 from milp_recourse.compiled.elementary import LOG, RELU
-from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Levers, difference_below, in_units
+from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Levers, difference_below
 from milp_recourse.compiled.numerics import slacks
 from milp_recourse.compiling import by_reference, compiled
 from milp_recourse.domain.enclosure import Enclosure, round_down, round_up
@@ -172,7 +172,7 @@ People: TypeAlias = Problem
 """Several applicants: the arrays named in :data:`PERSONAL` and :data:`FORMS` have one more axis."""
 
 CASES = (
-    *("box", "allowed", "acts", "ends", "base", "first", "caused", "offset", "resting"),
+    *("box", "allowed", "acts", "base", "first", "caused", "offset", "resting"),
     *("row", "row_caused", "row_const", "residual", "residual_caused", "precision"),
 )
 
@@ -312,25 +312,19 @@ class Lowered:
         labels = self.levers.numbers[0, at.LABEL] > 0.0
         self.has_labels, self.label, self.unit = labels.any(), labels[lever], self.levers.unit[:, lever]
         self.own = (self.start[:-1] + np.where(labels, self.levers.x, 0.0).astype(np.int64))[:, lever]
-        kept = self.levers.box, self.levers.intervals, self.levers.allowed
-        box, ends, allowed = (one[:, None].repeat(cases, 1) for one in kept)
+        box, allowed = (one[:, None].repeat(cases, 1) for one in (self.levers.box, self.levers.allowed))
         box[:, :, at.MODE][:, effects.acts > 0] = ACTED
         box[:, :, at.MODE][:, effects.follows > 0] = IDLE
         for c, i in np.argwhere((effects.follows > 0) & labels).tolist():
             allowed[:, c, self.start[i] : self.start[i + 1]] = 0
             allowed[np.arange(len(box)), c, self.own[:, self.start[i]]] = 1
-        row_const, base, (costs, tops) = (
-            self._at_rest(given),
-            self._base(),
-            self.levers.dearest.transpose(1, 0, 2),
-        )
-        for k in range(len(box) if np.isfinite(effects.ends).any() else 0):
-            self._cut_ends(k, box[k], ends[k], row_const[k])
+        row_const, base = self._at_rest(given), self._base()
+        costs, tops = self.levers.dearest.transpose(1, 0, 2)
         dearest = base[:, :, 0].max(axis=1) + costs.sum(axis=1) + tops.max(axis=1, initial=0.0)
         resting = np.broadcast_to(effects.resting, (*box.shape[:2], units))
-        self.personal = {"box": box, "ends": ends, "allowed": allowed, "row_const": row_const, "base": base}
+        self.personal = {"box": box, "allowed": allowed, "row_const": row_const, "base": base}
         self.personal |= {"lever": self.levers.numbers, "column": self.levers.column, "knot": self._knots()}
-        self.personal |= {"offset": self._offsets(cases), "resting": resting}
+        self.personal |= {"offset": self._offsets(cases), "resting": resting, "ends": self.levers.intervals}
         self.personal["noise"] = effects.noise if effects.noise.size else np.zeros((len(box), 0))
         self.personal["excess"] = np.array([one.offset for one in instances])
         self.personal["ceiling"] = dearest * (1.0 + 4.0 * slack.cost) + slack.tiny
@@ -400,18 +394,6 @@ class Lowered:
             made[:, :, 1, r] = np.where(settled == 0, size[:, None], 0.0)
         return made
 
-    def _cut_ends(self, k: int, box: Array, ends: Array, row_const: Array) -> None:
-        """Cut what levers may be set to, and the box, to what conditions on single values leave. In a
-        configuration where nothing is left, the rows' constants become -1: rows without terms then fail."""
-        levers, given = self.levers, self.effects.ends
-        for c, i in np.argwhere(np.isfinite(given).any(axis=2)).tolist():
-            low, high = max(ends[c, 0, i], given[c, i, 0]), min(ends[c, 1, i], given[c, i, 1])
-            if low > high:
-                row_const[c, 0, :] = -1.0
-                continue
-            ends[c, :, i] = low, high
-            box[c, :2, i] = in_units(low, high, levers.x[k, i], levers.unit[k, i])
-
     def _measured_in(self, form: Array, chosen: Sequence[int]) -> Array:
         """A form over actions' values and labels as one over each applicant's coordinates: changes in units,
         labels less their own. Units are powers of two, so that many applicants have the same."""
@@ -439,7 +421,7 @@ def coordinates(instance: Instance, problem: Problem, rows: Array) -> Array:
 
 
 def decode(instance: Instance, lever: Array, acts: Array, ends: Array, values: Array) -> dict[str, float]:
-    """The action that coordinates stand for in a configuration, whose ``acts`` and ``ends`` are given.
+    """The action that coordinates stand for in a configuration, whose ``acts`` are given.
 
     Levers that stay where they are are not acted on, unless they are held against what moves them.
     """

@@ -371,13 +371,6 @@ def _bound_neurons(p, w, budget):
 
 
 @compiled
-def _add(p, form, caused, a, line, causes):
-    """Add a times a form to ``line`` and to the causal units' coefficients ``causes``."""
-    add(line, a, form, len(line))
-    add(causes, a, caused, p.widths[0])
-
-
-@compiled
 def _next_slope(p, w, k, j):
     """What a neuron's upper line may differ by from the checker's anywhere in the box if rounding leaves open
     to which multiple of 1 / CHORD the slope is rounded down; else 0.
@@ -433,7 +426,8 @@ def _add_others(p, w, t, leaf, line, causes):
     for r in range(p.row.shape[1]):
         multiplier = t.multipliers[leaf, first + r]
         if multiplier > 0.0:
-            _add(p, p.row[0, r], p.row_caused[0, r], multiplier, line, causes)
+            add(line, multiplier, p.row[0, r], len(line))
+            add(causes, multiplier, p.row_caused[0, r], p.widths[0])
             const += multiplier * p.row_const[0, r]
             size += multiplier * rows.stated_size(p, w, r)
     for f in range(len(p.noise) if mu > 0.0 else 0):
@@ -444,7 +438,8 @@ def _add_others(p, w, t, leaf, line, causes):
         if rows.is_linear(p, f):  # the ball's linear part
             rate, rest = mu, p.excess
         const += weight * (touched - noise) * (touched - noise) - rate * rest
-        _add(p, p.residual[0, f], p.residual_caused[0, f], -rate, line, causes)
+        add(line, -rate, p.residual[0, f], len(line))
+        add(causes, -rate, p.residual_caused[0, f], p.widths[0])
         size += weight * (abs(touched) + abs(noise)) ** 2 + abs(rate) * w.ball[at.BALL_SIZE, f]
     return const, size
 

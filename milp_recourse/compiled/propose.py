@@ -18,10 +18,9 @@ from milp_recourse.compiled.problem import People, Problems, alone, coordinates,
 from milp_recourse.compiled.work import Work, workspace
 from milp_recourse.compiling import announced
 from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.expression import Constant
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
+from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
 from milp_recourse.program.lower import lower as neutral
@@ -29,7 +28,7 @@ from milp_recourse.program.model import Program
 from milp_recourse.result import RELATIVE_GAP
 
 SLICE = 0.05
-"""Seconds that compiled code may take before Python looks at the clock."""
+"""Seconds after which compiled code returns to Python, which may be asked to end."""
 
 MOST_BYTES = 4e9
 """Most bytes that one applicant's open nodes may take."""
@@ -50,8 +49,7 @@ def ready() -> None:
 
 def smallest() -> Instance:
     """A problem of one lever."""
-    scm = StructuralCausalModel(("x",), {"x": Mechanism(Constant(0.0), Link(), None)})
-    feature = Feature("x", "continuous", True, (0.0, 1.0))
+    feature, scm = Feature("x", "continuous", True, (0.0, 1.0)), independent(["x"])
     network = ReluNetwork.from_layers([([[1.0]], [-0.5]), ([[1.0]], [-0.25])])
     return Instance((feature,), scm, network, {"x": 0.0}, Preferences(("x",)), Cost.pure("l1", {"x": 1.0}))
 
@@ -125,10 +123,10 @@ class Run:
         return self.least - 0.5 * (RELATIVE_GAP * self.least + float(self.work.scalar[at.ALLOWANCE]))
 
     def examine(self, share: int, around: int = -1) -> int:
-        """Examine so many nodes, after a search for good actions in one configuration; see
-        :func:`~milp_recourse.compiled.search.run`.
+        """Examine at most so many nodes, for at most :data:`SLICE`, after a search for good actions in one
+        configuration; see :func:`~milp_recourse.compiled.search.run`.
         """
-        said = np.zeros((1, self.problem.lever.shape[1])), np.zeros((5, 1)), 0
+        said = np.zeros((1, self.problem.lever.shape[1])), np.zeros((5, 1)), int(1e6 * SLICE)
         own, how = (self.work, self.tree), (share, self.few, around, self.starts)
         return int(search.run(alone(self.problem), 0, False, *own, *said, *how)[1])
 
@@ -144,7 +142,7 @@ class Run:
     def _action(self, row: int, case: int) -> dict[str, float]:
         """The action of a point of w.at."""
         p = self.problem
-        return decode(self.instance, p.lever, p.acts[case], p.ends[case], self.work.at[row])
+        return decode(self.instance, p.lever, p.acts[case], p.ends, self.work.at[row])
 
     def answer(self) -> None:
         """Judge exactly the point w.at[ANCHOR], of which rounding leaves open whether it is feasible, and
@@ -231,16 +229,13 @@ def search_on(
         The proven bound, and why the search ended before its proof, or None.
     """
     p, w, tree = state.problem, state.work, state.tree
-    first = FIRST if state.few else FIRST_OF_MANY
-    look, around = first, -1 if state.few else 0
+    look, around = (FIRST, -1) if state.few else (FIRST_OF_MANY, 0)
     bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + p.allowed.shape[-1]
-    share, looked, message = first, False, None
+    looked, message = False, None
     while why is not None or (message := ended()) is None:
-        start = time.perf_counter()
         if why is None:
-            rest = max(look - int(tree.state[2]), 1)  # whatever the clock says
-            why = state.examine(min(share, rest), around)
-        around, took = -1, time.perf_counter() - start
+            why = state.examine(max(look - int(tree.state[2]), 1), around)
+        around = -1
         state.confirm()
         if state.refused and state.action is None and not looked:
             looked = True
@@ -257,17 +252,12 @@ def search_on(
             tree = state.tree = search.larger(tree, 2 * len(tree.heap))
         elif int(tree.state[2]) >= look:
             look, around = LOOKS * int(tree.state[2]), int(tree.case[tree.heap[0]])
-        elif took < 0.5 * SLICE:
-            share = min(2 * share, 1 << 20)
-        elif took > 2 * SLICE:
-            share = max(share // 2, 1)
         why = None
-    if float(tree.stuck[0]) < state.target and message is None:
+    stuck = float(tree.stuck[0])
+    if stuck < state.target and message is None:
         message = STUCK
-    bound = min(state.bound, float(tree.stuck[0]))
-    if state.least < math.inf:
-        bound = min(bound, state.target)
-    return max(0.0, bound), message
+    least = state.target if state.least < math.inf else math.inf
+    return max(0.0, min(state.bound, stuck, least)), message
 
 
 FEW = 6

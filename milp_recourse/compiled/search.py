@@ -90,6 +90,9 @@ with one, whenever it has grown by half (few levers) or doubled."""
 STEPS = 40
 """Most interior-point steps of a node."""
 
+LOOK = 16
+"""Nodes between two looks at the clock."""
+
 STRAIGHT = 32
 """Without an action, so many nodes in a row are each a child of the one before, then so many best first."""
 
@@ -254,7 +257,7 @@ def run(people, first, fresh, w, t, found, numbers, late, share, few, around, st
         Every applicant's best action, (n, d), and what else there is to say, rows in the order of
         :data:`COST` and the others, (5, n).
     late
-        After so many ticks of the clock, no more searches are begun.
+        After so many ticks of the clock, no more searches are begun, and one that is gone on with returns.
 
     Returns
     -------
@@ -267,7 +270,7 @@ def run(people, first, fresh, w, t, found, numbers, late, share, few, around, st
         before, p = clock(), refer(person(people, k))
         if fresh:
             _begin(p, w, t)
-        why = _slice(p, w, t, share, few, around, starts)
+        why = _slice(p, w, t, ROUND if fresh else late, share, few, around, starts)
         numbers[TICKS, k] = (clock() - before) % ROUND
         if not fresh:
             return k, why
@@ -281,11 +284,13 @@ def run(people, first, fresh, w, t, found, numbers, late, share, few, around, st
 
 
 @compiled
-def _slice(pp, w, t, share, few, around, starts):
+def _slice(pp, w, t, late, share, few, around, starts):
     """Examine nodes until one of the reasons to return comes up.
 
     Parameters
     ----------
+    late
+        After about so many ticks of the clock it returns.
     few
         Whether few levers are left: then dives from relaxed optima are shorter, and rarer.
     around
@@ -306,7 +311,10 @@ def _slice(pp, w, t, share, few, around, starts):
     if around >= 0:
         w.scalar[at.CASE] = around
         descend(refer(case(pp, around)), w, starts, t.state[2] > 0)
+    begun = clock()
     for _ in range(share):
+        if t.state[2] % LOOK == 0 and (clock() - begun) % ROUND > late:
+            return MORE
         if t.state[0] == 0 or t.bound[t.heap[0]] >= target_of(w):
             return DONE
         if t.state[1] < RESERVE:
@@ -327,7 +335,7 @@ def _node(p, w, t, slot, few):
     target = target_of(w) - base
     target += p.cost * (abs(target) + base)  # rounded up: p.cost is a relative slack
     t.state[2] += 1
-    bound, last, count, unsure, _ = examine(p, w, target, MOST_LINES, STEPS)
+    bound, last, count, unsure = examine(p, w, target, MOST_LINES, STEPS)
     gained = splitting.share_gained(w, t.promise[slot, 0], bound >= target)
     splitting.learn(w, t.promise[slot], gained)
     if bound >= target:

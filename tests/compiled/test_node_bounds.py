@@ -98,7 +98,7 @@ def test_no_feasible_action_is_cheaper_than_the_least_open_bound(seed: int) -> N
     costs = []
     for c in range(len(p.box)):
         for row in points(np.random.default_rng(seed), state, 150 // len(p.box), c):
-            action = decode(instance, p.lever, p.acts[c], p.ends[c], row)
+            action = decode(instance, p.lever, p.acts[c], p.ends, row)
             verdict = judge(instance, action)
             if verdict.feasible:
                 costs.append((verdict.cost, action))
@@ -132,7 +132,7 @@ def test_bounds_of_units_hold_at_every_point_of_the_root(seed: int) -> None:
     p, w = state.problem, state.work
     names, c = [f.name for f in instance.features], int(w.scalar[CASE])
     for row in points(np.random.default_rng(seed), state, 100, c):
-        action = decode(instance, p.lever, p.acts[c], p.ends[c], row)
+        action = decode(instance, p.lever, p.acts[c], p.ends, row)
         verdict = judge(instance, action)
         if any("plausible" in fault or "domain" in fault for fault in verdict.faults):
             continue
