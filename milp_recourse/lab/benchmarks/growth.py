@@ -19,7 +19,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Normal
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
 from milp_recourse.instance import Acceptance, Instance, Population, Preferences
-from milp_recourse.lab.measured import measured
+from milp_recourse.lab.measured import load_engine, measured
 from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.reports.drawing import panels, save
 from milp_recourse.result import Result, Status
@@ -206,6 +206,7 @@ def _point(
 
 
 def _timed(instance: Instance, backend: str, time_limit: float) -> tuple[Result, float]:
+    load_engine()
     start = time.process_time()
     result = solve(instance, backend, _WALL * time_limit)
     return result, time.process_time() - start
