@@ -6,6 +6,7 @@ import math
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from tests.helpers.tree_samples import brute_force, random_tree_instance, size_o
 LARGEST = 20000
 
 
+@cache
 def problems(count: int, trees: int) -> list[tuple[int, Instance]]:
     """Random ensembles, averaged and summed, in both precisions."""
     chosen = []

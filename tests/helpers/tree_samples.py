@@ -6,6 +6,7 @@ scores tie with the threshold.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -249,16 +250,15 @@ def candidates(instance: Instance, name: str) -> list[float]:
     values = {low, high}
     if name not in instance.missing:
         values.add(min(max(instance.factual[name], low), high))
-    for tree in forest.trees:
-        for node in np.flatnonzero((tree.left != -1) & (tree.feature == column)):
-            a, b = low, high
-            threshold = tree.threshold[node]
-            if not (_left(a, threshold, forest) and not _left(b, threshold, forest)):
-                continue
-            while np.nextafter(a, b) < b:
-                middle = float(np.clip(a + 0.5 * (b - a), np.nextafter(a, b), np.nextafter(b, a)))
-                a, b = (middle, b) if _left(middle, threshold, forest) else (a, middle)
-            values |= {float(a), float(b)}
+    asked = ((tree.left != -1) & (tree.feature == column) for tree in forest.trees)
+    for threshold in {t for tree, own in zip(forest.trees, asked, strict=True) for t in tree.threshold[own]}:
+        a, b = low, high
+        if not (_left(a, threshold, forest) and not _left(b, threshold, forest)):
+            continue
+        while (after := math.nextafter(a, b)) < b:
+            middle = min(max(a + 0.5 * (b - a), after), math.nextafter(b, a))
+            a, b = (middle, b) if _left(middle, threshold, forest) else (a, middle)
+        values |= {a, b}
     return sorted(values)
 
 
