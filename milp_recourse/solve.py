@@ -139,39 +139,27 @@ def solve_as_finished(
 ) -> Iterator[tuple[int, Result]]:
     """(index, result) of the wanted applicants who could be read, each as soon as it is finished.
 
-    Applicants are solved in chunks that start at multiples of a size that depends on the population and
-    the back end only. So an applicant is always solved in the same chunk, whichever process solves it and
-    whichever of its applicants are wanted. A run that is resumed after an interruption therefore gives the
-    results of an uninterrupted one.
+    Applicants are solved in chunks. No answer depends on who else is in a chunk, so a run that is resumed
+    after an interruption gives the results of an uninterrupted one.
 
     Parameters
     ----------
     name
         Name of a back end.
     wanted
-        Indices of applicants. Where the back end solves a chunk together, it also solves the applicants of
-        the chunk that are not wanted; their results are dropped.
+        Indices of applicants.
     """
-    readable = {k for k in wanted if k not in population.unreadable}
+    readable = sorted({k for k in wanted if k not in population.unreadable})
     back_end = find_backend(name)
     size = batch_size(population, back_end)
-    starts = sorted({k - k % size for k in readable})
-    chunks = [
-        [k for k in range(start, min(start + size, len(population))) if k not in population.unreadable]
-        for start in starts
-    ]
-    if size > 1 and not isinstance(population.template.classifier, ReluNetwork):  # solved one by one
-        chunks = [[k for k in chunk if k in readable] for chunk in chunks]
+    chunks = [readable[k : k + size] for k in range(0, len(readable), size)]
     tasks = ((chunk, [population[k] for k in chunk]) for chunk in chunks)
     if workers.alone or (workers.scheduler is None and len(chunks) <= 1):
         for chunk, people in tasks:
-            for position, result in _run_many(people, back_end, options, chunk):
-                if chunk[position] in readable:
-                    yield chunk[position], result
+            yield from ((chunk[k], result) for k, result in _run_many(people, back_end, options, chunk))
         return
-    work = partial(_run_by_name, name=name, options=options)
-    for found in workers.map(work, tasks):
-        yield from ((k, result) for k, result in found if k in readable)
+    for found in workers.map(partial(_run_by_name, name=name, options=options), tasks):
+        yield from found
 
 
 def batch_size(population: Population, back_end: Backend) -> int:

@@ -40,5 +40,8 @@ class BatchBackend(Backend, Protocol):
     """How many applicants it likes to get at once."""
 
     def solve_many(self, instances: Sequence[Instance], options: Options) -> Iterator[tuple[int, Proposal]]:
-        """(position, proposal) of every instance, in any order, each as soon as it is known."""
+        """(position, proposal) of every instance, in any order, each as soon as it is known.
+
+        A proposal must not depend on which other instances are given.
+        """
         ...
