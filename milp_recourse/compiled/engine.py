@@ -23,7 +23,6 @@ from milp_recourse.result import Proposal
 REFUSED = "the deployed model refuses cheaper actions by its rounding: set accept.margin to cover it"
 """The message where the deployed model keeps an exact engine from a proof."""
 
-
 FINER = 0.05
 """The share of the allowed gap that the second search (:func:`_finer`) leaves."""
 

@@ -19,6 +19,7 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import RELU, draw_lines, size_at
 from milp_recourse.compiled.elementary import value as curve
 from milp_recourse.compiled.levers import absolute, least_at, respond, term
+from milp_recourse.compiled.numerics import TINY
 from milp_recourse.compiled.work import add, cleared, copied
 from milp_recourse.compiling import compiled
 
@@ -258,7 +259,7 @@ def decimal(value, width, digits, side):
     It is a multiple of a power of ten, about ``width`` / 10^digits. If rounding puts it on the wrong side,
     or beyond all numbers, the number itself is returned.
     """
-    scale = 10.0 ** min(max(np.ceil(-math.log10(max(width, 1e-300))) + digits, 0.0), 22.0)
+    scale = 10.0 ** min(max(np.ceil(-math.log10(max(width, TINY))) + digits, 0.0), 22.0)
     scaled = value * scale
     result = (np.ceil(scaled) if side > 0 else np.floor(scaled if side < 0 else scaled + 0.5)) / scale
     return result if (result - value) * side >= 0.0 and abs(result) < INF else value

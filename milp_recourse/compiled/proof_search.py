@@ -21,7 +21,7 @@ from milp_recourse.compiled import descent, elementary, interior, levers, networ
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import LOG, RELU, SIGMOID, SQUARE
 from milp_recourse.compiled.network import CHORD, decimal
-from milp_recourse.compiled.numerics import BELOW, FARTHEST, HUGE, ROUNDOFF, TINY
+from milp_recourse.compiled.numerics import BELOW, COARSE, FARTHEST, HUGE, ROUNDOFF, TINY
 from milp_recourse.compiled.problem import Problems, case
 from milp_recourse.compiled.work import add, cleared, copied
 from milp_recourse.compiling import allocated, by_reference, compiled, entry, refer
@@ -381,7 +381,7 @@ def _next_slope(p, w, k, j):
     l, h, size = w.unit[at.ZL, k, j], w.unit[at.ZH, k, j], w.unit[at.ZS, k, j]
     if l >= 0.0 or h <= 0.0:
         return 0.0
-    steps, doubt = h / (h - l) * CHORD, 4.0 * CHORD * (p.line * size + p.tiny) / (h - l) + 2.0**-20
+    steps, doubt = h / (h - l) * CHORD, 4.0 * CHORD * (p.line * size + p.tiny) / (h - l) + COARSE
     return 4.0 * size / CHORD if abs(steps - np.floor(steps + 0.5)) <= doubt else 0.0
 
 

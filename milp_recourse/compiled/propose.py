@@ -33,6 +33,15 @@ SLICE = 0.05
 MOST_BYTES = 4e9
 """Most bytes that one applicant's open nodes may take."""
 
+FEW = 6
+"""With at most so many levers, and no ``starts``, no good action is searched for before the first nodes."""
+
+FIRST, FIRST_OF_MANY = 1000, 250
+"""Nodes of the first slice, with few levers and with many. If a search with many levers is not finished then,
+another search for good actions follows."""
+
+LOOKS = 4
+"""The longer search is repeated whenever the number of nodes has become so many times as large."""
 
 STUCK = "a box became too small to split"
 """The message where rounding keeps an exact engine from a proof."""
@@ -183,14 +192,6 @@ def sufficient(instance: Instance, cost: float) -> float:
     return cost - 0.5 * instance.gap_tolerance(cost)
 
 
-FIRST, FIRST_OF_MANY = 1000, 250
-"""Nodes of the first slice, with few levers and with many. If a search with many levers is not finished then,
-another search for good actions follows."""
-
-LOOKS = 4
-"""The longer search is repeated whenever the number of nodes has become so many times as large."""
-
-
 def first_slices(
     people: People, first: int, found: NDArray[np.float64], numbers: NDArray[np.float64]
 ) -> tuple[int, int]:
@@ -258,7 +259,3 @@ def search_on(
         message = STUCK
     least = state.target if state.least < math.inf else math.inf
     return max(0.0, min(state.bound, stuck, least)), message
-
-
-FEW = 6
-"""With at most so many levers, and no ``starts``, no good action is searched for before the first nodes."""
