@@ -43,7 +43,7 @@ from numba.extending import (
 LOG = logging.getLogger("milp_recourse")
 """Its warnings are printed on stderr where the caller has set up no logging."""
 
-NOTICE = "milp_recourse: compiling the search, about a minute (once for this version on this machine)"
+NOTICE = "milp_recourse: compiling {}, about half a minute (once for this version on this machine)"
 SECONDS = 3.0
 """How long compiling lasts before :data:`NOTICE` is logged."""
 
@@ -57,12 +57,12 @@ objects; at the default threshold the collector takes a tenth of the time and fr
 
 
 @contextlib.contextmanager
-def announced() -> Iterator[None]:
-    """Log :data:`NOTICE` as a warning if something is compiled inside for longer than :data:`SECONDS`.
+def announced(what: str) -> Iterator[None]:
+    """Log :data:`NOTICE` as a warning if ``what`` is compiled inside for longer than :data:`SECONDS`.
 
     Loading compiled code from the cache never logs it, even where the machine is slow.
     """
-    timer = threading.Timer(SECONDS, LOG.warning, (NOTICE,))
+    timer = threading.Timer(SECONDS, LOG.warning, (NOTICE.format(what),))
     timer.daemon = True
     _Cache.timer = timer
     if _Cache.absent:

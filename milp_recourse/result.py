@@ -55,7 +55,7 @@ class Status(str, Enum):
     )
     LIMIT = (
         "limit",
-        "Stopped before the proof was complete: an action that is given works, and the bound is proven.",
+        "Stopped before the proof was complete: the bound is proven, and an action, if one is given, works.",
     )
     FOUND = "found", "A feasible action, without any claim that it is the cheapest."
     NOT_FOUND = "not-found", "The search found no feasible action; one may exist all the same."

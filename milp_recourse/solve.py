@@ -34,8 +34,8 @@ T = TypeVar("T")
 DEFAULTS = ("bab", "highs")
 """The back ends tried, in this order, where none is named."""
 
-CERTIFIED_TOGETHER = 128
-"""The largest number of results whose certificates are searched for in one batch."""
+FIRST_CERTIFIED, CERTIFIED_TOGETHER = 8, 128
+"""The first and the largest number of results whose certificates are searched for in one batch."""
 
 _FEW_LEVERS = 4
 _TOGETHER = 256  # larger batches are little faster, and their first results come later
@@ -358,8 +358,9 @@ def _run_many(
 ) -> Iterator[tuple[int, Result]]:
     """Solve, and certify where ``options`` ask for it: (position, result), as they are finished.
 
-    Certificates of networks are searched for in batches. A batch takes half of the applicants that are left,
-    at most :data:`CERTIFIED_TOGETHER`, so that not all results wait for one hard applicant.
+    Certificates of networks are searched for in batches, each twice as large as the one before, so that the
+    first results come soon. A batch takes at most half of the applicants that are left, and at most
+    :data:`CERTIFIED_TOGETHER`, so that not all results wait for one hard applicant.
 
     Parameters
     ----------
@@ -375,13 +376,13 @@ def _run_many(
     if not options.certificates:
         yield from solved
         return
-    left = len(instances)
+    left, most = len(instances), FIRST_CERTIFIED
     together = isinstance(backend, BatchBackend) and all(
         isinstance(i.classifier, ReluNetwork) for i in instances
     )
     while left:
-        block = list(islice(solved, min(CERTIFIED_TOGETHER, max(1, left // 2)) if together else 1))
-        left -= len(block)
+        block = list(islice(solved, min(most, max(1, left // 2)) if together else 1))
+        left, most = left - len(block), min(2 * most, CERTIFIED_TOGETHER)
         clock = time.perf_counter()
         certificates = certificates_for(
             [instances[k] for k, _ in block],

@@ -386,6 +386,6 @@ def _larger(o: proof_search.Open) -> proof_search.Open:
 def ready() -> None:
     """Compile the proof search, or load it from disk, once per process. Compiling is announced."""
     instance = smallest()
-    with announced():
+    with announced("the search for proofs"):
         group = next(group for _, group in lowered([instance]))
         _Trees(instance, group, 0, 1.0).configuration(["x"], 0.01, 0.01, math.inf)

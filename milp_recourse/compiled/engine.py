@@ -119,13 +119,13 @@ def _proposal(
     state: Run, bound: float, message: str | None, nodes: int, begun: float, late: float
 ) -> Proposal:
     """What a search has found and proven. If the deployed model refuses the cheapest action, one that it
-    accepts is looked for next to that."""
+    accepts is looked for next to that, and for :data:`SLICE` at least."""
     if state.refused is not None:
-        inside_the_edge(state, late)
+        inside_the_edge(state, max(late, time.perf_counter() + SLICE))
         if state.cost < math.inf and bound < sufficient(state.instance, state.cost):
             bound = max(bound, _finer(state, late))
         if state.action is None or bound < sufficient(state.instance, state.cost):
-            message = REFUSED if message in (None, STUCK) else message
+            message = until(late)() or REFUSED if message in (None, STUCK) else message
     if state.action is not None:
         bound = min(bound, max(0.0, sufficient(state.instance, state.cost)))
     return Proposal(state.action, bound, "rigorous", nodes, message, time.perf_counter() - begun)

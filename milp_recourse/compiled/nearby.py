@@ -86,8 +86,7 @@ def inside_the_edge(state: Run, late: float) -> None:
     deployed model accepts a point between the two depends on its rounding there, so there are many of them.
     """
     refused, instance = state.refused, state.instance
-    if refused is None:
-        return
+    assert refused is not None
     found = near(instance, refused, late)
     if found is None and state.action is None:
         found = _inward(state, PARTS[4::6], late)

@@ -37,8 +37,12 @@ FEW = 6
 """With at most so many levers, and no ``starts``, no good action is searched for before the first nodes."""
 
 FIRST, FIRST_OF_MANY = 1000, 250
-"""Nodes of the first slice, with few levers and with many. If a search with many levers is not finished then,
-another search for good actions follows."""
+"""Nodes of the first slice, with few levers and with many. If a search is not finished then, a longer search
+for good actions follows."""
+
+LEAST, WORK = 16, 2**22
+"""In wide networks the first slice ends once nodes times the square of the widest layer's units are about
+``WORK``, but not before so many nodes: a node takes 50 ms where three layers have 512 units."""
 
 LOOKS = 4
 """The longer search is repeated whenever the number of nodes has become so many times as large."""
@@ -50,7 +54,7 @@ STUCK = "a box became too small to split"
 @cache
 def ready() -> None:
     """Compile the engine, or load it from disk, once per process. Compiling is announced."""
-    with announced():
+    with announced("the search"):
         instance = smallest()
         state = Run(instance, lower(instance))
         state.examine(1, 0)
@@ -145,7 +149,7 @@ class Run:
         cost, case = float(self.work.scalar[at.BEST_COST]), int(self.work.scalar[at.BEST_CASE])
         if cost < self.least:
             action = self._action(at.BEST, case)
-            if not self.offer(action):
+            if not self.offer(action, own=True):
                 self.least, self.refused = cost, action
 
     def _action(self, row: int, case: int) -> dict[str, float]:
@@ -166,19 +170,20 @@ class Run:
                 if self.offer(near):
                     break
 
-    def offer(self, action: dict[str, float]) -> bool:
+    def offer(self, action: dict[str, float], own: bool = False) -> bool:
         """Judge an action exactly, and keep it if it is cheaper; whether it is feasible but for the deployed
-        model."""
+        model. The compiled search is not told of its own, so that nothing depends on when a slice ends."""
         verdict = judge(self.instance, action)
         cost, w = float(verdict.cost), self.work
         if verdict.feasible and cost < self.cost:
             self.action, self.cost = action, cost
         if not verdict.faults and cost < self.least:
             self.least, self.refused = cost, None if verdict.feasible else action
-            row = [action.get(f.name, self.instance.factual[f.name]) for f in self.instance.features]
-            # coordinates may be rounded; the action counts
-            w.at[at.BEST] = coordinates(self.instance, self.problem, np.array([row]))[0]
-            w.scalar[at.BEST_COST] = cost
+            if not own:
+                row = [action.get(f.name, self.instance.factual[f.name]) for f in self.instance.features]
+                # coordinates may be rounded; the action counts
+                w.at[at.BEST] = coordinates(self.instance, self.problem, np.array([row]))[0]
+                w.scalar[at.BEST_COST] = cost
         return not verdict.faults
 
 
@@ -192,15 +197,22 @@ def sufficient(instance: Instance, cost: float) -> float:
     return cost - 0.5 * instance.gap_tolerance(cost)
 
 
+def first_look(p: Problems, few: bool) -> tuple[int, int]:
+    """How many nodes the first slice has, and in which configuration it first searches for good actions (-1:
+    in none)."""
+    nodes = min(FIRST if few else FIRST_OF_MANY, max(LEAST, WORK // p.weights.shape[1] ** 2))
+    return nodes, -1 if few else 0
+
+
 def first_slices(
     people: People, first: int, found: NDArray[np.float64], numbers: NDArray[np.float64]
 ) -> tuple[int, int]:
     """The first slices of several applicants' searches, from number ``first`` on, until one does not finish
     or :data:`SLICE` has passed; see :func:`~milp_recourse.compiled.search.run`."""
-    few, memory_of = people.lever.shape[2] <= FEW, memory(one_of(people, first))
-    how = (FIRST, True, -1) if few else (FIRST_OF_MANY, False, 0)
-    said = found, numbers, int(1e6 * SLICE)
-    k, why = search.run(people, first, True, *memory_of, *said, *how, np.zeros((0, found.shape[1])))
+    p, few = one_of(people, first), people.lever.shape[2] <= FEW
+    (share, around), said = first_look(p, few), (found, numbers, int(1e6 * SLICE))
+    how = share, few, around, np.zeros((0, found.shape[1]))
+    k, why = search.run(people, first, True, *memory(p), *said, *how)
     return int(k), int(why)
 
 
@@ -229,10 +241,8 @@ def search_on(
     (bound, message)
         The proven bound, and why the search ended before its proof, or None.
     """
-    p, w, tree = state.problem, state.work, state.tree
-    look, around = (FIRST, -1) if state.few else (FIRST_OF_MANY, 0)
-    bytes_each = 24 * (p.lever.shape[1] + w.unit[0].size + 1) + p.allowed.shape[-1]
-    looked, message = False, None
+    tree, looked, message = state.tree, False, None
+    look, around = first_look(state.problem, state.few)
     while why is not None or (message := ended()) is None:
         if why is None:
             why = state.examine(max(look - int(tree.state[2]), 1), around)
@@ -247,7 +257,7 @@ def search_on(
         if why == search.ASK:
             state.answer()
         elif why == search.FULL:
-            if 2 * len(tree.heap) * bytes_each > MOST_BYTES:
+            if 2 * sum(array.nbytes for array in tree) > MOST_BYTES:
                 message = "the open nodes fill the memory"
                 break
             tree = state.tree = search.larger(tree, 2 * len(tree.heap))

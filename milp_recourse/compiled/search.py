@@ -90,8 +90,8 @@ with one, whenever it has grown by half (few levers) or doubled."""
 STEPS = 40
 """Most interior-point steps of a node."""
 
-LOOK = 16
-"""Nodes between two looks at the clock."""
+LOOK = 1024
+"""Nodes between two looks at the clock, times the units of the widest layer."""
 
 STRAIGHT = 32
 """Without an action, so many nodes in a row are each a child of the one before, then so many best first."""
@@ -257,7 +257,8 @@ def run(people, first, fresh, w, t, found, numbers, late, share, few, around, st
         Every applicant's best action, (n, d), and what else there is to say, rows in the order of
         :data:`COST` and the others, (5, n).
     late
-        After so many ticks of the clock, no more searches are begun, and one that is gone on with returns.
+        After so many ticks of the clock no more searches are begun, and a search returns that has taken so
+        many by itself.
 
     Returns
     -------
@@ -270,7 +271,7 @@ def run(people, first, fresh, w, t, found, numbers, late, share, few, around, st
         before, p = clock(), refer(person(people, k))
         if fresh:
             _begin(p, w, t)
-        why = _slice(p, w, t, ROUND if fresh else late, share, few, around, starts)
+        why = _slice(p, w, t, late, share, few, around, starts)
         numbers[TICKS, k] = (clock() - before) % ROUND
         if not fresh:
             return k, why
@@ -313,7 +314,7 @@ def _slice(pp, w, t, late, share, few, around, starts):
         descend(refer(case(pp, around)), w, starts, t.state[2] > 0)
     begun = clock()
     for _ in range(share):
-        if t.state[2] % LOOK == 0 and (clock() - begun) % ROUND > late:
+        if t.state[2] % max(1, LOOK // w.unit.shape[2]) == 0 and (clock() - begun) % ROUND > late:
             return MORE
         if t.state[0] == 0 or t.bound[t.heap[0]] >= target_of(w):
             return DONE

@@ -398,7 +398,7 @@ def ready() -> None:
         np.array([2, -1, -1]),
         np.array([0.0, 0.0, 1.0]),
     )
-    with announced():
+    with announced("the search of trees"):
         PricedSearch(
             Instance(
                 (Feature("x", "continuous", True, (0.0, 1.0)),),

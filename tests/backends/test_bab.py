@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from milp_recourse import solve, solve_population
+from milp_recourse import certificates, solve, solve_population
 from milp_recourse.backends import Options
 from milp_recourse.backends.bab import BabBackend
 from milp_recourse.compiled import search
@@ -125,6 +125,21 @@ def test_a_population_is_the_same_in_processes_in_one_batch_and_one_by_one() -> 
         check_unchanged(first, second)
         if k % 4 == 0:
             check_unchanged(first, solve(people[k], "bab", TIME_LIMIT))
+
+
+def test_the_first_certificates_come_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches double: whoever interrupts a run early keeps rows."""
+    sizes: list[int] = []
+    own = certificates.certificates_for
+
+    def counting(instances, *rest):
+        sizes.append(len(instances))
+        return own(instances, *rest)
+
+    monkeypatch.setattr(certificates, "certificates_for", counting)
+    results = list(solve_population(loan_population(40, 4), "bab", TIME_LIMIT, certificates=True))
+    assert all(result.evidence for result in results)
+    assert sizes == [8, 16, 8, 4, 2, 1, 1]
 
 
 def test_nobody_is_solved_who_is_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

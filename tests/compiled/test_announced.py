@@ -16,7 +16,7 @@ import sys, time
 from milp_recourse import compiling
 compiling.SECONDS = float(sys.argv[1])
 from doubling import twice
-with compiling.announced():
+with compiling.announced("the doubling"):
     twice(2.0)
     time.sleep(0.3)
 """
@@ -33,27 +33,29 @@ def test_one_line_on_stderr_where_something_is_compiled(tmp_path: Path) -> None:
     """Not where it is quick, and not where it is only loaded, however long that takes."""
     (tmp_path / "doubling.py").write_text(TWICE)
     places = {"PYTHONPATH": f"{Path(__file__).parents[2]}{os.pathsep}{tmp_path}"}
-    for cache, seconds, expected in (("a", 600, ""), ("b", 0.01, f"{NOTICE}\n"), ("b", 0.01, "")):
+    line = f"{NOTICE.format('the doubling')}\n"
+    for cache, seconds, expected in (("a", 600, ""), ("b", 0.01, line), ("b", 0.01, "")):
         command = [sys.executable, "-c", CODE, str(seconds)]
         environment = os.environ | places | {"NUMBA_CACHE_DIR": str(tmp_path / cache)}
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         assert (done.stdout, done.stderr) == ("", expected)
 
 
-def test_both_searches_announce_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_search_announces_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from contextlib import contextmanager
 
+    from milp_recourse.certificates import engine_proofs
     from milp_recourse.compiled import propose
     from milp_recourse.forests import priced
 
     said = []
 
     @contextmanager
-    def spy():
-        said.append(True)
+    def spy(what):
+        said.append(what)
         yield
 
-    for module in (propose, priced):
+    for module in (propose, engine_proofs, priced):
         monkeypatch.setattr(module, "announced", spy)
         module.ready.__wrapped__()
-    assert len(said) == 2
+    assert said == ["the search", "the search for proofs", "the search of trees"]
