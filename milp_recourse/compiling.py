@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
+import llvmlite
 import numba
 import numpy as np
 from llvmlite import ir
@@ -77,11 +78,17 @@ def announced(what: str) -> Iterator[None]:
         _Cache.timer = None
 
 
+OUTSIDE = Path("result.py"), Path("domain", "forest.py")
+"""Files of the package outside the folders of compiled code whose constants it freezes."""
+
+
 @cache
 def digest(sources: Path) -> str:
     """The cache key of a folder's functions: 20 hexadecimal digits of a hash of sources and versions."""
-    key = hashlib.sha256(f"{sys.version} {np.__version__} {numba.__version__}".encode())
-    for path in (Path(__file__), *sorted(sources.glob("*.py"))):
+    versions = sys.version, np.__version__, numba.__version__, llvmlite.__version__
+    key = hashlib.sha256(" ".join(versions).encode())
+    others = (Path(__file__).parent / path for path in OUTSIDE)
+    for path in (Path(__file__), *others, *sorted(sources.glob("*.py"))):
         key.update(path.name.encode() + b"\0" + path.read_bytes())
     return key.hexdigest()[:20]
 
@@ -207,7 +214,8 @@ if CONFIG.DISABLE_JIT:
 
 
 clock: Any = types.ExternalFunction("clock", types.int32())
-"""The C library's clock for compiled code: processor time in microseconds, modulo :data:`ROUND`."""
+"""The C library's clock for compiled code: by POSIX, the process's processor time in microseconds, modulo
+:data:`ROUND`. Limits are kept by the wall clock, between slices."""
 ROUND = 1 << 32
 if CONFIG.DISABLE_JIT:
     clock = lambda: int(1e6 * time.process_time())  # noqa: E731

@@ -35,8 +35,9 @@ from milp_recourse.judge import judge
 
 Nodes = list[list[Any]]
 
-SHARE, STEPS = 2000, 40
-"""Nodes between looks at the clock; most steps of the interior-point method in a node."""
+SHARE, STEPS = 2**17, 40
+"""Nodes between looks at the clock, times the units of the widest layer; most steps of the interior-point
+method in a node."""
 
 RECORDS, LEAVES, OPEN = 4096, 128, 256
 """Nodes and leaves that a record holds, and open nodes that there is room for at first."""
@@ -233,8 +234,9 @@ class _Trees:
         self._root(chosen)
         nodes: Nodes = []
         effort, before = self.effort, self.effort.nodes
+        share = max(1, min(2000, SHARE // p.weights.shape[1]))
         while time.perf_counter() <= late:
-            why = proof_search.prove(p, self.relaxed, self.work, o, t, c, target, claimed, SHARE, STEPS)
+            why = proof_search.prove(p, self.relaxed, self.work, o, t, c, target, claimed, share, STEPS)
             written = self._written(place)
             nodes += written
             effort.nodes = before + int(o.state[3])

@@ -72,8 +72,7 @@ def is_label(feature: Feature) -> bool:
 def column_starts(instance: Instance) -> NDArray[np.int64]:
     """Where each lever's columns begin, (d + 1,)."""
     features = [instance.feature(name) for name in instance.levers]
-    sizes = [len(f.categories or ()) if is_label(f) else 1 for f in features]
-    return np.cumsum([0, *sizes]).astype(np.int64)
+    return np.cumsum([0, *(len(f.categories or ()) if is_label(f) else 1 for f in features)], dtype=np.int64)
 
 
 class Effects:
@@ -216,7 +215,7 @@ class Effects:
         self.holds = np.zeros((len(self.acts), len(forms)), dtype=np.int64)
         for k, one in enumerate(self.stated):
             if one.feature is None and isinstance(one.value, Fraction):
-                self.holds[~self.rows[:, 0, k].any(axis=1), k] = 1 if one.value >= 0 else -1
+                self.holds[~self.rows[:, 1, k].any(axis=1), k] = 1 if one.value >= 0 else -1
             elif one.feature is not None and one.feature.name in self.levers:  # set inside the domain already
                 self.holds[:, k] = self.acts[:, self.levers.index(one.feature.name)]
         self.rows.transpose(0, 2, 1, 3)[self.holds != 0] = 0.0

@@ -156,8 +156,7 @@ def cheapest(p, w, g, need, out, other):
         return False
     # only what is clearly cheaper than the action in hand is of use
     dear = min(w.scalar[at.BEST_COST] * (1.0 - COARSE), w.scalar[at.CEILING]) - p.base[0]
-    least = solve_node(p, w, count, ball, dear, out, other, STEPS, True)
-    return least < dear and w.scalar[at.LEFT] < COARSE
+    return solve_node(p, w, count, ball, dear, out, other, STEPS, True) < dear and w.scalar[at.LEFT] < COARSE
 
 
 @compiled

@@ -83,10 +83,12 @@ def searched(
 
 
 def _closed(instance: Instance, people: People, k: int, values: Array, numbers: Array) -> Closed:
+    """With a bound of at most what nodes were closed against, by compiled code's own cost of the action."""
     cost, case, bound, nodes, _ = numbers.tolist()
     arrays = people.lever[k], people.acts[int(case)], people.ends[k]
     action = decode(instance, *arrays, values) if cost < math.inf else None
-    return Closed(instance, people, k, action, bound, int(nodes), 0.0)
+    proven = bound if action is None else min(bound, sufficient(instance, cost))
+    return Closed(instance, people, k, action, proven, int(nodes), 0.0)
 
 
 def _alone(

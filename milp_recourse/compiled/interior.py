@@ -397,8 +397,7 @@ def _centring(pair, n, mu, primal, dual):
     after = 0.0
     for i in range(n):
         after += (s[i] + primal * ds[i]) * (lam[i] + dual * dl[i])
-    sigma = (after / (n * mu)) ** 3 if mu > 0.0 else 0.0
-    return min(max(sigma, 0.0), 1.0)
+    return min(max((after / (n * mu)) ** 3, 0.0), 1.0) if mu > 0.0 else 0.0
 
 
 @compiled

@@ -137,7 +137,7 @@ def none_below(instance: Instance, cost: float, time_limit: float | None, nodes:
             return True
         state = Run(instance, group.problems(0))
         state.few = True  # no good actions are looked for
-        state.least = state.work.scalar[at.BEST_COST] = cost
+        state.least = state.confirmed = state.work.scalar[at.BEST_COST] = cost
         late = math.inf if time_limit is None else time.perf_counter() + time_limit
         return _proven(state, nodes, late, first=True) and state.least == cost
     return False
@@ -177,5 +177,4 @@ def _proven(state: Run, nodes: int, late: float, first: bool = False) -> bool:
         enough = int(state.tree.state[2]) >= nodes or time.perf_counter() > late
         return "it was a short search" if enough or (first and state.action) else None
 
-    made = search_on(state, ended)
-    return made is not None and made[1] is None
+    return search_on(state, ended)[1] is None

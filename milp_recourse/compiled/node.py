@@ -146,7 +146,7 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
                     # below the edge the density is 0, or too small to be plausible
                     least = p.edge[i] if unit[at.ZH, 0, i] > 2.0 * p.edge[i] else TINY
                     unit[at.ZL, 0, i] = max(unit[at.ZL, 0, i], least)
-                if not unit[at.ZL, k, i] <= unit[at.ZH, k, i]:
+                if unit[at.ZL, k, i] > unit[at.ZH, k, i]:
                     return False
                 network.relax(p, unit, k, i)
     return True

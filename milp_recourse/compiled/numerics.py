@@ -30,7 +30,8 @@ BELOW = 1.0 - 8 * ROUNDOFF
 PIVOT, FINE, CLOSE, SAME, COARSE = 2.0**-46, 2.0**-48, 2.0**-36, 2.0**-30, 2.0**-20
 """When guesses are good enough: a pivot that vanishes, a complementarity that has converged, a change of a
 bound that is none, coordinates and costs that are the same, a change that is too small to matter. No proof
-rests on them."""
+rests on them: where SAME rounds the end of a box to a whole value, it keeps a value that is just outside; and
+where COARSE decides whether a leaf of a proof gets more room, the proof is checked without it."""
 
 HUGE = 2.0**200
 """Sums over multipliers that reach this prove nothing. Coordinates are at most about 1, so no product of a

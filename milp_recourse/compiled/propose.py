@@ -1,4 +1,4 @@
-"""One applicant's search: in compiled code, slice by slice, with what it finds judged exactly in between."""
+"""Searches: in compiled code, slice by slice, with what one applicant's finds judged exactly in between."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
 from milp_recourse.program.lower import lower as neutral
 from milp_recourse.program.model import Program
-from milp_recourse.result import RELATIVE_GAP
+from milp_recourse.result import gap_tolerance
 
 SLICE = 0.05
 """Seconds after which compiled code returns to Python, which may be asked to end."""
@@ -40,11 +40,11 @@ FIRST, FIRST_OF_MANY = 1000, 250
 """Nodes of the first slice, with few levers and with many. If a search is not finished then, a longer search
 for good actions follows."""
 
-LEAST, WORK = 16, 2**22
+FIRST_LEAST, FIRST_WORK = 16, 2**22
 """In wide networks the first slice ends once nodes times the square of the widest layer's units are about
-``WORK``, but not before so many nodes: a node takes 50 ms where three layers have 512 units."""
+``FIRST_WORK``, but not before so many nodes: a node takes 50 ms where three layers have 512 units."""
 
-LOOKS = 4
+LONGER_BY = 4
 """The longer search is repeated whenever the number of nodes has become so many times as large."""
 
 STUCK = "a box became too small to split"
@@ -99,6 +99,8 @@ class Run:
         without one.
     refused
         That action if the deployed model refuses it, else None.
+    confirmed
+        What the search's best action cost by compiled code's own numbers when it was judged; inf without one.
     """
 
     def __init__(
@@ -119,7 +121,7 @@ class Run:
         self.few = self.problem.lever.shape[1] <= FEW and not len(self.starts)
         self.action: dict[str, float] | None = None
         self.refused: dict[str, float] | None = None
-        self.cost = self.least = math.inf
+        self.cost = self.least = self.confirmed = math.inf
         if not begun:
             search.begin(self.problem, self.work, self.tree)
 
@@ -130,10 +132,12 @@ class Run:
 
     @property
     def target(self) -> float:
-        """A sufficient bound: half the gap below ``least``; without that, more than any action costs."""
+        """A sufficient bound: half the gap below ``least``, and no more than what nodes are closed against;
+        without an action, more than any costs."""
         if self.least == math.inf:
             return float(self.problem.ceiling)
-        return self.least - 0.5 * (RELATIVE_GAP * self.least + float(self.work.scalar[at.ALLOWANCE]))
+        cost = min(self.least, float(self.work.scalar[at.BEST_COST]))
+        return cost - 0.5 * max(0.0, gap_tolerance(cost, float(self.work.scalar[at.ALLOWANCE])))
 
     def examine(self, share: int, around: int = -1) -> int:
         """Examine at most so many nodes, for at most :data:`SLICE`, after a search for good actions in one
@@ -147,7 +151,8 @@ class Run:
         """Judge the search's best action exactly. Should it not pass, beyond what rounding can do, it is
         refused, too: nodes were closed against its cost, which no bound may exceed then."""
         cost, case = float(self.work.scalar[at.BEST_COST]), int(self.work.scalar[at.BEST_CASE])
-        if cost < self.least:
+        if cost < self.confirmed:
+            self.confirmed = cost
             action = self._action(at.BEST, case)
             if not self.offer(action, own=True):
                 self.least, self.refused = cost, action
@@ -183,7 +188,7 @@ class Run:
                 row = [action.get(f.name, self.instance.factual[f.name]) for f in self.instance.features]
                 # coordinates may be rounded; the action counts
                 w.at[at.BEST] = coordinates(self.instance, self.problem, np.array([row]))[0]
-                w.scalar[at.BEST_COST] = cost
+                w.scalar[at.BEST_COST] = self.confirmed = cost
         return not verdict.faults
 
 
@@ -197,10 +202,10 @@ def sufficient(instance: Instance, cost: float) -> float:
     return cost - 0.5 * instance.gap_tolerance(cost)
 
 
-def first_look(p: Problems, few: bool) -> tuple[int, int]:
+def first_slice(p: Problems, few: bool) -> tuple[int, int]:
     """How many nodes the first slice has, and in which configuration it first searches for good actions (-1:
     in none)."""
-    nodes = min(FIRST if few else FIRST_OF_MANY, max(LEAST, WORK // p.weights.shape[1] ** 2))
+    nodes = min(FIRST if few else FIRST_OF_MANY, max(FIRST_LEAST, FIRST_WORK // p.weights.shape[1] ** 2))
     return nodes, -1 if few else 0
 
 
@@ -210,7 +215,7 @@ def first_slices(
     """The first slices of several applicants' searches, from number ``first`` on, until one does not finish
     or :data:`SLICE` has passed; see :func:`~milp_recourse.compiled.search.run`."""
     p, few = one_of(people, first), people.lever.shape[2] <= FEW
-    (share, around), said = first_look(p, few), (found, numbers, int(1e6 * SLICE))
+    (share, around), said = first_slice(p, few), (found, numbers, int(1e6 * SLICE))
     how = share, few, around, np.zeros((0, found.shape[1]))
     k, why = search.run(people, first, True, *memory(p), *said, *how)
     return int(k), int(why)
@@ -242,7 +247,7 @@ def search_on(
         The proven bound, and why the search ended before its proof, or None.
     """
     tree, looked, message = state.tree, False, None
-    look, around = first_look(state.problem, state.few)
+    look, around = first_slice(state.problem, state.few)
     while why is not None or (message := ended()) is None:
         if why is None:
             why = state.examine(max(look - int(tree.state[2]), 1), around)
@@ -262,10 +267,9 @@ def search_on(
                 break
             tree = state.tree = search.larger(tree, 2 * len(tree.heap))
         elif int(tree.state[2]) >= look:
-            look, around = LOOKS * int(tree.state[2]), int(tree.case[tree.heap[0]])
+            look, around = LONGER_BY * int(tree.state[2]), int(tree.case[tree.heap[0]])
         why = None
     stuck = float(tree.stuck[0])
     if stuck < state.target and message is None:
         message = STUCK
-    least = state.target if state.least < math.inf else math.inf
-    return max(0.0, min(state.bound, stuck, least)), message
+    return max(0.0, min(state.bound, stuck, state.target if state.least < math.inf else math.inf)), message

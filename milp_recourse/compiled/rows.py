@@ -150,7 +150,7 @@ def keep_row(p, w, const, inside, count, layer, what):
     cleared(w.row_coefficients[0, count])
     copied(w.unit[at.SCORE], w.row_coefficients[0, count, :layer])
     copied(w.unit[at.ALPHA], w.row_coefficients[1, count])
-    return network.over_box(p, w, w.col[at.LINE]) + const >= 0.0
+    return not network.over_box(p, w, w.col[at.LINE]) + const < 0.0
 
 
 @compiled

@@ -90,8 +90,9 @@ with one, whenever it has grown by half (few levers) or doubled."""
 STEPS = 40
 """Most interior-point steps of a node."""
 
-LOOK = 1024
-"""Nodes between two looks at the clock, times the units of the widest layer."""
+BETWEEN_LOOKS = 1024
+"""Nodes between two looks at the clock, times the sum of the units of the widest layer and a quarter of the
+square of the number of levers."""
 
 STRAIGHT = 32
 """Without an action, so many nodes in a row are each a child of the one before, then so many best first."""
@@ -231,7 +232,7 @@ def target_of(w):
     best = w.scalar[at.BEST_COST]
     if not best < INF:
         return w.scalar[at.CEILING]
-    return best - 0.5 * BELOW * (GAP * best + w.scalar[at.ALLOWANCE])
+    return best - 0.5 * BELOW * max(0.0, GAP * best + w.scalar[at.ALLOWANCE])
 
 
 @compiled
@@ -257,14 +258,15 @@ def run(people, first, fresh, w, t, found, numbers, late, share, few, around, st
         Every applicant's best action, (n, d), and what else there is to say, rows in the order of
         :data:`COST` and the others, (5, n).
     late
-        After so many ticks of the clock no more searches are begun, and a search returns that has taken so
-        many by itself.
+        After so many ticks of the clock no more searches are begun; a search returns once it has taken that
+        many itself.
 
     Returns
     -------
     (number, why)
-        Of the applicant whose search is not finished, and why it has returned, as :func:`_slice`. If there is
-        none, (one more than the last one's, :data:`DONE`).
+        Of the applicant whose search is not finished, and why it has returned, as :func:`_slice`;
+        :data:`MORE` too where all that is open cannot be split. If all are finished, (one more than the last
+        one's, :data:`DONE`). Without ``fresh``, of the first one, whether or not it is finished.
     """
     begun, k = clock(), first
     while k < len(people.form) and (k == first or (clock() - begun) % ROUND < late):
@@ -293,7 +295,7 @@ def _slice(pp, w, t, late, share, few, around, starts):
     late
         After about so many ticks of the clock it returns.
     few
-        Whether few levers are left: then dives from relaxed optima are shorter, and rarer.
+        Whether few levers are left: then dives from relaxed optima are shorter, and more frequent.
     around
         The configuration to search for good actions in first
         (:func:`~milp_recourse.compiled.descent.descend`), -1 for none.
@@ -309,12 +311,12 @@ def _slice(pp, w, t, late, share, few, around, starts):
     """
     if t.state[5] != 0:
         _plant(pp, w, t)
+    begun, every = clock(), max(1, BETWEEN_LOOKS // (w.unit.shape[2] + starts.shape[1] ** 2 // 4))
     if around >= 0:
         w.scalar[at.CASE] = around
         descend(refer(case(pp, around)), w, starts, t.state[2] > 0)
-    begun = clock()
     for _ in range(share):
-        if t.state[2] % max(1, LOOK // w.unit.shape[2]) == 0 and (clock() - begun) % ROUND > late:
+        if t.state[2] % every == 0 and (clock() - begun) % ROUND > late:
             return MORE
         if t.state[0] == 0 or t.bound[t.heap[0]] >= target_of(w):
             return DONE

@@ -1,4 +1,4 @@
-"""Memory that a search works in, made once per applicant."""
+"""Memory that a search works in, made once for problems of one shape."""
 
 from __future__ import annotations
 

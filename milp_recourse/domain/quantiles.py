@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,13 @@ class Quantiles:
 
     values: tuple[float, ...]
     probabilities: tuple[float, ...]
+
+    @cached_property
+    def jumps(self) -> bool:
+        """Whether Q rises by some share d between two values that are nearer than d 2^-30 of the whole range:
+        there the rounding of a double decides about what a shift costs."""
+        rises = np.diff(self.probabilities)
+        return bool((np.diff(self.values) < 2.0**-30 * rises * (self.values[-1] - self.values[0])).any())
 
     def exact(self, value: Fraction) -> Fraction:
         """Q(value) in exact arithmetic."""

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import numpy as np
+
+from milp_recourse import compiling
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -70,6 +77,35 @@ def test_an_edited_constant_is_compiled_anew(tmp_path: Path) -> None:
     third = said(run(folder, cache))
     assert third[:2] == [repr(2.0**-40), "0"]
     assert third[2] != first[2]
+    outside = folder / "milp_recourse" / compiling.OUTSIDE[0]
+    outside.write_text(outside.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
+    fourth = said(run(folder, cache))
+    assert fourth[:2] == [repr(2.0**-40), "0"] and fourth[2] not in (first[2], third[2])
+
+
+def test_constants_from_outside_are_part_of_the_key() -> None:
+    """Compiled code freezes what its modules import: numbers come from files that the key covers."""
+    package = Path(compiling.__file__).parent
+    covered = {package / path for path in compiling.OUTSIDE}
+    imported = set()
+    for folder in ("compiled", "forests"):
+        for source in sorted((package / folder).glob("*.py")):
+            text = source.read_text(encoding="utf-8")
+            if not re.search(r"^@(counting_)?(compiled|entry)", text, re.MULTILINE):
+                continue
+            module = importlib.import_module(f"milp_recourse.{folder}.{source.stem}")
+            for node in ast.walk(ast.parse(text)):
+                if not isinstance(node, ast.ImportFrom) or node.module == "__future__":
+                    continue
+                origin = importlib.import_module(node.module)
+                place = Path(origin.__file__ or "")
+                if package not in place.parents or place.parent == package / folder:
+                    continue
+                for name in node.names:
+                    value = getattr(module, name.asname or name.name)
+                    if isinstance(value, (int, float, np.ndarray)) and place != package / "compiling.py":
+                        imported.add(place)
+    assert imported == covered
 
 
 def test_two_processes_at_once_and_a_read_only_installation(tmp_path: Path) -> None:

@@ -111,6 +111,7 @@ def test_no_feasible_action_is_cheaper_than_the_least_open_bound(seed: int) -> N
             break
         state.confirm()
         assert state.refused is None or not instance.accept.margin
+        assert state.target <= python(search.target_of)(state.work)  # which nodes are closed against
         counted = float(state.work.scalar[BEST_COST])  # the exact cost, but for rounding
         assert counted == state.least or math.isclose(counted, state.least, rel_tol=2.0**-48)
         bound = float(tree.bound[tree.heap[0]]) if tree.state[0] else state.target

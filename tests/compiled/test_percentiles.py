@@ -9,11 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from milp_recourse import solve
 from milp_recourse.compiled import levers
 from milp_recourse.compiled.layout import FIXED, HI, KNOTS, LARGEST, LINEAR, LO, MODE, RATE, TOP_RATE
 from milp_recourse.compiled.lever_arrays import knots_of
 from milp_recourse.compiled.numerics import slacks
+from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.quantiles import Quantiles
+from milp_recourse.domain.scm import independent
+from milp_recourse.errors import Unsupported
+from milp_recourse.instance import Instance, Preferences
+from milp_recourse.result import Status
 
 
 def as_python() -> dict[str, Any]:
@@ -46,6 +54,28 @@ def drawn(seed: int) -> tuple[Quantiles, float, float, float, float]:
     low, high = sorted(rng.uniform(-9.0, values[-1] + 3.0, 2).tolist())
     unit = float(2.0 ** rng.integers(-2, 5))
     return Quantiles(tuple(values.tolist()), tuple(shares.tolist())), x, low, high, unit
+
+
+def test_where_rounding_decides_about_a_percentile_another_back_end_answers() -> None:
+    """0.3 and 0.1 + 0.2 are as far from -0.5 in doubles, and a third of the people lie between them."""
+    quantiles = {"x": Quantiles((-0.5, 0.2, 0.3, 0.1 + 0.2, 1.0), (0.0, 0.1, 0.3, 0.6, 1.0))}
+    quantiles["y"] = Quantiles((0.0, 1.0), (0.0, 1.0))
+    features = tuple(
+        Feature(n, "continuous", True, bounds) for n, bounds in (("x", (0.1 + 0.2, 1.0)), ("y", (0.0, 1.0)))
+    )
+    either = [([[100.0, 0.0], [0.0, 100.0]], [-20.0, -40.0]), ([[1.0, 1.0]], [-1.0])]
+    instance = Instance(
+        features,
+        independent(["x", "y"]),
+        ReluNetwork.from_layers(either),
+        {"x": -0.5, "y": 0.0},
+        Preferences(("x", "y")),
+        Cost.percentile("percentile", quantiles, []),
+    )
+    with pytest.raises(Unsupported, match="percentiles that rise"):
+        solve(instance, "bab")
+    found = solve(instance)
+    assert found.status is Status.OPTIMAL and found.backend == "highs" and abs(found.cost - 0.41) < 1e-5
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,35 +11,13 @@ import pytest
 from milp_recourse import solve
 from milp_recourse.compiled import propose, search
 from milp_recourse.compiled.layout import BEST_COST
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import independent
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_instance
-from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.instances_path import instance_files
 from tests.helpers.amounts import amounts
 from tests.helpers.generators import random_instance
+from tests.helpers.large import large
 from tests.helpers.wide import wide
-
-
-def large(seed: int, units: int = 256, layers: int = 3, levers: int = 5) -> Instance:
-    """A random network with so many units in each layer; a thousandth of the actions are accepted."""
-    rng = np.random.default_rng(seed)
-    sizes = [levers, *[units] * layers, 1]
-    drawn = [(rng.normal(0.0, np.sqrt(2.0 / a), (b, a)), rng.normal(0.0, 0.3, b)) for a, b in pairwise(sizes)]
-    network, names = ReluNetwork.from_layers(drawn), [f"x{k}" for k in range(levers)]
-    logits = network.evaluate(rng.uniform(-1.0, 1.0, (4000, levers)))[:, 0]
-    return Instance(
-        tuple(Feature(n, "continuous", True, (-1.0, 1.0)) for n in names),
-        independent(names),
-        network,
-        dict.fromkeys(names, 0.0),
-        Preferences(tuple(names)),
-        Cost.pure("l1", dict.fromkeys(names, 1.0)),
-        Acceptance(float(np.quantile(logits, 0.999))),
-    )
 
 
 def test_a_short_limit_ends_a_search_of_dear_nodes() -> None:
@@ -55,7 +32,7 @@ def test_where_nodes_are_dear_actions_are_searched_for_early(seed: int) -> None:
     """After 64 nodes with 256 units, not after 1000."""
     propose.ready()
     state = propose.Run(large(seed))
-    assert propose.first_look(state.problem, True) == (64, -1)
+    assert propose.first_slice(state.problem, True) == (64, -1)
     why = state.examine(8)
     assert why == search.MORE
     state.examine(1, 0)
@@ -76,5 +53,5 @@ def test_answers_do_not_depend_on_when_slices_end(monkeypatch: pytest.MonkeyPatc
             with contextlib.suppress(Unsupported):
                 found.append(replace(solve(instance, "bab"), seconds=0.0))
         assert found[:1] == found[1:], instance.name
-        cut += bool(found) and (found[0].nodes or 0) > propose.search.LOOK // 16
+        cut += bool(found) and (found[0].nodes or 0) > search.BETWEEN_LOOKS // 16
     assert cut > 20
