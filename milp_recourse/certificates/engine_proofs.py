@@ -275,7 +275,7 @@ class _Trees:
         o.state[0] = 1
         w = self.work
         w.col[:], w.at[:], w.unit[:], w.row[:], w.ball[:] = 0.0, 0.0, 0.0, 0.0, 0.0
-        w.scalar[:GAINED] = 0.0
+        w.scalar[:GAINED], w.row_coefficients[:] = 0.0, 0.0
 
     def _single(self, chosen: NDArray[np.bool_], target: float) -> list[Any] | None:
         """A leaf for an open node that is a single action: its exact logit is too low, by however little.

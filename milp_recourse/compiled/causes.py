@@ -32,6 +32,7 @@ from milp_recourse.program.affine import Affine
 from milp_recourse.program.functions import Function, enclose
 from milp_recourse.program.model import Action, Elementary, Program, Switch, terms_of
 from milp_recourse.program.rationals import Rationals, everyone
+from milp_recourse.program.set_values import none_left
 
 Array = NDArray[np.float64]
 
@@ -218,6 +219,8 @@ class Effects:
                 self.holds[~self.rows[:, 1, k].any(axis=1), k] = 1 if one.value >= 0 else -1
             elif one.feature is not None and one.feature.name in self.levers:  # set inside the domain already
                 self.holds[:, k] = self.acts[:, self.levers.index(one.feature.name)]
+        conditions = [form for form, one in zip(forms, self.stated, strict=True) if one.feature is None]
+        self.holds[[none_left(self.program, conditions, self.levers, acts) for acts in self.acts]] = -1
         self.rows.transpose(0, 2, 1, 3)[self.holds != 0] = 0.0
 
     # -- atoms ---------------------------------------------------------------------------

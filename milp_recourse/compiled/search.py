@@ -241,8 +241,8 @@ def _doubtful(p, w):
     meeting the rows and the ball."""
     u = w.at[at.ANCHOR]
     copied(w.at[at.CHOICE], u)
-    logit = logit_at(p, w, u)
-    return logit >= p.need_low - logit_slack(p, w) and inside(p, w, -COARSE)
+    # the slack is that of the logit just computed
+    return logit_at(p, w, u) >= p.need_low - logit_slack(p, w) and inside(p, w, -COARSE)
 
 
 @entry
