@@ -9,6 +9,7 @@ import numpy as np
 
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.noise import Gamma, Normal
 from milp_recourse.instance import Instance
 from milp_recourse.program.lower import reachable
 
@@ -20,6 +21,9 @@ a search would not end."""
 LARGEST_NUMBER = 1e150
 """Squares, differences and long sums of numbers up to this size do not overflow a double."""
 
+SMALLEST_SHARE = 1e-100
+"""Of a noise's spread. The squares of smaller ones are lost among what underflows."""
+
 
 def too_large(*instances: Instance) -> str | None:
     """The reason why a search in doubles could overflow, or None if it cannot.
@@ -30,7 +34,7 @@ def too_large(*instances: Instance) -> str | None:
     of them. A reason may hold for none of them, so the caller must then ask for one at a time.
     """
     reach = reachable(*instances)
-    return _values(reach) or _costs(instances) or _network(instances[0], reach)
+    return _values(reach) or _costs(instances) or _density(instances, reach) or _network(instances[0], reach)
 
 
 def _values(reach: Mapping[str, Enclosure]) -> str | None:
@@ -63,6 +67,22 @@ def _costs(instances: Sequence[Instance]) -> str | None:
     least = {name: min(i.weight(name) for i in instances) for name in farthest}
     if 0 < max(cost.exact(farthest, least), cost.exact(down, least)) < SMALLEST_COST:
         return f"no action could cost as much as {SMALLEST_COST:g}: reduce cost.scale or enlarge the weights"
+    return None
+
+
+def _density(instances: Sequence[Instance], reach: Mapping[str, Enclosure]) -> str | None:
+    r"""Of every noise that plausibility weighs, :math:`|x| / spread` and its square."""
+    one = instances[0]
+    for name in one.levers if any(i.plausible for i in instances) else ():
+        noise = one.scm.mechanisms[name].noise
+        if not isinstance(noise, Normal | Gamma):
+            continue
+        spread = noise.sd if isinstance(noise, Normal) else noise.scale
+        size = max(abs(reach[name].lower), abs(reach[name].upper)) / Fraction(spread)
+        if not 1 / LARGEST_NUMBER <= spread <= LARGEST_NUMBER or 0 < size < SMALLEST_SHARE:
+            return f"the noise of {name!r} has spread {spread:g}: bring that near the range of its values"
+        if size > LARGEST_NUMBER or (isinstance(noise, Gamma) and noise.shape > LARGEST_NUMBER):
+            return f"the energy of {name!r} could pass {LARGEST_NUMBER:g}: enlarge its noise or its unit"
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,8 @@ from milp_recourse.cli import main
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import independent
+from milp_recourse.domain.noise import Normal
+from milp_recourse.domain.scm import StructuralCausalModel, independent
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats.write import write_instance
 from milp_recourse.instance import Instance, Preferences
@@ -32,6 +34,14 @@ def problem(bound=1.0, scale=1.0, weight=1.0, second=1.0, factual=0.0) -> Instan
     )
 
 
+def plausible(spread: float) -> Instance:
+    """The same with normal noise, of the given spread for x, and actions as dense as the factual."""
+    scm = independent(("x", "y"))
+    given = {"x": Normal(spread), "y": Normal(1.0)}
+    mechanisms = {name: replace(scm.mechanisms[name], noise=noise) for name, noise in given.items()}
+    return replace(problem(), scm=StructuralCausalModel(scm.features, mechanisms), plausible=True)
+
+
 REFUSED = {
     "Bounds": (problem(bound=1e308, scale=1e300), "'x' could pass 1e+150 in size"),
     "Cost": (problem(bound=1e140, scale=1e-140), "an action could cost more than 1e+300"),
@@ -40,6 +50,9 @@ REFUSED = {
     "Weights": (problem(weight=1e200), "the classifier's numbers could pass 1e+150"),
     "WeightsTogether": (problem(weight=1e100, second=1e100), "the classifier's numbers could pass"),
     "LargestWeights": (problem(weight=1e308, second=1e308), "the classifier's numbers could pass"),
+    "LittleNoise": (plausible(1e-155), "the noise of 'x' has spread 1e-155"),
+    "MuchNoise": (plausible(1e155), "the noise of 'x' has spread 1e+155"),
+    "NoiseLost": (plausible(1e120), "the noise of 'x' has spread 1e+120"),
     "AcceptedLogit": (problem(factual=1.5e308), "the logit is larger than any double"),
 }
 

@@ -21,9 +21,9 @@ from milp_recourse.judge import judged_together
 if TYPE_CHECKING:
     from milp_recourse.compiled.problem import Lowered
 
-TOGETHER, LONG = 64, 0.1
+TOGETHER = 64
 """So many applicants' arrays are made, then their searches, then the judgements of what these found (earlier
-after so many seconds): right after compiled code Python is slower."""
+where searches take long): right after compiled code Python is slower."""
 
 
 class BabBackend:
@@ -126,18 +126,7 @@ def _searched(
     from milp_recourse.compiled.engine import Closed, judged, searched
     from milp_recourse.compiled.problem import impossible
 
-    def proposals() -> Iterator[tuple[int, Proposal]]:
-        begun = time.perf_counter()
-        closed = [one for _, one in waiting if isinstance(one, Closed)]
-        with judged_together([(one.instance, one.action) for one in closed if one.action is not None]):
-            each = share + (time.perf_counter() - begun) / len(waiting)
-            for k, one in waiting:
-                proposal = judged(one, options) if isinstance(one, Closed) else one
-                proposal = replace(proposal, seconds=each + (proposal.seconds or 0.0))
-                yield k, in_own_units(proposal, scaled[k - members[0]][1])
-        waiting.clear()
-
-    begun, waiting = time.perf_counter(), list[tuple[int, Closed | Proposal]]()
+    begun = time.perf_counter()
     open_ = {k: one for k, one in zip(members, scaled, strict=True) if not impossible(one[0], group.moved)}
     nothing = Proposal(None, math.inf, "rigorous", 0, seconds=share)
     yield from ((k, nothing) for k in members if k not in open_)
@@ -146,12 +135,12 @@ def _searched(
     arrays = group.people(list(open_))
     own = [options_for_units(options, factor) for _, factor in open_.values()]
     share += (time.perf_counter() - begun) / len(open_)
-    found = searched([instance for instance, _ in open_.values()], arrays, own)
-    since = time.perf_counter()
-    for k, one in zip(open_, found, strict=True):
-        waiting.append((k, one))
-        if time.perf_counter() - since > LONG:
-            yield from proposals()
-            since = time.perf_counter()
-    if waiting:
-        yield from proposals()
+    left = iter(open_.items())
+    for part in searched([instance for instance, _ in open_.values()], arrays, own):
+        begun, closed = time.perf_counter(), [one for one in part if isinstance(one, Closed)]
+        with judged_together([(one.instance, one.action) for one in closed if one.action is not None]):
+            each = share + (time.perf_counter() - begun) / len(part)
+            for one, (k, (_, factor)) in zip(part, left, strict=False):
+                proposal = judged(one, options) if isinstance(one, Closed) else one
+                proposal = replace(proposal, seconds=each + (proposal.seconds or 0.0))
+                yield k, in_own_units(proposal, factor)

@@ -18,7 +18,7 @@ from milp_recourse.compiled.network import arguments, at_point, logit_at
 from milp_recourse.compiled.numerics import COARSE, ROUNDOFF, SAME
 from milp_recourse.compiled.rows import ball_slack, in_ball, is_linear, linearise, residual_lines, stated_rows
 from milp_recourse.compiled.work import cleared, copied
-from milp_recourse.compiling import compiled
+from milp_recourse.compiling import ROUND, clock, compiled
 
 INF = math.inf
 
@@ -30,6 +30,13 @@ HALVINGS = 37
 
 DIVE = 4
 """Hops of the dives in the tree, where few levers are."""
+
+
+@compiled
+def in_time(w):
+    """Whether there is time to search for better actions. Only the user's limit ends that, so that answers
+    within it do not depend on the clock."""
+    return (int(w.scalar[at.LATE]) - clock()) % ROUND < ROUND // 2
 
 
 @compiled
@@ -299,10 +306,10 @@ def descend(p, w, starts, again):
         else:
             _random_point(p, w, u, 0.2 + 0.8 * random(w))
         before = w.scalar[at.BEST_COST]
-        if try_point(p, w, u) and w.scalar[at.BEST_COST] < before:
+        if in_time(w) and try_point(p, w, u) and w.scalar[at.BEST_COST] < before:
             improve(p, w, u)
     for _ in range(CLIMBS):
-        if w.scalar[at.BEST_COST] < INF:
+        if w.scalar[at.BEST_COST] < INF or not in_time(w):
             break
         _random_point(p, w, u, 1.0)
         if climb(p, w, u):
@@ -355,7 +362,7 @@ def drops(p, w):
             if p.lever[at.GRID, i] > 0.0:
                 to_whole(p, box, i)
             u[i] = min(max(u[i], box[at.LO, i]), box[at.HI, i])
-        hops(p, w, u, 8)
+        hops(p, w, u, 8 if in_time(w) else 0)
 
 
 @compiled
@@ -370,7 +377,7 @@ def repairs(p, w):
     for _ in range(REPAIRS):
         copied(w.at[at.BEST], u)
         held = _rest_some(p, w, u)
-        for _step in range(d if held >= 0 else 0):
+        for _step in range(d if held >= 0 and in_time(w) else 0):
             i, value = _best_move(p, w, u, held)
             if i < 0:
                 break
@@ -445,7 +452,7 @@ def around(p, w, u):
             else:
                 step = max((high - low) * 0.25 ** (k % 3 + 1), p.lever[at.GRID, i])
                 u[i] = min(max(u[i] + (step if k < 3 else -step), low), high)
-            if try_point(p, w, u):
+            if in_time(w) and try_point(p, w, u):
                 pull_back(p, w, u)
 
 

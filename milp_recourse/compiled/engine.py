@@ -14,7 +14,16 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled import search
 from milp_recourse.compiled.nearby import inside_the_edge
 from milp_recourse.compiled.problem import Array, People, Problems, decode, one_of
-from milp_recourse.compiled.propose import SLICE, STUCK, Run, first_slices, search_on, sufficient, until
+from milp_recourse.compiled.propose import (
+    SLICE,
+    STUCK,
+    Run,
+    first_slices,
+    kept,
+    reason,
+    search_on,
+    sufficient,
+)
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.options import Options
@@ -51,12 +60,13 @@ class Closed(NamedTuple):
 
 def searched(
     instances: Sequence[Instance], people: People, options: Sequence[Options]
-) -> Iterator[Closed | Proposal]:
-    """What each search has found. If its first nodes close it, its action is still to be judged
-    (:func:`judged`).
+) -> Iterator[list[Closed | Proposal]]:
+    """What each search has found, several searches at a time. If its first nodes close it, its action is
+    still to be judged (:func:`judged`).
 
     With many applicants it pays to judge after several searches: right after compiled code, whose
-    instructions then fill the processor's caches, Python needs twice the time.
+    instructions then fill the processor's caches, Python needs twice the time. None of those that have closed
+    waits for one that has not.
 
     Parameters
     ----------
@@ -68,18 +78,21 @@ def searched(
     # of plain ones nothing is done or asked between the slices of a search before the first one ends
     plain = all((o.time_limit or SLICE) >= SLICE and o.watch is None and o.starts is None for o in options)
     while k < count:
-        begun, first, why, made = time.perf_counter(), k, None, list[Closed | Proposal]()
+        begun, first, why, spent = time.perf_counter(), k, None, 0.0
         if plain:
-            k, why = first_slices(people, first, found, numbers)
-            closed = [_closed(instances[n], people, n, found[n], numbers[:, n]) for n in range(first, k)]
+            k, why = first_slices(people, first, found, numbers, options[k].time_limit or math.inf)
             ticks = numbers[search.TICKS, first : k + 1]
-            spent = (time.perf_counter() - begun) / max(1.0, ticks.sum()) * ticks
-            made += (one._replace(seconds=s) for one, s in zip(closed, spent.tolist(), strict=False))
-            begun = time.perf_counter() - float(spent[-1])
-        if why != search.DONE:  # before anything is yielded: whoever gets it may search in the same memory
-            made.append(_alone(instances[k], one_of(people, k), options[k], why, begun))
+            seconds = ((time.perf_counter() - begun) / max(1.0, ticks.sum()) * ticks).tolist()
+            closed = [_closed(instances[n], people, n, found[n], numbers[:, n]) for n in range(first, k)]
+            made = [one._replace(seconds=s) for one, s in zip(closed, seconds, strict=False)]
+            spent = seconds[-1]
+            if made:
+                with kept(one_of(people, first)):  # whoever gets them may search in memory of this shape
+                    yield [*made]
+        if why != search.DONE:
+            begun = time.perf_counter() - spent
+            yield [_alone(instances[k], one_of(people, k), options[k], why, begun)]
             k += 1
-        yield from made
 
 
 def _closed(instance: Instance, people: People, k: int, values: Array, numbers: Array) -> Closed:
@@ -98,7 +111,7 @@ def _alone(
     late = math.inf if options.time_limit is None else begun + options.time_limit
     state = Run(instance, problem, options.starts, begun=why is not None)
     watch = options.watch or (lambda cost, bound: None)
-    made = search_on(state, until(late), watch, partial(inside_the_edge, late=late), why)
+    made = search_on(state, late, watch, partial(inside_the_edge, late=late), why)
     return _proposal(state, *made, int(state.tree.state[2]), begun, late)
 
 
@@ -127,7 +140,7 @@ def _proposal(
         if state.cost < math.inf and bound < sufficient(state.instance, state.cost):
             bound = max(bound, _finer(state, late))
         if state.action is None or bound < sufficient(state.instance, state.cost):
-            message = until(late)() or REFUSED if message in (None, STUCK) else message
+            message = reason(late) or REFUSED if message in (None, STUCK) else message
     if state.action is not None:
         bound = min(bound, max(0.0, sufficient(state.instance, state.cost)))
     return Proposal(state.action, bound, "rigorous", nodes, message, time.perf_counter() - begun)
@@ -139,4 +152,4 @@ def _finer(state: Run, late: float) -> float:
     again = Run(state.instance, state.problem)
     again.offer(state.refused or {})
     again.work.scalar[at.ALLOWANCE] -= (1.0 - FINER) * state.instance.gap_tolerance(state.least)
-    return search_on(again, until(late))[0]
+    return search_on(again, late)[0]

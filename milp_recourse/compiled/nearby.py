@@ -173,8 +173,7 @@ def _proven(state: Run, nodes: int, late: float, first: bool = False) -> bool:
     """Search for so many nodes at most and until ``late``, or, with ``first``, until there is an action.
     Returns whether that proves that nothing is cheaper than the action in hand."""
 
-    def ended() -> str | None:
-        enough = int(state.tree.state[2]) >= nodes or time.perf_counter() > late
-        return "it was a short search" if enough or (first and state.action) else None
+    def enough() -> bool:
+        return int(state.tree.state[2]) >= nodes or (first and state.action is not None)
 
-    return search_on(state, ended)[1] is None
+    return search_on(state, late, enough=enough)[1] is None

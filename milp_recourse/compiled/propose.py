@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled import search
-from milp_recourse.compiled.corners import onto_rows
 from milp_recourse.compiled.problem import People, Problems, alone, coordinates, decode, lower, one_of
 from milp_recourse.compiled.work import Work, workspace
 from milp_recourse.compiling import announced
@@ -25,6 +25,7 @@ from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
 from milp_recourse.program.lower import lower as neutral
 from milp_recourse.program.model import Program
+from milp_recourse.program.on_rows import onto_rows
 from milp_recourse.result import gap_tolerance
 
 SLICE = 0.05
@@ -43,6 +44,9 @@ for good actions follows."""
 FIRST_LEAST, FIRST_WORK = 16, 2**22
 """In wide networks the first slice ends once nodes times the square of the widest layer's units are about
 ``FIRST_WORK``, but not before so many nodes: a node takes 50 ms where three layers have 512 units."""
+
+MOST_SECONDS = 2000.0
+"""Of one longer search: what the clock of compiled code can count to."""
 
 LONGER_BY = 4
 """The longer search is repeated whenever the number of nodes has become so many times as large."""
@@ -74,14 +78,33 @@ _SHAPES = threading.local()
 def memory(p: Problems, aside: bool = False) -> tuple[Work, search.Pool]:
     """Memory for a problem, which problems of the same shape share, one for searches and one for those
     ``aside``, in the middle of another; :func:`~milp_recourse.compiled.search.run` clears it."""
-    arrays = p.lever, p.allowed, p.weights, p.row, p.residual
-    sizes = *(one.shape for one in arrays), p.kind.tobytes(), p.widths.tobytes(), aside
-    known = _SHAPES.__dict__.setdefault("known", {})
-    if sizes not in known:
+    known, shape = _known(), _shape(p, aside)
+    if shape not in known:
         if len(known) > 8:
             known.clear()
-        known[sizes] = workspace(p), search.pool(p, 256)
-    return known[sizes]
+        known[shape] = workspace(p), search.pool(p, 256)
+    return known[shape]
+
+
+@contextmanager
+def kept(p: Problems) -> Iterator[None]:
+    """Inside, the memory of a search that has begun stays as it is: others of its shape get other memory."""
+    shape = _shape(p, False)
+    own = _known().pop(shape)
+    try:
+        yield
+    finally:  # in another thread, if whoever asks for the next one does so there
+        _known()[shape] = own
+
+
+def _known() -> dict[tuple[object, ...], tuple[Work, search.Pool]]:
+    known: dict[tuple[object, ...], tuple[Work, search.Pool]] = _SHAPES.__dict__.setdefault("known", {})
+    return known
+
+
+def _shape(p: Problems, aside: bool) -> tuple[object, ...]:
+    arrays = p.lever, p.allowed, p.weights, p.row, p.residual
+    return *(one.shape for one in arrays), p.kind.tobytes(), p.widths.tobytes(), aside
 
 
 class Run:
@@ -99,6 +122,8 @@ class Run:
         without one.
     refused
         That action if the deployed model refuses it, else None.
+    late
+        When to end, a value of :func:`time.perf_counter`.
     confirmed
         What the search's best action cost by compiled code's own numbers when it was judged; inf without one.
     """
@@ -121,7 +146,7 @@ class Run:
         self.few = self.problem.lever.shape[1] <= FEW and not len(self.starts)
         self.action: dict[str, float] | None = None
         self.refused: dict[str, float] | None = None
-        self.cost = self.least = self.confirmed = math.inf
+        self.cost = self.least = self.confirmed = self.late = math.inf
         if not begun:
             search.begin(self.problem, self.work, self.tree)
 
@@ -143,7 +168,8 @@ class Run:
         """Examine at most so many nodes, for at most :data:`SLICE`, after a search for good actions in one
         configuration; see :func:`~milp_recourse.compiled.search.run`.
         """
-        said = np.zeros((1, self.problem.lever.shape[1])), np.zeros((5, 1)), int(1e6 * SLICE)
+        late = slice_and(self.late - time.perf_counter())
+        said = np.zeros((1, self.problem.lever.shape[1])), np.zeros((5, 1)), late
         own, how = (self.work, self.tree), (share, self.few, around, self.starts)
         return int(search.run(alone(self.problem), 0, False, *own, *said, *how)[1])
 
@@ -192,9 +218,14 @@ class Run:
         return not verdict.faults
 
 
-def until(late: float) -> Callable[[], str | None]:
-    """Gives a reason to end once that value of :func:`time.perf_counter` has passed, before that None."""
-    return lambda: "the time limit was reached" if time.perf_counter() > late else None
+def slice_and(left: float) -> tuple[int, int]:
+    """:data:`SLICE`, and the seconds that are left, as compiled code takes them: ticks of its clock."""
+    return int(1e6 * SLICE), int(1e6 * min(max(0.0, left), MOST_SECONDS))
+
+
+def reason(late: float) -> str | None:
+    """A reason to end once that value of :func:`time.perf_counter` has passed, before that None."""
+    return "the time limit was reached" if time.perf_counter() > late else None
 
 
 def sufficient(instance: Instance, cost: float) -> float:
@@ -210,12 +241,13 @@ def first_slice(p: Problems, few: bool) -> tuple[int, int]:
 
 
 def first_slices(
-    people: People, first: int, found: NDArray[np.float64], numbers: NDArray[np.float64]
+    people: People, first: int, found: NDArray[np.float64], numbers: NDArray[np.float64], limit: float
 ) -> tuple[int, int]:
     """The first slices of several applicants' searches, from number ``first`` on, until one does not finish
-    or :data:`SLICE` has passed; see :func:`~milp_recourse.compiled.search.run`."""
+    or :data:`SLICE` has passed; see :func:`~milp_recourse.compiled.search.run`. ``limit``: most seconds of
+    one's search for good actions."""
     p, few = one_of(people, first), people.lever.shape[2] <= FEW
-    (share, around), said = first_slice(p, few), (found, numbers, int(1e6 * SLICE))
+    (share, around), said = first_slice(p, few), (found, numbers, slice_and(limit))
     how = share, few, around, np.zeros((0, found.shape[1]))
     k, why = search.run(people, first, True, *memory(p), *said, *how)
     return int(k), int(why)
@@ -223,23 +255,26 @@ def first_slices(
 
 def search_on(
     state: Run,
-    ended: Callable[[], str | None],
+    late: float = math.inf,
     watch: Callable[[float, float], object] = lambda cost, bound: None,
     inside: Callable[[Run], object] = lambda state: None,
     why: int | None = None,
+    enough: Callable[[], object] = lambda: False,
 ) -> tuple[float, str | None]:
     """Search until the best action, or that there is none, is proven.
 
     Parameters
     ----------
-    ended
-        Gives a reason to end now, or None; it is called before every slice.
+    late
+        When to end, a value of :func:`time.perf_counter`.
     watch
         Gets the cost in hand and the bound after every slice.
     inside
         Called once if the deployed model refuses the first action: looks for one that it accepts.
     why
         Why the first slice has returned, if it has been searched.
+    enough
+        Whether to end now; it is called before every slice.
 
     Returns
     -------
@@ -248,7 +283,8 @@ def search_on(
     """
     tree, looked, message = state.tree, False, None
     look, around = first_slice(state.problem, state.few)
-    while why is not None or (message := ended()) is None:
+    state.late = late
+    while why is not None or (message := "it was a short search" if enough() else reason(late)) is None:
         if why is None:
             why = state.examine(max(look - int(tree.state[2]), 1), around)
         around = -1

@@ -258,8 +258,9 @@ def run(people, first, fresh, w, t, found, numbers, late, share, few, around, st
         Every applicant's best action, (n, d), and what else there is to say, rows in the order of
         :data:`COST` and the others, (5, n).
     late
-        After so many ticks of the clock no more searches are begun; a search returns once it has taken that
-        many itself.
+        Two numbers of ticks of the clock. After the first one no more searches are begun, and a search
+        returns once it has taken that many itself. After the second one (at most ROUND / 2) it looks for no
+        more good actions beside the nodes.
 
     Returns
     -------
@@ -269,7 +270,7 @@ def run(people, first, fresh, w, t, found, numbers, late, share, few, around, st
         one's, :data:`DONE`). Without ``fresh``, of the first one, whether or not it is finished.
     """
     begun, k = clock(), first
-    while k < len(people.form) and (k == first or (clock() - begun) % ROUND < late):
+    while k < len(people.form) and (k == first or (clock() - begun) % ROUND < late[0]):
         before, p = clock(), refer(person(people, k))
         if fresh:
             _begin(p, w, t)
@@ -293,7 +294,7 @@ def _slice(pp, w, t, late, share, few, around, starts):
     Parameters
     ----------
     late
-        After about so many ticks of the clock it returns.
+        As for :func:`run`.
     few
         Whether few levers are left: then dives from relaxed optima are shorter, and more frequent.
     around
@@ -313,10 +314,10 @@ def _slice(pp, w, t, late, share, few, around, starts):
         _plant(pp, w, t)
     begun, every = clock(), max(1, BETWEEN_LOOKS // (w.unit.shape[2] + starts.shape[1] ** 2 // 4))
     if around >= 0:
-        w.scalar[at.CASE] = around
+        w.scalar[at.CASE], w.scalar[at.LATE] = around, begun + late[1]
         descend(refer(case(pp, around)), w, starts, t.state[2] > 0)
     for _ in range(share):
-        if t.state[2] % every == 0 and (clock() - begun) % ROUND > late:
+        if t.state[2] % every == 0 and (clock() - begun) % ROUND > late[0]:
             return MORE
         if t.state[0] == 0 or t.bound[t.heap[0]] >= target_of(w):
             return DONE

@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from milp_recourse.backends import backend as find_backend
+from milp_recourse.compiled import engine
 from milp_recourse.compiled.engine import Closed, searched
 from milp_recourse.compiled.problem import lowered
 from milp_recourse.compiled.propose import Run
@@ -20,6 +22,7 @@ from milp_recourse.options import Options
 from milp_recourse.program import lower
 from milp_recourse.program.rationals import Mixed, Rationals
 from milp_recourse.result import Proposal
+from milp_recourse.solve import solve_together
 from tests.helpers.generators import Style, _factual, supported_instance
 
 STYLES = (
@@ -136,10 +139,27 @@ def test_a_search_between_two_answers_changes_none_of_them() -> None:
         bound = found.bound if isinstance(found, Closed) else found.lower_bound
         return type(found).__name__, bound, found.nodes, found.action
 
-    alone = [said(found) for found in searched(instances, arrays, options)]
+    alone = [said(found) for part in searched(instances, arrays, options) for found in part]
     beside = []
-    for found in searched(instances, arrays, options):
-        beside.append(said(found))
+    for part in searched(instances, arrays, options):
+        beside += map(said, part)
         Run(instances[0], group.problems(0)).examine(3)
     assert beside == alone
     assert sum(name == "Proposal" for name, *_ in alone) > 3
+
+
+def test_none_that_is_finished_waits_for_a_longer_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to 63 applicants had waited until the search of another, which may take minutes, had ended."""
+
+    def longer(*_: object) -> Proposal:
+        raise TimeoutError
+
+    population = read_population(instances_path() / "loan" / "population.json")
+    instances = [population[k] for k in range(64)]
+    whole, found = list(solve_together(instances, "bab")), []
+    monkeypatch.setattr(engine, "_alone", longer)
+    with pytest.raises(TimeoutError):
+        for k, proposal in find_backend("bab").solve_many(instances, Options()):
+            found.append((k, proposal))
+    assert len(found) > 3
+    assert all(proposal.lower_bound == whole[k].lower_bound for k, proposal in found)

@@ -121,7 +121,9 @@ def once(people: int, watch: Watch) -> tuple[np.ndarray, np.ndarray, np.ndarray,
             own = [scaled[person][0] for person in persons]
             lowering, arrays = timed(lambda g=group, c=chosen: g.people([k for k, _ in c]))
             watch.each = []
-            whole, proposals = timed(lambda o=own, a=arrays: list(searched(o, a, [Options()] * len(o))))
+            whole, proposals = timed(
+                lambda o=own, a=arrays: [one for part in searched(o, a, [Options()] * len(o)) for one in part]
+            )
             spent[persons, 1], spent[persons, 2] = lowering / len(persons), watch.each
             spent[persons, 3] = (whole - sum(watch.each)) / len(persons)
             found = dict(zip(persons, proposals, strict=True))

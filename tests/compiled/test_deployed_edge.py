@@ -70,7 +70,7 @@ def test_looking_inside_the_edge_ends_with_the_time_limit() -> None:
     instance = read_instance(EDGES / "f32m0-20026.json")
     ready()
     edge = Run(instance)
-    search_on(edge, lambda: None)
+    search_on(edge)
     assert edge.refused is not None
     assert near(instance, edge.refused) is not None
     assert near(instance, edge.refused, late=time.perf_counter()) is None

@@ -12,7 +12,6 @@ from milp_recourse import Status, solve
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled import network, rows
 from milp_recourse.compiled.causes import Effects
-from milp_recourse.compiled.corners import onto_rows
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.expression import Constant, Expression, Product, Variable
 from milp_recourse.domain.features import Feature
@@ -20,6 +19,7 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.program.lower import lower
+from milp_recourse.program.on_rows import onto_rows
 from tests.helpers.random_conditions import with_conditions
 
 

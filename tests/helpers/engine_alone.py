@@ -11,5 +11,5 @@ from milp_recourse.result import Proposal
 
 def solve_alone(instance: Instance, options: Options) -> Proposal:
     """The engine's proposal for an instance that it covers."""
-    [found] = searched([instance], alone(lower(instance)), [options])
+    [[found]] = searched([instance], alone(lower(instance)), [options])
     return judged(found, options) if isinstance(found, Closed) else found

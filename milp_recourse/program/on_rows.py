@@ -11,9 +11,11 @@ import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from milp_recourse.compiled.numerics import COARSE
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.model import Action, Program
+
+NEARLY = Fraction(1, 2**20)
+"""Of an interval's width, how near to its end a value is taken to be at the end; and likewise for rows."""
 
 DIGITS = (52, 36, 20)
 """Binary digits of a lever's interval that the free levers keep."""
@@ -31,12 +33,12 @@ def onto_rows(program: Program, action: Mapping[str, float]) -> Iterator[dict[st
     own = {k: a for k, a in enumerate(program.atoms) if isinstance(a, Action)}
     if len(own) < len(action) or not program.rows:
         return
-    margin, steady = Fraction(COARSE), [Affine.atom(k) for k in range(len(program.atoms))]
+    steady = [Affine.atom(k) for k in range(len(program.atoms))]
     values, widths, forms = [Fraction(0)] * len(steady), [Fraction(0)] * len(steady), list(steady)
     for k, a in own.items():
         ends, values[k] = [Fraction(a.lower), Fraction(a.upper)], Fraction(action[a.feature])
         widths[k], off = ends[1] - ends[0], [abs(end - values[k]) for end in ends]
-        if not a.integral and min(off) <= margin * widths[k]:
+        if not a.integral and min(off) <= NEARLY * widths[k]:
             values[k] = ends[off.index(min(off))]
         elif not a.integral:
             continue
@@ -50,7 +52,7 @@ def onto_rows(program: Program, action: Mapping[str, float]) -> Iterator[dict[st
             if math.isfinite(end):
                 above = row.form - Affine(Fraction(end))
                 left = above.substitute(forms)
-                if left.terms and abs(above.substitute(at_point).constant) <= margin * size:
+                if left.terms and abs(above.substitute(at_point).constant) <= NEARLY * size:
                     k, lead = max(left.terms.items(), key=lambda one: abs(one[1]))
                     solved = [*steady[:k], steady[k] - left.scaled(1 / lead), *steady[k + 1 :]]
                     forms = [form.substitute(solved) for form in forms]
