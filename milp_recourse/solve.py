@@ -40,6 +40,7 @@ FIRST_CERTIFIED, CERTIFIED_TOGETHER = 8, 128
 _FEW_LEVERS = 4
 _TOGETHER = 256  # larger batches are little faster, and their first results come later
 _TREES_TOGETHER = 16
+_TO_ONE_PROCESS = 32  # it hands them back together; what it has when a run is interrupted is lost
 
 
 def solve(
@@ -152,6 +153,10 @@ def solve_as_finished(
     readable = sorted({k for k in wanted if k not in population.unreadable})
     back_end = find_backend(name)
     size = batch_size(population, back_end)
+    if not workers.alone:
+        size = min(size, _TO_ONE_PROCESS)
+    if workers.scheduler is None and workers.jobs > 1:  # enough chunks for every process to get several
+        size = min(size, -(-len(readable) // (4 * workers.jobs)) or 1)
     chunks = [readable[k : k + size] for k in range(0, len(readable), size)]
     tasks = ((chunk, [population[k] for k in chunk]) for chunk in chunks)
     if workers.alone or (workers.scheduler is None and len(chunks) <= 1):

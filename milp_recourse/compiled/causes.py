@@ -310,7 +310,7 @@ class Effects:
         """The ball's residuals, causes before effects: the lever that each is the noise of, its weight, its
         form and its values at the factual. The ball's linear part, if any, comes last, with weight 0."""
         ball, mechanisms = self.program.ball, self.instance.scm.mechanisms
-        if ball is None:
+        if ball is None or not self.levers:
             return []
         order = (f for f in self.instance.scm.order if f in self.program.factual)
         normal = [f for f in order if isinstance(mechanisms[f].noise, Normal)]

@@ -152,4 +152,7 @@ def _finer(state: Run, late: float) -> float:
     again = Run(state.instance, state.problem)
     again.offer(state.refused or {})
     again.work.scalar[at.ALLOWANCE] -= (1.0 - FINER) * state.instance.gap_tolerance(state.least)
-    return search_on(again, late)[0]
+    bound, _ = search_on(again, late)
+    if again.action is not None:
+        state.offer(again.action)
+    return bound
