@@ -1,4 +1,12 @@
-"""From an instance to a proposal: search, judge the action exactly, and search again if it does not pass."""
+"""From an instance to a proposal: search, judge the action exactly, and search again if it does not pass.
+
+A search goes on in slices. :func:`~milp_recourse.compiled.propose.first_slices` hands several applicants to
+compiled code (:func:`~milp_recourse.compiled.search.run`), which goes from one to the next as long as each
+one's first slice closes its search. What has closed is yielded (:func:`searched`) and judged later
+(:func:`judged`). The one that has not closed is left in memory as it is and searched on by itself
+(:func:`~milp_recourse.compiled.propose.search_on`): slice after slice, what it asks judged exactly in
+between.
+"""
 
 from __future__ import annotations
 
@@ -72,6 +80,11 @@ def searched(
     ----------
     people
         The instances' arrays.
+
+    Yields
+    ------
+    list
+        One entry for each of the next instances, in their order.
     """
     count, k = len(instances), 0
     found, numbers = np.zeros((count, people.lever.shape[2])), np.zeros((5, count))
@@ -116,7 +129,13 @@ def _alone(
 
 
 def judged(found: Closed, options: Options) -> Proposal:
-    """The proposal of a search that has closed, with its action."""
+    """The proposal of a search that has closed, its action judged exactly.
+
+    Parameters
+    ----------
+    options
+        Its time limit holds where the action does not pass and another one is looked for.
+    """
     begun, bound = time.perf_counter() - found.seconds, found.bound
     if found.action is not None:
         verdict = judge(found.instance, found.action)

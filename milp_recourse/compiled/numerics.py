@@ -10,6 +10,28 @@ terms" is itself computed in doubles, hence too small by the same relative error
 operation twice covers that (for n u < 1/4). numba compiles without fast-math; a fused multiply-add has one
 rounding where this count has two. Underflow is not covered by the model: products of doubles below 2^-1022
 lose up to 2^-1074 each, and :func:`slacks` adds a term far above what all products of a search could lose.
+
+Slacks are at least 64 u. Where a bound is made of several results, a small whole multiple of a slack, or of
+the size it belongs to, stands at the place of use. Proofs rest on these:
+
+* ``rows.residual_lines``: a square w (near^2 - n^2) is off by at most w (2 near d + 5 u S^2), where d <= 4
+  u S is how far off near is and S = near + abs(n) + size: below the slack times w S^2. The linear part adds
+  two roundings of at most its size, which counts four times. The sum over residuals is counted in the
+  slack.
+* ``elementary.size_at``: for abs(z) <= size, z^2 is off by at most line size^2 (2 + line) and its own
+  rounding, below line times 4 size^2; log z, where z is at least 8 times its error, by at most the error
+  times 8 / (7 z), below 2 / z, and its own error, line times abs(log z).
+* ``node.tighten``: a lever's least term and its term elsewhere are each off by at most the slack times the
+  largest sum of absolute terms, hence twice that.
+* ``problem.Lowered``: the ceiling is a sum of costs, each off by at most the slack, times a factor that
+  makes it more than any action costs; 4 is more than enough.
+* ``network.relax``: the chord's slope is rounded down to a multiple of 1 / CHORD; the upper line's constant
+  is the larger of what the two ends ask for (two roundings, ``up``), and a step of the slope more over the
+  width.
+
+Those of ``proof_search`` only decide whether a leaf is tried: the checker's arithmetic is rational. Those
+beside ``INSIDE`` (``rows.keep_row``), ``descent`` and ``rows.ball_slack`` say how far inside a point is to
+be; what is found is judged exactly.
 """
 
 from __future__ import annotations

@@ -169,9 +169,10 @@ class Run:
         configuration; see :func:`~milp_recourse.compiled.search.run`.
         """
         late = slice_and(self.late - time.perf_counter())
-        said = np.zeros((1, self.problem.lever.shape[1])), np.zeros((5, 1)), late
-        own, how = (self.work, self.tree), (share, self.few, around, self.starts)
-        return int(search.run(alone(self.problem), 0, False, *own, *said, *how)[1])
+        answers = np.zeros((1, self.problem.lever.shape[1])), np.zeros((5, 1))
+        settings = late, share, self.few, around, self.starts
+        _, why = search.run(alone(self.problem), 0, False, self.work, self.tree, *answers, *settings)
+        return int(why)
 
     def confirm(self) -> None:
         """Judge the search's best action exactly. Should it not pass, beyond what rounding can do, it is
@@ -244,12 +245,19 @@ def first_slices(
     people: People, first: int, found: NDArray[np.float64], numbers: NDArray[np.float64], limit: float
 ) -> tuple[int, int]:
     """The first slices of several applicants' searches, from number ``first`` on, until one does not finish
-    or :data:`SLICE` has passed; see :func:`~milp_recourse.compiled.search.run`. ``limit``: most seconds of
-    one's search for good actions."""
+    or :data:`SLICE` has passed.
+
+    Parameters
+    ----------
+    found, numbers
+        What is found; see :func:`~milp_recourse.compiled.search.run`, whose answer is returned.
+    limit
+        Most seconds of one applicant's search for good actions.
+    """
     p, few = one_of(people, first), people.lever.shape[2] <= FEW
-    (share, around), said = first_slice(p, few), (found, numbers, slice_and(limit))
-    how = share, few, around, np.zeros((0, found.shape[1]))
-    k, why = search.run(people, first, True, *memory(p), *said, *how)
+    share, around = first_slice(p, few)
+    settings = slice_and(limit), share, few, around, np.zeros((0, found.shape[1]))
+    k, why = search.run(people, first, True, *memory(p), found, numbers, *settings)
     return int(k), int(why)
 
 
