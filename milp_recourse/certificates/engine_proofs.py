@@ -22,7 +22,7 @@ from milp_recourse.certificates.conditions import case_programs
 from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
 from milp_recourse.compiled import proof_search
 from milp_recourse.compiled.causes import Effects
-from milp_recourse.compiled.layout import COST, FACTUAL, GAINED, GRID, LABEL
+from milp_recourse.compiled.layout import COST, FACTUAL, GAINED, GRID, LABEL, ZL
 from milp_recourse.compiled.lever_arrays import ACTED, IDLE
 from milp_recourse.compiled.problem import Lowered, Problem, impossible, lowered
 from milp_recourse.compiled.propose import memory, smallest
@@ -32,6 +32,8 @@ from milp_recourse.domain.enclosure import round_down
 from milp_recourse.domain.features import Feature
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
+from milp_recourse.program.largest import largest_logit
+from milp_recourse.program.lower import lower
 
 Nodes = list[list[Any]]
 
@@ -194,6 +196,7 @@ class _Trees:
         self.work.scalar[GAINED:] = 0.0
         self.open, self.record = _records(problem)
         self.widths = [int(k) for k in problem.widths[1:]]
+        self._fixed = cache(lambda names: lower(instance).fix(names))
 
     def configurations(
         self, sets: Iterable[Sequence[str]], target: float, claimed: float, late: float
@@ -237,6 +240,8 @@ class _Trees:
         share = max(1, min(2000, SHARE // p.weights.shape[1]))
         while time.perf_counter() <= late:
             why = proof_search.prove(p, self.relaxed, self.work, o, t, c, target, claimed, share, STEPS)
+            if why == proof_search.EDGE:
+                self._close_on_edge(acted, target)
             written = self._written(place)
             nodes += written
             effort.nodes = before + int(o.state[3])
@@ -293,6 +298,29 @@ class _Trees:
             return None
         multiplier = 2.0 * (target + 1.0) / self.factor / float(missed)
         return ["d", "0" * sum(self.widths), [{"g": multiplier}]] if math.isfinite(multiplier) else None
+
+    def _close_on_edge(self, acted: Sequence[str], target: float) -> None:
+        """Record a leaf for the open node on top if its largest logit is too low, by however little: with a
+        multiplier large enough for the target. Else it is to be split."""
+        o, t, w = self.open, self.record, self.work
+        o.state[4] = o.state[0]
+        low, high = o.ends[int(o.state[0]) - 1]
+        values = {}
+        for i, name in enumerate(self.levers):
+            if name in acted:
+                labels = self.problem.lever[LABEL, i] > 0.0
+                values[name] = np.arange(low[i], high[i] + 1.0).tolist() if labels else [low[i], high[i]]
+        active = [w.unit[ZL, k, :n] >= 0.0 for k, n in enumerate(self.widths, 1)]
+        most, accept = largest_logit(self._fixed(frozenset(acted)), active, values), self.instance.accept
+        missed = 0.0 if most is None else float(Fraction(accept.threshold) + Fraction(accept.margin) - most)
+        if missed <= 0.0 or math.isinf(2.0 * (target + 1.0) / missed):
+            return
+        leaf, node = int(o.state[2]), int(o.state[1])
+        t.lines[leaf], t.multipliers[leaf], t.ball[leaf], t.shares[leaf] = 1, 0.0, 0.0, 0.0
+        t.multipliers[leaf, 0] = 2.0 * (target + 1.0) / missed
+        t.kind[node], t.where[node], t.at[node] = proof_search.LEAF, (leaf, 0), 0.0
+        o.state[:] += (-1, 1, 1, 0, 0)
+        o.state[4] = 0
 
     # -- as written --------------------------------------------------------------------------
 

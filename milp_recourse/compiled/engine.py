@@ -96,32 +96,33 @@ def searched(
             k, why = first_slices(people, first, found, numbers, options[k].time_limit or math.inf)
             ticks = numbers[search.TICKS, first : k + 1]
             seconds = ((time.perf_counter() - begun) / max(1.0, ticks.sum()) * ticks).tolist()
-            closed = [_closed(instances[n], people, n, found[n], numbers[:, n]) for n in range(first, k)]
-            made = [one._replace(seconds=s) for one, s in zip(closed, seconds, strict=False)]
-            spent = seconds[-1]
-            if made:
+            spent, each = seconds[-1], zip(range(first, k), seconds, strict=False)
+            closed = [_closed(instances[n], people, n, found[n], numbers[:, n], s) for n, s in each]
+            if closed:
                 with kept(one_of(people, first)):  # whoever gets them may search in memory of this shape
-                    yield [*made]
+                    yield [*closed]
         if why != search.DONE:
             begun = time.perf_counter() - spent
             yield [_alone(instances[k], one_of(people, k), options[k], why, begun)]
             k += 1
 
 
-def _closed(instance: Instance, people: People, k: int, values: Array, numbers: Array) -> Closed:
+def _closed(
+    instance: Instance, people: People, k: int, values: Array, numbers: Array, seconds: float
+) -> Closed:
     """With a bound of at most what nodes were closed against, by compiled code's own cost of the action."""
     cost, case, bound, nodes, _ = numbers.tolist()
     arrays = people.lever[k], people.acts[int(case)], people.ends[k]
     action = decode(instance, *arrays, values) if cost < math.inf else None
     proven = bound if action is None else min(bound, sufficient(instance, cost))
-    return Closed(instance, people, k, action, proven, int(nodes), 0.0)
+    return Closed(instance, people, k, action, proven, int(nodes), seconds)
 
 
 def _alone(
     instance: Instance, problem: Problems, options: Options, why: int | None, begun: float
 ) -> Proposal:
     """One search, or the rest of it after its first slice, which has returned because of ``why``."""
-    late = math.inf if options.time_limit is None else begun + options.time_limit
+    late = begun + (options.time_limit or math.inf)
     state = Run(instance, problem, options.starts, begun=why is not None)
     watch = options.watch or (lambda cost, bound: None)
     made = search_on(state, late, watch, partial(inside_the_edge, late=late), why)
@@ -143,7 +144,7 @@ def judged(found: Closed, options: Options) -> Proposal:
         if not verdict.feasible:
             state = Run(found.instance, one_of(found.people, found.number))
             state.offer(found.action)
-            late = math.inf if options.time_limit is None else begun + options.time_limit
+            late = begun + (options.time_limit or math.inf)
             return _proposal(state, bound, None, found.nodes, begun, late)
     seconds = time.perf_counter() - begun
     return Proposal(found.action, max(0.0, bound), "rigorous", found.nodes, seconds=seconds)
@@ -172,6 +173,5 @@ def _finer(state: Run, late: float) -> float:
     again.offer(state.refused or {})
     again.work.scalar[at.ALLOWANCE] -= (1.0 - FINER) * state.instance.gap_tolerance(state.least)
     bound, _ = search_on(again, late)
-    if again.action is not None:
-        state.offer(again.action)
+    state.offer(again.action or state.refused or {})
     return bound

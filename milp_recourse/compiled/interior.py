@@ -519,8 +519,8 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
     cleared(shares)
     copied(multipliers, w.row[at.MULTIPLIERS])
     copied(shares, w.at[at.SHARES])
-    w.scalar[at.LEFT] = 0.0
-    best = _proven(p, w, count, choice)
+    w.scalar[at.LEFT], consts = 0.0, w.row[at.CONSTS]
+    best = dual_value(p, w, w.rows, consts, count, multipliers, shares, choice)
     m, scale, quadratic = _variables(p, w, point)
     if best >= target or m == 0:
         _relaxed_optimum(p, w, 0, point)
@@ -544,7 +544,7 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
             _on_trial(p, w, m, k, scale)
             if curved:
                 ball_row(p, w, ball, w.ball[at.PHAT])
-            value, before = _proven(p, w, count, choice), best
+            value, before = dual_value(p, w, w.rows, consts, count, multipliers, shares, choice), best
             stalled = 0 if value > best + CLOSE * abs(value) else stalled + 1
             if value > best:
                 best = value
@@ -572,10 +572,3 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
     w.scalar[at.LEFT] = mu
     _relaxed_optimum(p, w, m, point)
     return best
-
-
-@compiled
-def _proven(p, w, count, choice):
-    """The bound that w.row[TRY_MULTIPLIERS] and w.at[TRY_SHARES] prove."""
-    multipliers, shares = w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES]
-    return dual_value(p, w, w.rows, w.row[at.CONSTS], count, multipliers, shares, choice)

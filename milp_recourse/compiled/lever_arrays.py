@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.causes import column_starts, is_label
 from milp_recourse.compiled.numerics import HUGE
-from milp_recourse.domain.enclosure import round_down, round_up
+from milp_recourse.domain.enclosure import difference_below, round_down
 from milp_recourse.domain.features import Feature
-from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.instance import Instance
 
 Array = NDArray[np.float64]
@@ -99,7 +98,7 @@ class Levers:
             far = np.abs(box[:, : at.MODE]).max(axis=1)
         else:
             everyone = zip(*(a.tolist() for a in (x, low, high, unit)), strict=True)
-            self.knots[i] = [knots_of(quantiles, *one) for one in everyone]
+            self.knots[i] = [quantiles.around(*one) for one in everyone]
             numbers[:, at.RATE], numbers[:, at.TOP_RATE] = linear, top
             numbers[:, at.KNOTS] = [knots.shape[1] for knots in self.knots[i]]
             far = np.array([knots[1].max() for knots in self.knots[i]])
@@ -137,24 +136,6 @@ def _costs(instance: Instance, feature: Feature, fixed: Fraction, weight: float,
     return np.array(made).T
 
 
-def knots_of(quantiles: Quantiles, x: float, low: float, high: float, unit: float) -> Array:
-    """The knots of a lever's distance from the factual in percentiles: their coordinates, rounded outward,
-    and the distance there, rounded down, (2, knots). The piecewise linear function through them is nowhere
-    above the distance, because that never falls as the coordinate moves away from the factual.
-    """
-    own, factual = quantiles.exact(Fraction(x)), Fraction(x)
-    places = sorted({*map(Fraction, quantiles.values), factual})
-    first = max((k for k, v in enumerate(places) if v <= min(low, x)), default=0)
-    last = min((k for k, v in enumerate(places) if v >= max(high, x)), default=len(places) - 1)
-    made: dict[float, float] = {}
-    for v in places[first : last + 1]:
-        change = (v - factual) / Fraction(unit)
-        place = round_up(change) if v > factual else round_down(change)
-        much = max(0.0, round_down(abs(quantiles.exact(v) - own)))
-        made[place] = min(much, made.get(place, much))
-    return np.array(sorted(made.items())).T
-
-
 def _units(low: Array, high: Array, x: Array) -> Array:
     """The least powers of two that numeric levers do not move farther than."""
     far = np.maximum(np.maximum(np.abs(low - x), np.abs(high - x)), 1.0 / HUGE)
@@ -165,14 +146,6 @@ def _units(low: Array, high: Array, x: Array) -> Array:
 def in_units(low: Array, high: Array, x: Array, unit: Array) -> tuple[Array, Array]:
     """Intervals as changes from x, rounded outward."""
     return difference_below(low, x) / unit, -difference_below(x, high) / unit
-
-
-def difference_below(a: Array | float, b: Array | float) -> Array:
-    """The largest doubles that are not above a - b, whose rounding error is itself a double (Knuth)."""
-    nearest = a - b
-    part = nearest - a
-    exact = (a - (nearest - part)) - (b + part) >= 0.0
-    return np.where(exact, nearest, np.nextafter(nearest, -np.inf))
 
 
 @lru_cache(maxsize=4096)

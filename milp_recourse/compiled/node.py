@@ -213,7 +213,7 @@ def examine(p, w, target, lines, steps):
     cuts, paid = _bound_layers(p, w, target)
     if cuts < 0:
         return EMPTY
-    unsure = rows.open_units(p, w.unit)
+    unsure = rows.open_units(p, w.unit, 0)
     rows.sizes_next(p, w, len(p.widths))
     size = w.layer[0, 0] + abs(p.need_low)
     slack = p.line * size + p.tiny

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.causes import MOST_CONFIGURATIONS, Effects, NotCovered, Stated
 from milp_recourse.compiled.elementary import LOG, RELU
-from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Levers, difference_below
+from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Levers
 from milp_recourse.compiled.numerics import slacks
 from milp_recourse.compiling import by_reference, compiled
-from milp_recourse.domain.enclosure import Enclosure, round_down, round_up
+from milp_recourse.domain.enclosure import Enclosure, difference_below, round_down, round_up
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
 from milp_recourse.program.cohort import together

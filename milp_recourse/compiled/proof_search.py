@@ -30,10 +30,11 @@ INF = math.inf
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-PROVEN, MORE, FULL, SINGLE, FALSE = range(5)
+PROVEN, MORE, FULL, SINGLE, FALSE, EDGE = range(6)
 """Why :func:`prove` returns: all nodes are closed; it has examined its share of nodes; the record or the list
 of open nodes is full; a node that is still open cannot be split (often it holds a single action, and rounding
-alone keeps it open); a feasible action costs less than is claimed."""
+alone keeps it open); a feasible action costs less than is claimed; the node that is examined next again has
+no open unit of the network, and its largest logit is within rounding of what is needed."""
 
 LEAF, EMPTY, CUT, SIGN = range(4)
 """Kinds of recorded nodes: a leaf with multipliers, a leaf that intervals close, a cut of a lever's interval,
@@ -67,13 +68,14 @@ class Open(NamedTuple):
         How far too high the logit could be in the parent, what the split promised, its column in ``learned``,
         and what it has gained in the other child, -1 until that is examined.
     state
-        How many nodes are open, are recorded, are leaves with multipliers, and have been examined.
+        How many nodes are open, are recorded, are leaves with multipliers, and have been examined; and 1 +
+        the slot of a node that :data:`EDGE` was returned for and that is to be split (0: none).
     """
 
     ends: Annotated[Array, "size", 2, "levers"]
     order: Annotated[Whole, "size", "layers", "units"]
     promise: Annotated[Array, "size", 4]
-    state: Annotated[Whole, 4]
+    state: Annotated[Whole, 5]
 
 
 @by_reference
@@ -189,16 +191,6 @@ def _set_ends(p, w, i, low, high):
 
 
 @compiled
-def _dear(p, w, target):
-    """Whether the cheapest point of the box in w costs the target or more (the first rule of section 7.1)."""
-    total, top, nothing, point = 0.0, 0.0, w.col[at.NOTHING], w.at[at.IDLE]
-    for i in range(p.lever.shape[1]):
-        total += levers.least_cost(p, w, w.box, w.allowed, i)
-        top = max(top, levers.respond(p, w.box, w.allowed, i, nothing, 0.0, 1.0, point))
-    return (total + top) * (1.0 - p.cost) - p.tiny >= target
-
-
-@compiled
 def _nothing(p, w, target):
     """Whether intervals alone close the box in w (section 7.1); the causal units get bounds for that.
 
@@ -207,7 +199,12 @@ def _nothing(p, w, target):
     int
         -1 where they close it; 1 where a part of the box is outside the ball, else 0.
     """
-    if _dear(p, w, target) or not _bound_causes(p, w) or rows.stated_rows(p, w, 0, False) < 0:
+    total, top, nothing, point = 0.0, 0.0, w.col[at.NOTHING], w.at[at.IDLE]
+    for i in range(p.lever.shape[1]):  # the cheapest point of the box
+        total += levers.least_cost(p, w, w.box, w.allowed, i)
+        top = max(top, levers.respond(p, w.box, w.allowed, i, nothing, 0.0, 1.0, point))
+    dear = (total + top) * (1.0 - p.cost) - p.tiny >= target
+    if dear or not _bound_causes(p, w) or rows.stated_rows(p, w, 0, False) < 0:
         return -1
     return rows.residual_lines(p, w) if len(p.noise) > 0 else 0
 
@@ -282,7 +279,8 @@ def _shrink(p, q, w, o, t, ends, order, target, ball):
         _set_ends(p, w, i, ends[0, i], ends[1, i])
     for i in range(p.lever.shape[1] if left else 0):
         for side in (1, -1):
-            if _free(p, w, i) and ends[0, i] < ends[1, i]:
+            free = p.lever[at.LABEL, i] > 0.0 or w.box[at.MODE, i] == 1
+            if free and ends[0, i] < ends[1, i]:
                 _shrink_end(p, q, w, o, t, ends, order, target, i, most[i] if side > 0 else least[i], side)
 
 
@@ -317,12 +315,6 @@ def _cut(p, w, o, t, ends, order, i, place):
     low, ends[0, i] = ends[0, i], above
     _push(o, w, ends, order)
     ends[0, i], ends[1, i] = low, below
-
-
-@compiled
-def _free(p, w, i):
-    """Whether a lever has values or labels to choose from."""
-    return p.lever[at.LABEL, i] > 0.0 or w.box[at.MODE, i] == 1
 
 
 @compiled
@@ -520,7 +512,7 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
         return True, 0, 0, INF
     rows.sizes_next(p, w, layers)
     logit_size, size = w.layer[0, 0], w.layer[0, 0] + abs(p.need_low)
-    slack, unsure = p.line * size + p.tiny, rows.open_units(p, unit)
+    slack, unsure = p.line * size + p.tiny, rows.open_units(p, unit, 0)
     count, tangent = node.first_rows(p, w, slack, ball)
     if count < 0:
         return _outside(p, w, t, leaf, -1 - count, 1, logit_size, target), 0, unsure, -INF
@@ -580,7 +572,7 @@ def _widest(p, w, ends):
     most, which = 0.0, -1
     for i in range(p.lever.shape[1]):
         width = (ends[1, i] - ends[0, i]) / p.lever[at.UNIT, i]
-        if _free(p, w, i) and width > most:
+        if (p.lever[at.LABEL, i] > 0.0 or w.box[at.MODE, i] == 1) and width > most:
             most, which = width, i
     return which
 
@@ -630,7 +622,7 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
     Returns
     -------
     int
-        :data:`PROVEN`, :data:`MORE`, :data:`FULL`, :data:`SINGLE` or :data:`FALSE`.
+        :data:`PROVEN`, :data:`MORE`, :data:`FULL`, :data:`SINGLE`, :data:`FALSE` or :data:`EDGE`.
     """
     p, q = refer(case(pp, c)), refer(case(pq, c))
     d = p.lever.shape[1]
@@ -673,6 +665,10 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
         copied(w.at[at.POINT], w.at[at.CHOICE])
         if descent.try_point(p, w, w.at[at.CHOICE]) and w.scalar[at.BEST_COST] < claimed:
             return FALSE
+        if count > 0 and o.state[4] != slot + 1 and rows.on_edge(p, w):
+            _push(o, w, ends, order)
+            return EDGE
+        o.state[4] = 0
         if not _split(p, w, o, t, ends, order, count, unsure, target - value):
             copied(ends, o.ends[o.state[0]])
             return SINGLE

@@ -7,13 +7,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled import search
+from milp_recourse.compiled.lever_arrays import ACTED, EITHER, IDLE
 from milp_recourse.compiled.problem import People, Problems, alone, coordinates, decode, lower, one_of
 from milp_recourse.compiled.work import Work, workspace
 from milp_recourse.compiling import announced
@@ -23,8 +26,8 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
+from milp_recourse.program.largest import best_of_box
 from milp_recourse.program.lower import lower as neutral
-from milp_recourse.program.model import Program
 from milp_recourse.program.on_rows import onto_rows
 from milp_recourse.result import gap_tolerance
 
@@ -51,6 +54,9 @@ MOST_SECONDS = 2000.0
 LONGER_BY = 4
 """The longer search is repeated whenever the number of nodes has become so many times as large."""
 
+SPOTS = {EITHER: slice(3), ACTED: slice(2), IDLE: slice(2, 3)}
+"""By the mode of a lever, which of these it may have: the ends of its interval, and the factual."""
+
 STUCK = "a box became too small to split"
 """The message where rounding keeps an exact engine from a proof."""
 
@@ -71,14 +77,17 @@ def smallest() -> Instance:
     return Instance((feature,), scm, network, {"x": 0.0}, Preferences(("x",)), Cost.pure("l1", {"x": 1.0}))
 
 
+Memory: TypeAlias = tuple[Work, search.Pool]
+
 _SHAPES = threading.local()
 """Memory of earlier searches by shape: making it takes longer than many searches do."""
 
 
-def memory(p: Problems, aside: bool = False) -> tuple[Work, search.Pool]:
+def memory(p: Problems, aside: bool = False) -> Memory:
     """Memory for a problem, which problems of the same shape share, one for searches and one for those
     ``aside``, in the middle of another; :func:`~milp_recourse.compiled.search.run` clears it."""
-    known, shape = _known(), _shape(p, aside)
+    shape = _shape(p, aside)
+    known: dict[tuple[object, ...], Memory] = _SHAPES.__dict__.setdefault("known", {})
     if shape not in known:
         if len(known) > 8:
             known.clear()
@@ -90,16 +99,9 @@ def memory(p: Problems, aside: bool = False) -> tuple[Work, search.Pool]:
 def kept(p: Problems) -> Iterator[None]:
     """Inside, the memory of a search that has begun stays as it is: others of its shape get other memory."""
     shape = _shape(p, False)
-    own = _known().pop(shape)
-    try:
-        yield
-    finally:  # in another thread, if whoever asks for the next one does so there
-        _known()[shape] = own
-
-
-def _known() -> dict[tuple[object, ...], tuple[Work, search.Pool]]:
-    known: dict[tuple[object, ...], tuple[Work, search.Pool]] = _SHAPES.__dict__.setdefault("known", {})
-    return known
+    own = _SHAPES.known.pop(shape)
+    yield  # from here on maybe in another thread
+    _SHAPES.__dict__.setdefault("known", {})[shape] = own
 
 
 def _shape(p: Problems, aside: bool) -> tuple[object, ...]:
@@ -133,16 +135,15 @@ class Run:
         instance: Instance,
         problem: Problems | None = None,
         starts: NDArray[np.float64] | None = None,
-        aside: bool = False,
         begun: bool = False,
+        aside: bool = False,
     ) -> None:
         self.instance, self.problem = instance, lower(instance) if problem is None else problem
         self.work, self.tree = memory(self.problem, aside)
-        self.starts = np.zeros((0, self.problem.lever.shape[1]))
-        if starts is not None:
-            given = coordinates(instance, self.problem, np.asarray(starts, dtype=float))
-            self.starts = np.ascontiguousarray(given)  # another layout would be compiled anew
-        self._fixed: dict[frozenset[str], Program] = {}
+        given = np.zeros((0, len(instance.features))) if starts is None else np.asarray(starts, dtype=float)
+        # another layout would be compiled anew
+        self.starts = np.ascontiguousarray(coordinates(instance, self.problem, given))
+        self._fixed = cache(lambda acted: neutral(instance).fix(acted, prune=False))
         self.few = self.problem.lever.shape[1] <= FEW and not len(self.starts)
         self.action: dict[str, float] | None = None
         self.refused: dict[str, float] | None = None
@@ -195,12 +196,29 @@ class Run:
         case = int(self.work.scalar[at.CASE])
         action = self._action(at.ANCHOR, case)
         if not self.offer(action) and self.problem.row.shape[2] and action:
-            acted = frozenset(action)
-            if acted not in self._fixed:
-                self._fixed[acted] = neutral(self.instance).fix(acted, prune=False)
-            for near in onto_rows(self._fixed[acted], action):
+            for near in onto_rows(self._fixed(frozenset(action)), action):
                 if self.offer(near):
                     break
+
+    def close_below(self) -> None:
+        """Close the node in w, on which no unit of the network is open, if its largest logit, which rounding
+        does not tell from what is needed, is less; else judge the action of the largest logit."""
+        p, w, case = self.problem, self.work, int(self.work.scalar[at.CASE])
+        box, (factual, unit, grid, label) = w.box, p.lever[[at.FACTUAL, at.UNIT, at.GRID, at.LABEL]]
+        ends = np.clip(factual + unit * box[: at.MODE], *p.ends)
+        spots = np.vstack([np.where(grid > 0.0, np.round(ends), ends), factual])
+        values = {}
+        for i, name in enumerate(self.instance.levers):
+            if p.box[case, at.MODE, i] != IDLE:
+                labels, own = w.allowed[p.start[i] : p.start[i + 1]], spots[SPOTS[int(box[at.MODE, i])], i]
+                values[name] = (np.flatnonzero(labels) if label[i] else own).tolist()
+        active = [w.unit[at.ZL, k, :n] >= 0.0 for k, n in enumerate(p.widths.tolist())][1:]
+        need = Fraction(self.instance.accept.threshold) + Fraction(self.instance.accept.margin)
+        best = best_of_box(self._fixed(frozenset(values)), active, values, need)
+        if best is None:
+            self.tree.asked[self.tree.free[self.tree.state[1]]] = search.CLOSED
+        elif best:
+            self.offer(best)
 
     def offer(self, action: dict[str, float], own: bool = False) -> bool:
         """Judge an action exactly, and keep it if it is cheaper; whether it is feasible but for the deployed
@@ -303,8 +321,10 @@ def search_on(
         watch(state.cost, min(state.bound, float(tree.stuck[0]), state.target, state.cost))
         if why == search.DONE:
             break
-        if why == search.ASK:
+        if why in (search.ASK, search.EDGE):
             state.answer()
+            if why == search.EDGE and not state.instance.scenarios:
+                state.close_below()
         elif why == search.FULL:
             if 2 * sum(array.nbytes for array in tree) > MOST_BYTES:
                 message = "the open nodes fill the memory"

@@ -355,10 +355,18 @@ def summed(rows, consts, multipliers, count, line, size):
 
 
 @compiled
-def open_units(p, unit):
-    """How many units are open: ReLUs whose sign is, curves between two lines."""
+def on_edge(p, w):
+    """Whether no unit of the network is open, and the largest logit (row 0) is within rounding of what is
+    needed."""
+    top = network.over_box(p, w, w.rows[0]) + w.row[at.CONSTS, 0]
+    return top <= w.row[at.INSIDE, 0] and open_units(p, w.unit, 1) == 0
+
+
+@compiled
+def open_units(p, unit, first):
+    """How many units are open from a layer on: ReLUs whose sign is, curves between two lines."""
     total = 0
-    for k in range(len(p.widths)):
+    for k in range(first, len(p.widths)):
         for j in range(p.widths[k]):
             total += is_open(p, unit, k, j)
     return total

@@ -18,6 +18,7 @@ from milp_recourse.compiled.network import logit_at
 from milp_recourse.compiled.node import examine, take_cut, tighten
 from milp_recourse.compiled.numerics import BELOW, COARSE
 from milp_recourse.compiled.problem import MOST_LINES, Problems, case, person
+from milp_recourse.compiled.rows import on_edge
 from milp_recourse.compiled.work import Work, copied
 from milp_recourse.compiling import ROUND, allocated, by_reference, clock, compiled, entry, refer
 from milp_recourse.result import RELATIVE_GAP as GAP
@@ -32,10 +33,14 @@ COST, CASE, BOUND, NODES, TICKS = range(5)
 """What :func:`run` says of a search: the best action's cost and configuration, the bound, nodes, and ticks of
 the clock (:func:`~milp_recourse.compiling.clock`)."""
 
-DONE, MORE, ASK, FULL = range(4)
+DONE, MORE, ASK, FULL, EDGE = range(5)
 """Why a search returns: nothing is open below the target; it has examined its share of nodes; it asks for
 an exact judgement of the point ``w.at[ANCHOR]``, because rounding leaves open whether that is feasible; the
-pool is full."""
+pool is full; it asks the same of a node on which no unit of the network is open and whose largest logit is
+within rounding of what is needed. That node is open again, in the slot ``free[state[1]]``."""
+
+CLOSED = 2
+"""In ``asked``, of a node that is found to hold nothing feasible while it is open."""
 
 
 @by_reference
@@ -338,6 +343,8 @@ def _node(p, w, t, slot, few):
     choice, before, parent, base = w.at[at.CHOICE], w.scalar[at.BEST_COST], t.bound[slot], p.base[0]
     target = target_of(w) - base
     target += p.cost * (abs(target) + base)  # rounded up: p.cost is a relative slack
+    if t.asked[slot] == CLOSED:
+        return MORE
     t.state[2] += 1
     bound, last, count, unsure = examine(p, w, target, MOST_LINES, STEPS)
     gained = splitting.share_gained(w, t.promise[slot, 0], bound >= target)
@@ -355,10 +362,11 @@ def _node(p, w, t, slot, few):
         return MORE
     if splitting.single(p, w):
         return ASK
-    if unsure == 0 and t.asked[slot] == 0 and _doubtful(p, w):
+    edge = on_edge(p, w)
+    if t.asked[slot] == 0 and (unsure == 0 or edge) and (_doubtful(p, w) or edge):
         t.asked[slot] = 1  # asked once; next time the node is split
         _push(t, bound)
-        return ASK
+        return EDGE if edge else ASK
     copied(w.at[at.POINT], w.at[at.START])
     take_cut(p, w, count)
     tighten(p, w, last, target)

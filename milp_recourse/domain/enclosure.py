@@ -14,6 +14,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 _DIGITS = 60
 _DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING)
@@ -220,6 +223,14 @@ def round_up(value: Fraction) -> float:
     """The smallest double not below a number."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def difference_below(a: NDArray[np.float64] | float, b: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    """The largest doubles that are not above a - b, whose rounding error is itself a double (Knuth)."""
+    nearest = a - b
+    part = nearest - a
+    exact = (a - (nearest - part)) - (b + part) >= 0.0
+    return np.where(exact, nearest, np.nextafter(nearest, -np.inf))
 
 
 def exponent(value: Fraction) -> int:

@@ -6,12 +6,12 @@ A network with layers :math:`(W_k, b_k)` is :math:`z_1 = W_1 x + b_1`,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,6 +190,34 @@ class ReluNetwork:
         high = [Fraction(b, scale) for b in upper]
         return tuple(Enclosure(a, b) for a, b in zip(low, high, strict=True))
 
+    def arguments(
+        self, x: Sequence[Fraction], active: Sequence[NDArray[np.bool_]]
+    ) -> Iterator[NDArray[np.object_]]:
+        """The arguments of every layer's units, and the logit, exactly, at one input row, where exactly these
+        units are taken to be active (a mask for every hidden layer), whatever their arguments."""
+        values = _objects([*x])
+        for k, (matrix, _, _, bias, bits) in enumerate(self._integer_layers):
+            if k:
+                values = np.where(active[k - 1], values, 0)
+            values = (matrix @ values + _objects([*bias])) * Fraction(1, 1 << bits)
+            yield values
+
+    def piece(
+        self, active: Sequence[NDArray[np.bool_]], layer: int = -1, unit: int = 0
+    ) -> tuple[list[Fraction], Fraction]:
+        """The logit, or the argument of another unit, where exactly these units are active: the coefficients
+        of the inputs and the constant, exactly."""
+        layers = self._integer_layers[: layer % len(self.weights) + 1]
+        matrix, _, _, bias, exponent = layers[-1]
+        row, constant = matrix[unit], int(bias[unit])
+        for (matrix, _, _, bias, bits), on in zip(
+            layers[-2::-1], active[len(layers) - 2 :: -1], strict=False
+        ):
+            row = np.where(on, row, 0)
+            constant = (constant << bits) + int(row @ _objects([*bias]))
+            row, exponent = row @ matrix, exponent + bits
+        return [Fraction(int(v), 1 << exponent) for v in row], Fraction(constant, 1 << exponent)
+
     def nearly(self, x: NDArray) -> list[tuple[Rounded, float] | None]:
         r"""The logit of input rows (n, columns) in float64, with a bound on its rounding error.
 
@@ -284,7 +312,7 @@ def _is_float32(values: FloatArray) -> bool:
         return bool((values.astype(np.float32).astype(np.float64) == values).all())
 
 
-def _objects(values: list[int]) -> NDArray[np.object_]:
+def _objects(values: list[Any]) -> NDArray[np.object_]:
     """An array of Python integers; without a dtype numpy would make floats of [2**63, -1]."""
     return np.array(values, dtype=object)
 

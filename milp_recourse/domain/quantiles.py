@@ -17,6 +17,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.domain.enclosure import round_down, round_up
+
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-12
@@ -66,6 +68,25 @@ class Quantiles:
             if after != before:
                 yield Fraction(value), after - before
             before = after
+
+    def around(self, x: float, low: float, high: float, unit: float) -> Array:
+        """The knots of the distance in percentiles from a value x: changes from x in units of a power of two,
+        rounded outward, and the distance there, rounded down, (2, knots).
+
+        They cover an interval. The piecewise linear function through them is nowhere above the distance,
+        because that never falls as a value moves away from x.
+        """
+        own, factual = self.exact(Fraction(x)), Fraction(x)
+        places = sorted({*map(Fraction, self.values), factual})
+        first = max((k for k, v in enumerate(places) if v <= min(low, x)), default=0)
+        last = min((k for k, v in enumerate(places) if v >= max(high, x)), default=len(places) - 1)
+        made: dict[float, float] = {}
+        for v in places[first : last + 1]:
+            change = (v - factual) / Fraction(unit)
+            place = round_up(change) if v > factual else round_down(change)
+            much = max(0.0, round_down(abs(self.exact(v) - own)))
+            made[place] = min(much, made.get(place, much))
+        return np.array(sorted(made.items())).T
 
     def least_value(self, probability: Array) -> Array:
         """The least v with Q(v) >= probability, up to rounding.

@@ -12,7 +12,6 @@ import pytest
 from milp_recourse import solve
 from milp_recourse.compiled import levers
 from milp_recourse.compiled.layout import FIXED, HI, KNOTS, LARGEST, LINEAR, LO, MODE, RATE, TOP_RATE
-from milp_recourse.compiled.lever_arrays import knots_of
 from milp_recourse.compiled.numerics import slacks
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
@@ -82,7 +81,7 @@ def test_where_rounding_decides_about_a_percentile_another_back_end_answers() ->
 def test_knots_are_nowhere_above_the_percentiles(seed: int) -> None:
     """In exact arithmetic, at random points of the interval and next to every knot; and not far below."""
     quantiles, x, low, high, unit = drawn(seed)
-    places, shares = ([Fraction(v) for v in row] for row in knots_of(quantiles, x, low, high, unit).tolist())
+    places, shares = ([Fraction(v) for v in row] for row in quantiles.around(x, low, high, unit).tolist())
     near = [Fraction(v) for v in quantiles.values if low <= v <= high]
     rng = np.random.default_rng(seed)
     for value in [*map(Fraction, rng.uniform(low, high, 50).tolist()), *near]:
@@ -101,7 +100,7 @@ def test_knots_are_nowhere_above_the_percentiles(seed: int) -> None:
 def test_a_node_s_line_is_nowhere_above_the_cost(seed: int) -> None:
     """Over random intervals, on one side of the factual or over it; and nothing that is paid for is cut."""
     quantiles, x, low, high, unit = drawn(seed)
-    knots = knots_of(quantiles, x, low, high, unit)
+    knots = quantiles.around(x, low, high, unit)
     rng, made = np.random.default_rng(seed), slacks([4], 1, 1, 8, 0, 0, 0)
     lever = np.zeros((13, 1))
     lever[KNOTS], lever[RATE], lever[TOP_RATE] = knots.shape[1], 1.7, 0.6

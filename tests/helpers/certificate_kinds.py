@@ -14,6 +14,7 @@ from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from tests.conditions.compare_conditions import problem
 from tests.helpers.cost_kinds import DENSITIES, with_kind
+from tests.helpers.at_a_logit import at_a_logit
 from tests.helpers.cost_kinds import KINDS as COSTS
 from tests.helpers.generators import Style, random_instance, supported_instance, with_percentile_cost
 from tests.helpers.random_conditions import KINDS as CONDITIONS
@@ -137,4 +138,5 @@ KINDS: dict[str, Callable[[int], Drawn]] = {
     "costs of trees": lambda seed: other_cost(seed, random_tree_instance(seed)),
     "other units": other_units,
     "other scales": other_scales,
+    "thresholds at logits": at_a_logit,
 }

@@ -1,0 +1,155 @@
+"""The largest logit over a box on which no unit of the network changes its sign, in rational arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.program.affine import Affine
+from milp_recourse.program.model import Action, Elementary, Program
+
+Masks = Sequence[NDArray[np.bool_]]
+Values = Mapping[str, Sequence[float]]
+
+
+def best_of_box(program: Program, active: Masks, values: Values, need: Fraction) -> dict[str, float] | None:
+    r"""The action of the largest logit in a box; None if it is proven that no action there reaches ``need``.
+
+    The logit L is affine in the actions and in indicators of their labels, so each action takes the best of
+    its values by itself. The action that this gives may contradict the sign s that the argument z of a unit
+    is to have. Wherever :math:`s z \ge 0`, no logit is above
+
+    .. math:: \min_{\lambda \ge 0} \max_{box} (L + \lambda s z),
+
+    whose minimum is at a :math:`\lambda` that makes the slope of an action zero.
+
+    Parameters
+    ----------
+    program
+        Fixed.
+    active
+        A mask for every hidden layer: of the units whose arguments are not negative at any action that
+        counts. Those of the others are not positive there.
+    values
+        Of each action: the ends of its interval, or the numbers of its labels.
+
+    Returns
+    -------
+    dict or None
+        {} where curves, or a ReLU that bends in the box, lead to the classifier's inputs.
+    """
+    network, columns = program.classifier, _columns(program, values)
+    assert isinstance(network, ReluNetwork)
+    logit = _sum(columns, *network.piece(active))
+    found = _largest(program, logit, values)
+    if found is None:
+        return {}
+    most, action = found
+    if most < need:
+        return None
+    row = [_at(program, column, action) for column in columns]
+    for layer, unit, sign in _contradicted(network, row, active):
+        argument = _sum(columns, *network.piece(active, layer, unit)).scaled(sign)
+        for k, slope in argument.terms.items():
+            price = -logit.terms.get(k, Fraction(0)) / slope
+            bound = _largest(program, logit + argument.scaled(price), values) if price > 0 else None
+            if bound is not None and bound[0] < need:
+                return None
+    return action
+
+
+def largest_logit(program: Program, active: Masks, values: Values) -> Fraction | None:
+    """The largest logit in a box where exactly these units are active; None where :func:`best_of_box` has
+    {}."""
+    assert isinstance(program.classifier, ReluNetwork)
+    columns = _columns(program, values)
+    found = _largest(program, _sum(columns, *program.classifier.piece(active)), values)
+    return None if found is None else found[0]
+
+
+def _columns(program: Program, values: Values) -> list[Affine]:
+    """The classifier's inputs as forms of actions and indicators, as far as that is possible in a box."""
+    forms = _without_relus(program, values)
+    return [column.substitute(forms) for column in program.columns]
+
+
+def _sum(columns: Sequence[Affine], slopes: Sequence[Fraction], constant: Fraction) -> Affine:
+    """A constant and the columns times their slopes."""
+    total = Affine(constant)
+    for slope, column in zip(slopes, columns, strict=True):
+        total = total + column.scaled(slope)
+    return total
+
+
+def _contradicted(
+    network: ReluNetwork, row: Sequence[Fraction], active: Masks
+) -> Iterator[tuple[int, int, int]]:
+    """Layer, number and sign of the units whose arguments at an input row have the other sign."""
+    for layer, (arguments, on) in enumerate(zip(network.arguments(row, active), active, strict=False)):
+        for unit, (z, positive) in enumerate(zip(arguments, on.tolist(), strict=True)):
+            if (z < 0) if positive else (z > 0):
+                yield layer, unit, 1 if positive else -1
+
+
+def _without_relus(program: Program, values: Values) -> list[Affine]:
+    """Each atom as a form of actions and indicators, where it is one: a ReLU whose argument has one sign in
+    the box is its argument, or 0."""
+    forms: list[Affine] = []
+    for k, atom in enumerate(program.atoms):
+        form = Affine.atom(k)
+        if isinstance(atom, Elementary) and atom.function == "relu":
+            argument = atom.argument.substitute(forms)
+            most, least = (_largest(program, argument.scaled(side), values) for side in (1, -1))
+            if most is not None and most[0] <= 0:
+                form = Affine()
+            elif least is not None and least[0] <= 0:
+                form = argument
+        forms.append(form)
+    return forms
+
+
+def _largest(program: Program, form: Affine, values: Values) -> tuple[Fraction, dict[str, float]] | None:
+    """The largest value of a form of actions and indicators, and where; None for one of other atoms."""
+    parts: dict[str, list[tuple[Fraction, int | None]]] = {action.feature: [] for action in program.actions}
+    for k, slope in form.terms.items():
+        of = _label(program, k)
+        if of is None:
+            return None
+        parts[of[0]].append((slope, of[1]))
+    best, where = form.constant, {}
+    for name, own in parts.items():
+        much, where[name] = max((_reached(own, float(value)), float(value)) for value in values[name])
+        best += much
+    return best, where
+
+
+def _at(program: Program, form: Affine, action: Mapping[str, float]) -> Fraction:
+    """A form of actions and indicators at an action."""
+    parts = [(slope, _label(program, k)) for k, slope in form.terms.items()]
+    return form.constant + sum(
+        (_reached([(slope, of[1])], action[of[0]]) for slope, of in parts if of is not None), Fraction(0)
+    )
+
+
+def _reached(parts: Sequence[tuple[Fraction, int | None]], value: float) -> Fraction:
+    """What an action at a value adds: slopes times the value, or times whether it is a label."""
+    exact = Fraction(value)
+    return sum((slope * (exact if label is None else exact == label) for slope, label in parts), Fraction(0))
+
+
+def _label(program: Program, k: int) -> tuple[str, int | None] | None:
+    """Of an action its feature and None, of an indicator of an action the feature and the label; None of
+    other atoms."""
+    atom = program.atoms[k]
+    if isinstance(atom, Action):
+        return atom.feature, None
+    if isinstance(atom, Elementary) and atom.function == "indicator" and not atom.argument.constant:
+        [(of, slope), *more] = atom.argument.terms.items()
+        source = program.atoms[of]
+        if slope == 1 and not more and isinstance(source, Action):
+            return source.feature, atom.level
+    return None
