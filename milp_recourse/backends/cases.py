@@ -275,6 +275,8 @@ def solve_cases(
 ) -> Iterator[tuple[int, Proposal]]:
     """(position, proposal) of instances with conditions, each as soon as it is known.
 
+    With a time limit they are solved one after the other, so that none spends the time of another one.
+
     Parameters
     ----------
     solve_many
@@ -282,7 +284,18 @@ def solve_cases(
         be acted on.
     """
     options = replace(options, watch=None)  # a case's bound is none of the whole problem
-    searches = [CaseSearch(instance, options.time_limit, repair) for instance in instances]
+    every = range(len(instances))
+    for group in [list(every)] if options.time_limit is None else [[k] for k in every]:
+        searches = [CaseSearch(instances[k], options.time_limit, repair) for k in group]
+        for position, proposal in _side_by_side(searches, options, solve_many):
+            yield group[position], proposal
+
+
+def _side_by_side(
+    searches: Sequence[CaseSearch], options: Options, solve_many: SolveMany
+) -> Iterator[tuple[int, Proposal]]:
+    """(position, proposal) of several searches, whose next problems are solved together; with a time limit,
+    of one."""
     waiting = list(range(len(searches)))
     while waiting:
         asked: list[tuple[int, int, Instance]] = []
@@ -295,31 +308,42 @@ def solve_cases(
                 waiting.remove(k)
                 yield k, replace(searches[k].proposal(), seconds=searches[k].seconds)
             asked += [(k, j, one) for j, one in enumerate(found) if problems[k][j] is None]
-        for group, patience in _by_patience(asked, searches, options):
+        late = math.inf
+        if waiting and options.time_limit is not None:
+            late = begun + options.time_limit - searches[waiting[0]].seconds
+        for group, patience in _by_patience(asked, searches, options, late):
             for position, proposal in solve_many([one for *_, one in group], patience):
                 k, j, _ = group[position]
                 problems[k][j] = proposal
         took = (time.perf_counter() - begun) / max(1, len(waiting))
         for k in waiting:
             searches[k].seconds += took
-            searches[k].tell([one for one in problems[k] if one is not None])
+            searches[k].tell([one or UNSOLVED for one in problems[k]])
 
+
+UNSOLVED = Proposal(None, 0.0, "rigorous", 0, "the time limit was reached")
+"""Of a problem for which there was no time."""
 
 Asked = tuple[int, int, Instance]
 """A problem to be solved: the number of the search that asks for it, its position there, and the problem."""
 
 
 def _by_patience(
-    asked: Sequence[Asked], searches: Sequence[CaseSearch], options: Options
+    asked: Sequence[Asked], searches: Sequence[CaseSearch], options: Options, late: float
 ) -> Iterator[tuple[list[Asked], Options]]:
-    """Groups of problems that have the same time limit, and the options with it."""
+    """Groups of problems that have the same time limit, and the options with it; with a time limit, which
+    ends at ``late`` (a value of :func:`time.perf_counter`), single problems as long as there is time."""
     waiting = list(asked)
     while waiting:
-        limit = searches[waiting[0][0]].patience(waiting[0][1])
-        group = [one for one in waiting if searches[one[0]].patience(one[1]) == limit]
-        waiting = [one for one in waiting if searches[one[0]].patience(one[1]) != limit]
-        if options.time_limit is not None:
-            limit = min(limit, max(options.time_limit - max(searches[k].seconds for k, *_ in group), 1e-3))
+        left = late - time.perf_counter()
+        if left <= 0.0:
+            return
+        limit = min(left, searches[waiting[0][0]].patience(waiting[0][1]))
+        group, others = waiting[:1], waiting[1:]
+        if left == math.inf:
+            group = [one for one in waiting if searches[one[0]].patience(one[1]) == limit]
+            others = [one for one in waiting if searches[one[0]].patience(one[1]) != limit]
+        waiting = others
         yield group, replace(options, time_limit=None if limit == math.inf else limit)
 
 

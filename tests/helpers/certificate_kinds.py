@@ -13,8 +13,8 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from tests.conditions.compare_conditions import problem
-from tests.helpers.cost_kinds import DENSITIES, with_kind
 from tests.helpers.at_a_logit import at_a_logit
+from tests.helpers.cost_kinds import DENSITIES, with_kind
 from tests.helpers.cost_kinds import KINDS as COSTS
 from tests.helpers.generators import Style, random_instance, supported_instance, with_percentile_cost
 from tests.helpers.random_conditions import KINDS as CONDITIONS
