@@ -6,6 +6,7 @@ A network with layers :math:`(W_k, b_k)` is :math:`z_1 = W_1 x + b_1`,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -195,12 +196,13 @@ class ReluNetwork:
     ) -> Iterator[NDArray[np.object_]]:
         """The arguments of every layer's units, and the logit, exactly, at one input row, where exactly these
         units are taken to be active (a mask for every hidden layer), whatever their arguments."""
-        values = _objects([*x])
+        unit = math.lcm(*(v.denominator for v in x))
+        values = _objects([v.numerator * (unit // v.denominator) for v in x])  # times 1 / unit
         for k, (matrix, _, _, bias, bits) in enumerate(self._integer_layers):
             if k:
                 values = np.where(active[k - 1], values, 0)
-            values = (matrix @ values + _objects([*bias])) * Fraction(1, 1 << bits)
-            yield values
+            values, unit = matrix @ values + _objects([v * unit for v in bias]), unit << bits
+            yield _objects([Fraction(int(v), unit) for v in values])
 
     def piece(
         self, active: Sequence[NDArray[np.bool_]], layer: int = -1, unit: int = 0
@@ -290,9 +292,12 @@ class ReluNetwork:
         """Per layer: weights, their positive and negative part, bias as integers times 2**-bits."""
         layers = []
         for w, b in zip(self.weights, self.biases, strict=True):
-            numbers = [Fraction(v) for v in (*w.flat, *b)]
-            bits = max(_dyadic_exponent(v) for v in numbers)
-            scaled = [int(v * (1 << bits)) for v in numbers]
+            mantissa, exponent = np.frexp(np.concatenate([w.ravel(), b]))
+            whole = np.ldexp(mantissa, 53).astype(np.int64)
+            zeros = np.frexp((whole & -whole).astype(np.float64))[1] - 1  # behind the last 1
+            whole, exponent = whole >> np.maximum(zeros, 0), np.where(whole == 0, 0, exponent - 53 + zeros)
+            bits = max(0, -int(exponent.min()))
+            scaled = [v << (e + bits) for v, e in zip(whole.tolist(), exponent.tolist(), strict=True)]
             matrix = np.array(scaled[: w.size], dtype=object).reshape(w.shape)
             zero = np.zeros_like(matrix)
             positive, negative = np.where(matrix > 0, matrix, zero), np.where(matrix < 0, matrix, zero)

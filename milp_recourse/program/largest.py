@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,12 @@ from numpy.typing import NDArray
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.model import Action, Elementary, Program
+
+MOST_UNITS = 4
+"""So many units that an action contradicts are asked for their signs: with more, the box is rather split."""
+
+MOST_WEIGHTS = 2**20
+"""Larger networks would take seconds, which a time limit may not leave."""
 
 Masks = Sequence[NDArray[np.bool_]]
 Values = Mapping[str, Sequence[float]]
@@ -40,10 +47,13 @@ def best_of_box(program: Program, active: Masks, values: Values, need: Fraction)
     Returns
     -------
     dict or None
-        {} where curves, or a ReLU that bends in the box, lead to the classifier's inputs.
+        {} where curves, or a ReLU that bends in the box, lead to the classifier's inputs, and for networks of
+        more than :data:`MOST_WEIGHTS`.
     """
     network, columns = program.classifier, _columns(program, values)
     assert isinstance(network, ReluNetwork)
+    if _large(network):
+        return {}
     logit = _sum(columns, *network.piece(active))
     found = _largest(program, logit, values)
     if found is None:
@@ -52,7 +62,7 @@ def best_of_box(program: Program, active: Masks, values: Values, need: Fraction)
     if most < need:
         return None
     row = [_at(program, column, action) for column in columns]
-    for layer, unit, sign in _contradicted(network, row, active):
+    for layer, unit, sign in islice(_contradicted(network, row, active), MOST_UNITS):
         argument = _sum(columns, *network.piece(active, layer, unit)).scaled(sign)
         for k, slope in argument.terms.items():
             price = -logit.terms.get(k, Fraction(0)) / slope
@@ -66,9 +76,15 @@ def largest_logit(program: Program, active: Masks, values: Values) -> Fraction |
     """The largest logit in a box where exactly these units are active; None where :func:`best_of_box` has
     {}."""
     assert isinstance(program.classifier, ReluNetwork)
+    if _large(program.classifier):
+        return None
     columns = _columns(program, values)
     found = _largest(program, _sum(columns, *program.classifier.piece(active)), values)
     return None if found is None else found[0]
+
+
+def _large(network: ReluNetwork) -> bool:
+    return sum(weight.size for weight in network.weights) > MOST_WEIGHTS
 
 
 def _columns(program: Program, values: Values) -> list[Affine]:
