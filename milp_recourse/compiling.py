@@ -2,7 +2,8 @@
 
 numba's own cache of a function is keyed by that function's file, although the compiled code contains globals
 and inlined functions of other files. Here the key is a digest of every source in the function's folder, of
-this file, and of the versions of Python, numpy and numba. An edit anywhere in the folder compiles all of it
+this file, of two files outside whose constants it freezes, and of the versions of Python, numpy, numba and
+llvmlite. An edit anywhere in the folder compiles all of it
 anew, so compiled functions may only call compiled functions of their own folder.
 """
 

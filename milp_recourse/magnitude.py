@@ -24,6 +24,10 @@ LARGEST_NUMBER = 1e150
 SMALLEST_SHARE = 1e-100
 """Of a noise's spread. The squares of smaller ones are lost among what underflows."""
 
+LARGEST_GAIN = 2.0**80
+"""What underflows in a layer is multiplied by at most this on the way to the logit
+(:data:`milp_recourse.compiled.numerics.TINY`)."""
+
 
 def too_large(*instances: Instance) -> str | None:
     """The reason why a search in doubles could overflow, or None if it cannot.
@@ -93,7 +97,8 @@ def _distance(instance: Instance, name: str, start: float, end: float) -> Fracti
 
 
 def _network(instance: Instance, reach: Mapping[str, Enclosure]) -> str | None:
-    r"""Sums of absolute values through the layers, :math:`m_{k+1} = |W_k| m_k + |b_k|`."""
+    r"""Sums of absolute values through the layers, :math:`m_{k+1} = |W_k| m_k + |b_k|`, and absolute weights
+    from each hidden layer to the logit, :math:`|W_K| \cdots |W_{k+1}|`."""
     network = instance.classifier
     if not isinstance(network, ReluNetwork):
         return None
@@ -109,4 +114,12 @@ def _network(instance: Instance, reach: Mapping[str, Enclosure]) -> str | None:
             size = np.abs(weight) @ size + np.abs(bias)
             if not size.max() <= LARGEST_NUMBER:  # nan too
                 return f"the classifier's numbers could pass {LARGEST_NUMBER:g}: scale its weights down"
+        gain = np.ones(1)
+        for weight in network.weights[:0:-1]:
+            gain = gain @ np.abs(weight)
+            if not gain.max() <= LARGEST_GAIN:
+                return (
+                    f"the classifier multiplies what its first layer sums by more than {LARGEST_GAIN:g}: "
+                    "scale its later weights down"
+                )
     return None

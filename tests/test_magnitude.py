@@ -50,6 +50,7 @@ REFUSED = {
     "Weights": (problem(weight=1e200), "the classifier's numbers could pass 1e+150"),
     "WeightsTogether": (problem(weight=1e100, second=1e100), "the classifier's numbers could pass"),
     "LargestWeights": (problem(weight=1e308, second=1e308), "the classifier's numbers could pass"),
+    "Gain": (problem(weight=5e-324, second=1e140), "multiplies what its first layer sums by more than"),
     "LittleNoise": (plausible(1e-155), "the noise of 'x' has spread 1e-155"),
     "MuchNoise": (plausible(1e155), "the noise of 'x' has spread 1e+155"),
     "NoiseLost": (plausible(1e120), "the noise of 'x' has spread 1e+120"),

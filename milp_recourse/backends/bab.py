@@ -44,8 +44,6 @@ class BabBackend:
             return why_not_trees(instance)
         from milp_recourse.compiled.problem import why_not
 
-        if any(quantiles.jumps for quantiles in instance.cost.quantiles.values()):
-            return "percentiles that rise between two values that rounding hardly tells apart"
         return why_not(instance)
 
     def solve(self, instance: Instance, options: Options) -> Proposal:

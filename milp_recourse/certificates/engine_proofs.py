@@ -368,7 +368,7 @@ class _Trees:
     def _others(self, k: int) -> dict[str, Any]:
         """The multipliers of the first term other than the logit's."""
         t, factor, found = self.record, self.factor, {}
-        order, multipliers = t.order[k].ravel(), t.multipliers[k, proof_search.LINES :]
+        order, multipliers = t.order[k].ravel(), t.multipliers[k, proof_search.MOST_LINES :]
         split = np.flatnonzero(order)
         signs = (multipliers[split[np.argsort(np.abs(order[split]))]] / factor).tolist()
         if any(signs):

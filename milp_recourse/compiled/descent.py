@@ -88,12 +88,6 @@ def inside(p, w, slack):
 
 
 @compiled
-def constrained(p):
-    """Whether a point must meet more than its box and the logit."""
-    return p.row.shape[1] > 0 or len(p.noise) > 0
-
-
-@compiled
 def logit_slack(p, w):
     """The largest rounding error of the logit at the last point of
     :func:`~milp_recourse.compiled.network.logit_at`."""
@@ -108,7 +102,7 @@ def try_point(p, w, u):
     logit = logit_at(p, w, u)
     if not (logit >= p.need_high and logit >= p.need_high + logit_slack(p, w)):
         return False
-    if constrained(p) and not inside(p, w, p.line):
+    if not inside(p, w, p.line):
         return False
     cost = cost_at(p, u)
     if cost < w.scalar[at.BEST_COST]:
@@ -146,7 +140,7 @@ def cheapest(p, w, g, need, out, other):
     are overwritten.
     """
     others = p.lever[at.FIXED : at.LARGEST].sum() + p.lever[at.RATE].sum() + p.column[at.COST].sum()
-    if p.has_largest and others == 0.0 and not constrained(p):
+    if p.has_largest and others == 0.0 and p.row.shape[1] + len(p.noise) == 0:
         return one_largest(p, w, g, need, out, other)
     copied(g, w.rows[0])
     w.row[at.CONSTS, 0], w.row[at.INSIDE, 0] = -need, 0.0
@@ -201,7 +195,7 @@ def hops(p, w, u, most):
         if not cheapest(p, w, w.col[at.GRAD], need, trial, w.at[at.OTHER]):
             # go where the line is largest; with rows or a ball, to the point at which the convex problem has
             # ended. That is hardly ever any good, so the last hops, all that a dive in the tree has, do not
-            if not constrained(p):
+            if p.row.shape[1] + len(p.noise) == 0:
                 for i in range(len(u)):
                     respond(p, w.box, w.allowed, i, w.col[at.GRAD], 0.0, 0.0, trial)
             elif hop >= most - DIVE or w.scalar[at.BEST_COST] < INF:

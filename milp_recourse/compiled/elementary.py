@@ -132,7 +132,7 @@ def _most(kind, sign, m, convex, concave, t, edge):
         t = min(max(t, a), b)
         v, slack = _beyond(kind, m, t, edge)
         steep = steepness(kind, t, edge)
-        slack += CURVE * (abs(steep) + abs(m)) * (b - a)
+        slack += (CURVE * (abs(steep) + abs(m)) + TINY) * (b - a)
         rise = sign * (steep - m)
         best = max(best, sign * v + slack + (rise * (b - t) if rise > 0.0 else -rise * (t - a)))
     return best

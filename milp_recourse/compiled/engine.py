@@ -146,8 +146,7 @@ def judged(found: Closed, options: Options) -> Proposal:
             state.offer(found.action)
             late = begun + (options.time_limit or math.inf)
             return _proposal(state, bound, None, found.nodes, begun, late)
-    seconds = time.perf_counter() - begun
-    return Proposal(found.action, max(0.0, bound), "rigorous", found.nodes, seconds=seconds)
+    return Proposal(found.action, max(0.0, bound), "rigorous", found.nodes, None, time.perf_counter() - begun)
 
 
 def _proposal(

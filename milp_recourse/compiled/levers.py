@@ -132,12 +132,6 @@ def knot_inside(p, i, low, high, near):
 
 
 @compiled
-def _place(p, box, i, k):
-    """A knot of a lever, or for -2 and -1 the ends of its interval."""
-    return box[at.LO, i] if k == -2 else box[at.HI, i] if k == -1 else p.knot[0, i, k]
-
-
-@compiled
 def relevel(p, box):
     r"""Bound the cost of levers measured in percentiles from below: their FIXED, LINEAR and LARGEST.
 
@@ -153,7 +147,7 @@ def relevel(p, box):
             continue
         l, h, slope = box[at.LO, i], box[at.HI, i], INF
         for k in range(-2, n):
-            t = _place(p, box, i, k)
+            t = l if k == -2 else h if k == -1 else p.knot[0, i, k]
             if l <= t <= h and t != 0.0:
                 slope = min(slope, level(p, i, t) / abs(t))
         slope = slope * (1.0 - p.cost) if slope < INF else 0.0
@@ -166,7 +160,7 @@ def relevel(p, box):
         low, high = min(level(p, i, l), level(p, i, h)), max(level(p, i, l), level(p, i, h))
         chord, least = (high - low) / (far - near), INF
         for k in range(-2, n):
-            t = _place(p, box, i, k)
+            t = l if k == -2 else h if k == -1 else p.knot[0, i, k]
             if l <= t <= h:
                 least = min(least, level(p, i, t) - chord * abs(t))
         least -= p.cost * (high + chord * far)

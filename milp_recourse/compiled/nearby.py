@@ -42,10 +42,14 @@ def first_action(instance: Instance) -> dict[str, float] | None:
         if not impossible(instance, group.moved):
             ready()
             return _found(Run(instance, group.problems(0)), math.inf).action
-    return None
+    # with too many sets of acted features, one on all levers
+    ends = {n: min(max(instance.factual[n], low), high) for n, (low, high) in instance.levers.items()}
+    return near(instance, ends, far=(math.inf,)) if why_not(instance) else None
 
 
-def near(instance: Instance, action: Mapping[str, float], late: float = math.inf) -> dict[str, float] | None:
+def near(
+    instance: Instance, action: Mapping[str, float], late: float = math.inf, far: Sequence[float] = REACHES
+) -> dict[str, float] | None:
     """The cheapest feasible action next to a given one, on the same features; None if none is found, or if
     the classifier is no network.
 
@@ -57,8 +61,11 @@ def near(instance: Instance, action: Mapping[str, float], late: float = math.inf
     ----------
     late
         When to end, a value of :func:`time.perf_counter`.
+    far
+        Of a lever's width, how far from the given action; inf for any on the same features.
     """
-    if why_not(instance) or not action or not action.keys() <= instance.levers.keys():
+    covered = isinstance(instance.classifier, ReluNetwork) and action.keys() <= instance.levers.keys()
+    if not covered or not action:
         return None
     program = lower(instance).fix(frozenset(action))
     if program.demand != TRUE:
@@ -70,7 +77,7 @@ def near(instance: Instance, action: Mapping[str, float], late: float = math.inf
         problem = Lowered([restricted], Effects([restricted], program)).problems(0)
     except (NotCovered, Unsupported):
         return None
-    for reach in REACHES:
+    for reach in far:
         state = Run(restricted, _around(restricted, problem, action, reach), aside=True)
         state.few = True
         if _found(state, late).action is not None:
@@ -149,7 +156,7 @@ def _around(instance: Instance, problem: Problems, action: Mapping[str, float], 
     [u] = coordinates(instance, problem, np.array([row]))
     box, allowed = problem.box.copy(), problem.allowed.copy()
     box[:, at.MODE] = ACTED
-    for i, value in enumerate(u.tolist()):
+    for i, value in enumerate(u.tolist() if reach < math.inf else ()):
         if problem.lever[at.LABEL, i]:
             start, end = int(problem.start[i]), int(problem.start[i + 1])
             own = np.arange(end - start) == round(value)

@@ -11,10 +11,10 @@ operation twice covers that (for n u < 1/4). numba compiles without fast-math; a
 rounding where this count has two. Underflow is not covered by the model: products of doubles below 2^-1022
 lose up to 2^-1074 each, and :func:`slacks` adds a term far above what all products of a search could lose.
 
-Slacks are at least 64 u. Where a bound is made of several results, a small whole multiple of a slack, or of
-the size it belongs to, stands at the place of use. Proofs rest on these:
+``line`` is at least 78 u and ``dual`` at least 160 u. Where a bound is made of several results, a small whole
+multiple of a slack, or of the size it belongs to, stands at the place of use. Proofs rest on these:
 
-* ``rows.residual_lines``: a square w (near^2 - n^2) is off by at most w (2 near d + 5 u S^2), where d <= 4
+* ``rows.residual_lines``: a square w (near^2 - n^2) is off by at most w (2 near d + 6 u S^2), where d <= 4
   u S is how far off near is and S = near + abs(n) + size: below the slack times w S^2. The linear part adds
   two roundings of at most its size, which counts four times. The sum over residuals is counted in the
   slack.
@@ -43,7 +43,8 @@ ROUNDOFF = 2.0**-53
 """Unit roundoff of a double."""
 
 TINY = 2.0**-900
-"""Added to every slack: above 2^60 products that underflow, each times 2^80."""
+"""Added to every slack: above 2^60 products that underflow, each times 2^80; ``magnitude.py`` refuses
+networks that multiply by more on the way to the logit."""
 
 
 BELOW = 1.0 - 8 * ROUNDOFF
@@ -112,6 +113,8 @@ class Slacks(NamedTuple):
         Of a point's cost.
     up
         A factor just above one: a result of at most two roundings, times this, is at least the exact one.
+        (Shares of the maximum are divided by a sum of d terms times this, and may sum to 1 + d u: ``dual``
+        and ``budget`` count every operation twice, which covers that.)
     tiny
         Absolute: covers underflow.
     """

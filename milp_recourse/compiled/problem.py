@@ -223,9 +223,13 @@ def why_not(instance: Instance) -> str | None:
         return "not a network"
     if instance.cost.quantiles and instance.cost.l2_squared:
         return "squared percentiles"
+    for name, quantiles in instance.cost.quantiles.items():
+        if name in instance.levers and quantiles.jumps:
+            return f"the percentiles of {name!r} jump where values are nearly equal: leave one of those out"
     if 2 ** len(instance.levers) > MOST_CONFIGURATIONS:
         moved = {f for lever in instance.levers for f in instance.scm.descendants({lever}) - {lever}}
-        if 2 ** len(moved & instance.levers.keys()) > MOST_CONFIGURATIONS:
+        told_apart = instance.levers if instance.scenarios else moved & instance.levers.keys()
+        if 2 ** len(told_apart) > MOST_CONFIGURATIONS:  # in scenarios whoever acts may miss
             return f"more than {MOST_CONFIGURATIONS} sets of acted features to tell apart"
     return None
 

@@ -22,7 +22,7 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import LOG, RELU, SIGMOID, SQUARE
 from milp_recourse.compiled.network import CHORD, decimal
 from milp_recourse.compiled.numerics import BELOW, COARSE, FARTHEST, HUGE, ROUNDOFF, TINY
-from milp_recourse.compiled.problem import Problems, case
+from milp_recourse.compiled.problem import MOST_LINES, Problems, case
 from milp_recourse.compiled.work import add, cleared, copied
 from milp_recourse.compiling import allocated, by_reference, compiled, entry, refer
 
@@ -39,9 +39,6 @@ no open unit of the network, and its largest logit is within rounding of what is
 LEAF, EMPTY, CUT, SIGN = range(4)
 """Kinds of recorded nodes: a leaf with multipliers, a leaf that intervals close, a cut of a lever's interval,
 and a split on a unit's sign."""
-
-LINES = 3
-"""Most lines above the logit in a leaf."""
 
 SHARE = 2.0**40
 """Levers' shares of the maximum are written as multiples of 1 / SHARE."""
@@ -106,7 +103,7 @@ class Record(NamedTuple):
     kind: Annotated[Whole, "size"]
     where: Annotated[Whole, "size", 2]
     at: Annotated[Array, "size"]
-    slopes: Annotated[Array, "leaves", LINES, "layers", "units"]
+    slopes: Annotated[Array, "leaves", MOST_LINES, "layers", "units"]
     lines: Annotated[Whole, "leaves"]
     multipliers: Annotated[Array, "leaves", "rows"]
     order: Annotated[Whole, "leaves", "layers", "units"]
@@ -119,7 +116,7 @@ def memory(p: Problems, size: int, recorded: int, leaves: int) -> tuple[Open, Re
     """Room for ``size`` open nodes, and for so many recorded ones, ``leaves`` of them with multipliers."""
     d, layers, units = p.lever.shape[1], len(p.widths), p.weights.shape[1]
     shapes = {"levers": d, "layers": layers, "units": units, "leaves": leaves, "touched": 1 + len(p.noise)}
-    shapes["rows"] = LINES + layers * units + p.row.shape[-2]
+    shapes["rows"] = MOST_LINES + layers * units + p.row.shape[-2]
     return allocated(Open, size=size, **shapes), allocated(Record, size=recorded, **shapes)
 
 
@@ -407,10 +404,10 @@ def _add_others(p, w, t, leaf, line, causes):
     """Add the signs' rows, the problem's own and the ball's tangent, times their multipliers, to ``line``,
     ``causes`` and the coefficients of layers in w.unit[SCORE]; returns their constant and the sum of absolute
     terms behind them."""
-    const, size, mu, first = 0.0, 0.0, t.ball[leaf, 0], LINES + t.order[leaf].size
+    const, size, mu, first = 0.0, 0.0, t.ball[leaf, 0], MOST_LINES + t.order[leaf].size
     for k in range(1, len(p.widths)):
         for j in range(p.widths[k]):
-            a = t.multipliers[leaf, LINES + k * t.order.shape[2] + j]
+            a = t.multipliers[leaf, MOST_LINES + k * t.order.shape[2] + j]
             if a > 0.0:
                 side = 1.0 if t.order[leaf, k, j] > 0 else -1.0
                 size += a * w.unit[at.ZS, k, j]
@@ -462,7 +459,7 @@ def _clear(t, leaf):
 def _weigh(w, t, leaf, r, multiplier):
     """Write the multiplier of row r of w to a leaf."""
     what = w.ints[at.KINDS, r]  # as keep_row numbers what rows stand for
-    t.multipliers[leaf, LINES + what if what >= 0 else -1 - what] = network.short(multiplier, DIGITS)
+    t.multipliers[leaf, MOST_LINES + what if what >= 0 else -1 - what] = network.short(multiplier, DIGITS)
 
 
 @compiled
@@ -518,7 +515,7 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
         return _outside(p, w, t, leaf, -1 - count, 1, logit_size, target), 0, unsure, -INF
     node.note_room(p, w, size, budget, network.least_paid(p, w))
     point, other = w.at[at.POINT], w.at[at.OTHER]
-    for turn in range(LINES):
+    for turn in range(MOST_LINES):
         value = interior.solve_node(p, w, count, tangent, target, point, other, steps, unsure == 0)
         if value >= target:
             _clear(t, leaf)
@@ -526,7 +523,7 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
             _take(p, w, t, leaf, count, tangent)
             if _holds(p, w, t, leaf, logit_size, target):
                 return True, count, unsure, value
-        if turn + 1 == LINES or unsure == 0:
+        if turn + 1 == MOST_LINES or unsure == 0:
             break
         rows.relaxed_arguments(p, w)
         if not node.tighter(p, w, 1):

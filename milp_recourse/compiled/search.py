@@ -67,7 +67,7 @@ class Pool(NamedTuple):
         How far above what it must be its parent's logit line reached, what the split promised, its column in
         ``learned``.
     asked
-        Whether its point was given to Python to judge.
+        Whether its point was given to Python to judge, or :data:`CLOSED`.
     stuck
         The least bound of nodes that could neither be closed nor split.
     """
@@ -313,7 +313,7 @@ def _slice(pp, w, t, late, share, few, around, starts):
     Returns
     -------
     int
-        :data:`DONE`, :data:`MORE`, :data:`ASK` or :data:`FULL`.
+        :data:`DONE`, :data:`MORE`, :data:`ASK`, :data:`EDGE` or :data:`FULL`.
     """
     if t.state[5] != 0:
         _plant(pp, w, t)
@@ -339,7 +339,7 @@ def _slice(pp, w, t, late, share, few, around, starts):
 @compiled
 def _node(p, w, t, slot, few):
     """Examine the node in w, which has been taken from the heap: close it, put it back, or open its children.
-    Returns :data:`ASK` where its point is to be judged exactly, else :data:`MORE`."""
+    Returns :data:`ASK` or :data:`EDGE` where its point is to be judged exactly, else :data:`MORE`."""
     choice, before, parent, base = w.at[at.CHOICE], w.scalar[at.BEST_COST], t.bound[slot], p.base[0]
     target = target_of(w) - base
     target += p.cost * (abs(target) + base)  # rounded up: p.cost is a relative slack

@@ -1,0 +1,59 @@
+"""Problems with more sets of acted features than the engine tells apart: another back end, and an action."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from milp_recourse import Status, solve
+from milp_recourse.backends import backend
+from milp_recourse.compiled.nearby import first_action
+from milp_recourse.domain.cost import Cost
+from milp_recourse.domain.expression import Variable, as_expression
+from milp_recourse.domain.features import Feature
+from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.domain.scenario import Scenario
+from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
+from milp_recourse.instance import Instance, Preferences
+from milp_recourse.judge import judge
+
+
+def chain(levers: int, share: float) -> Instance:
+    """Each lever moves the next one by a share of its change."""
+    names = [f"x{k:02}" for k in range(levers)]
+    causes = [as_expression(0.0), *(share * Variable(name) for name in names[:-1])]
+    if not share:
+        causes = [as_expression(0.0)] * levers
+    mechanisms = {n: Mechanism(cause, Link(), None) for n, cause in zip(names, causes, strict=True)}
+    rng = np.random.default_rng(1)
+    layers = [(rng.normal(size=(8, levers)), [0.0] * 8), (rng.normal(size=(1, 8)), [-2.0])]
+    return Instance(
+        tuple(Feature(name, "continuous", True, (-1.0, 1.0)) for name in names),
+        StructuralCausalModel(names, mechanisms),
+        ReluNetwork.from_layers(layers),
+        dict.fromkeys(names, 0.0),
+        Preferences(tuple(names)),
+        Cost.pure("l1", dict.fromkeys(names, 1.0)),
+    )
+
+
+def test_a_long_chain_has_an_action() -> None:
+    """The default had none at its limit, although one sampled action in eight is feasible."""
+    instance = chain(14, 0.5)
+    assert "sets of acted features" in (backend("bab").why_not(instance) or "")
+    action = first_action(instance)
+    assert action is not None
+    assert judge(instance, action).feasible
+    result = solve(instance, time_limit=1.0)
+    assert result.backend == "highs"
+    assert result.action
+
+
+def test_who_may_miss_is_told_apart_from_who_does_not_act() -> None:
+    """The engine took 13 levers with a scenario, and ended at once without an action."""
+    instance = replace(chain(13, 0.0), scenarios=(Scenario({"x00": 0.1}),))
+    assert "sets of acted features" in (backend("bab").why_not(instance) or "")
+    result = solve(instance, time_limit=20.0)
+    assert result.status is Status.OPTIMAL or result.action
+    assert backend("bab").why_not(replace(instance, scenarios=())) is None
