@@ -162,7 +162,7 @@ def _proposal(
             message = reason(late) or REFUSED if message in (None, STUCK) else message
     if state.action is not None:
         bound = min(bound, max(0.0, sufficient(state.instance, state.cost)))
-    return Proposal(state.action, bound, "rigorous", nodes, message, time.perf_counter() - begun)
+    return Proposal(state.action, max(0.0, bound), "rigorous", nodes, message, time.perf_counter() - begun)
 
 
 def _finer(state: Run, late: float) -> float:

@@ -78,6 +78,12 @@ def test_looking_inside_the_edge_ends_with_the_time_limit() -> None:
     assert edge.action is None
 
 
+def test_an_action_that_costs_less_than_the_gap_allows() -> None:
+    """The bound was below 0, of which a root was taken: a traceback."""
+    result = solve(read_instance(EDGES / "cheaper-than-the-gap.json"), "bab", 20.0)
+    assert result.lower_bound == 0.0
+
+
 def without_margin(seed: int) -> tuple[Instance, Instance] | None:
     """A random problem of a float32 network with a margin that covers its rounding, and without."""
     instance = supported_instance(seed)
