@@ -44,6 +44,11 @@ class Acceptance:
     strict: bool = False
 
     @property
+    def needed(self) -> Fraction:
+        """The logit that a network must reach in exact arithmetic: threshold + margin."""
+        return Fraction(self.threshold) + Fraction(self.margin)
+
+    @property
     def above(self) -> float:
         """The double above which trees accept a score.
 

@@ -210,7 +210,7 @@ def _network_accepts(
             return logit, accepted, True
     if logit is None:
         logit = _least_logit(instance, action, exact)
-        accepted = logit.lower >= Fraction(accept.threshold) + Fraction(accept.margin)
+        accepted = logit.lower >= accept.needed
     return logit, accepted, network.deploys_at_least(seen.row, accept.threshold)
 
 

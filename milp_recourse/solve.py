@@ -155,8 +155,8 @@ def solve_as_finished(
     size = batch_size(population, back_end)
     if not workers.alone:
         size = min(size, _TO_ONE_PROCESS)
-    if workers.scheduler is None and workers.jobs > 1:  # enough chunks for every process to get several
-        size = min(size, -(-len(readable) // (4 * workers.jobs)) or 1)
+        if workers.scheduler is None:  # enough chunks for every process to get several
+            size = max(1, min(size, math.ceil(len(readable) / (4 * workers.jobs))))
     chunks = [readable[k : k + size] for k in range(0, len(readable), size)]
     tasks = ((chunk, [population[k] for k in chunk]) for chunk in chunks)
     if workers.alone or (workers.scheduler is None and len(chunks) <= 1):

@@ -50,6 +50,7 @@ from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.incumbent import Incumbent, without_search
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas, held_exactly, judge, known_factual, without_idle_holds
+from milp_recourse.options import Clock
 from milp_recourse.program.fold import Folded, Literal, fold
 from milp_recourse.result import Proof
 
@@ -296,7 +297,7 @@ def _side_by_side(
 ) -> Iterator[tuple[int, Proposal]]:
     """(position, proposal) of several searches, whose next problems are solved together; with a time limit,
     of one."""
-    waiting = list(range(len(searches)))
+    clock, waiting = Clock.start(options.time_limit), list(range(len(searches)))
     while waiting:
         asked: list[tuple[int, int, Instance]] = []
         problems: dict[int, list[Proposal | None]] = {}
@@ -308,10 +309,7 @@ def _side_by_side(
                 waiting.remove(k)
                 yield k, replace(searches[k].proposal(), seconds=searches[k].seconds)
             asked += [(k, j, one) for j, one in enumerate(found) if problems[k][j] is None]
-        late = math.inf
-        if waiting and options.time_limit is not None:
-            late = begun + options.time_limit - searches[waiting[0]].seconds
-        for group, patience in _by_patience(asked, searches, options, late):
+        for group, patience in _by_patience(asked, searches, options, clock):
             for position, proposal in solve_many([one for *_, one in group], patience):
                 k, j, _ = group[position]
                 problems[k][j] = proposal
@@ -329,21 +327,18 @@ Asked = tuple[int, int, Instance]
 
 
 def _by_patience(
-    asked: Sequence[Asked], searches: Sequence[CaseSearch], options: Options, late: float
+    asked: Sequence[Asked], searches: Sequence[CaseSearch], options: Options, clock: Clock
 ) -> Iterator[tuple[list[Asked], Options]]:
-    """Groups of problems that have the same time limit, and the options with it; with a time limit, which
-    ends at ``late`` (a value of :func:`time.perf_counter`), single problems as long as there is time."""
+    """Groups of problems that may take the same time, and the options with it; if the clock ends, single
+    problems until it has ended."""
     waiting = list(asked)
-    while waiting:
-        left = late - time.perf_counter()
-        if left <= 0.0:
-            return
-        limit = min(left, searches[waiting[0][0]].patience(waiting[0][1]))
-        group, others = waiting[:1], waiting[1:]
-        if left == math.inf:
+    while waiting and (left := clock.left(0.0)) != 0.0:
+        limit = searches[waiting[0][0]].patience(waiting[0][1])
+        if left is None:
             group = [one for one in waiting if searches[one[0]].patience(one[1]) == limit]
-            others = [one for one in waiting if searches[one[0]].patience(one[1]) != limit]
-        waiting = others
+            waiting = [one for one in waiting if searches[one[0]].patience(one[1]) != limit]
+        else:
+            group, waiting, limit = waiting[:1], waiting[1:], min(left, limit)
         yield group, replace(options, time_limit=None if limit == math.inf else limit)
 
 

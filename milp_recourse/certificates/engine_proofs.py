@@ -290,14 +290,15 @@ class _Trees:
             return None
         action = {n: float(a) for n, a, c in zip(self.levers, ends[0], chosen, strict=True) if c}
         logit = judge(self.instance, action).logit
-        if logit is None:
-            return None
-        accept = self.instance.accept
-        missed = Fraction(accept.threshold) + Fraction(accept.margin) - logit.upper
-        if missed <= 0:
-            return None
-        multiplier = 2.0 * (target + 1.0) / self.factor / float(missed)
-        return ["d", "0" * sum(self.widths), [{"g": multiplier}]] if math.isfinite(multiplier) else None
+        g = None if logit is None else self._weight(logit.upper, target)
+        return None if g is None else ["d", "0" * sum(self.widths), [{"g": g}]]
+
+    def _weight(self, logit: Fraction, target: float) -> float | None:
+        """The multiplier, as it is written, with which a leaf whose logit is at most this proves the target;
+        None if the logit is not too low, or is so by so little that no double is large enough."""
+        missed = float(self.instance.accept.needed - logit)
+        g = 2.0 * (target + 1.0) / self.factor / missed if missed > 0.0 else math.inf
+        return g if math.isfinite(g) else None
 
     def _close_on_edge(self, acted: Sequence[str], target: float) -> None:
         """Record a leaf for the open node on top if its largest logit is too low, by however little: with a
@@ -311,13 +312,13 @@ class _Trees:
                 labels = self.problem.lever[LABEL, i] > 0.0
                 values[name] = np.arange(low[i], high[i] + 1.0).tolist() if labels else [low[i], high[i]]
         active = [w.unit[ZL, k, :n] >= 0.0 for k, n in enumerate(self.widths, 1)]
-        most, accept = largest_logit(self._fixed(frozenset(acted)), active, values), self.instance.accept
-        missed = 0.0 if most is None else float(Fraction(accept.threshold) + Fraction(accept.margin) - most)
-        if missed <= 0.0 or math.isinf(2.0 * (target + 1.0) / missed):
+        most = largest_logit(self._fixed(frozenset(acted)), active, values)
+        g = None if most is None else self._weight(most, target)
+        if g is None or math.isinf(g * self.factor):
             return
         leaf, node = int(o.state[2]), int(o.state[1])
         t.lines[leaf], t.multipliers[leaf], t.ball[leaf], t.shares[leaf] = 1, 0.0, 0.0, 0.0
-        t.multipliers[leaf, 0] = 2.0 * (target + 1.0) / missed
+        t.multipliers[leaf, 0] = g * self.factor
         t.kind[node], t.where[node], t.at[node] = proof_search.LEAF, (leaf, 0), 0.0
         o.state[:] += (-1, 1, 1, 0, 0)
         o.state[4] = 0

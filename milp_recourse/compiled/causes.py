@@ -188,7 +188,8 @@ class Effects:
         weights = np.array([weight for _, weight, _, _ in residuals])
         self.precision = np.ascontiguousarray(weights * (self.follows[:, self.owners] == 0))
         self.noise = _table([value for _, _, _, value in residuals], people)[:, 0]
-        self.bent = bool((weights == 0.0).any())
+        ball = self.program.ball  # a weight may be 0 by underflow
+        self.bent = any(ball is not None and form is ball.linear for _, _, form, _ in residuals)
         self._state()
         self.roundings = sum(len(terms_of(a)) + 3 for a in program.atoms) + 3
         self._atoms.clear()  # large where there are many configurations

@@ -172,5 +172,6 @@ def _finer(state: Run, late: float) -> float:
     again.offer(state.refused or {})
     again.work.scalar[at.ALLOWANCE] -= (1.0 - FINER) * state.instance.gap_tolerance(state.least)
     bound, _ = search_on(again, late)
-    state.offer(again.action or state.refused or {})
+    if again.action is not None:
+        state.offer(again.action)
     return bound

@@ -297,7 +297,7 @@ class Lowered:
         forms = first_two, rows, effects.residuals
         self.forms = [np.ascontiguousarray(form[..., :columns]) for form in forms]
         caused, row_caused, residual_caused = (np.ascontiguousarray(form[..., columns:]) for form in forms)
-        need = Fraction(first.accept.threshold) + Fraction(first.accept.margin)
+        need = first.accept.needed
         curves = int((effects.kinds != RELU).sum())
         most_of = most_rows(len(self.ends), curves > 0) + columns
         slack = slacks(hidden, weight.shape[2], columns, most_of, units, effects.roundings, curves)

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from functools import cache
 from typing import TypeAlias
 
@@ -213,8 +212,7 @@ class Run:
                 labels, own = w.allowed[p.start[i] : p.start[i + 1]], spots[SPOTS[int(box[at.MODE, i])], i]
                 values[name] = (np.flatnonzero(labels) if label[i] else own).tolist()
         active = [w.unit[at.ZL, k, :n] >= 0.0 for k, n in enumerate(p.widths.tolist())][1:]
-        need = Fraction(self.instance.accept.threshold) + Fraction(self.instance.accept.margin)
-        best = best_of_box(self._fixed(frozenset(values)), active, values, need)
+        best = best_of_box(self._fixed(frozenset(values)), active, values, self.instance.accept.needed)
         if best is None:
             self.tree.asked[self.tree.free[self.tree.state[1]]] = search.CLOSED
         elif best:

@@ -50,18 +50,15 @@ def best_of_box(program: Program, active: Masks, values: Values, need: Fraction)
         {} where curves, or a ReLU that bends in the box, lead to the classifier's inputs, and for networks of
         more than :data:`MOST_WEIGHTS`.
     """
-    network, columns = program.classifier, _columns(program, values)
-    assert isinstance(network, ReluNetwork)
-    if _large(network):
-        return {}
-    logit = _sum(columns, *network.piece(active))
-    found = _largest(program, logit, values)
+    found = _line(program, active, values)
     if found is None:
         return {}
-    most, action = found
+    columns, logit, most, action = found
     if most < need:
         return None
-    row = [_at(program, column, action) for column in columns]
+    network = _network(program)
+    at = {name: [value] for name, value in action.items()}  # inputs that are no forms do not matter there
+    row = [(_largest(program, column, at) or (Fraction(0),))[0] for column in columns]
     for layer, unit, sign in islice(_contradicted(network, row, active), MOST_UNITS):
         argument = _sum(columns, *network.piece(active, layer, unit)).scaled(sign)
         for k, slope in argument.terms.items():
@@ -75,22 +72,28 @@ def best_of_box(program: Program, active: Masks, values: Values, need: Fraction)
 def largest_logit(program: Program, active: Masks, values: Values) -> Fraction | None:
     """The largest logit in a box where exactly these units are active; None where :func:`best_of_box` has
     {}."""
-    assert isinstance(program.classifier, ReluNetwork)
-    if _large(program.classifier):
+    found = _line(program, active, values)
+    return None if found is None else found[2]
+
+
+def _line(
+    program: Program, active: Masks, values: Values
+) -> tuple[list[Affine], Affine, Fraction, dict[str, float]] | None:
+    """The classifier's inputs, as far as they are forms of actions and indicators in the box, the logit, its
+    largest value, and where that is; None where the logit is no such form, and for large networks."""
+    network = _network(program)
+    if sum(weight.size for weight in network.weights) > MOST_WEIGHTS:
         return None
-    columns = _columns(program, values)
-    found = _largest(program, _sum(columns, *program.classifier.piece(active)), values)
-    return None if found is None else found[0]
-
-
-def _large(network: ReluNetwork) -> bool:
-    return sum(weight.size for weight in network.weights) > MOST_WEIGHTS
-
-
-def _columns(program: Program, values: Values) -> list[Affine]:
-    """The classifier's inputs as forms of actions and indicators, as far as that is possible in a box."""
     forms = _without_relus(program, values)
-    return [column.substitute(forms) for column in program.columns]
+    columns = [column.substitute(forms) for column in program.columns]
+    logit = _sum(columns, *network.piece(active))
+    found = _largest(program, logit, values)
+    return None if found is None else (columns, logit, *found)
+
+
+def _network(program: Program) -> ReluNetwork:
+    assert isinstance(program.classifier, ReluNetwork)
+    return program.classifier
 
 
 def _sum(columns: Sequence[Affine], slopes: Sequence[Fraction], constant: Fraction) -> Affine:
@@ -141,14 +144,6 @@ def _largest(program: Program, form: Affine, values: Values) -> tuple[Fraction, 
         much, where[name] = max((_reached(own, float(value)), float(value)) for value in values[name])
         best += much
     return best, where
-
-
-def _at(program: Program, form: Affine, action: Mapping[str, float]) -> Fraction:
-    """A form of actions and indicators at an action."""
-    parts = [(slope, _label(program, k)) for k, slope in form.terms.items()]
-    return form.constant + sum(
-        (_reached([(slope, of[1])], action[of[0]]) for slope, of in parts if of is not None), Fraction(0)
-    )
 
 
 def _reached(parts: Sequence[tuple[Fraction, int | None]], value: float) -> Fraction:

@@ -183,7 +183,7 @@ def _refusing(model: Classifier, accept: Acceptance, more: int) -> tuple[Classif
         weights = [padded, *model.weights[1:]]
         weights[-1], biases = -weights[-1], [*model.biases[:-1], -model.biases[-1]]
         negated = ReluNetwork.from_layers(list(zip(weights, biases, strict=True)), "float64")
-        return negated, _at_most(Fraction(accept.threshold) + Fraction(accept.margin))
+        return negated, _at_most(accept.needed)
     trees = tuple(replace(tree, value=-tree.value) for tree in model.trees)  # rounding is symmetric
     combine: Combine = "largest" if model.combine == "smallest" else "smallest"
     forest = replace(model, trees=trees, base=-model.base, inputs=model.inputs + more, combine=combine)

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 
 from milp_recourse.backends.protocol import Proposal
 from milp_recourse.domain.scenario import Scenario
@@ -60,7 +59,7 @@ class NetworkSearch(CertainSearch):
 
     def run(self) -> Proposal:
         """Search until the lower and the upper bound meet, or the search has to stop."""
-        needed = Fraction(self.instance.accept.threshold) + Fraction(self.instance.accept.margin)
+        needed = self.instance.accept.needed
         logit = judge(self.instance, {}).logit
         assert logit is not None
         distance = max(float(needed - logit.lower), 1e-3 * (1.0 + abs(float(needed))))

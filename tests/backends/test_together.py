@@ -23,15 +23,7 @@ from milp_recourse.program import lower
 from milp_recourse.program.rationals import Mixed, Rationals
 from milp_recourse.result import Proposal
 from milp_recourse.solve import solve_together
-from tests.helpers.generators import Style, _factual, supported_instance
-
-STYLES = (
-    Style(levers=4, curves=False, gamma=False),
-    Style(levers=4),
-    Style(levers=3, plausible=1.0, discrete=False),
-    Style(levers=3, plausible=1.0, gamma=False, curves=False),
-    Style(levers=5, causes=False),
-)
+from tests.helpers.generators import SEVERAL_LEVERS, _factual, supported_instance
 
 
 def differences(instances: list[Instance]) -> Iterator[str]:
@@ -65,11 +57,11 @@ def others(instance: Instance, seed: int, count: int = 9) -> list[Instance]:
     return people
 
 
-@pytest.mark.parametrize("style", range(len(STYLES)))
+@pytest.mark.parametrize("style", range(len(SEVERAL_LEVERS)))
 def test_random_populations(style: int) -> None:
     together = 0
-    for seed in range(style, 120, len(STYLES)):
-        instances = others(supported_instance(seed, STYLES[style]), seed)
+    for seed in range(style, 120, len(SEVERAL_LEVERS)):
+        instances = others(supported_instance(seed, SEVERAL_LEVERS[style]), seed)
         assert not list(differences(instances)), seed
         together += any(len(people) > 1 for people, _ in lowered(instances))
     assert together >= 8, "of 24 populations"

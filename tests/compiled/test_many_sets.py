@@ -22,9 +22,8 @@ from milp_recourse.judge import judge
 def chain(levers: int, share: float) -> Instance:
     """Each lever moves the next one by a share of its change."""
     names = [f"x{k:02}" for k in range(levers)]
-    causes = [as_expression(0.0), *(share * Variable(name) for name in names[:-1])]
-    if not share:
-        causes = [as_expression(0.0)] * levers
+    none = as_expression(0.0)
+    causes = [none, *(share * Variable(name) if share else none for name in names[:-1])]
     mechanisms = {n: Mechanism(cause, Link(), None) for n, cause in zip(names, causes, strict=True)}
     rng = np.random.default_rng(1)
     layers = [(rng.normal(size=(8, levers)), [0.0] * 8), (rng.normal(size=(1, 8)), [-2.0])]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from milp_recourse import options as options_module
 from milp_recourse.backends import cases
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
@@ -54,7 +55,8 @@ def test_the_limit_is_each_applicants_own(people: int, monkeypatch: pytest.Monke
     """All problems of a round had the whole rest of the limit each, and of several applicants each was
     charged for the others: 3 s became 15, and somebody easy ended at the limit beside somebody hard."""
     slow = Slow()
-    monkeypatch.setattr(cases, "time", SimpleNamespace(perf_counter=lambda: slow.now))
+    for module in (cases, options_module):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: slow.now))
     found = dict(cases.solve_cases([with_alternatives()] * people, Options(5.5), slow))
     assert len(found) == people
     assert all(one.seconds == pytest.approx(5.5) for one in found.values())

@@ -13,21 +13,13 @@ import numpy as np
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.judge import already_good
-from tests.helpers.generators import Style, random_instance, sample_actions
-
-STYLES = (
-    Style(levers=4, curves=False, gamma=False),
-    Style(levers=4),
-    Style(levers=3, plausible=1.0, discrete=False),
-    Style(levers=3, plausible=1.0, gamma=False, curves=False),
-    Style(levers=5, causes=False),
-)
+from tests.helpers.generators import SEVERAL_LEVERS, random_instance, sample_actions
 
 
 def at_a_logit(seed: int) -> Instance | None:
     """A float64 network's problem, or None. Even seeds have the largest of 40 logits, odd ones any above the
     factual's."""
-    instance = random_instance(seed, STYLES[seed % len(STYLES)])
+    instance = random_instance(seed, SEVERAL_LEVERS[seed % len(SEVERAL_LEVERS)])
     network = instance.classifier
     if not isinstance(network, ReluNetwork) or network.dtype != "float64" or not instance.levers:
         return None

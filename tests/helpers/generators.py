@@ -69,6 +69,16 @@ class Style:
     gamma: bool = True
 
 
+SEVERAL_LEVERS = (
+    Style(levers=4, curves=False, gamma=False),
+    Style(levers=4),
+    Style(levers=3, plausible=1.0, discrete=False),
+    Style(levers=3, plausible=1.0, gamma=False, curves=False),
+    Style(levers=5, causes=False),
+)
+"""With and without curves, plausibility and causes; up to five levers."""
+
+
 PIECEWISE_LINEAR = Style(curves=False, plausible=0.0, gamma=False)
 """Nothing but affine forms and ReLUs: rational arithmetic is exact."""
 

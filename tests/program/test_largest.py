@@ -27,10 +27,7 @@ def active_at(instance: Instance, action: dict[str, float]) -> list[list[bool]] 
     """Which units are active after an action, by float64; None where one is nearly not or nearly so."""
     network = instance.classifier
     assert isinstance(network, ReluNetwork)
-    row = np.array([action.get(f.name, instance.factual[f.name]) for f in instance.features])
-    acted = np.full(len(row), np.nan)
-    for k, f in enumerate(instance.features):
-        acted[k] = action.get(f.name, np.nan)
+    acted = np.array([action.get(f.name, np.nan) for f in instance.features])
     with np.errstate(all="ignore"):
         after = instance.scm.counterfactual(instance.factual_row, acted[None])
     values, found = instance.model_rows(after)[0], []
