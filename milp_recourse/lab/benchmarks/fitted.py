@@ -1,8 +1,8 @@
 """Models fitted to published tables, in the sizes that lenders deploy, with the applicants that they refuse.
 
-Every column is a lever. In ``gmsc:graph``, Give Me Some Credit has the causal graph of PEAR, with linear
-equations fitted by least squares; all columns are continuous there, because causes move them, and age is no
-lever.
+Every column is a lever. With a causal graph, columns that causes move are continuous, and what a person
+cannot act on is no lever. ``gmsc:graph`` is Give Me Some Credit with the graph of PEAR and linear equations
+fitted by least squares; ``loan:graph`` is the Loan model with its own equations.
 
 References
 ----------
@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 from milp_recourse.domain.expression import Constant, Expression, Variable
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.domain.loan import FEATURES as LOAN_COLUMNS
+from milp_recourse.domain.loan import loan
+from milp_recourse.domain.loan_rows import sample_loan
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel, independent
 from milp_recourse.errors import BadInput
@@ -42,12 +45,14 @@ MODELS = ("forest", "extra", "boosting", "xgboost", "lightgbm")
 UNIT = ":unit"
 """Ending of a data set's name that scales its numeric columns to [0, 1], where they may take any value."""
 
-OTHERS = ("credit", "cancer")
-"""Data sets that need no file: the sampled credit applicants of this package, and a table of scikit-learn."""
-
+OTHERS = ("credit", "cancer", "loan")
+"""Data sets that need no file: two that this package samples, and a table of scikit-learn."""
 
 GRAPH = ":graph"
-"""Ending of a data set's name for columns that cause each other; only ``gmsc`` has it."""
+"""Ending of a data set's name for columns that cause each other."""
+
+IMMUTABLE = {"gmsc": ("age",), "loan": ("gender", "age")}
+"""The data sets with a graph, and which columns nobody can act on in it."""
 
 MARGIN = 1e-9
 """Margin of the logit; it covers the rounding of the deployed float64 network."""
@@ -123,6 +128,13 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
             for k, n in enumerate(NAMES)
         )
         return Table(name, features, profiles.rows, profiles.approved)
+    if name == "loan":
+        drawn = sample_loan(seed, (20000, 0, 0)).train
+        columns = tuple(
+            numeric(n, "binary" if n == "gender" else "continuous", drawn.rows[:, k])
+            for k, n in enumerate(LOAN_COLUMNS)
+        )
+        return Table(name, columns, drawn.rows, drawn.labels)
     if name not in SETS:
         names = ", ".join([*SETS, *OTHERS])
         raise BadInput("--sets", name, f"{names}; each also with {UNIT} behind it")
@@ -166,6 +178,7 @@ def fit_network(name: str, widths: str, data: Path | None, seed: int = 0) -> Fit
     table = read_table(name.removesuffix(GRAPH), data, seed)
     if caused:
         table = _in_graph(table)
+    scm = _no_causes(table) if not caused else loan() if table.name == "loan" else linear_scm(table)
     inputs, labels = table.inputs, table.labels
     cut = int(0.8 * len(inputs))
     rng = np.random.default_rng(seed)
@@ -181,7 +194,6 @@ def fit_network(name: str, widths: str, data: Path | None, seed: int = 0) -> Fit
     network = standardised(read_sklearn(model), mean, sd)
     logits = network.evaluate(inputs[cut:])[:, 0]
     refused = cut + _ascending(logits, logits < 0)
-    scm = linear_scm(table) if caused else _no_causes(table)
     shown = f"{table.name}/{widths}{'+graph' if caused else ''}"
     return Fitted(shown, model, network, Acceptance(0.0, MARGIN), table, scm, refused)
 
@@ -255,7 +267,12 @@ def linear_scm(table: Table) -> StructuralCausalModel:
 
 
 def _in_graph(table: Table) -> Table:
-    if table.name != "gmsc":
-        raise BadInput("--sets", table.name + GRAPH, "gmsc" + GRAPH)
-    features: list[Any] = [replace(f, kind="continuous", actionable=f.name != "age") for f in table.features]
+    """The table with continuous columns, but for those that nobody can act on."""
+    if table.name not in IMMUTABLE:
+        raise BadInput("--sets", table.name + GRAPH, " or ".join(name + GRAPH for name in IMMUTABLE))
+    fixed = IMMUTABLE[table.name]
+    features: list[Any] = [
+        replace(f, actionable=False) if f.name in fixed else replace(f, kind="continuous", actionable=True)
+        for f in table.features
+    ]
     return replace(table, features=tuple(features))

@@ -6,7 +6,9 @@ import pytest
 
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.benchmarks import bench_real as real
+from milp_recourse.lab.benchmarks.fitted import fit_network
 from milp_recourse.lab.benchmarks.tree_report import write
+from milp_recourse.solve import solve
 
 
 def test_solvers_agree_and_rows_are_not_solved_twice(tmp_path) -> None:
@@ -25,6 +27,18 @@ def test_solvers_agree_and_rows_are_not_solved_twice(tmp_path) -> None:
     assert "other" not in page
     before = (tmp_path / "real.csv").read_bytes()
     assert real.run(plan, tmp_path) == rows and (tmp_path / "real.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(("name", "levers", "moved"), [("loan", 7, 0), ("loan:graph", 5, 3)])
+def test_the_loan_table_needs_no_file(name: str, levers: int, moved: int) -> None:
+    """Every column is a lever; in the graph all but gender and age, and duration, income and savings follow."""
+    network = fit_network(name, "4", None, seed=1)
+    instance = network.instance(int(network.refused[-1]), "l1")
+    assert len(instance.levers) == levers
+    follow = {f for n in instance.levers for f in instance.scm.descendants({n}) - {n}}
+    assert len(follow & instance.levers.keys()) == moved
+    proven = solve(instance)
+    assert proven.status.value == "optimal" and proven.lower_bound is not None
 
 
 def test_unknown_names_are_refused() -> None:
