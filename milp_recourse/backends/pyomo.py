@@ -21,10 +21,9 @@ from milp_recourse.backends.boxes import BoxSearch, Node
 from milp_recourse.backends.cost_units import in_cost_units
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.backends.pyomo_model import add_tangents, build_model
-from milp_recourse.bounds.program import program_bounds
-from milp_recourse.bounds.tape import Bounds
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings import MixedInteger, encode
+from milp_recourse.encodings.bounds import ProgramBounds
 from milp_recourse.encodings.tangents import seeds
 from milp_recourse.instance import Instance
 
@@ -117,10 +116,10 @@ class PyomoSearch(BoxSearch):
         self.native = solver not in LINEAR_ONLY
         self.failures = 0  # in a row
 
-    def decide(self, node: Node, bounds: Bounds) -> None:
+    def decide(self, node: Node, bounds: ProgramBounds) -> None:
         """Ask for a cheaper action in the box until there is none; what cannot be decided is split."""
-        tape = node.tape
-        mip = encode(tape.program, program_bounds(tape, bounds), PIECES)
+        part = node.part
+        mip = encode(part.program, bounds, PIECES)
         cutoff = self.incumbent.cutoff
         scale = cutoff or 1.0
         model = self._model(mip, cutoff, scale)
@@ -141,9 +140,9 @@ class PyomoSearch(BoxSearch):
             if values is None:
                 self.reason = f"{self.solver} stopped early"
                 break
-            if self.improve(tape, np.array([values[mip.actions[a.feature]] for a in tape.program.actions])):
+            if self.improve(part, np.array([values[mip.actions[a.feature]] for a in part.program.actions])):
                 if node.lower_bound <= self.incumbent.target:
-                    self.push(tape, (node.low, node.high), node.lower_bound, bounds)
+                    self.push(part, (node.low, node.high), node.lower_bound, bounds)
                 return
             if not self.native:
                 add_tangents(model, mip, values, scale)
@@ -162,7 +161,7 @@ class PyomoSearch(BoxSearch):
             self.halve(node)
         elif self.native:
             self.native, self.failures = False, 0
-            self.push(node.tape, (node.low, node.high), node.lower_bound, node.known)
+            self.push(node.part, (node.low, node.high), node.lower_bound, node.known)
         else:
             self.give_up(node.lower_bound)
 

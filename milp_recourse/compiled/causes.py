@@ -128,6 +128,9 @@ class Effects:
         (people, C, M).
     bent
         Whether the last residual is the linear part of the ball.
+    units_of
+        By the number of an atom that is an elementary function, its causal units; of a logit those of the
+        logarithms of its argument and of 1 less that.
     roundings
         Most roundings that a term of a form has been through.
     """
@@ -159,6 +162,7 @@ class Effects:
         self._atoms: list[tuple[Array, list[Any]]] = []
         self._units: list[tuple[int, Array, list[Any], list[Any]]] = []  # kind, argument, both at the factual
         self._known: dict[Any, tuple[Any, int]] = {}
+        self.units_of: dict[int, list[int]] = {}
         needed = program.behind(program.constrained())
         for k, atom in enumerate(atoms):
             if isinstance(atom, Action):
@@ -262,7 +266,9 @@ class Effects:
             if atom.function == "logit":
                 causes = [("log", argument, 1.0), ("log", Affine.of(1) - argument, -1.0)]
             for function, own, sign in causes:
-                form[:, :, self._cause(function, own)] = sign, 1.0
+                column = self._cause(function, own)
+                form[:, :, column] = sign, 1.0
+                self.units_of.setdefault(len(self._atoms), []).append(column - self.columns)
         self._atoms.append((form, [_unit_at(atom.function, v, atom.level) for v in self._values(argument)]))
 
     def _cause(self, function: Function, form: Affine) -> int:

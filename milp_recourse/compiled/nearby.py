@@ -20,6 +20,7 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.program.lower import lower
+from milp_recourse.program.model import Program
 
 NODES, SECONDS = 1000, 2.0
 """Most nodes and seconds of such a search."""
@@ -70,19 +71,29 @@ def near(
     program = lower(instance).fix(frozenset(action))
     if program.demand != TRUE:
         program = program.at_point([float(value.midpoint) for value in program.enclose(action)])
-    names = tuple(name for name in instance.preferences.actionable if name in action)
-    restricted = replace(instance, preferences=replace(instance.preferences, actionable=names))
-    ready()
-    try:
-        problem = Lowered([restricted], Effects([restricted], program)).problems(0)
-    except (NotCovered, Unsupported):
+    restricted, made = acted_on(instance, program)
+    if made is None:
         return None
+    problem = made.problems(0)
+    ready()
     for reach in far:
         state = Run(restricted, _around(restricted, problem, action, reach), aside=True)
         state.few = True
         if _found(state, late).action is not None:
             return state.action
     return None if state.refused is None else _inward(state, PARTS, late)
+
+
+def acted_on(instance: Instance, program: Program) -> tuple[Instance, Lowered | None]:
+    """An instance with no other levers than those that a fixed program acts on, and its arrays for that
+    program; None where the engine has none."""
+    acted = {action.feature for action in program.actions}
+    names = tuple(name for name in instance.preferences.actionable if name in acted)
+    own = replace(instance, preferences=replace(instance.preferences, actionable=names))
+    try:
+        return own, Lowered([own], Effects([own], program))
+    except (NotCovered, Unsupported):
+        return own, None
 
 
 def inside_the_edge(state: Run, late: float) -> None:

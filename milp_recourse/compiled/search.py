@@ -207,8 +207,8 @@ _begin = compiled(begin)
 
 
 @compiled
-def _plant(pp, w, t):
-    """Open the root of every configuration, in memory as if it were new."""
+def _clear(p, w):
+    """Make a workspace as if it were new, with no bounds of any unit."""
     w.row[:] = 0.0
     w.at[:] = 0.0
     w.col[:] = 0.0
@@ -216,12 +216,52 @@ def _plant(pp, w, t):
     w.unit[:] = 0.0
     w.unit[at.ZL] = -INF
     w.unit[at.ZH] = INF
+    for m in range(p.widths[0]):
+        w.unit[at.SPLIT, 0, m] = 1.0 if p.kind[m] == LOG else 0.0
+
+
+@entry
+def bound_box(people, w, known, target, turns):
+    """Bound what of one applicant's first configuration costs less than a target; what is left of its box,
+    and the bounds of its units, are in w then.
+
+    Parameters
+    ----------
+    known
+        Bounds of all units that were proven before, (2, K + 1, n); infinite where there are none.
+    turns
+        How often, each time in the box and with the cut that the turn before left.
+
+    Returns
+    -------
+    float
+        No feasible action in the box costs less; inf if none costs less than the target.
+    """
+    p, best = refer(case(refer(person(people, 0)), 0)), 0.0
+    _clear(p, w)
+    w.scalar[:] = 0.0
+    copied(p.box, w.box)
+    copied(p.allowed, w.allowed)
+    copied(known, w.unit[:2])
+    target += p.cost * abs(target)
+    for _ in range(turns):
+        bound, last, count, _ = examine(p, w, target, MOST_LINES, STEPS)
+        if bound >= target:
+            return INF
+        best = max(best, bound - p.cost * bound)
+        take_cut(p, w, count)
+        tighten(p, w, last, target)
+    return best
+
+
+@compiled
+def _plant(pp, w, t):
+    """Open the root of every configuration, in memory as if it were new."""
+    _clear(pp, w)
     size = len(t.heap)
     for k in range(size):
         t.free[k] = size - 1 - k
     t.state[0], t.state[1], t.state[5] = 0, size, 0
-    for m in range(pp.widths[0]):
-        w.unit[at.SPLIT, 0, m] = 1.0 if pp.kind[m] == LOG else 0.0
     for c in range(len(pp.box)):
         p = refer(case(pp, c))
         copied(p.box, w.box)

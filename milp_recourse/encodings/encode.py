@@ -7,14 +7,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.bounds.program import ProgramBounds, hull
-from milp_recourse.bounds.rounding import slack
 from milp_recourse.domain.conditions import TRUE, leaves
 from milp_recourse.domain.conditions import Row as ConditionRow
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings.atom_rows import curve_rows, indicator_rows, relu_rows, switch_rows
+from milp_recourse.encodings.bounds import ProgramBounds, hull
 from milp_recourse.encodings.demands import demand_rows
 from milp_recourse.encodings.mixed_integer import Form, MixedInteger, QuadraticRow, combine
+from milp_recourse.encodings.rounding import slack
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.program.affine import Affine
@@ -30,7 +30,7 @@ def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedIn
     Parameters
     ----------
     bounds
-        Derived bounds of this program, e.g. :func:`milp_recourse.bounds.program.hull`.
+        Derived bounds of this program, e.g. :func:`milp_recourse.encodings.bounds.hull`.
     pieces
         Parts each curve (sigmoid, log, ...) is cut into; without effect where there is no curve.
     """
@@ -60,7 +60,7 @@ def whole_problem(instance: Instance, pieces: int = 16) -> MixedInteger:
     if not isinstance(instance.classifier, ReluNetwork):
         raise Unsupported("only ReLU networks can be written as one mixed-integer program")
     program = lower(instance)
-    bounds = hull(program) if program.actions else None
+    bounds = hull(instance, program) if program.actions else None
     if bounds is None:
         raise Unsupported("no action can be taken: there is no program to write")
     return encode(program, bounds, pieces)

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.bounds.rounding import slack
 from milp_recourse.encodings.mixed_integer import LinearRow, MixedInteger
+from milp_recourse.encodings.rounding import slack
 
 Array = NDArray[np.float64]
 Values = Sequence[float] | Array

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -39,23 +39,53 @@ _TARGET = 5  # sizes end up in [2^4, 2^5)
 _FURTHEST = 400  # quantities whose size has a larger exponent keep their unit
 
 
+@dataclass(frozen=True)
+class Units:
+    """By what, powers of two, :func:`in_units` has divided the numbers of a program.
+
+    Attributes
+    ----------
+    atoms, arguments
+        Of every atom, and of what it is applied to (1 where it is no elementary function).
+    hidden
+        Of the hidden units' arguments, one array per layer.
+    """
+
+    atoms: Array
+    arguments: Array
+    hidden: tuple[Array, ...]
+
+
 def equilibrate(program: Program) -> Program:
-    """The program in units in which its numbers are of similar size.
+    """The program in units in which its numbers are of similar size (:func:`in_units`)."""
+    return in_units(program)[0]
+
+
+def in_own_units(program: Program) -> tuple[Program, Units]:
+    """The program as it is, and units of 1."""
+    network, count = program.classifier, len(program.atoms)
+    layers = network.biases[:-1] if isinstance(network, ReluNetwork) else ()
+    return program, Units(np.ones(count), np.ones(count), tuple(np.ones(len(b)) for b in layers))
+
+
+def in_units(program: Program) -> tuple[Program, Units]:
+    """The program in units in which its numbers are of similar size, and these units.
 
     :meth:`Program.decode` converts actions back. Programs with tree ensembles are returned as they are.
     """
     network = program.classifier
     if not isinstance(network, ReluNetwork) or any(a.unit != 1.0 for a in program.actions):
-        return program
+        return in_own_units(program)
     values = _samples(program)
-    units, atoms = _atoms(program, values)
+    units, inner, atoms = _atoms(program, values)
     forms = [Affine(terms={k: Fraction(unit)}) for k, unit in enumerate(units)]
     column_units = [_column_unit(form, units, values) for form in program.columns]
     x = np.array([_evaluate(form, values) for form in program.columns]).T
     scaled = _network(network, np.array(column_units), x)
     if scaled is None:
-        return program
-    classifier, logit_unit = scaled
+        return in_own_units(program)
+    classifier, (*hidden, last) = scaled
+    logit_unit = float(last[0])
     action_units = {a.feature: a.unit for a in atoms if isinstance(a, Action)}
     accept = program.accept
     changed = replace(
@@ -73,7 +103,8 @@ def equilibrate(program: Program) -> Program:
         factual={name: x / action_units.get(name, 1.0) for name, x in program.factual.items()},
         followed={name: form.substitute(forms) for name, form in program.followed.items()},
     )
-    return changed if _exact(program, changed, logit_unit) else program
+    made = changed, Units(np.array(units), np.array(inner), tuple(hidden))
+    return made if _exact(program, changed, logit_unit) else in_own_units(program)
 
 
 def power(sizes: Array | float) -> float:
@@ -110,14 +141,15 @@ def _evaluate(form: Affine, values: Array) -> Array:
     return total
 
 
-def _atoms(program: Program, values: Array) -> tuple[list[float], list[Atom]]:
-    """The unit of every atom, and the atoms rewritten in these units."""
+def _atoms(program: Program, values: Array) -> tuple[list[float], list[float], list[Atom]]:
+    """The unit of every atom and of its argument, and the atoms rewritten in these units."""
     units: list[float] = []
+    arguments: list[float] = []
     atoms: list[Atom] = []
     forms: list[Affine] = []
     terms = {t.feature: t for t in program.cost_terms}
     for k, atom in enumerate(program.atoms):
-        unit = 1.0
+        unit = inner = 1.0
         scaled: Atom
         if isinstance(atom, Action):
             unit = _action_unit(program, atom, terms[atom.feature])
@@ -131,15 +163,15 @@ def _atoms(program: Program, values: Array) -> tuple[list[float], list[Atom]]:
                 natural=atom.natural.substitute(forms).scaled(inverse),
             )
         else:
-            inner = 1.0
             if atom.function in ("relu", "square"):
                 inner = power(_evaluate(atom.argument, values))
                 unit = inner if atom.function == "relu" else inner**2
             scaled = replace(atom, argument=atom.argument.substitute(forms).scaled(1 / Fraction(inner)))
         units.append(unit)
+        arguments.append(inner)
         atoms.append(scaled)
         forms.append(Affine(terms={k: Fraction(unit)}))
-    return units, atoms
+    return units, arguments, atoms
 
 
 def _action_unit(program: Program, action: Action, term: CostTerm) -> float:
@@ -182,9 +214,10 @@ def _column_unit(form: Affine, units: Sequence[float], values: Array) -> float:
     return power(_evaluate(form, values))
 
 
-def _network(network: ReluNetwork, units: Array, x: Array) -> tuple[ReluNetwork, float] | None:
-    """The network for columns in the given units, and the logit's unit; None if a weight would be rounded."""
-    weights, biases = [], []
+def _network(network: ReluNetwork, units: Array, x: Array) -> tuple[ReluNetwork, list[Array]] | None:
+    """The network for columns in the given units, and the units of each layer's arguments; None if a weight
+    would be rounded."""
+    weights, biases, layers = [], [], []
     with np.errstate(all="ignore"):
         for weight, bias in zip(network.weights, network.biases, strict=True):
             pre = x @ weight.T + bias
@@ -194,8 +227,9 @@ def _network(network: ReluNetwork, units: Array, x: Array) -> tuple[ReluNetwork,
                 return None
             weights.append(w)
             biases.append(b)
+            layers.append(outer)
             x, units = np.maximum(pre, 0.0), outer
-    return ReluNetwork(tuple(weights), tuple(biases)), float(units[0])
+    return ReluNetwork(tuple(weights), tuple(biases)), layers
 
 
 def _row(row: Row, forms: Sequence[Affine], unit: float) -> Row:

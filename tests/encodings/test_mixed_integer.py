@@ -11,9 +11,9 @@ import pytest
 
 from milp_recourse import read_instance
 from milp_recourse.backends.highs.model import HighsModel
-from milp_recourse.bounds.program import hull
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings import MixedInteger, encode
+from milp_recourse.encodings.bounds import hull
 from milp_recourse.encodings.mixed_integer import combine
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
@@ -41,7 +41,7 @@ FEASIBLE = {
 
 def open_program(instance: Instance, pieces: int = 16) -> MixedInteger:
     program = lower(instance)
-    bounds = hull(program)
+    bounds = hull(instance, program)
     assert bounds is not None
     return encode(program, bounds, pieces)
 

@@ -11,13 +11,12 @@ import pytest
 
 from milp_recourse import solve
 from milp_recourse.backends import backend, listed
-from milp_recourse.bounds.contract import contract, least_cost
-from milp_recourse.bounds.tape import Tape
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.domain.scm import independent
+from milp_recourse.encodings.bounds import Configuration
 from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
 from milp_recourse.program import lower
@@ -120,14 +119,17 @@ def test_boxes_lose_nothing_and_costs_are_bounded_from_below(seed: int) -> None:
         action = {f.name: float(v) for f, v in zip(instance.features, row, strict=True) if not np.isnan(v)}
         if not action:
             continue
-        tape = Tape(lower(instance).fix(frozenset(action)))
-        a = np.array([action[t.feature] for t in tape.program.actions])
-        cost = judge(instance, action).cost
+        part = Configuration(instance, lower(instance).fix(frozenset(action)))
+        a = np.array(part.program.values(action))
+        verdict = judge(instance, action)
+        cost = verdict.cost
         assert costs(instance, tuple(action), np.array([list(action.values())]))[0] == pytest.approx(
             float(cost), rel=1e-12, abs=1e-14
         )
-        tape.program = replace(tape.program, ball=None)
-        low, high = contract(tape, tape.lower[None], tape.upper[None], float(cost) * (1 + 1e-12) + 1e-15)
-        assert (low[0] <= a).all() and (a <= high[0]).all()
-        near = np.maximum(tape.lower, a - 0.1), np.minimum(tape.upper, a + 0.1)
-        assert least_cost(tape, near[0][None], near[1][None])[0] <= float(cost) + 1e-15
+        if not verdict.feasible:
+            continue
+        near = np.maximum(part.lower, a - 0.1), np.minimum(part.upper, a + 0.1)
+        for low, high in ((part.lower, part.upper), near):
+            found = part.bound(low, high, float(cost) * (1 + 1e-12) + 1e-15)
+            assert found is not None and (found.low <= a).all() and (a <= found.high).all()
+            assert found.least <= float(cost) + 1e-15

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.bounds.rounding import slack
 from milp_recourse.encodings.mixed_integer import LinearRow
+from milp_recourse.encodings.rounding import slack
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.highs.duality import Rows
-from milp_recourse.bounds.rounding import ULP
 from milp_recourse.encodings.mixed_integer import LinearRow, MixedInteger
+from milp_recourse.encodings.rounding import ULP
 from milp_recourse.encodings.tangents import ball_tangent, cost_tangent
 from milp_recourse.encodings.tolerant import tolerant, without_tiny
 

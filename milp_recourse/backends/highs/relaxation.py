@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from milp_recourse.backends.highs.model import HighsModel
 from milp_recourse.backends.highs.tangents import seed_tangents
-from milp_recourse.bounds.program import program_bounds
-from milp_recourse.bounds.tape import Bounds, Tape
 from milp_recourse.encodings import encode
+from milp_recourse.encodings.bounds import Configuration, ProgramBounds
 from milp_recourse.options import Clock
 
 Array = NDArray[np.float64]
@@ -20,52 +19,51 @@ class Relaxation:
 
     def __init__(
         self,
-        tape: Tape,
-        bounds: Bounds,
+        part: Configuration,
+        bounds: ProgramBounds,
         low: Array,
         high: Array,
         target: float,
         best: dict[str, float] | None,
         pieces: int,
     ) -> None:
-        self.tape, self.bounds = tape, bounds
+        self.part, self.bounds = part, bounds
         self.low, self.high = low.copy(), high.copy()
-        self.model = encode(tape.program, program_bounds(tape, bounds), pieces)
+        self.model = encode(part.program, bounds, pieces)
         cutoff = target if np.isfinite(target) and target > 0 else None
         self.highs = HighsModel(self.model, cutoff, relaxed=True)
-        seed_tangents(self.highs, tape, self.model, best)
+        seed_tangents(self.highs, part.program, self.model, best)
         self.tangent_points: list[Array] = []
         self.bound = 0.0
 
-    def tighten(self, clock: Clock) -> Bounds | None:
-        """Tighten the box, and the bounds of open ReLUs' arguments; returns these bounds, or None if the
-        relaxation is empty."""
-        b = self.bounds
+    def tighten(self, clock: Clock) -> bool:
+        """Tighten the box, and in place the bounds of open ReLUs' arguments; False if the relaxation is
+        empty."""
         if not self._theta():
-            return None
-        for k, action in enumerate(self.tape.program.actions):
+            return False
+        for k, action in enumerate(self.part.program.actions):
             ends = self._range(self.model.actions[action.feature])
             if ends is None:
-                return None
+                return False
             l, h = ends
-            if self.tape.integral[k]:
+            if self.part.integral[k]:
                 l, h = np.ceil(l - 1e-6), np.floor(h + 1e-6)
             self.low[k], self.high[k] = max(self.low[k], l), min(self.high[k], h)
             if self.low[k] > self.high[k]:
-                return None
+                return False
         index = {name: k for k, name in enumerate(self.model.names)}
-        for layer, (low, high) in enumerate(zip(b.hidden_low, b.hidden_high, strict=True)):
-            for j in np.flatnonzero((low[0] < 0) & (high[0] > 0)):
+        for layer, known in enumerate(self.bounds.hidden):
+            for j in np.flatnonzero((known[:, 0] < 0) & (known[:, 1] > 0)):
                 if clock.over:
-                    return b
+                    return True
                 column = index.get(f"pre_{layer}_{j}")
                 if column is None:
                     continue
                 ends = self._range(column)
                 if ends is None:
-                    return None
-                low[0, j], high[0, j] = max(low[0, j], ends[0]), min(high[0, j], ends[1])
-        return b
+                    return False
+                known[j] = max(known[j, 0], ends[0]), min(known[j, 1], ends[1])
+        return True
 
     def _theta(self) -> bool:
         """Bound the cost from below, with a few tangents at the relaxation's minimum; False if the relaxation

@@ -6,36 +6,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.highs.model import HighsModel
-from milp_recourse.bounds.tape import Tape
 from milp_recourse.encodings import MixedInteger
 from milp_recourse.encodings.tangents import seeds
+from milp_recourse.program.model import Program
 
 Array = NDArray[np.float64]
 
 
-def seed_tangents(highs: HighsModel, tape: Tape, model: MixedInteger, best: dict[str, float] | None) -> None:
+def seed_tangents(
+    highs: HighsModel, program: Program, model: MixedInteger, best: dict[str, float] | None
+) -> None:
     """Tangents at the incumbent and around the cost's and the ball's surface, in every diagonal direction."""
     n = len(model.names) + 1
     for kind, point in seeds(model, highs.scale):
         (highs.cost_tangent if kind == "cost" else highs.ball_tangent)(point)
-    if best is not None and set(best) == {a.feature for a in tape.program.actions}:
-        values = _column_values(tape, model, np.array(tape.program.values(best)), n)
+    if best is not None and set(best) == {a.feature for a in program.actions}:
+        values = _column_values(program, model, best, n)
         highs.cost_tangent(values)
         highs.ball_tangent(values)
     elif not model.squares:
         highs.cost_tangent(np.zeros(n))
 
 
-def _column_values(tape: Tape, model: MixedInteger, a: Array, n: int) -> Array:
+def _column_values(program: Program, model: MixedInteger, action: dict[str, float], n: int) -> Array:
     """Values of delta and residual columns at an action."""
-    v = tape.evaluate(a[None])[0]
-    index = {name: k for k, name in enumerate(model.names)}
-    values = np.zeros(n)
-    for term, delta in zip(tape.program.cost_terms, tape.deltas @ v + tape.delta_offset, strict=True):
-        values[index[f"delta_{term.feature}"]] = delta
-    for j, r in enumerate(tape.residuals @ v + tape.residual_offset):
-        if f"residual_{j}" in index:
-            values[index[f"residual_{j}"]] = r
+    atoms, index, values = (
+        program.enclose(action),
+        {name: k for k, name in enumerate(model.names)},
+        np.zeros(n),
+    )
+    forms = {f"delta_{term.feature}": term.delta for term in program.cost_terms}
+    for j, (_, residual) in enumerate(program.ball.squares if program.ball else ()):
+        forms[f"residual_{j}"] = residual
+    for name, form in forms.items():
+        if name in index:
+            values[index[name]] = float(form.enclose(atoms).midpoint)
     return values
 
 

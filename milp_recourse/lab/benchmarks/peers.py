@@ -17,11 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.bounds.contract import contract
-from milp_recourse.bounds.program import hull
-from milp_recourse.bounds.shave import shave
-from milp_recourse.bounds.tape import Tape
 from milp_recourse.encodings import MixedInteger, encode
+from milp_recourse.encodings.bounds import hull
 from milp_recourse.encodings.mixed_integer import Form, QuadraticRow, combine
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
@@ -292,18 +289,7 @@ def whole_program(instance: Instance, cutoff: float | None = None) -> MixedInteg
     With a cutoff, boxes are cut to what contains every action that costs less.
     """
     program = lower(instance)
-    boxes = {}
-    for acted in program.configurations():
-        tape = Tape(program.fix(acted))
-        low, high = tape.lower, tape.upper
-        if cutoff is not None:
-            if len(tape.actions) == 0:
-                low, high = np.ones(0), np.zeros(0)
-            else:
-                shaved_low, shaved_high = contract(tape, low[None], high[None], cutoff)
-                low, high = shave(tape, shaved_low[0], shaved_high[0], cutoff)
-        boxes[acted] = low, high
-    bounds = hull(program, boxes)
+    bounds = hull(instance, program, cutoff)
     return None if bounds is None else without_sums(encode(program, bounds))
 
 

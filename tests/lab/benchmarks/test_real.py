@@ -31,7 +31,7 @@ def test_solvers_agree_and_rows_are_not_solved_twice(tmp_path) -> None:
 
 @pytest.mark.parametrize(("name", "levers", "moved"), [("loan", 7, 0), ("loan:graph", 5, 3)])
 def test_the_loan_table_needs_no_file(name: str, levers: int, moved: int) -> None:
-    """Every column is a lever; in the graph all but gender and age, and duration, income and savings follow."""
+    """Every column is a lever; in the graph gender and age are none, and three follow others."""
     network = fit_network(name, "4", None, seed=1)
     instance = network.instance(int(network.refused[-1]), "l1")
     assert len(instance.levers) == levers

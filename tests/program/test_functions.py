@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from milp_recourse.bounds.tape import relu_lines
 from milp_recourse.program.functions import CURVES, band, value_range
 
 RANGES = {"sigmoid": (-40.0, 40.0), "logit": (1e-9, 1 - 1e-9), "log": (1e-9, 1e6), "square": (-1e4, 1e4)}
@@ -93,14 +92,3 @@ def test_dense_samples_of_wide_intervals_stay_in_the_band() -> None:
         assert (below - 1e-12 <= rest).all()
         assert (rest <= above + 1e-12).all()
         assert above - below <= 2.01 * (rest.max() - rest.min()) + 1e-9  # and is not needlessly wide
-
-
-@given(st.floats(-100, 100), st.floats(-100, 100), st.floats(0, 1))
-def test_relu_lies_between_its_lines(a: float, b: float, share: float) -> None:
-    """alpha x <= relu(x) <= slope x + intercept, to rounding."""
-    low, high = min(a, b), max(a, b)
-    x = low + share * (high - low)
-    alpha, slope, intercept = (float(v[0]) for v in relu_lines(np.array([low]), np.array([high])))
-    y, rounding = max(x, 0.0), 1e-13 * (1 + abs(low) + abs(high))
-    assert alpha * x <= y + rounding
-    assert y <= slope * x + intercept + rounding
