@@ -24,7 +24,7 @@ LAYERS = (
     ),
     (
         "3 bounds and search",
-        ("encodings", "compiling", "compiled", "forests"),
+        ("compiling", "compiled", "box_bounds", "encodings", "forests"),
     ),
     ("4 back ends and certificates", ("backends.protocol", "backends", "certificates")),
     (

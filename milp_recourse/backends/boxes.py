@@ -113,7 +113,11 @@ class BoxSearch(ABC):
         heapq.heappush(self._queue, Node(bound, self.nodes, part, *box, known))
 
     def halve(self, node: Node) -> None:
-        """Split a box that could not be decided; give up on one that is a point."""
+        """Split a box that could not be decided; judge one that is a point, and give up on one that is too
+        small to split."""
+        if (node.low == node.high).all():
+            self._judge_point(node.part, node.low, node.lower_bound)
+            return
         halves = widest(node.part, node.low, node.high)
         if halves is None:
             self.give_up(node.lower_bound)
@@ -159,15 +163,15 @@ class BoxSearch(ABC):
             return
         low, high, bounds = found.low, found.high, found.bounds
         bound = max(node.lower_bound, found.least)
+        tight = Node(bound, node.order, part, low, high, bounds)
         if (low == high).all():
-            self._judge_point(part, low, bound)
+            self.halve(tight)
             return
         halves = at_kink(part, low, high)
         if halves is not None:
             for half in halves:
                 self.push(part, half, bound)
             return
-        tight = Node(bound, node.order, part, low, high, bounds)
         if bounds.unstable > self.many_unstable and widest(part, low, high) is not None:
             self.halve(tight)
         else:

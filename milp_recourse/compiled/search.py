@@ -228,7 +228,7 @@ def bound_box(people, w, known, target, turns):
     Parameters
     ----------
     known
-        Bounds of all units that were proven before, (2, K + 1, n); infinite where there are none.
+        Bounds of all units' arguments and the ends of these that were split on, as in w.unit[:3].
     turns
         How often, each time in the box and with the cut that the turn before left.
 
@@ -242,7 +242,7 @@ def bound_box(people, w, known, target, turns):
     w.scalar[:] = 0.0
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
-    copied(known, w.unit[:2])
+    copied(known, w.unit[:3])
     target += p.cost * abs(target)
     for _ in range(turns):
         bound, last, count, _ = examine(p, w, target, MOST_LINES, STEPS)

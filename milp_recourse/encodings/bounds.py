@@ -10,20 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.compiled import layout as at
-from milp_recourse.compiled import search
-from milp_recourse.compiled.lever_arrays import ACTED, in_units
-from milp_recourse.compiled.nearby import acted_on
-from milp_recourse.compiled.problem import Lowered, alone
-from milp_recourse.compiled.propose import memory
-from milp_recourse.compiling import announced
-from milp_recourse.domain.conditions import TRUE
+from milp_recourse.box_bounds import EngineBox, Found
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings.rounding import slack
 from milp_recourse.instance import Instance
@@ -38,12 +31,6 @@ Interval = tuple[float, float]
 
 OUTWARD = 1e-9
 """Relative; by how much bounds are widened: float solvers take them, and floats compute the intervals."""
-
-WHOLE = 1e-6
-"""How far outside an interval's end a whole number may be and still be kept."""
-
-TURNS = 2
-"""How often the engine bounds a box, each time in what the turn before has left."""
 
 
 @dataclass(frozen=True)
@@ -127,12 +114,9 @@ class Configuration:
         self._instance, self._fixed = instance, fixed
 
     @cached_property
-    def _engine(self) -> _Engine | None:
+    def _engine(self) -> EngineBox | None:
         """The engine's arrays, made when a box is bounded: there may be many configurations."""
-        features = [action.feature for action in self._fixed.actions]
-        # conditions with alternatives are left out: the engine's arrays have none
-        own, made = acted_on(self._instance, replace(self._fixed, demand=TRUE))
-        return None if made is None or not features else _Engine(own, made, features)
+        return EngineBox.of(self._instance, self._fixed)
 
     def dense(self, forms: Sequence[Affine]) -> tuple[Array, Array]:
         """Forms as a matrix over atoms, shape (len, atoms), and their constants, (len,)."""
@@ -162,7 +146,7 @@ class Configuration:
             return Bounded(low, high, 0.0, self._intervals(low, high, given))
         hidden = [one * u[:, None] for layers in given for one, u in zip(layers, units.hidden, strict=True)]
         scale = units.atoms[self.actions]
-        found = self._engine.bound(low * scale, high * scale, hidden, target)
+        found = self._engine.bound(low * scale, high * scale, target, hidden)
         if found is None:
             return None
         low, high = np.maximum(low, found.low / scale), np.minimum(high, found.high / scale)
@@ -179,7 +163,7 @@ class Configuration:
         return self._intervals(self.lower, self.upper, [])
 
     def _intervals(
-        self, low: Array, high: Array, known: Sequence[Sequence[Array]], found: _Found | None = None
+        self, low: Array, high: Array, known: Sequence[Sequence[Array]], found: Found | None = None
     ) -> ProgramBounds:
         """Interval arithmetic from the actions to the hidden units, cut by what is known of the latter and
         by what the engine has found."""
@@ -208,88 +192,6 @@ class Configuration:
             hidden.append(_wide(z))
             z = np.maximum(z, 0.0)
         return ProgramBounds(atoms, arguments, {}, hidden)
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What the engine proves of a box, in the units of the instance.
-
-    Attributes
-    ----------
-    least
-        No action in it that counts costs less.
-    low, high
-        The box that is left.
-    causes
-        The argument of each function in an equation, by atom.
-    barred
-        The labels that are ruled out, by action.
-    hidden
-        The hidden units' arguments, (width, 2) per layer; may be infinite.
-    """
-
-    least: float
-    low: Array
-    high: Array
-    causes: Mapping[int, Array]
-    barred: Mapping[int, frozenset[int]]
-    hidden: Sequence[Array]
-
-
-class _Engine:
-    """The compiled engine's arrays for a program in which it is decided what is acted on.
-
-    Parameters
-    ----------
-    features
-        The features acted on, in the order of the program's actions.
-    """
-
-    def __init__(self, instance: Instance, made: Lowered, features: Sequence[str]) -> None:
-        levers = list(instance.levers)
-        self.places = np.array([levers.index(name) for name in features])
-        self.units_of = made.effects.units_of
-        self.problem = made.problems(0)
-        self.problem.box[:, at.MODE] = ACTED
-        for name, quantiles in instance.cost.quantiles.items():
-            if name in levers and quantiles.jumps:  # such percentiles count as nothing
-                self.problem.lever[[at.KNOTS, at.FIXED, at.LINEAR, at.LARGEST], levers.index(name)] = 0.0
-
-    def bound(self, low: Array, high: Array, hidden: Sequence[Array], target: float) -> _Found | None:
-        """What is proven of a box, given bounds of hidden units; None if nothing that counts is in it."""
-        p, places = self.problem, self.places
-        box, allowed = p.box.copy(), p.allowed.copy()
-        x, unit, grid, label = (p.lever[row, places] for row in (at.FACTUAL, at.UNIT, at.GRID, at.LABEL))
-        box[0, at.LO, places], box[0, at.HI, places] = in_units(low, high, x, unit)
-        for i, l, h in zip(places[label > 0].tolist(), low[label > 0], high[label > 0], strict=True):
-            numbers = np.arange(p.start[i + 1] - p.start[i])
-            allowed[0, p.start[i] : p.start[i + 1]] &= (l <= numbers) & (numbers <= h)
-        known = np.stack([np.full(p.biases.shape, -math.inf), np.full(p.biases.shape, math.inf)])
-        for layer, one in enumerate(hidden, start=1):
-            known[:, layer, : len(one)] = one.T
-        work, _ = memory(p, aside=True)
-        people = alone(p._replace(box=box, allowed=allowed))
-        with announced("the bounds of boxes"):
-            least = search.bound_box(people, work, known, min(target, p.ceiling), TURNS)
-        if least == math.inf:
-            return None
-        ends = x + unit * work.box[: at.MODE, places]  # rounded once
-        low, high = np.nextafter(ends[0], -math.inf), np.nextafter(ends[1], math.inf)
-        low, high = (np.where(grid > 0, f(v), v) for f, v in ((_ceil, low), (_floor, high)))
-        barred = {}
-        for k in np.flatnonzero(label > 0).tolist():
-            i = places[k]
-            left = np.flatnonzero(work.allowed[p.start[i] : p.start[i + 1]])
-            low[k], high[k] = left.min(), left.max()
-            barred[k] = frozenset(range(p.start[i + 1] - p.start[i])) - frozenset(left.tolist())
-        ends = np.stack([work.unit[at.ZL], work.unit[at.ZH]], axis=-1)
-        causes = {}
-        for k, units in self.units_of.items():
-            causes[k] = ends[0, units[0]].copy()
-            for other in units[1:]:  # of a logit: the logarithm of 1 less the argument
-                causes[k] = _cut(causes[k], 1.0 - ends[0, other, ::-1])
-        layers = [ends[layer, :width].copy() for layer, width in enumerate(p.widths.tolist())][1:]
-        return _Found(float(least), low, high, causes, barred, layers)
 
 
 def hull(instance: Instance, program: Program, target: float | None = None) -> ProgramBounds | None:
@@ -372,14 +274,6 @@ def _wide(ends: Array) -> Array:
     """Intervals (..., 2) widened by :data:`OUTWARD`."""
     room = OUTWARD * (1 + np.abs(ends).sum(axis=-1))
     return np.stack([ends[..., 0] - room, ends[..., 1] + room], axis=-1)
-
-
-def _ceil(values: Array) -> Array:
-    return np.ceil(values - WHOLE)
-
-
-def _floor(values: Array) -> Array:
-    return np.floor(values + WHOLE)
 
 
 def _empty(n: int) -> Array:

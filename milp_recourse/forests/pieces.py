@@ -8,7 +8,7 @@ with slack for what rounding takes away.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -99,6 +99,8 @@ class Piece:
         row_low <= rows(a) <= row_high.
     weights, residuals, linear
         The ball; ``weights`` is None without one.
+    signs
+        By the atom of each structural ReLU, whether its argument is at least 0 or else at most 0.
     """
 
     names: tuple[str, ...]
@@ -114,6 +116,7 @@ class Piece:
     weights: Array | None
     residuals: Forms
     linear: Forms
+    signs: Mapping[int, bool]
 
 
 def why_not_pieces(instance: Instance) -> str | None:
@@ -197,6 +200,7 @@ def _piece(instance: Instance, program: Program, signs: dict[int, bool]) -> Piec
         None if ball is None else np.array([float(w) for w, _ in ball.squares]),
         Forms.of([] if ball is None else [f.substitute(forms) for _, f in ball.squares], count),
         Forms.of([Affine() if ball is None else ball.linear.substitute(forms)], count),
+        signs,
     )
 
 

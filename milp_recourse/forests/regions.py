@@ -62,15 +62,28 @@ def region(
         unbounded = feature.domain is None and (low, high) == (-FAR, FAR)
         features.append(feature if unbounded else replace(feature, domain=(low, high)))
         column += len(feature.columns)
-    everything = ReluNetwork.from_layers([(np.zeros((1, forest.inputs)), np.ones(1))], "float64")
     actionable = tuple(name for name in instance.preferences.actionable if name in ranges)
-    return replace(
-        instance,
-        features=tuple(features),
-        preferences=replace(instance.preferences, actionable=actionable, ranges=ranges),
-        classifier=everything,
-        accept=Acceptance(0.0),
+    preferences = replace(instance.preferences, actionable=actionable, ranges=ranges)
+    return accepting(replace(instance, features=tuple(features), preferences=preferences))
+
+
+def accepting(instance: Instance) -> Instance:
+    """The instance with a network that accepts everything in place of its trees."""
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    everything = ReluNetwork.from_layers([(np.zeros((1, forest.inputs)), np.ones(1))], "float64")
+    return replace(instance, classifier=everything, accept=Acceptance(0.0))
+
+
+def with_domains(instance: Instance) -> Instance:
+    """The same, with a domain for every feature whose value actions may move: what cells ask of it is one."""
+    features = (
+        f
+        if f.domain is not None or f.categories is not None or not driven(instance, f.name, instance.levers)
+        else replace(f, domain=(-FAR, FAR))
+        for f in instance.features
     )
+    return accepting(replace(instance, features=tuple(features)))
 
 
 def _ends(cuts: NDArray[np.float64], first: int, last: int) -> tuple[float, float]:

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from milp_recourse import Status, solve
+from milp_recourse.box_bounds import EngineBox
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.enclosure import Enclosure
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.noise import Gamma
 from milp_recourse.domain.scm import Mechanism, StructuralCausalModel, independent
-from milp_recourse.encodings import bounds as module
 from milp_recourse.encodings.bounds import Configuration, ProgramBounds, hull
 from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import judge
@@ -325,7 +325,7 @@ def test_where_the_engine_has_no_arrays_intervals_serve(monkeypatch: pytest.Monk
         Cost.pure("l2-squared", scales),
     )
     expected = solve(instance, "highs")
-    monkeypatch.setattr(module, "acted_on", lambda instance, program: (instance, None))
+    monkeypatch.setattr(EngineBox, "of", lambda instance, fixed: None)
     found = solve(instance, "highs")
     assert found.status is expected.status is Status.OPTIMAL
     assert found.cost == pytest.approx(expected.cost, rel=2e-6)

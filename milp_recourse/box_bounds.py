@@ -1,0 +1,182 @@
+"""What the compiled engine proves of one box, for the searches of other back ends.
+
+What is acted on is decided; the box is one of the actions. The engine contracts it by cost, rows and
+plausibility, bounds the units of equations and network, and bounds the least cost by a Lagrangian.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.compiled import layout as at
+from milp_recourse.compiled import search
+from milp_recourse.compiled.elementary import LOG
+from milp_recourse.compiled.lever_arrays import ACTED, in_units
+from milp_recourse.compiled.nearby import acted_on
+from milp_recourse.compiled.problem import Lowered, alone
+from milp_recourse.compiled.propose import memory
+from milp_recourse.compiling import announced
+from milp_recourse.domain.conditions import TRUE
+from milp_recourse.domain.enclosure import difference_below
+from milp_recourse.instance import Instance
+from milp_recourse.program.model import Program
+
+Array = NDArray[np.float64]
+
+TURNS = 2
+"""How often a box is bounded, each time in what the turn before has left of it."""
+
+WHOLE = 1e-6
+"""How far outside an interval's end a whole number may be and still be kept."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is proven of the feasible actions in a box that cost less than a target.
+
+    Attributes
+    ----------
+    least
+        None of them costs less.
+    low, high
+        The box that is left, (d,).
+    point
+        Where the relaxation costs least, (d,).
+    barred
+        By an action's place, the labels that are ruled out.
+    causes
+        The argument of each function in an equation, (2,), by atom.
+    hidden
+        The arguments of the network's hidden units, (width, 2) per layer; may be infinite.
+    """
+
+    least: float
+    low: Array
+    high: Array
+    point: Array
+    barred: Mapping[int, frozenset[int]]
+    causes: Mapping[int, Array]
+    hidden: Sequence[Array]
+
+
+class EngineBox:
+    """The compiled engine's arrays for a program in which it is decided what is acted on.
+
+    Parameters
+    ----------
+    instance, made
+        What :func:`~milp_recourse.compiled.nearby.acted_on` returns.
+    features
+        The features acted on, in the order of the program's actions.
+    """
+
+    def __init__(self, instance: Instance, made: Lowered, features: Sequence[str]) -> None:
+        levers, stated = list(instance.levers), made.effects.stated
+        self._places = np.array([levers.index(name) for name in features])
+        self._units_of = made.effects.units_of
+        self._problem = made.problems(0)
+        self._problem.box[:, at.MODE] = ACTED
+        for name, quantiles in instance.cost.quantiles.items():
+            if name in levers and quantiles.jumps:  # such percentiles count as nothing
+                self._problem.lever[[at.KNOTS, at.FIXED, at.LINEAR, at.LARGEST], levers.index(name)] = 0.0
+        rows = [(stated[f].feature, side, made.effects.holds[0, f] == 0) for f, side, _ in made.ends]
+        self._rows = [
+            (r, side, f.name, instance.factual[f.name])
+            for r, (f, side, binds) in enumerate(rows)
+            if f is not None and binds
+        ]
+
+    @staticmethod
+    def of(instance: Instance, fixed: Program) -> EngineBox | None:
+        """Of a program from :meth:`Program.fix`; None where the engine has no arrays for it. Alternatives of
+        conditions are left out."""
+        features = [action.feature for action in fixed.actions]
+        own, made = acted_on(instance, replace(fixed, demand=TRUE)) if features else (instance, None)
+        return None if made is None else EngineBox(own, made, features)
+
+    def bound(
+        self,
+        low: Array,
+        high: Array,
+        target: float,
+        hidden: Sequence[Array] = (),
+        domains: Mapping[str, tuple[float, float]] | None = None,
+        signs: Mapping[int, bool] | None = None,
+    ) -> Found | None:
+        """What is proven of a box (d,) of actions; None if nothing feasible in it costs less than the target.
+
+        Parameters
+        ----------
+        hidden
+            Known bounds of the hidden units' arguments, (width, 2) per layer.
+        domains
+            Other domains of features that the instance gives one and that actions move, but that are not
+            acted on.
+        signs
+            By atom, whether the argument of a ReLU in an equation is at least 0, or else at most 0.
+        """
+        p, places = self._problem, self._places
+        box, allowed, row_const = p.box.copy(), p.allowed.copy(), p.row_const
+        x, unit, grid, label = (p.lever[row, places] for row in (at.FACTUAL, at.UNIT, at.GRID, at.LABEL))
+        box[0, at.LO, places], box[0, at.HI, places] = in_units(low, high, x, unit)
+        for k in np.flatnonzero(label > 0).tolist():
+            own = slice(*p.start[places[k] : places[k] + 2])
+            numbers = np.arange(own.stop - own.start)
+            allowed[0, own] &= (low[k] <= numbers) & (numbers <= high[k])
+        if domains:
+            row_const = p.row_const.copy()
+            for r, side, name, factual in self._rows:
+                if name not in domains:
+                    continue
+                end = domains[name][0 if side > 0 else 1]
+                rest = difference_below(end, factual) if side > 0 else difference_below(factual, end)
+                row_const[0, :, r] = -rest, abs(factual) + abs(end)
+        people = alone(p._replace(box=box, allowed=allowed, row_const=row_const))
+        work, _ = memory(p, aside=True)
+        with announced("the bounds of boxes"):
+            known = self._known(hidden, signs or {})
+            least = search.bound_box(people, work, known, min(target, p.ceiling), TURNS)
+        if least == math.inf:
+            return None
+        ends = x + unit * work.box[: at.MODE, places]  # rounded once
+        low, high = np.nextafter(ends[0], -math.inf), np.nextafter(ends[1], math.inf)
+        low = np.where(grid > 0, np.ceil(low - WHOLE), low)
+        high = np.where(grid > 0, np.floor(high + WHOLE), high)
+        point, barred = np.clip(x + unit * work.at[at.POINT, places], low, high), {}
+        for k in np.flatnonzero(label > 0).tolist():
+            allowed = work.allowed[slice(*p.start[places[k] : places[k] + 2])]
+            low[k], high[k] = np.flatnonzero(allowed)[[0, -1]]
+            point[k], barred[k] = (
+                work.at[at.POINT, places[k]],
+                frozenset(np.flatnonzero(allowed == 0).tolist()),
+            )
+        units = np.stack([work.unit[at.ZL], work.unit[at.ZH]], axis=-1)
+        causes = {k: self._argument(units[0], own) for k, own in self._units_of.items()}
+        layers = [units[layer, :width].copy() for layer, width in enumerate(p.widths.tolist())][1:]
+        return Found(float(least), low, high, point, barred, causes, layers)
+
+    def _known(self, hidden: Sequence[Array], signs: Mapping[int, bool]) -> Array:
+        """Known bounds of all units, and the ends that were split on, (3, K + 1, n)."""
+        p = self._problem
+        known = np.zeros((3, *p.biases.shape))
+        known[at.ZL], known[at.ZH] = -math.inf, math.inf
+        known[at.SPLIT, 0, : len(p.kind)] = p.kind == LOG
+        for layer, one in enumerate(hidden, start=1):
+            known[: at.SPLIT, layer, : len(one)] = one.T
+        for k, on in signs.items():
+            for m in self._units_of.get(k, ()):
+                known[at.ZL if on else at.ZH, 0, m], known[at.SPLIT, 0, m] = 0.0, 1.0 if on else 2.0
+        return known
+
+    @staticmethod
+    def _argument(units: Array, own: Sequence[int]) -> Array:
+        """The interval of a function's argument from its causal units'."""
+        low, high = units[own[0]]
+        for m in own[1:]:  # of a logit: the logarithm of 1 less the argument
+            low, high = max(low, 1.0 - units[m, 1]), min(high, 1.0 - units[m, 0])
+        return np.array([low, high])
