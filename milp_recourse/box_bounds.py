@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled import search
 from milp_recourse.compiled.elementary import LOG
-from milp_recourse.compiled.lever_arrays import ACTED, in_units
 from milp_recourse.compiled.nearby import acted_on
-from milp_recourse.compiled.problem import Lowered, alone
+from milp_recourse.compiled.problem import Lowered, alone, between
 from milp_recourse.compiled.propose import memory
 from milp_recourse.compiling import announced
 from milp_recourse.domain.conditions import TRUE
@@ -80,7 +79,6 @@ class EngineBox:
         self._places = np.array([levers.index(name) for name in features])
         self._units_of = made.effects.units_of
         self._problem = made.problems(0)
-        self._problem.box[:, at.MODE] = ACTED
         for name, quantiles in instance.cost.quantiles.items():
             if name in levers and quantiles.jumps:  # such percentiles count as nothing
                 self._problem.lever[[at.KNOTS, at.FIXED, at.LINEAR, at.LARGEST], levers.index(name)] = 0.0
@@ -121,26 +119,22 @@ class EngineBox:
             By atom, whether the argument of a ReLU in an equation is at least 0, or else at most 0.
         """
         p, places = self._problem, self._places
-        box, allowed, row_const = p.box.copy(), p.allowed.copy(), p.row_const
         x, unit, grid, label = (p.lever[row, places] for row in (at.FACTUAL, at.UNIT, at.GRID, at.LABEL))
-        box[0, at.LO, places], box[0, at.HI, places] = in_units(low, high, x, unit)
-        for k in np.flatnonzero(label > 0).tolist():
-            own = slice(*p.start[places[k] : places[k] + 2])
-            numbers = np.arange(own.stop - own.start)
-            allowed[0, own] &= (low[k] <= numbers) & (numbers <= high[k])
+        ends = np.empty((2, len(places)))
+        ends[:, places] = low, high
+        p = between(p, *ends)
         if domains:
-            row_const = p.row_const.copy()
+            p = p._replace(row_const=p.row_const.copy())
             for r, side, name, factual in self._rows:
                 if name not in domains:
                     continue
                 end = domains[name][0 if side > 0 else 1]
                 rest = difference_below(end, factual) if side > 0 else difference_below(factual, end)
-                row_const[0, :, r] = -rest, abs(factual) + abs(end)
-        people = alone(p._replace(box=box, allowed=allowed, row_const=row_const))
+                p.row_const[0, :, r] = -rest, abs(factual) + abs(end)
         work, _ = memory(p, aside=True)
         with announced("the bounds of boxes"):
             known = self._known(hidden, signs or {})
-            least = search.bound_box(people, work, known, min(target, p.ceiling), TURNS)
+            least = search.bound_box(alone(p), work, known, min(target, p.ceiling), TURNS)
         if least == math.inf:
             return None
         ends = x + unit * work.box[: at.MODE, places]  # rounded once

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import pkgutil
 import subprocess
 import sys
 from collections import Counter
@@ -12,6 +14,8 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+import tests
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "milp_recourse"
@@ -302,3 +306,9 @@ def test_listing_the_commands_loads_neither_torch_nor_zuko() -> None:
     code = "import sys, milp_recourse.cli; print([m for m in ('torch', 'zuko') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
+
+
+def test_every_module_of_the_tests_can_be_imported() -> None:
+    """Long runs are commands that no test imports: one had been broken by a move, and nobody noticed."""
+    for found in pkgutil.walk_packages(tests.__path__, "tests."):
+        importlib.import_module(found.name)

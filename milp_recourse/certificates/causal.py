@@ -24,7 +24,10 @@ from numpy.typing import NDArray
 from milp_recourse.backends.cost_units import cost_units
 from milp_recourse.certificates.acted_sets import acted_sets
 from milp_recourse.certificates.engine_proofs import proofs
-from milp_recourse.compiled.nearby import none_below
+from milp_recourse.compiled import layout as at
+from milp_recourse.compiled.nearby import proven
+from milp_recourse.compiled.problem import impossible, lowered
+from milp_recourse.compiled.propose import Run, ready
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import factual_cells
 from milp_recourse.forests.pieces import Column
@@ -256,7 +259,7 @@ class _CellTree:
         proven = []
         for problem in given.values():
             own, factor = cost_units(problem)
-            proven.append(none_below(own, beyond * factor, share, NODE_LIMIT))
+            proven.append(_none_below(own, beyond * factor, share, NODE_LIMIT))
         return [k for k in problems if k not in given] + [k for k, p in zip(given, proven, strict=True) if p]
 
 
@@ -353,3 +356,24 @@ def _halves(box: Box, i: int, at: float, after: float, whole: bool) -> tuple[Box
     parts = (None if out else [*box[:i], end, *box[i + 1 :]] for out, end in zip(outside, ends, strict=True))
     first, second = parts
     return first, second
+
+
+def _none_below(instance: Instance, cost: float, time_limit: float | None, nodes: int) -> bool:
+    """Whether it is proven within so many nodes that no action is cheaper than ``cost`` by half the gap or
+    more.
+
+    Parameters
+    ----------
+    cost
+        inf: that there is no action at all.
+    """
+    ready()
+    for _, group in lowered([instance]):
+        if impossible(instance, group.moved):
+            return True
+        state = Run(instance, group.problems(0))
+        state.few = True  # no good actions are looked for
+        state.least = state.confirmed = state.work.scalar[at.BEST_COST] = cost
+        late = math.inf if time_limit is None else time.perf_counter() + time_limit
+        return proven(state, nodes, late, first=True) and state.least == cost
+    return False

@@ -80,8 +80,8 @@ def inside(p, w, slack):
         if not in_ball(p, f):
             continue
         weight, n, linear = p.precision[f], p.noise[f], is_linear(p, f)
-        rest = p.excess if linear else 0.0
-        value, size = at_point(p, w, p.residual[:, f], p.residual_caused[:, f], rest, abs(rest))
+        value = p.excess if linear else 0.0
+        value, size = at_point(p, w, p.residual[:, f], p.residual_caused[:, f], value, abs(value))
         excess += value if linear else weight * value * (value + 2.0 * n)
         doubt += size if linear else weight * size * (abs(value) + abs(n) + size)
     return excess <= -(4.0 * slack * doubt) or doubt == 0.0

@@ -49,7 +49,7 @@ def log(x):
 
 
 @compiled
-def value(kind, z, edge):
+def curve(kind, z, edge):
     """f(z), to CURVE relatively; a logarithm goes on below its edge as its tangent, for searches only."""
     if kind == RELU:
         return max(z, 0.0)
@@ -88,7 +88,7 @@ def size_at(kind, z, size, edge, line):
         return 4.0 * size * size
     if not (z >= edge and 8.0 * line * size < z):
         return INF
-    return abs(value(kind, z, edge)) + 2.0 * size / z
+    return abs(curve(kind, z, edge)) + 2.0 * size / z
 
 
 @compiled
@@ -100,7 +100,7 @@ def _bend(kind):
 @compiled
 def _beyond(kind, m, z, edge):
     """f(z) - m z, and a bound of its rounding error."""
-    v = value(kind, z, edge)
+    v = curve(kind, z, edge)
     return v - m * z, CURVE * (abs(v) + abs(m * z)) + TINY
 
 
@@ -142,7 +142,7 @@ def _most(kind, sign, m, convex, concave, t, edge):
 def chord(kind, l, h, edge):
     """About the slope of the chord over [l, h], the curve's own in the middle of a short one."""
     if h - l > COARSE * (abs(l) + abs(h) + (0.0 if kind == LOG else 1.0)):
-        return (value(kind, h, edge) - value(kind, l, edge)) / (h - l)
+        return (curve(kind, h, edge) - curve(kind, l, edge)) / (h - l)
     return steepness(kind, 0.5 * (l + h), edge)
 
 
@@ -154,12 +154,12 @@ def _over_sigmoid(l, h, t):
     t = min(max(t, 0.0), h)
     if l < 0.0:  # from the end l, the tangent to the concave part; where there is none, the chord
         low, high = 0.0, h
-        base = value(SIGMOID, l, 0.0)
-        if steepness(SIGMOID, h, 0.0) * (h - l) > value(SIGMOID, h, 0.0) - base:
+        base = curve(SIGMOID, l, 0.0)
+        if steepness(SIGMOID, h, 0.0) * (h - l) > curve(SIGMOID, h, 0.0) - base:
             return chord(SIGMOID, l, h, 0.0), h
         for _ in range(24):
             middle = 0.5 * (low + high)
-            if steepness(SIGMOID, middle, 0.0) * (middle - l) > value(SIGMOID, middle, 0.0) - base:
+            if steepness(SIGMOID, middle, 0.0) * (middle - l) > curve(SIGMOID, middle, 0.0) - base:
                 low = middle
             else:
                 high = middle

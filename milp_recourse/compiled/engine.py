@@ -19,19 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled import search
+from milp_recourse.compiled import propose, search
 from milp_recourse.compiled.nearby import inside_the_edge
 from milp_recourse.compiled.problem import Array, People, Problems, decode, one_of
-from milp_recourse.compiled.propose import (
-    SLICE,
-    STUCK,
-    Run,
-    first_slices,
-    kept,
-    reason,
-    search_on,
-    sufficient,
-)
+from milp_recourse.compiled.propose import SLICE, STUCK, Run, first_slices, search_on, sufficient
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.options import Options
@@ -99,7 +90,7 @@ def searched(
             spent, each = seconds[-1], zip(range(first, k), seconds, strict=False)
             closed = [_closed(instances[n], people, n, found[n], numbers[:, n], s) for n, s in each]
             if closed:
-                with kept(one_of(people, first)):  # whoever gets them may search in memory of this shape
+                with propose.kept(one_of(people, first)):  # its taker may search in memory of this shape
                     yield [*closed]
         if why != search.DONE:
             begun = time.perf_counter() - spent
@@ -159,7 +150,7 @@ def _proposal(
         if state.cost < math.inf and bound < sufficient(state.instance, state.cost):
             bound = max(bound, _finer(state, late))
         if state.action is None or bound < sufficient(state.instance, state.cost):
-            message = reason(late) or REFUSED if message in (None, STUCK) else message
+            message = propose.reason(late) or REFUSED if message in (None, STUCK) else message
     if state.action is not None:
         bound = min(bound, max(0.0, sufficient(state.instance, state.cost)))
     return Proposal(state.action, max(0.0, bound), "rigorous", nodes, message, time.perf_counter() - begun)

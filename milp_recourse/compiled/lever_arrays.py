@@ -78,7 +78,9 @@ class Levers:
         cost, numbers, box, x = self.cost, self.numbers[:, :, i], self.box[:, :, i], self.x[:, i]
         low, high = self.intervals[:, :, i].T
         shift = np.floor(x) - x if feature.integral else np.zeros(len(x))  # imputed: maybe no whole number
-        self.unit[:, i] = unit = _units(low, high, x)
+        # the least power of two that the lever does not move farther than
+        part, exponent = np.frexp(np.maximum(np.maximum(abs(low - x), abs(high - x)), 1.0 / HUGE))
+        self.unit[:, i] = unit = np.ldexp(1.0, exponent - (part == 0.5))
         box[:, at.LO], box[:, at.HI] = in_units(low, high, x, unit)
         idle = (low <= x) & (x <= high) & (shift == 0.0) & (cost.l0 == 0.0)
         box[:, at.MODE] = np.where(idle | ~self.free[:, i], ACTED, EITHER)
@@ -134,13 +136,6 @@ def _costs(instance: Instance, feature: Feature, fixed: Fraction, weight: float,
         own = fixed if label != x else 0
         made.append((round_down(own + linear * d + square * d * d), round_down(top * d)))
     return np.array(made).T
-
-
-def _units(low: Array, high: Array, x: Array) -> Array:
-    """The least powers of two that numeric levers do not move farther than."""
-    far = np.maximum(np.maximum(np.abs(low - x), np.abs(high - x)), 1.0 / HUGE)
-    part, exponent = np.frexp(far)
-    return np.ldexp(1.0, exponent - (part == 0.5))
 
 
 def in_units(low: Array, high: Array, x: Array, unit: Array) -> tuple[Array, Array]:

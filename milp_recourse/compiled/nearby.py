@@ -1,4 +1,4 @@
-"""Short searches: for a first action, one next to a given one, one inside the edge, or any below a cost."""
+"""Short searches: for a first action, one next to a given one, or one inside the edge."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.causes import Effects, NotCovered
-from milp_recourse.compiled.lever_arrays import ACTED
-from milp_recourse.compiled.problem import Lowered, Problems, coordinates, impossible, lowered, why_not
+from milp_recourse.compiled.problem import Lowered, Problems, between, impossible, lowered, why_not
 from milp_recourse.compiled.propose import Run, ready, search_on
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.network import ReluNetwork
@@ -41,7 +39,6 @@ def first_action(instance: Instance) -> dict[str, float] | None:
     """A good feasible action of a network's problem, or None if a short search finds none."""
     for _, group in lowered([instance]):
         if not impossible(instance, group.moved):
-            ready()
             return _found(Run(instance, group.problems(0)), math.inf).action
     # with too many sets of acted features, one on all levers
     ends = {n: min(max(instance.factual[n], low), high) for n, (low, high) in instance.levers.items()}
@@ -75,7 +72,6 @@ def near(
     if made is None:
         return None
     problem = made.problems(0)
-    ready()
     for reach in far:
         state = Run(restricted, _around(restricted, problem, action, reach), aside=True)
         state.few = True
@@ -87,9 +83,9 @@ def near(
 def acted_on(instance: Instance, program: Program) -> tuple[Instance, Lowered | None]:
     """An instance with no other levers than those that a fixed program acts on, and its arrays for that
     program; None where the engine has none."""
-    acted = {action.feature for action in program.actions}
-    names = tuple(name for name in instance.preferences.actionable if name in acted)
-    own = replace(instance, preferences=replace(instance.preferences, actionable=names))
+    names, acted = instance.preferences.actionable, {action.feature for action in program.actions}
+    kept = replace(instance.preferences, actionable=tuple(name for name in names if name in acted))
+    own = replace(instance, preferences=kept)
     try:
         return own, Lowered([own], Effects([own], program))
     except (NotCovered, Unsupported):
@@ -140,54 +136,25 @@ def _inward(state: Run, parts: Sequence[float], late: float) -> dict[str, float]
     return None
 
 
-def none_below(instance: Instance, cost: float, time_limit: float | None, nodes: int) -> bool:
-    """Whether it is proven within so many nodes that no action is cheaper than ``cost`` by half the gap or
-    more.
-
-    Parameters
-    ----------
-    cost
-        inf: that there is no action at all.
-    """
-    ready()
-    for _, group in lowered([instance]):
-        if impossible(instance, group.moved):
-            return True
-        state = Run(instance, group.problems(0))
-        state.few = True  # no good actions are looked for
-        state.least = state.confirmed = state.work.scalar[at.BEST_COST] = cost
-        late = math.inf if time_limit is None else time.perf_counter() + time_limit
-        return _proven(state, nodes, late, first=True) and state.least == cost
-    return False
-
-
 def _around(instance: Instance, problem: Problems, action: Mapping[str, float], reach: float) -> Problems:
     """The problem on a small box around an action; whole numbers and labels keep their values."""
-    row = [action.get(f.name, instance.factual[f.name]) for f in instance.features]
-    [u] = coordinates(instance, problem, np.array([row]))
-    box, allowed = problem.box.copy(), problem.allowed.copy()
-    box[:, at.MODE] = ACTED
-    for i, value in enumerate(u.tolist() if reach < math.inf else ()):
-        if problem.lever[at.LABEL, i]:
-            start, end = int(problem.start[i]), int(problem.start[i + 1])
-            own = np.arange(end - start) == round(value)
-            if (allowed[:, start:end] & own).any():
-                allowed[:, start:end] &= own
-            continue
-        low, high = box[0, at.LO, i], box[0, at.HI, i]
-        here = min(max(value, low), high)
-        room = 0.0 if problem.lever[at.GRID, i] else reach * (high - low)
-        box[:, at.LO, i], box[:, at.HI, i] = max(low, here - room), min(high, here + room)
-    return problem._replace(box=box, allowed=allowed, acts=np.ones_like(problem.acts))
+    low, high = np.array(list(instance.levers.values())).T
+    if reach < math.inf:
+        here = np.clip([action[name] for name in instance.levers], low, high)
+        whole = np.array([instance.feature(name).integral for name in instance.levers])
+        room = np.where(whole, 0.0, reach * (high - low))
+        low, high = np.maximum(low, here - room), np.minimum(high, here + room)
+    return between(problem, low, high)
 
 
 def _found(state: Run, late: float) -> Run:
     """The same search after a short one."""
-    _proven(state, NODES, min(late, time.perf_counter() + SECONDS))
+    ready()
+    proven(state, NODES, min(late, time.perf_counter() + SECONDS))
     return state
 
 
-def _proven(state: Run, nodes: int, late: float, first: bool = False) -> bool:
+def proven(state: Run, nodes: int, late: float, first: bool = False) -> bool:
     """Search for so many nodes at most and until ``late``, or, with ``first``, until there is an action.
     Returns whether that proves that nothing is cheaper than the action in hand."""
 

@@ -16,8 +16,7 @@ import math
 import numpy as np
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.elementary import RELU, draw_lines, size_at
-from milp_recourse.compiled.elementary import value as curve
+from milp_recourse.compiled.elementary import RELU, curve, draw_lines, size_at
 from milp_recourse.compiled.levers import absolute, least_at, respond, term
 from milp_recourse.compiled.numerics import TINY
 from milp_recourse.compiled.work import add, cleared, copied

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.causes import MOST_CONFIGURATIONS, Effects, NotCovered, Stated
 from milp_recourse.compiled.elementary import LOG, RELU
-from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Levers
+from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Levers, in_units
 from milp_recourse.compiled.numerics import slacks
 from milp_recourse.compiling import by_reference, compiled
 from milp_recourse.domain.enclosure import Enclosure, difference_below, round_down, round_up
@@ -414,6 +414,18 @@ def _ends(stated: Sequence[Stated]) -> list[tuple[int, float, float]]:
     """Position, side (1: value - end, -1: end - value) and end of every finite end of a row."""
     sides = [(f, [(1.0, one.lower), (-1.0, one.upper)]) for f, one in enumerate(stated)]
     return [(f, side, end) for f, own in sides for side, end in own if math.isfinite(end)]
+
+
+def between(problem: Problems, low: Array, high: Array) -> Problems:
+    """The problem with all levers acted on inside a box of their values, (d,) each."""
+    x, unit, label = problem.lever[[at.FACTUAL, at.UNIT, at.LABEL]]
+    box, allowed, acts = problem.box.copy(), problem.allowed.copy(), np.ones_like(problem.acts)
+    box[:, at.MODE] = ACTED
+    box[:, : at.MODE] = np.where(label > 0.0, 0.0, in_units(low, high, x, unit))
+    for i in np.flatnonzero(label > 0.0).tolist():
+        numbers = np.arange(problem.start[i + 1] - problem.start[i])
+        allowed[:, problem.start[i] : problem.start[i + 1]] &= (low[i] <= numbers) & (numbers <= high[i])
+    return problem._replace(box=box, allowed=allowed, acts=acts)
 
 
 def coordinates(instance: Instance, problem: Problem, rows: Array) -> Array:

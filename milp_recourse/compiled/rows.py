@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled import network
-from milp_recourse.compiled.elementary import RELU, is_open, steepness
-from milp_recourse.compiled.elementary import value as curve
+from milp_recourse.compiled.elementary import RELU, curve, is_open, steepness
 from milp_recourse.compiled.numerics import HUGE
 from milp_recourse.compiled.work import add, cleared, copied, dot
 from milp_recourse.compiling import compiled

@@ -243,12 +243,11 @@ def bound_box(people, w, known, target, turns):
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
     copied(known, w.unit[:3])
-    target += p.cost * abs(target)
     for _ in range(turns):
         bound, last, count, _ = examine(p, w, target, MOST_LINES, STEPS)
         if bound >= target:
             return INF
-        best = max(best, bound - p.cost * bound)
+        best = max(best, bound)
         take_cut(p, w, count)
         tighten(p, w, last, target)
     return best
@@ -275,9 +274,8 @@ def _plant(pp, w, t):
 def target_of(w):
     """The target: half the tolerance below the best action's cost, or without an action the ceiling."""
     best = w.scalar[at.BEST_COST]
-    if not best < INF:
-        return w.scalar[at.CEILING]
-    return best - 0.5 * BELOW * max(0.0, GAP * best + w.scalar[at.ALLOWANCE])
+    half = 0.5 * BELOW * max(0.0, GAP * best + w.scalar[at.ALLOWANCE])
+    return best - half if best < INF else w.scalar[at.CEILING]
 
 
 @compiled

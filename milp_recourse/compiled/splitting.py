@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.elementary import RELU, distance, is_open
-from milp_recourse.compiled.elementary import value as curve
+from milp_recourse.compiled.elementary import RELU, curve, distance, is_open
 from milp_recourse.compiled.levers import cost_of, knot_inside, respond, top_of
 from milp_recourse.compiled.numerics import COARSE
 from milp_recourse.compiled.rows import reached, relaxed_arguments
@@ -72,8 +71,7 @@ def settled(p, w):
         left, mode = values_left(p, w, i), w.box[at.MODE, i]
         if left > 1.0 and (left < INF or mode == 0):
             return False
-        low, high = w.box[at.LO, i], w.box[at.HI, i]
-        bent = p.has_largest or knot_inside(p, i, low, high, 0.0) < INF
+        bent = p.has_largest or knot_inside(p, i, w.box[at.LO, i], w.box[at.HI, i], 0.0) < INF
         if left > 1.0 and p.lever[at.KNOTS, i] > 0.0 and bent:  # its cost is bent, or only bounded
             return False
     return True
@@ -220,9 +218,8 @@ def learn(w, noted, gained):
     room, promise, which = noted[0], noted[1], noted[2]
     if not (room > 0.0 and promise != 0.0):
         return
-    for k in range(2):
+    for k in range(4):  # of signs and of levers, both numbers
         w.scalar[at.GAINED + k] *= FADES
-        w.scalar[at.PROMISED + k] *= FADES
     kind, column = 0 if promise < 0.0 else 1, int(which)
     w.scalar[at.GAINED + kind] += gained
     w.scalar[at.PROMISED + kind] += abs(promise)

@@ -200,8 +200,8 @@ def hull(instance: Instance, program: Program, target: float | None = None) -> P
     Parameters
     ----------
     target
-        Actions that cost at least this need not be feasible in the bounds; None: every feasible action stays
-        feasible, and a configuration without any stays as it is.
+        None: intervals alone, so that a solver's answer is independent of the engine. A number: the engine's
+        bounds, in which actions that cost at least so much need not be feasible.
     """
     n = len(program.atoms)
     atoms, arguments = _empty(n), _empty(n)
@@ -209,8 +209,8 @@ def hull(instance: Instance, program: Program, target: float | None = None) -> P
     hidden: list[Array] | None = None
     for acted in program.configurations():
         part = Configuration(instance, program.fix(acted, prune=False), scaled=False)
-        found = part.whole() if target is None else part.whole(target) if acted else None
-        if found is None and target is not None:
+        found = None if target is None else part.whole(target)
+        if found is None and target is not None and target < math.inf:
             continue
         own = part.intervals() if found is None else found.bounds
         _, forms = program.substitution(acted)

@@ -1,4 +1,6 @@
-"""The compiled engine and HiGHS: neither's lower bound is above the cost of an action that the other found.
+"""The compiled engine and MILP solvers: no lower bound is above the cost of an action that another found.
+
+``highs`` takes bounds from the engine; the whole program in SCIP takes none.
 
 Problems that once gave the compiled engine a false bound are among them: 1001 and 73, where a lever of whole
 values was cut by the least cost between whole values.
@@ -14,10 +16,13 @@ import pytest
 from milp_recourse.backends import backend
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.compiled.causes import NotCovered
+from milp_recourse.compiled.nearby import near
 from milp_recourse.compiled.problem import impossible, lower
+from milp_recourse.encodings import whole_problem
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good, judge
+from milp_recourse.lab.benchmarks.peers import raw_action, scip
 from tests.helpers.engine_alone import solve_alone
 from tests.helpers.generators import PIECEWISE_LINEAR, Style, random_instance
 from tests.properties.test_other_units import drawn
@@ -73,6 +78,30 @@ def test_no_bound_above_the_others_cost(maker: str) -> None:
                 seed,
             )
     assert compared >= 10
+
+
+@pytest.mark.parametrize("maker", ["small", "six levers", "causes", "ball"])
+def test_nor_where_the_solver_knows_nothing_of_the_engine(maker: str) -> None:
+    """The whole program, its constants from intervals alone, in SCIP."""
+    compared = 0
+    for seed in range(30):
+        instance = MAKERS[maker](seed)
+        if not covered(instance):
+            continue
+        own, mip = solve_alone(instance, SECONDS), whole_problem(instance)
+        found = scip(mip, 10.0)
+        if found["status"] not in ("optimal", "infeasible") or own.message is not None:
+            continue
+        compared += 1
+        cost = cost_of(instance, own)
+        if found["status"] == "infeasible":
+            assert cost == math.inf, (maker, seed)
+            continue
+        assert found["lower_bound"] <= cost * (1 + 1e-5) + 1e-5, (maker, seed)
+        near_it = near(instance, raw_action(instance, mip, found["values"]), far=(2.0**-18,))
+        if near_it is not None:
+            assert own.lower_bound <= judge(instance, near_it).cost * (1 + 1e-12), (maker, seed)
+    assert compared >= 8, compared
 
 
 def test_a_maximum_over_few_levers_is_proven() -> None:

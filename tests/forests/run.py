@@ -24,8 +24,9 @@ from milp_recourse.forests.axes import separable
 from milp_recourse.judge import already_good
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
-from tests.forests import frame_flips, loan_forests
+from tests.forests import frame_flips
 from tests.forests.flips import run as run_flips
+from tests.helpers import loan_forests
 from tests.helpers.cell_milp import TOLERANCE, between_scores, solve_cells
 from tests.helpers.tree_checks import checked
 from tests.helpers.tree_regions import judged, regions

@@ -228,10 +228,10 @@ def run_peer(
 
 
 def _peer_outcome(solve_program: Solve, tightened: bool, instance: Instance, time_limit: float) -> Outcome:
-    cutoff = None
+    cutoff = math.inf
     if tightened:
         cost = solve(instance, backend="highs").cost
-        cutoff = np.inf if cost is None else cost * (1 + 1e-6) + 1e-9
+        cutoff = math.inf if cost is None else cost * (1 + 1e-6) + 1e-9
     mip = whole_program(instance, cutoff)
     if mip is None:
         return Outcome("infeasible", None, 0.0, 0.0, 0, None)
@@ -283,10 +283,11 @@ def available(names: str) -> list[str]:
     return chosen
 
 
-def whole_program(instance: Instance, cutoff: float | None = None) -> MixedInteger | None:
-    """The program with all configurations (open switches); None if its boxes are empty.
+def whole_program(instance: Instance, cutoff: float = math.inf) -> MixedInteger | None:
+    """The program with all configurations (open switches), its constants from the engine's bounds; None if
+    it is empty.
 
-    With a cutoff, boxes are cut to what contains every action that costs less.
+    With a cutoff, bounds are of actions that cost less.
     """
     program = lower(instance)
     bounds = hull(instance, program, cutoff)
