@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from milp_recourse.compiled.problem import Lowered, alone, between
 from milp_recourse.compiled.propose import memory
 from milp_recourse.compiling import announced
 from milp_recourse.domain.conditions import TRUE
-from milp_recourse.domain.enclosure import difference_below
+from milp_recourse.domain.enclosure import difference_below, round_down
 from milp_recourse.instance import Instance
 from milp_recourse.program.model import Program
 
@@ -79,9 +80,10 @@ class EngineBox:
         self._places = np.array([levers.index(name) for name in features])
         self._units_of = made.effects.units_of
         self._problem = made.problems(0)
-        for name, quantiles in instance.cost.quantiles.items():
-            if name in levers and quantiles.jumps:  # such percentiles count as nothing
-                self._problem.lever[[at.KNOTS, at.FIXED, at.LINEAR, at.LARGEST], levers.index(name)] = 0.0
+        self._instance, cost = instance, instance.cost
+        # percentiles that the engine has no lines below: squared ones, and those that jump
+        other = {name for name, q in cost.quantiles.items() if q.jumps or cost.l2_squared}
+        self._stepped = [levers.index(name) for name in levers if name in other]
         rows = [(stated[f].feature, side, made.effects.holds[0, f] == 0) for f, side, _ in made.ends]
         self._rows = [
             (r, side, f.name, instance.factual[f.name])
@@ -123,6 +125,12 @@ class EngineBox:
         ends = np.empty((2, len(places)))
         ends[:, places] = low, high
         p = between(p, *ends)
+        if self._stepped:
+            p = p._replace(lever=p.lever.copy())
+            p.lever[at.KNOTS, self._stepped] = p.lever[at.LARGEST, self._stepped] = 0.0
+            p.lever[at.LINEAR, self._stepped] = 0.0
+            for i in self._stepped:
+                p.lever[at.FIXED, i] = self._nearest(i, float(ends[0, i]), float(ends[1, i]))
         if domains:
             p = p._replace(row_const=p.row_const.copy())
             for r, side, name, factual in self._rows:
@@ -134,7 +142,9 @@ class EngineBox:
         work, _ = memory(p, aside=True)
         with announced("the bounds of boxes"):
             known = self._known(hidden, signs or {})
-            least = search.bound_box(alone(p), work, known, min(target, p.ceiling), TURNS)
+            # the ceiling is of the engine's own costs
+            most = target if self._stepped else min(target, p.ceiling)
+            least = search.bound_box(alone(p), work, known, most, TURNS)
         if least == math.inf:
             return None
         ends = x + unit * work.box[: at.MODE, places]  # rounded once
@@ -153,6 +163,17 @@ class EngineBox:
         causes = {k: self._argument(units[0], own) for k, own in self._units_of.items()}
         layers = [units[layer, :width].copy() for layer, width in enumerate(p.widths.tolist())][1:]
         return Found(float(least), low, high, point, barred, causes, layers)
+
+    def _nearest(self, i: int, low: float, high: float) -> float:
+        """What lever i costs at its nearest value in an interval, its share in the maximum left out, rounded
+        down."""
+        name, cost = list(self._instance.levers)[i], self._instance.cost
+        quantiles, weight = cost.quantiles[name], Fraction(self._instance.weight(name))
+        x, l, h = (quantiles.exact(Fraction(v)) for v in (self._instance.factual[name], low, high))
+        d = max(Fraction(0), l - x, x - h) / Fraction(cost.scale[name] if cost.uses_scale else 1.0)
+        return round_down(
+            weight * (Fraction(cost.l0) + Fraction(cost.l1) * d + Fraction(cost.l2_squared) * d**2)
+        )
 
     def _known(self, hidden: Sequence[Array], signs: Mapping[int, bool]) -> Array:
         """Known bounds of all units, and the ends that were split on, (3, K + 1, n)."""

@@ -259,7 +259,7 @@ class _CellTree:
         proven = []
         for problem in given.values():
             own, factor = cost_units(problem)
-            proven.append(_none_below(own, beyond * factor, share, NODE_LIMIT))
+            proven.append(none_below(own, beyond * factor, share, NODE_LIMIT))
         return [k for k in problems if k not in given] + [k for k, p in zip(given, proven, strict=True) if p]
 
 
@@ -358,7 +358,7 @@ def _halves(box: Box, i: int, at: float, after: float, whole: bool) -> tuple[Box
     return first, second
 
 
-def _none_below(instance: Instance, cost: float, time_limit: float | None, nodes: int) -> bool:
+def none_below(instance: Instance, cost: float, time_limit: float | None, nodes: int) -> bool:
     """Whether it is proven within so many nodes that no action is cheaper than ``cost`` by half the gap or
     more.
 

@@ -60,7 +60,7 @@ def test_values_are_within_their_derived_error(kind: int) -> None:
     points = points_of(kind, np.random.default_rng(kind), 4000)
     worst = 0.0
     for point in points.tolist():
-        value = PLAIN["value"](kind, point, EDGE)
+        value = PLAIN["curve"](kind, point, EDGE)
         known = exact(kind, point).midpoint
         if known:
             worst = max(worst, float(abs(Fraction(value) - known) / abs(known)))

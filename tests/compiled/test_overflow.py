@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from milp_recourse.compiled.nearby import none_below
+from milp_recourse.certificates.causal import none_below
 from milp_recourse.forests.regions import region
 from milp_recourse.instance import Instance
 from tests.helpers.processes import uncompiled

@@ -47,7 +47,6 @@ ASKED = {
     "share",
     "switch",
     "table",
-    "tape",
     "target",
     "unit",
 }

@@ -54,6 +54,33 @@ def test_percentiles_survive_brute_force(name: str) -> None:
     assert pairs[0] >= 0.95 * pairs[1] > 0, pairs
 
 
+def stepped(seed: int) -> Instance:
+    """Percentiles that jump between neighbouring doubles, or squared ones, or both: not for the engine."""
+    instance, rng = percentile_case(seed), np.random.default_rng(seed)
+    quantiles = {}
+    for name, q in instance.cost.quantiles.items():
+        values, shares = list(q.values), list(q.probabilities)
+        at = int(rng.integers(1, len(values) + 1))
+        values.insert(at, float(np.nextafter(values[at - 1], np.inf)))
+        shares.insert(at, shares[at] if at < len(shares) else 1.0)
+        quantiles[name] = Quantiles(tuple(values), tuple(shares)) if seed % 3 else q
+    squared = {"l2_squared": 1.0} if seed % 3 != 1 else {}
+    return replace(instance, cost=replace(instance.cost, quantiles=quantiles, **squared))
+
+
+def test_percentiles_that_the_engine_does_not_take_survive_brute_force() -> None:
+    """They go to highs, which counts them as what the nearest value of a box costs."""
+    tally, refused = Tally(), 0
+    for seed in range(CASES):
+        instance = stepped(seed)
+        refused += backend("bab").why_not(instance) is not None
+        examine_instance(seed, instance, "highs", None, 5.0, tally)
+    assert tally.disagreements == []
+    assert refused >= CASES // 2, refused
+    assert tally.counts["optimal"] >= 0.2 * CASES, tally.counts
+    assert tally.counts["limit"] <= 0.1 * CASES, (tally.counts, tally.notes)
+
+
 def exact_back_ends(instance: Instance) -> list[str]:
     """Every registered one that proves optima and does not refuse the instance; a new one joins by itself."""
     able = [name for name, reason in listed().items() if reason is None and backend(name).proves]
