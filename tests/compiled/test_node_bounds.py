@@ -153,14 +153,23 @@ def _columns(feature, value: float) -> np.ndarray:
     return np.array([value]) if feature.lookup is None else feature.lookup[int(value)]
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_a_node_s_bound_is_below_what_a_linear_program_finds_in_it(seed: int) -> None:
+def test_a_node_s_bound_is_below_what_a_linear_program_finds_in_it() -> None:
     """Random boxes, l1: HiGHS minimises over the linear piece around a random point, a part of the node."""
+    compared = 0
+    for seed in range(150):
+        claim, found = _claimed_and_found(seed)
+        compared += found < math.inf
+        assert claim <= found * (1 + 1e-7) + 1e-9, (seed, claim, found)
+    assert compared >= 30, compared
+
+
+def _claimed_and_found(seed: int) -> tuple[float, float]:
+    """The bound of a random node, and the least cost in a part of it; inf where nothing is accepted there."""
     style = Style(levers=4, curves=False, discrete=False, gamma=False, plausible=0.0)
     instance = random_instance(seed, style)
     instance = replace(instance, cost=Cost.pure("l1", dict.fromkeys(instance.preferences.actionable, 1.0)))
     if not instance.levers or impossible(instance, instance.scm.features):
-        return
+        return 0.0, math.inf
     propose.ready()
     rng = np.random.default_rng(seed)
     state = propose.Run(instance)
@@ -178,7 +187,7 @@ def test_a_node_s_bound_is_below_what_a_linear_program_finds_in_it(seed: int) ->
     opened = [tree.bound[tree.heap[h]] for h in range(tree.state[0]) if tree.case[tree.heap[h]] == c]
     claim = min([claim, float(tree.stuck[0]), *opened])
     found = _least_of_a_piece(instance, state, c, rng)
-    assert found is None or claim <= found * (1 + 1e-7) + 1e-9, (seed, claim, found)
+    return claim, math.inf if found is None else found
 
 
 def _least_of_a_piece(
