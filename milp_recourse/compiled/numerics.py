@@ -23,17 +23,19 @@ multiple of a slack, or of the size it belongs to, stands at the place of use. P
   times 8 / (7 z), below 2 / z, and its own error, line times abs(log z).
 * ``node.tighten``: a lever's least term and its term elsewhere are each off by at most the slack times the
   largest sum of absolute terms, hence twice that.
-* ``node._within_ball``: each residual adds its line times a rate, hence at most its size and noise times the
-  rate to the absolute terms; the ball's reach is a root of two sums of as many terms as there are residuals,
-  counted like them.
-* ``rows.cut_by_row``: the row's largest value is a line at a corner, whose slack is in the row's constant. The
-  quotient is one rounding, ``up``; the difference two more, 2 u of the numbers in it, where ``up`` - 1 is 8 u.
+* ``node._within_ball``: each residual adds its line times a rate, hence at most its size and noise times
+  the rate to the absolute terms; the ball's reach is a root of two sums of as many terms as there are
+  residuals, counted like them.
+* ``rows.cut_by_row``: the row's largest value is a line at a corner, whose slack is in the row's
+  constant. The quotient is one rounding, ``up``; the difference two more, 2 u of the numbers in it, where
+  ``up`` - 1 is 8 u.
 * ``levers.contract``: what is left of the budget is a difference of sums of costs, each off by at most
   ``cost``; what an interval costs is solved for its end with a rounding per ``up``.
-* ``levers.relevel``: a percentile between knots sees five roundings of positive terms, a slope one more, where
-  ``cost`` has at least 48; the chord's constant is lowered by as much of the terms it is a difference of.
-* ``levers.percentiles_pay_for``: the share has two roundings and the quotient three, ``up`` twice each; the sum
-  of distances is off by less than ``cost`` of the last.
+* ``levers.relevel``: a percentile between knots sees five roundings of positive terms, a slope one more,
+  where ``cost`` has at least 48; the chord's constant is lowered by as much of the terms it is a
+  difference of.
+* ``levers.percentiles_pay_for``: the share has two roundings and the quotient three, ``up`` twice each;
+  the sum of distances is off by less than ``cost`` of the last.
 * ``search._node``: the target less what acting costs anyway, and back, within ``cost`` of both.
 * ``problem.Lowered``: the ceiling is a sum of costs, each off by at most the slack, times a factor that
   makes it more than any action costs; 4 is more than enough.
