@@ -18,6 +18,7 @@ from milp_recourse.compiled import layout as at
 from milp_recourse.compiled import search
 from milp_recourse.compiled.elementary import LOG
 from milp_recourse.compiled.nearby import acted_on
+from milp_recourse.compiled.numerics import BELOW
 from milp_recourse.compiled.problem import Lowered, alone, between
 from milp_recourse.compiled.propose import memory
 from milp_recourse.compiling import announced
@@ -82,8 +83,8 @@ class EngineBox:
         self._problem = made.problems(0)
         self._instance, cost = instance, instance.cost
         # percentiles that the engine has no lines below: squared ones, and those that jump
-        other = {name for name, q in cost.quantiles.items() if q.jumps or cost.l2_squared}
-        self._stepped = [levers.index(name) for name in levers if name in other]
+        self._stepped = [n for n, q in cost.quantiles.items() if n in levers and (q.jumps or cost.l2_squared)]
+        self._two_scales = [n for n in cost.decrease if n in levers]
         rows = [(stated[f].feature, side, made.effects.holds[0, f] == 0) for f, side, _ in made.ends]
         self._rows = [
             (r, side, f.name, instance.factual[f.name])
@@ -125,12 +126,9 @@ class EngineBox:
         ends = np.empty((2, len(places)))
         ends[:, places] = low, high
         p = between(p, *ends)
-        if self._stepped:
+        if self._own_costs:
             p = p._replace(lever=p.lever.copy())
-            p.lever[at.KNOTS, self._stepped] = p.lever[at.LARGEST, self._stepped] = 0.0
-            p.lever[at.LINEAR, self._stepped] = 0.0
-            for i in self._stepped:
-                p.lever[at.FIXED, i] = self._nearest(i, float(ends[0, i]), float(ends[1, i]))
+            self._cost_of_box(p.lever, *ends)
         if domains:
             p = p._replace(row_const=p.row_const.copy())
             for r, side, name, factual in self._rows:
@@ -143,7 +141,7 @@ class EngineBox:
         with announced("the bounds of boxes"):
             known = self._known(hidden, signs or {})
             # the ceiling is of the engine's own costs
-            most = target if self._stepped else min(target, p.ceiling)
+            most = target if self._own_costs else min(target, p.ceiling)
             least = search.bound_box(alone(p), work, known, most, TURNS)
         if least == math.inf:
             return None
@@ -164,16 +162,36 @@ class EngineBox:
         layers = [units[layer, :width].copy() for layer, width in enumerate(p.widths.tolist())][1:]
         return Found(float(least), low, high, point, barred, causes, layers)
 
-    def _nearest(self, i: int, low: float, high: float) -> float:
-        """What lever i costs at its nearest value in an interval, its share in the maximum left out, rounded
-        down."""
-        name, cost = list(self._instance.levers)[i], self._instance.cost
-        quantiles, weight = cost.quantiles[name], Fraction(self._instance.weight(name))
-        x, l, h = (quantiles.exact(Fraction(v)) for v in (self._instance.factual[name], low, high))
-        d = max(Fraction(0), l - x, x - h) / Fraction(cost.scale[name] if cost.uses_scale else 1.0)
-        return round_down(
-            weight * (Fraction(cost.l0) + Fraction(cost.l1) * d + Fraction(cost.l2_squared) * d**2)
-        )
+    @property
+    def _own_costs(self) -> bool:
+        """Whether some costs are not the engine's own."""
+        return bool(self._stepped or self._two_scales)
+
+    def _cost_of_box(self, lever: Array, low: Array, high: Array) -> None:
+        """Write lower bounds, in a box, of costs that are not the engine's own into ``lever``.
+
+        A stepped one is that of the nearest value, its share in the maximum left out. Where a rise and a fall
+        have scales of their own, it is measured in the one that changes in the box have, or in the larger.
+        """
+        levers, cost = list(self._instance.levers), self._instance.cost
+        for name in self._stepped:
+            i, quantiles = levers.index(name), cost.quantiles[name]
+            values = self._instance.factual[name], float(low[i]), float(high[i])
+            x, l, h = (quantiles.exact(Fraction(v)) for v in values)
+            d = max(Fraction(0), l - x, x - h) / Fraction(cost.scale[name] if cost.uses_scale else 1.0)
+            parts = Fraction(cost.l0) + Fraction(cost.l1) * d + Fraction(cost.l2_squared) * d**2
+            lever[[at.KNOTS, at.LINEAR, at.SQUARE, at.LARGEST], i] = 0.0
+            lever[at.FIXED, i] = round_down(Fraction(self._instance.weight(name)) * parts)
+        for name in self._two_scales:
+            i, rise, fall = levers.index(name), cost.scale[name], cost.decrease[name]
+            factual = self._instance.factual[name]
+            scale = fall if high[i] <= factual else rise if low[i] >= factual else max(rise, fall)
+            ratio = round_down(Fraction(rise) / Fraction(scale)) * BELOW
+            lever[[at.LINEAR, at.SQUARE, at.LARGEST], i] *= (
+                ratio * BELOW,
+                ratio * ratio * BELOW,
+                ratio * BELOW,
+            )
 
     def _known(self, hidden: Sequence[Array], signs: Mapping[int, bool]) -> Array:
         """Known bounds of all units, and the ends that were split on, (3, K + 1, n)."""

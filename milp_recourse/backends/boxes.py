@@ -23,7 +23,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.options import Clock
 from milp_recourse.program import lower
-from milp_recourse.program.model import CostTerm, Elementary
+from milp_recourse.program.model import CostTerm, Elementary, Program
 
 Array = NDArray[np.float64]
 Box = tuple[Array, Array]
@@ -83,7 +83,8 @@ class BoxSearch(ABC):
     def run(self) -> Proposal:
         """Search until every box is closed, or the deadline."""
         program = lower(self.instance)
-        parts = [Configuration(self.instance, program.fix(acted)) for acted in program.configurations()]
+        fixed = [program.fix(acted) for acted in program.configurations()]
+        parts = [Configuration(self.instance, one) for one in fixed if one.actions and not fails(one)]
         for part in parts:
             refuse_cancelling(part)
         from milp_recourse.compiled.nearby import first_action
@@ -92,8 +93,7 @@ class BoxSearch(ABC):
         if start is not None:
             self.incumbent.take(start)
         for part in parts:
-            if len(part.actions):
-                self.push(part, (part.lower, part.upper), part.fixed_cost)
+            self.push(part, (part.lower, part.upper), part.fixed_cost)
         while self._queue and not self.clock.over:
             node = heapq.heappop(self._queue)
             if node.lower_bound <= self.incumbent.target:
@@ -176,6 +176,11 @@ class BoxSearch(ABC):
             self.halve(tight)
         else:
             self.decide(tight, bounds)
+
+
+def fails(program: Program) -> bool:
+    """Whether a row fails whatever the actions are."""
+    return any(r.form.is_constant and not r.lower <= r.form.constant <= r.upper for r in program.rows)
 
 
 def refuse_cancelling(part: Configuration) -> None:

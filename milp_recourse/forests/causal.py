@@ -135,7 +135,7 @@ class CausalSearch:
         open_ = math.inf
         for search in searches:
             open_ = min(open_, search.run())
-        bound = min(self.best.target, self.stuck, open_)
+        bound = max(0.0, min(self.best.target, self.stuck, open_))
         message = None
         if bound < self.best.target:
             message = "the time limit was reached" if self.late else "a box became too small to cut"
@@ -151,21 +151,14 @@ class _Engines:
     """The compiled engine's arrays by what is acted on, with domains in place of trees."""
 
     def __init__(self, instance: Instance) -> None:
-        cost = instance.cost
-        # such costs are the engine's only in part, so that its bounds would not meet what actions cost
-        other = cost.decrease or (cost.quantiles and cost.l2_squared)
-        self.instance = (
-            None if other or any(q.jumps for q in cost.quantiles.values()) else with_domains(instance)
-        )
-        self.program = None if self.instance is None else lower(self.instance)
+        self.instance = with_domains(instance)
+        self.program = lower(self.instance)
         self.known: dict[tuple[str, ...], EngineBox | None] = {}
 
     def of(self, names: tuple[str, ...]) -> EngineBox | None:
         """Where exactly these features are acted on; None if the engine has no arrays."""
         if names not in self.known:
-            fixed = None if self.program is None else self.program.fix(frozenset(names))
-            made = None if self.instance is None or fixed is None else EngineBox.of(self.instance, fixed)
-            self.known[names] = made
+            self.known[names] = EngineBox.of(self.instance, self.program.fix(frozenset(names)))
         return self.known[names]
 
 
