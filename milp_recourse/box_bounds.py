@@ -24,6 +24,7 @@ from milp_recourse.compiled.propose import memory
 from milp_recourse.compiling import announced
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.enclosure import difference_below, round_down
+from milp_recourse.domain.quantiles import ROUNDING
 from milp_recourse.instance import Instance
 from milp_recourse.program.model import Program
 
@@ -125,6 +126,10 @@ class EngineBox:
         x, unit, grid, label = (p.lever[row, places] for row in (at.FACTUAL, at.UNIT, at.GRID, at.LABEL))
         ends = np.empty((2, len(places)))
         ends[:, places] = low, high
+        for name in self._stepped:
+            self._cut_to_paid(name, ends, target)
+        if (ends[0] > ends[1]).any():
+            return None
         p = between(p, *ends)
         if self._own_costs:
             p = p._replace(lever=p.lever.copy())
@@ -166,6 +171,23 @@ class EngineBox:
     def _own_costs(self) -> bool:
         """Whether some costs are not the engine's own."""
         return bool(self._stepped or self._two_scales)
+
+    def _cut_to_paid(self, name: str, ends: Array, target: float) -> None:
+        """Cut a stepped lever's interval, in ``ends``, to what alone costs at most a target."""
+        cost, weight = self._instance.cost, self._instance.weight(name)
+        if not 0.0 <= target < math.inf:
+            return
+        scale, quantiles = cost.scale[name] if cost.uses_scale else 1.0, cost.quantiles[name]
+        reach = min(
+            math.sqrt(target / (cost.l2_squared * weight)) if cost.l2_squared else math.inf,
+            target / (max(cost.l1, cost.linf) * weight) if cost.l1 or cost.linf else math.inf,
+        )
+        here = quantiles.evaluate(np.array(self._instance.factual[name]))
+        room = reach * scale * (1.0 + ROUNDING) + ROUNDING
+        span = ROUNDING * (1.0 + max(map(abs, quantiles.values)))
+        i = list(self._instance.levers).index(name)
+        ends[0, i] = np.fmax(ends[0, i], quantiles.least_value(here - room) - span)
+        ends[1, i] = np.fmin(ends[1, i], quantiles.largest_value(here + room) + span)
 
     def _cost_of_box(self, lever: Array, low: Array, high: Array) -> None:
         """Write lower bounds, in a box, of costs that are not the engine's own into ``lever``.

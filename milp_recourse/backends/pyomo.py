@@ -45,10 +45,11 @@ MANY_UNSTABLE = 30  # more open ReLUs than this and the box is halved before a s
 PATIENCE = 3  # errors in a row before another way is tried: first tangents, then giving up
 
 # Feasibility tolerances below the defaults, where the solver works with them: SCIP's LP solver hung at 1e-8.
-# HiGHS' presolve was seen to call a feasible model infeasible (see the highs back end).
+# HiGHS' presolve was seen to call a feasible model infeasible (see the highs back end). SCIP is silent, for
+# it prints while it holds Python's lock: once its log filled the pipe that Pyomo reads, both waited for ever.
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "highs": {"presolve": "off", "mip_feasibility_tolerance": 1e-7, "primal_feasibility_tolerance": 1e-7},
-    "scip": {"numerics/feastol": 1e-7, "limits/gap": 1e-8},
+    "scip": {"numerics/feastol": 1e-7, "limits/gap": 1e-8, "display/verblevel": 0},
     "gurobi": {"FeasibilityTol": 1e-9, "IntFeasTol": 1e-9, "MIPGap": 1e-8, "MIPGapAbs": 1e-9},
 }
 """By family: the name up to its first underscore."""

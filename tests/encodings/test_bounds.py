@@ -36,6 +36,10 @@ def drawn(seed: int) -> tuple[Instance, list[Configuration]]:
     instance = supported_instance(seed, STYLE)
     if seed % 4 == 0:
         instance = with_percentile_cost(seed, instance)
+    elif instance.cost.uses_scale and seed % 4 == 1:  # falls cheaper, or dearer, than rises
+        own = {n: (5.0 if seed % 8 == 1 else 0.3) * s for n, s in instance.cost.scale.items()}
+        numeric = [n for n in own if instance.feature(n).kind != "categorical"]
+        instance = replace(instance, cost=replace(instance.cost, decrease={n: own[n] for n in numeric}))
     rows = np.array([[instance.factual[f.name] for f in instance.features]])
     [[logit]] = instance.classifier.evaluate(instance.model_rows(rows))
     instance = replace(instance, accept=Acceptance(float(logit) - 0.5 * (seed % 3), 0.0))
@@ -311,6 +315,31 @@ def test_a_box_that_breaks_a_ball_without_squares_is_empty() -> None:
     assert part.program.ball.squares == ()
     assert part.whole() is None
     assert part.bound(np.array([0.5]), np.array([0.9])) is not None  # the density rises up to 1
+
+
+@pytest.mark.parametrize("kind", ["l1", "l2-squared", "linf", "l2"])
+def test_a_cheaper_fall_is_not_priced_as_a_rise(kind: str) -> None:
+    """Either lever may move by 1; a fall of a costs a tenth of a rise of b."""
+    cost = replace(Cost.pure(kind, {"a": 1.0, "b": 1.0}), decrease={"a": 10.0})
+    layers = [([[-1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), ([[1.0, 1.0]], [-1.0])]
+    features = tuple(Feature(n, "continuous", True, (-3.0, 3.0)) for n in "ab")
+    network, levers = ReluNetwork.from_layers(layers), Preferences(("a", "b"))
+    instance = Instance(features, independent(["a", "b"]), network, {"a": 0.0, "b": 0.0}, levers, cost)
+    others = ["highs", *(["pyomo:scip_direct"] if kind == "l1" else [])]  # SCIP takes long for the others
+    cost = solve(instance, "bab", 20.0).cost
+    assert cost is not None and cost < 0.1 * (1 + 1e-5)
+    for name in others:
+        assert solve(instance, name, 20.0).cost == pytest.approx(cost, rel=2e-6)
+
+
+def test_a_domain_that_nobody_can_meet_ends_the_search_at_once() -> None:
+    """A feature that no action moves is outside its domain."""
+    features = Feature("a", actionable=True, bounds=(-3.0, 3.0)), Feature("t", domain=(0.0, 1.0))
+    network, levers = ReluNetwork.from_layers([([[1.0, 0.0]], [-1.0])]), Preferences(("a",))
+    cost = Cost.pure("l1", {"a": 1.0})
+    instance = Instance(features, independent(["a", "t"]), network, {"a": 0.0, "t": 2.0}, levers, cost)
+    result = solve(instance, "highs", 20.0)
+    assert result.status is Status.INFEASIBLE and result.nodes == 0
 
 
 def test_where_the_engine_has_no_arrays_intervals_serve(monkeypatch: pytest.MonkeyPatch) -> None:

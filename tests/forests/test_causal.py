@@ -24,6 +24,7 @@ from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import already_good, judge
 from milp_recourse.result import Status, gap_tolerance
 from milp_recourse.solve import solve
+from tests.helpers.generators import sample_actions
 from tests.helpers.tree_checks import same
 from tests.helpers.tree_regions import judged, regions
 from tests.helpers.tree_samples import random_causal_instance, random_tree
@@ -52,6 +53,28 @@ def test_random_models_agree_with_the_network_engine() -> None:
             assert abs(result.cost - known) <= 2 * gap_tolerance(known), seed
             assert result.proof == "rigorous"
     assert seen["optimal"] >= 20 and seen["infeasible"] >= 20, seen
+
+
+def test_costs_that_are_not_the_engine_s_are_bounded_all_the_same() -> None:
+    """Two scales, with plausibility: what the ball rules out is not split for ever."""
+    seen: Counter[str] = Counter()
+    for seed in range(150):
+        instance = random_causal_instance(seed)
+        if instance is None or not instance.plausible or not instance.cost.uses_scale:
+            continue
+        numeric = [n for n in instance.levers if instance.feature(n).kind != "categorical"]
+        scale = {n: (0.2 if seed % 2 else 4.0) * instance.cost.scale[n] for n in numeric}
+        instance = replace(instance, cost=replace(instance.cost, decrease=scale))
+        if already_good(instance) or backend("bab").why_not(instance) is not None:
+            continue
+        result = solve(instance, "bab", 10)
+        seen[result.status.value] += 1
+        for row in sample_actions(np.random.default_rng(seed), instance, 60):
+            pairs = zip(instance.features, row.tolist(), strict=True)
+            verdict = judge(instance, {f.name: v for f, v in pairs if not math.isnan(v)})
+            bound = math.inf if result.status is Status.INFEASIBLE else result.lower_bound
+            assert not verdict.feasible or bound <= verdict.cost, seed
+    assert seen["limit"] == 0 and seen["optimal"] + seen["infeasible"] >= 15, seen
 
 
 def loan_trees(seed: int, count: int) -> Instance:
