@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.options import Clock
 from milp_recourse.program import lower
+from milp_recourse.program.functions import CURVES
 from milp_recourse.program.model import CostTerm, Elementary, Program
 
 Array = NDArray[np.float64]
@@ -30,6 +31,11 @@ Box = tuple[Array, Array]
 
 CANCELLING = 1e9
 """How many times larger than its own size a constraint's terms may be; MILP back ends refuse larger ones."""
+
+
+SHAVES, SLABS = 4, 6
+"""How often a box of a program with curves is shaved, and into how many slabs an interval is thought to be
+cut."""
 
 
 @dataclass(order=True)
@@ -156,9 +162,28 @@ class BoxSearch(ABC):
         found = node.part.bound(node.low, node.high, self.incumbent.target, node.known)
         return None if found is None or found.least > self.incumbent.target else found
 
+    def _shaved(self, node: Node) -> Node:
+        """Cut slabs off the sides of a box as long as nothing in them is cheaper than the target."""
+        part, low, high = node.part, node.low.copy(), node.high.copy()
+        for _ in range(SHAVES):
+            before = high - low
+            for k in np.flatnonzero(~part.integral & (before > 0)):
+                for end, slab in ((low, 1), (high, -1)):
+                    for _slab in range(SLABS - 1):
+                        inner, ends = end[k] + slab * (high[k] - low[k]) / SLABS, (low.copy(), high.copy())
+                        ends[slab > 0][k] = inner
+                        if part.bound(*ends, self.incumbent.target, node.known) is not None:
+                            break
+                        end[k] = inner
+            if ((high - low) > 0.8 * before).all() or self.clock.over:
+                break
+        return replace(node, low=low, high=high)
+
     def _process(self, node: Node) -> None:
         """Bound a box, then split it or hand it to :meth:`decide` if that has not closed it."""
         part, found = node.part, self.bounded(node)
+        if found is not None and curved(part):
+            found = self.bounded(self._shaved(replace(node, low=found.low, high=found.high)))
         if found is None:
             return
         low, high, bounds = found.low, found.high, found.bounds
@@ -176,6 +201,14 @@ class BoxSearch(ABC):
             self.halve(tight)
         else:
             self.decide(tight, bounds)
+
+
+def curved(part: Configuration) -> bool:
+    """Whether a row, the ball or the network depends on a curve. Solvers see it cut into pieces, so that a
+    smaller box is worth more than elsewhere."""
+    program = part.program
+    used = program.behind(program.constrained())
+    return any(isinstance(a, Elementary) and a.function in CURVES for a in (program.atoms[k] for k in used))
 
 
 def fails(program: Program) -> bool:
