@@ -19,7 +19,7 @@ from milp_recourse.compiled import search
 from milp_recourse.compiled.elementary import LOG
 from milp_recourse.compiled.nearby import acted_on
 from milp_recourse.compiled.numerics import BELOW
-from milp_recourse.compiled.problem import Lowered, alone, between
+from milp_recourse.compiled.problem import Lowered, Problems, alone, between
 from milp_recourse.compiled.propose import memory
 from milp_recourse.compiling import announced
 from milp_recourse.domain.conditions import TRUE
@@ -35,6 +35,10 @@ TURNS = 2
 
 WHOLE = 1e-6
 """How far outside an interval's end a whole number may be and still be kept."""
+
+
+USUAL = 2.0**-60, 2.0**60
+"""Costs between these stay in their unit."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class EngineBox:
         levers, stated = list(instance.levers), made.effects.stated
         self._places = np.array([levers.index(name) for name in features])
         self._units_of = made.effects.units_of
-        self._problem = made.problems(0)
+        self._problem, self._unit = _in_cost_units(made.problems(0))
         self._instance, cost = instance, instance.cost
         # percentiles that the engine has no lines below: squared ones, and those that jump
         self._stepped = [n for n, q in cost.quantiles.items() if n in levers and (q.jumps or cost.l2_squared)]
@@ -146,7 +150,7 @@ class EngineBox:
         with announced("the bounds of boxes"):
             known = self._known(hidden, signs or {})
             # the ceiling is of the engine's own costs
-            most = target if self._own_costs else min(target, p.ceiling)
+            most = target / self._unit if self._own_costs else min(target / self._unit, p.ceiling)
             least = search.bound_box(alone(p), work, known, most, TURNS)
         if least == math.inf:
             return None
@@ -165,7 +169,7 @@ class EngineBox:
         units = np.stack([work.unit[at.ZL], work.unit[at.ZH]], axis=-1)
         causes = {k: self._argument(units[0], own) for k, own in self._units_of.items()}
         layers = [units[layer, :width].copy() for layer, width in enumerate(p.widths.tolist())][1:]
-        return Found(float(least), low, high, point, barred, causes, layers)
+        return Found(float(least) * self._unit, low, high, point, barred, causes, layers)
 
     @property
     def _own_costs(self) -> bool:
@@ -203,7 +207,9 @@ class EngineBox:
             d = max(Fraction(0), l - x, x - h) / Fraction(cost.scale[name] if cost.uses_scale else 1.0)
             parts = Fraction(cost.l0) + Fraction(cost.l1) * d + Fraction(cost.l2_squared) * d**2
             lever[[at.KNOTS, at.LINEAR, at.SQUARE, at.LARGEST], i] = 0.0
-            lever[at.FIXED, i] = round_down(Fraction(self._instance.weight(name)) * parts)
+            lever[at.FIXED, i] = round_down(
+                Fraction(self._instance.weight(name)) * parts / Fraction(self._unit)
+            )
         for name in self._two_scales:
             i, rise, fall = levers.index(name), cost.scale[name], cost.decrease[name]
             factual = self._instance.factual[name]
@@ -235,3 +241,17 @@ class EngineBox:
         for m in own[1:]:  # of a logit: the logarithm of 1 less the argument
             low, high = max(low, 1.0 - units[m, 1]), min(high, 1.0 - units[m, 0])
         return np.array([low, high])
+
+
+def _in_cost_units(p: Problems) -> tuple[Problems, float]:
+    """A problem whose costs are divided by a power of two if they are very large or very small, and that
+    power: the engine takes multipliers that are very large for useless."""
+    exponent = math.frexp(p.ceiling)[1]
+    if not USUAL[0] < p.ceiling < USUAL[1] and 0.0 < p.ceiling < math.inf:
+        unit = 2.0 ** min(max(exponent, -1000), 1000)
+        for row in (at.FIXED, at.LINEAR, at.SQUARE, at.LARGEST, at.OWN_FIXED, at.RATE, at.TOP_RATE):
+            p.lever[row] /= unit
+        p.column[:] /= unit
+        p.base[:] /= unit
+        return p._replace(ceiling=p.ceiling / unit, allowance=p.allowance / unit), unit
+    return p, 1.0
