@@ -36,7 +36,6 @@ TURNS = 2
 WHOLE = 1e-6
 """How far outside an interval's end a whole number may be and still be kept."""
 
-
 USUAL = 2.0**-60, 2.0**60
 """Costs between these stay in their unit."""
 
@@ -86,7 +85,7 @@ class EngineBox:
         self._places = np.array([levers.index(name) for name in features])
         self._units_of = made.effects.units_of
         self._problem, self._unit = _in_cost_units(made.problems(0))
-        self._instance, cost = instance, instance.cost
+        self._instance, self._levers, cost = instance, levers, instance.cost
         # percentiles that the engine has no lines below: squared ones, and those that jump
         self._stepped = [n for n, q in cost.quantiles.items() if n in levers and (q.jumps or cost.l2_squared)]
         self._two_scales = [n for n in cost.decrease if n in levers]
@@ -162,10 +161,8 @@ class EngineBox:
         for k in np.flatnonzero(label > 0).tolist():
             allowed = work.allowed[slice(*p.start[places[k] : places[k] + 2])]
             low[k], high[k] = np.flatnonzero(allowed)[[0, -1]]
-            point[k], barred[k] = (
-                work.at[at.POINT, places[k]],
-                frozenset(np.flatnonzero(allowed == 0).tolist()),
-            )
+            point[k] = work.at[at.POINT, places[k]]
+            barred[k] = frozenset(np.flatnonzero(allowed == 0).tolist())
         units = np.stack([work.unit[at.ZL], work.unit[at.ZH]], axis=-1)
         causes = {k: self._argument(units[0], own) for k, own in self._units_of.items()}
         layers = [units[layer, :width].copy() for layer, width in enumerate(p.widths.tolist())][1:]
@@ -176,12 +173,17 @@ class EngineBox:
         """Whether some costs are not the engine's own."""
         return bool(self._stepped or self._two_scales)
 
+    def _scale(self, name: str) -> float:
+        """What a lever's change is divided by."""
+        cost = self._instance.cost
+        return cost.scale[name] if cost.uses_scale else 1.0
+
     def _cut_to_paid(self, name: str, ends: Array, target: float) -> None:
         """Cut a stepped lever's interval, in ``ends``, to what alone costs at most a target."""
         cost, weight = self._instance.cost, self._instance.weight(name)
         if not 0.0 <= target < math.inf:
             return
-        scale, quantiles = cost.scale[name] if cost.uses_scale else 1.0, cost.quantiles[name]
+        scale, quantiles = self._scale(name), cost.quantiles[name]
         reach = min(
             math.sqrt(target / (cost.l2_squared * weight)) if cost.l2_squared else math.inf,
             target / (max(cost.l1, cost.linf) * weight) if cost.l1 or cost.linf else math.inf,
@@ -189,7 +191,7 @@ class EngineBox:
         here = quantiles.evaluate(np.array(self._instance.factual[name]))
         room = reach * scale * (1.0 + ROUNDING) + ROUNDING
         span = ROUNDING * (1.0 + max(map(abs, quantiles.values)))
-        i = list(self._instance.levers).index(name)
+        i = self._levers.index(name)
         ends[0, i] = np.fmax(ends[0, i], quantiles.least_value(here - room) - span)
         ends[1, i] = np.fmin(ends[1, i], quantiles.largest_value(here + room) + span)
 
@@ -199,27 +201,24 @@ class EngineBox:
         A stepped one is that of the nearest value, its share in the maximum left out. Where a rise and a fall
         have scales of their own, it is measured in the one that changes in the box have, or in the larger.
         """
-        levers, cost = list(self._instance.levers), self._instance.cost
+        cost = self._instance.cost
         for name in self._stepped:
-            i, quantiles = levers.index(name), cost.quantiles[name]
+            i, quantiles = self._levers.index(name), cost.quantiles[name]
             values = self._instance.factual[name], float(low[i]), float(high[i])
             x, l, h = (quantiles.exact(Fraction(v)) for v in values)
-            d = max(Fraction(0), l - x, x - h) / Fraction(cost.scale[name] if cost.uses_scale else 1.0)
+            d = max(Fraction(0), l - x, x - h) / Fraction(self._scale(name))
             parts = Fraction(cost.l0) + Fraction(cost.l1) * d + Fraction(cost.l2_squared) * d**2
             lever[[at.KNOTS, at.LINEAR, at.SQUARE, at.LARGEST], i] = 0.0
             lever[at.FIXED, i] = round_down(
                 Fraction(self._instance.weight(name)) * parts / Fraction(self._unit)
             )
         for name in self._two_scales:
-            i, rise, fall = levers.index(name), cost.scale[name], cost.decrease[name]
+            i, rise, fall = self._levers.index(name), cost.scale[name], cost.decrease[name]
             factual = self._instance.factual[name]
             scale = fall if high[i] <= factual else rise if low[i] >= factual else max(rise, fall)
             ratio = round_down(Fraction(rise) / Fraction(scale)) * BELOW
-            lever[[at.LINEAR, at.SQUARE, at.LARGEST], i] *= (
-                ratio * BELOW,
-                ratio * ratio * BELOW,
-                ratio * BELOW,
-            )
+            lever[[at.LINEAR, at.LARGEST], i] *= ratio * BELOW
+            lever[at.SQUARE, i] *= ratio * ratio * BELOW
 
     def _known(self, hidden: Sequence[Array], signs: Mapping[int, bool]) -> Array:
         """Known bounds of all units, and the ends that were split on, (3, K + 1, n)."""

@@ -8,7 +8,6 @@ supplies.
 from __future__ import annotations
 
 import heapq
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 
@@ -16,22 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.protocol import Options, Proposal
-from milp_recourse.encodings.bounds import Bounded, Configuration, ProgramBounds
+from milp_recourse.encodings.bounds import Configuration, ProgramBounds
 from milp_recourse.errors import Unsupported
 from milp_recourse.incumbent import Incumbent
 from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.options import Clock
 from milp_recourse.program import lower
-from milp_recourse.program.functions import CURVES
-from milp_recourse.program.model import CostTerm, Elementary, Program
+from milp_recourse.program.model import Program
 
 Array = NDArray[np.float64]
 Box = tuple[Array, Array]
 
 CANCELLING = 1e9
 """How many times larger than its own size a constraint's terms may be; MILP back ends refuse larger ones."""
-
 
 SHAVES, SLABS = 4, 6
 """How often a box of a program with curves is shaved, and into how many slabs an interval is thought to be
@@ -145,6 +142,16 @@ class BoxSearch(ABC):
             self.incumbent.take(found)
         return self.incumbent.cost < before - 0.1 * self.incumbent.tolerance
 
+    def bounded(self, node: Node) -> tuple[Node, ProgramBounds] | None:
+        """A node with what is proven of its box, and the bounds there; None if nothing in it is cheaper than
+        the target."""
+        found = node.part.bound(node.low, node.high, self.incumbent.target, node.known)
+        if found is None or found.least > self.incumbent.target:
+            return None
+        least = max(node.lower_bound, found.least)
+        made = replace(node, lower_bound=least, low=found.low, high=found.high, known=found.bounds)
+        return made, found.bounds
+
     # -- inside --------------------------------------------------------------------------
 
     def _judge_point(self, part: Configuration, a: Array, bound: float) -> None:
@@ -157,11 +164,6 @@ class BoxSearch(ABC):
             self.reason = "an action is accepted exactly but not as deployed: set accept.margin"
             self.give_up(bound)
 
-    def bounded(self, node: Node) -> Bounded | None:
-        """What is proven of a node's box; None if nothing in it is cheaper than the target."""
-        found = node.part.bound(node.low, node.high, self.incumbent.target, node.known)
-        return None if found is None or found.least > self.incumbent.target else found
-
     def _shaved(self, node: Node) -> Node:
         """Cut slabs off the sides of a box as long as nothing in them is cheaper than the target."""
         part, low, high = node.part, node.low.copy(), node.high.copy()
@@ -172,7 +174,7 @@ class BoxSearch(ABC):
                     for _slab in range(SLABS - 1):
                         inner, ends = end[k] + slab * (high[k] - low[k]) / SLABS, (low.copy(), high.copy())
                         ends[slab > 0][k] = inner
-                        if part.bound(*ends, self.incumbent.target, node.known) is not None:
+                        if not part.closes(*ends, self.incumbent.target, node.known):
                             break
                         end[k] = inner
             if ((high - low) > 0.8 * before).all() or self.clock.over:
@@ -181,34 +183,24 @@ class BoxSearch(ABC):
 
     def _process(self, node: Node) -> None:
         """Bound a box, then split it or hand it to :meth:`decide` if that has not closed it."""
-        part, found = node.part, self.bounded(node)
-        if found is not None and curved(part):
-            found = self.bounded(self._shaved(replace(node, low=found.low, high=found.high)))
+        found = self.bounded(node)
+        if found is not None and node.part.curved:  # solvers get a curve in pieces: a smaller box helps
+            found = self.bounded(self._shaved(found[0]))
         if found is None:
             return
-        low, high, bounds = found.low, found.high, found.bounds
-        bound = max(node.lower_bound, found.least)
-        tight = Node(bound, node.order, part, low, high, bounds)
-        if (low == high).all():
-            self.halve(tight)
-            return
-        halves = at_kink(part, low, high)
+        tight, bounds = found
+        halves = at_kink(tight.part, tight.low, tight.high)
         if halves is not None:
             for half in halves:
-                self.push(part, half, bound)
-            return
-        if bounds.unstable > self.many_unstable and widest(part, low, high) is not None:
+                self.push(tight.part, half, tight.lower_bound)
+        elif (tight.low == tight.high).all() or self._is_large(tight, bounds):
             self.halve(tight)
         else:
             self.decide(tight, bounds)
 
-
-def curved(part: Configuration) -> bool:
-    """Whether a row, the ball or the network depends on a curve. Solvers see it cut into pieces, so that a
-    smaller box is worth more than elsewhere."""
-    program = part.program
-    used = program.behind(program.constrained())
-    return any(isinstance(a, Elementary) and a.function in CURVES for a in (program.atoms[k] for k in used))
+    def _is_large(self, node: Node, bounds: ProgramBounds) -> bool:
+        """Whether a box is to be halved before a solver is asked."""
+        return bounds.unstable > self.many_unstable and widest(node.part, node.low, node.high) is not None
 
 
 def fails(program: Program) -> bool:
@@ -255,16 +247,7 @@ def at_kink(part: Configuration, low: Array, high: Array) -> tuple[Box, Box] | N
 
     ReLUs that only the cost uses do not count: a distribution function has too many.
     """
-    program = part.program
-    used = program.behind(program.constrained())
-    for k, unit in enumerate(program.atoms):
-        if k not in used or not (isinstance(unit, Elementary) and unit.function == "relu"):
-            continue
-        form = unit.argument
-        if len(form.terms) != 1 or next(iter(form.terms)) not in part.actions:
-            continue
-        [(place, slope)] = form.terms.items()
-        i, kink = part.actions.index(place), float(-form.constant / slope)
+    for i, kink in part.kinks:
         if low[i] < kink < high[i] and not part.integral[i]:
             return _halves(low, high, i, kink, kink)
     return None
@@ -275,22 +258,11 @@ def widest(part: Configuration, low: Array, high: Array) -> tuple[Box, Box] | No
     splittable = high - low > 1e-9 * (1 + np.abs(low))
     if not splittable.any():
         return None
-    terms = {term.feature: term for term in part.program.cost_terms}
-    lengths = [_in_cost(terms[action.feature]) for action in part.program.actions]
-    k = int(np.argmax(np.where(splittable, (high - low) * lengths, -1.0)))
+    k = int(np.argmax(np.where(splittable, (high - low) * part.weight, -1.0)))
     middle = (low[k] + high[k]) / 2
     if part.integral[k]:
         return _halves(low, high, k, np.floor(middle), np.floor(middle) + 1)
     return _halves(low, high, k, middle, middle)
-
-
-def _in_cost(term: CostTerm) -> float:
-    """How much a change of 1 counts: its weight's root, in scales, or from the lowest percentile to the
-    highest."""
-    length = float(term.scale)
-    if term.quantiles is not None:
-        length = term.quantiles.values[-1] - term.quantiles.values[0]
-    return math.sqrt(float(term.weight)) / length
 
 
 def _halves(low: Array, high: Array, k: int, left_end: float, right_start: float) -> tuple[Box, Box]:

@@ -21,10 +21,9 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.encodings.rounding import slack
 from milp_recourse.instance import Instance
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.equilibrate import in_own_units
-from milp_recourse.program.equilibrate import in_units as in_similar_units
-from milp_recourse.program.functions import value_range, within_domain
-from milp_recourse.program.model import Action, Elementary, Program, Switch
+from milp_recourse.program.equilibrate import as_it_is, equilibrate
+from milp_recourse.program.functions import CURVES, value_range, within_domain
+from milp_recourse.program.model import Action, CostTerm, Elementary, Program, Switch
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -99,7 +98,7 @@ class Configuration:
     """
 
     def __init__(self, instance: Instance, fixed: Program, scaled: bool = True) -> None:
-        self.program, self._units = (in_similar_units if scaled else in_own_units)(fixed)
+        self.program, self._units = (equilibrate if scaled else as_it_is)(fixed)
         program, atoms = self.program, self.program.atoms
         if not isinstance(program.classifier, ReluNetwork):
             raise TypeError("a ReLU network is needed")
@@ -131,6 +130,35 @@ class Configuration:
         """What acting costs whatever the values: the l0 part."""
         return float(self.program.cost.l0 * sum(term.weight for term in self.program.cost_terms))
 
+    @cached_property
+    def _constrained(self) -> list[Elementary]:
+        """The functions that a row, the ball or the network depends on; not those that only the cost uses."""
+        used = self.program.behind(self.program.constrained())
+        return [a for k, a in enumerate(self.program.atoms) if k in used and isinstance(a, Elementary)]
+
+    @cached_property
+    def curved(self) -> bool:
+        """Whether one of them is a curve."""
+        return any(unit.function in CURVES for unit in self._constrained)
+
+    @cached_property
+    def kinks(self) -> list[tuple[int, float]]:
+        """Of each of them that is a ReLU of one action alone: its place and its value at the bend."""
+        found = []
+        for unit in self._constrained:
+            form = unit.argument
+            if unit.function == "relu" and len(form.terms) == 1:
+                [(atom, slope)] = form.terms.items()
+                if atom in self.actions:
+                    found.append((self.actions.index(atom), float(-form.constant / slope)))
+        return found
+
+    @cached_property
+    def weight(self) -> Array:
+        """How much a change of 1 in each action counts when boxes are split, (d,)."""
+        terms = {term.feature: term for term in self.program.cost_terms}
+        return np.array([_in_cost(terms[action.feature]) for action in self.program.actions])
+
     def bound(
         self, low: Array, high: Array, target: float = math.inf, known: ProgramBounds | None = None
     ) -> Bounded | None:
@@ -141,18 +169,31 @@ class Configuration:
         known
             Bounds for a box around it.
         """
-        given, units = [] if known is None else [known.hidden], self._units
+        given = [] if known is None else [known.hidden]
         if self._engine is None:
             return Bounded(low, high, 0.0, self._intervals(low, high, given))
-        hidden = [one * u[:, None] for layers in given for one, u in zip(layers, units.hidden, strict=True)]
+        left = self._left(self._engine, low, high, target, known)
+        if left is None:
+            return None
+        low, high, found = left
+        return Bounded(low, high, found.least, self._intervals(low, high, given, found))
+
+    def closes(self, low: Array, high: Array, target: float, known: ProgramBounds | None = None) -> bool:
+        """Whether :meth:`bound` returns None."""
+        return self._engine is not None and self._left(self._engine, low, high, target, known) is None
+
+    def _left(
+        self, engine: EngineBox, low: Array, high: Array, target: float, known: ProgramBounds | None
+    ) -> tuple[Array, Array, Found] | None:
+        """What the engine leaves of a box, and what else it finds; None if that is nothing."""
+        units, layers = self._units, [] if known is None else known.hidden
+        hidden = [one * unit[:, None] for one, unit in zip(layers, units.hidden, strict=False)]
         scale = units.atoms[self.actions]
-        found = self._engine.bound(low * scale, high * scale, target, hidden)
+        found = engine.bound(low * scale, high * scale, target, hidden)
         if found is None:
             return None
         low, high = np.maximum(low, found.low / scale), np.minimum(high, found.high / scale)
-        if (low > high).any():
-            return None
-        return Bounded(low, high, found.least, self._intervals(low, high, given, found))
+        return None if (low > high).any() else (low, high, found)
 
     def whole(self, target: float = math.inf) -> Bounded | None:
         """What is proven of the whole box."""
@@ -242,6 +283,15 @@ def hull(instance: Instance, program: Program, target: float | None = None) -> P
     return ProgramBounds(
         atoms, arguments, {k: (_pair(a), _pair(b)) for k, (a, b) in branches.items()}, hidden
     )
+
+
+def _in_cost(term: CostTerm) -> float:
+    """The root of a term's weight for each of its scales, or of the way from the lowest percentile to the
+    highest."""
+    length = float(term.scale)
+    if term.quantiles is not None:
+        length = term.quantiles.values[-1] - term.quantiles.values[0]
+    return math.sqrt(float(term.weight)) / length
 
 
 def _ranges(matrix: Array, offset: Array, values: Array) -> Array:

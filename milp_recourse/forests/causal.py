@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.box_bounds import EngineBox
-from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.quantiles import ROUNDING
 from milp_recourse.forests.axes import rounded_down
@@ -99,7 +98,7 @@ class Costs:
                 percentile = quantiles.evaluate(self.factual[i])
                 ends = [quantiles.evaluate(end[:, i]) for end in (low, high)]
                 near[:, i] = np.maximum(ends[0] - percentile, percentile - ends[1]) - 2.0 * ROUNDING
-        near = np.maximum(near, 0.0)
+        near = np.maximum(near, 0.0)  # squared and times kappa it has seen 12 roundings at most
         apart = near > 0
         total = self.kappa * near**2 + self.beta * near + self.jump * apart
         widest = (self.omega * np.where(self.label, apart, near)).max(axis=1, initial=0.0)
@@ -120,6 +119,7 @@ class CausalSearch:
     def __init__(self, instance: Instance, deadline: float | None = None) -> None:
         self.instance, self.deadline = instance, deadline
         self.engines = _Engines(instance)
+        self.feature_of = [feature for feature in instance.features for _ in feature.columns]
         self.best = Incumbent(instance)
         self.stuck = math.inf
         self.nodes = 0
@@ -193,13 +193,9 @@ class _PieceSearch:
         assert isinstance(forest, TreeEnsemble)
         self.search, self.piece = search, piece
         self.costs, self.engine = Costs.of(search.instance, piece), search.engines.of(piece.names)
-        features: dict[int, Feature] = {}
-        for feature in search.instance.features:
-            for _ in feature.columns:
-                features[len(features)] = feature
         # columns whose values follow from actions: their cells are domains to the engine
         self.moved = {
-            k: features[column.columns[0][0]]
+            k: search.feature_of[column.columns[0][0]]
             for k, column in enumerate(piece.columns)
             if not (column.labels or piece.forms.exact[k])
         }

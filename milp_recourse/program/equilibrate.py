@@ -41,7 +41,7 @@ _FURTHEST = 400  # quantities whose size has a larger exponent keep their unit
 
 @dataclass(frozen=True)
 class Units:
-    """By what, powers of two, :func:`in_units` has divided the numbers of a program.
+    """By what, powers of two, :func:`equilibrate` has divided the numbers of a program.
 
     Attributes
     ----------
@@ -56,26 +56,21 @@ class Units:
     hidden: tuple[Array, ...]
 
 
-def equilibrate(program: Program) -> Program:
-    """The program in units in which its numbers are of similar size (:func:`in_units`)."""
-    return in_units(program)[0]
-
-
-def in_own_units(program: Program) -> tuple[Program, Units]:
+def as_it_is(program: Program) -> tuple[Program, Units]:
     """The program as it is, and units of 1."""
     network, count = program.classifier, len(program.atoms)
     layers = network.biases[:-1] if isinstance(network, ReluNetwork) else ()
     return program, Units(np.ones(count), np.ones(count), tuple(np.ones(len(b)) for b in layers))
 
 
-def in_units(program: Program) -> tuple[Program, Units]:
+def equilibrate(program: Program) -> tuple[Program, Units]:
     """The program in units in which its numbers are of similar size, and these units.
 
     :meth:`Program.decode` converts actions back. Programs with tree ensembles are returned as they are.
     """
     network = program.classifier
     if not isinstance(network, ReluNetwork) or any(a.unit != 1.0 for a in program.actions):
-        return in_own_units(program)
+        return as_it_is(program)
     values = _samples(program)
     units, inner, atoms = _atoms(program, values)
     forms = [Affine(terms={k: Fraction(unit)}) for k, unit in enumerate(units)]
@@ -83,7 +78,7 @@ def in_units(program: Program) -> tuple[Program, Units]:
     x = np.array([_evaluate(form, values) for form in program.columns]).T
     scaled = _network(network, np.array(column_units), x)
     if scaled is None:
-        return in_own_units(program)
+        return as_it_is(program)
     classifier, (*hidden, last) = scaled
     logit_unit = float(last[0])
     action_units = {a.feature: a.unit for a in atoms if isinstance(a, Action)}
@@ -104,7 +99,7 @@ def in_units(program: Program) -> tuple[Program, Units]:
         followed={name: form.substitute(forms) for name, form in program.followed.items()},
     )
     made = changed, Units(np.array(units), np.array(inner), tuple(hidden))
-    return made if _exact(program, changed, logit_unit) else in_own_units(program)
+    return made if _exact(program, changed, logit_unit) else as_it_is(program)
 
 
 def power(sizes: Array | float) -> float:

@@ -199,13 +199,23 @@ def test_bounds_within_the_cost_are_tighter() -> None:
     assert total >= 30 and tighter >= total // 4, (tighter, total)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_hull_contains_every_feasible_action(seed: int) -> None:
-    """Atoms, arguments, branches and hidden units of the open program, whatever is acted on; all finite."""
-    instance, _ = drawn(seed)
+def open_program(
+    seed: int, target: float | None
+) -> tuple[Instance, list[Configuration], Program, ProgramBounds]:
+    """A random problem, its configurations, and its program with switches open, with bounds."""
+    instance, parts = drawn(seed)
     program = lower(instance)
-    around = hull(instance, program)
+    around = hull(instance, program, target)
     assert around is not None
+    return instance, parts, program, around
+
+
+@pytest.mark.parametrize("target", [None, np.inf])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_hull_contains_every_feasible_action(seed: int, target: float | None) -> None:
+    """Atoms, arguments, branches and hidden units of the open program, whatever is acted on; all finite. By
+    intervals alone, and by the engine's bounds."""
+    instance, _, program, around = open_program(seed, target)
     assert np.isfinite(around.atoms).all()
     assert all(np.isfinite(pair).all() for pair in around.branches.values())
     assert all(np.isfinite(h).all() for h in around.hidden)
@@ -231,13 +241,11 @@ def test_the_hull_contains_every_feasible_action(seed: int) -> None:
                 assert inside(z, ends)
 
 
+@pytest.mark.parametrize("target", [None, np.inf])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_encodings_never_see_a_logarithm_of_what_is_not_positive(seed: int) -> None:
+def test_encodings_never_see_a_logarithm_of_what_is_not_positive(seed: int, target: float | None) -> None:
     """The slack that bounds are widened by stays inside the domain of log and logit."""
-    instance, parts = drawn(seed)
-    program = lower(instance)
-    around = hull(instance, program)
-    assert around is not None
+    _, parts, program, around = open_program(seed, target)
     every = [(program, around)]
     for part in parts:
         whole = part.whole()

@@ -131,8 +131,9 @@ def test_equilibrated_programs_are_the_same_in_every_unit(seed: int) -> None:
     """Numbers are the same to the last bit; only what decode multiplies by differs."""
     instance = drawn(seed)
     rng = np.random.default_rng(seed)
-    plain = equilibrate(lower(instance))
-    other = equilibrate(lower(in_units(instance, rng.integers(-40, 41, size=len(instance.features)), 30)))
+    plain, _ = equilibrate(lower(instance))
+    moved = in_units(instance, rng.integers(-40, 41, size=len(instance.features)), 30)
+    other, _ = equilibrate(lower(moved))
     for a, b in zip(plain.classifier.weights, other.classifier.weights, strict=True):
         assert np.array_equal(a, b)
     assert plain.columns == other.columns

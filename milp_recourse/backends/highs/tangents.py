@@ -30,11 +30,8 @@ def seed_tangents(
 
 def _column_values(program: Program, model: MixedInteger, action: dict[str, float], n: int) -> Array:
     """Values of delta and residual columns at an action."""
-    atoms, index, values = (
-        program.enclose(action),
-        {name: k for k, name in enumerate(model.names)},
-        np.zeros(n),
-    )
+    atoms, values = program.enclose(action), np.zeros(n)
+    index = {name: k for k, name in enumerate(model.names)}
     forms = {f"delta_{term.feature}": term.delta for term in program.cost_terms}
     for j, (_, residual) in enumerate(program.ball.squares if program.ball else ()):
         forms[f"residual_{j}"] = residual

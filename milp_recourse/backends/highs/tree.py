@@ -31,22 +31,17 @@ class HighsSearch(BoxSearch):
         """Tighten while it pays; then split what is still large, and ask a MILP about the rest."""
         part, target, tight = node.part, self.incumbent.target, node
         for _ in range(PASSES):
-            before, low, high = (
-                bounds.unstable,
-                tight.low,
-                tight.high,
-            )  # tighten narrows these bounds in place
+            low, high = tight.low, tight.high
+            before = bounds.unstable  # tighten narrows these bounds in place
             relaxation = Relaxation(part, bounds, low, high, target, self.incumbent.action, PIECES)
             if not relaxation.tighten(self.clock) or relaxation.bound > target:
                 return
             bound = max(tight.lower_bound, relaxation.bound)
             shrunk = float(np.prod((relaxation.high - relaxation.low + 1e-12) / (high - low + 1e-12)))
-            tight = Node(bound, node.order, part, relaxation.low, relaxation.high, bounds)
-            found = self.bounded(tight)
+            found = self.bounded(Node(bound, node.order, part, relaxation.low, relaxation.high, bounds))
             if found is None:
                 return
-            bounds = found.bounds
-            tight = Node(max(bound, found.least), node.order, part, found.low, found.high, bounds)
+            tight, bounds = found
             after = bounds.unstable
             if after <= FEW_UNSTABLE or (shrunk > 0.7 and after > 0.8 * before) or self.clock.over:
                 break

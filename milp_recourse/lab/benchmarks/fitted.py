@@ -176,9 +176,10 @@ def fit_network(name: str, widths: str, data: Path | None, seed: int = 0) -> Fit
 
     units, caused = parsed_widths(widths), name.endswith(GRAPH)
     table = read_table(name.removesuffix(GRAPH), data, seed)
+    scm = _no_causes(table)
     if caused:
         table = _in_graph(table)
-    scm = _no_causes(table) if not caused else loan() if table.name == "loan" else linear_scm(table)
+        scm = loan() if table.name == "loan" else linear_scm(table)
     inputs, labels = table.inputs, table.labels
     cut = int(0.8 * len(inputs))
     rng = np.random.default_rng(seed)
