@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled import search
-from milp_recourse.compiled.lever_arrays import ACTED, EITHER, IDLE
+from milp_recourse.compiled.lever_arrays import ACTED, IDLE
 from milp_recourse.compiled.problem import People, Problems, alone, coordinates, decode, lower, one_of
 from milp_recourse.compiled.work import Work, workspace
 from milp_recourse.compiling import announced
@@ -53,8 +52,8 @@ MOST_SECONDS = 2000.0
 LONGER_BY = 4
 """The longer search is repeated whenever the number of nodes has become so many times as large."""
 
-SPOTS = {EITHER: slice(3), ACTED: slice(2), IDLE: slice(2, 3)}
-"""By the mode of a lever, which of these it may have: the ends of its interval, and the factual."""
+EACH = 64
+"""Without an action, it is made in one more open configuration for each so many nodes."""
 
 STUCK = "a box became too small to split"
 """The message where rounding keeps an exact engine from a proof."""
@@ -76,17 +75,15 @@ def smallest() -> Instance:
     return Instance((feature,), scm, network, {"x": 0.0}, Preferences(("x",)), Cost.pure("l1", {"x": 1.0}))
 
 
-Memory: TypeAlias = tuple[Work, search.Pool]
-
 _SHAPES = threading.local()
 """Memory of earlier searches by shape: making it takes longer than many searches do."""
 
 
-def memory(p: Problems, aside: bool = False) -> Memory:
+def memory(p: Problems, aside: bool = False) -> tuple[Work, search.Pool]:
     """Memory for a problem, which problems of the same shape share, one for searches and one for those
     ``aside``, in the middle of another; :func:`~milp_recourse.compiled.search.run` clears it."""
     shape = _shape(p, aside)
-    known: dict[tuple[object, ...], Memory] = _SHAPES.__dict__.setdefault("known", {})
+    known: dict[tuple[object, ...], tuple[Work, search.Pool]] = _SHAPES.__dict__.setdefault("known", {})
     if shape not in known:
         if len(known) > 8:
             known.clear()
@@ -174,6 +171,12 @@ class Run:
         _, why = search.run(alone(self.problem), 0, False, self.work, self.tree, *answers, *settings)
         return int(why)
 
+    def seek(self, cases: Iterable[int]) -> None:
+        """Without an action, search for good ones in these configurations."""
+        for case in cases if self.least == math.inf else ():
+            self.examine(0, case)
+            self.confirm()
+
     def confirm(self) -> None:
         """Judge the search's best action exactly. Should it not pass, beyond what rounding can do, it is
         refused, too: nodes were closed against its cost, which no bound may exceed then."""
@@ -209,7 +212,9 @@ class Run:
         values = {}
         for i, name in enumerate(self.instance.levers):
             if p.box[case, at.MODE, i] != IDLE:
-                labels, own = w.allowed[p.start[i] : p.start[i + 1]], spots[SPOTS[int(box[at.MODE, i])], i]
+                labels, mode = w.allowed[p.start[i] : p.start[i + 1]], box[at.MODE, i]
+                # the ends where it may be acted on, the factual where it may rest
+                own = spots[2 if mode == IDLE else 0 : 2 if mode == ACTED else 3, i]
                 values[name] = (np.flatnonzero(labels) if label[i] else own).tolist()
         active = [w.unit[at.ZL, k, :n] >= 0.0 for k, n in enumerate(p.widths.tolist())][1:]
         best = best_of_box(self._fixed(frozenset(values)), active, values, self.instance.accept.needed)
@@ -330,8 +335,13 @@ def search_on(
             tree = state.tree = search.larger(tree, 2 * len(tree.heap))
         elif int(tree.state[2]) >= look:
             look, around = LONGER_BY * int(tree.state[2]), int(tree.case[tree.heap[0]])
+            open_ = np.unique(tree.case[tree.heap[: tree.state[0]]])
+            state.seek(open_[: int(tree.state[2]) // EACH].tolist())
         why = None
     stuck = float(tree.stuck[0])
+    if message is not None or stuck < state.target:  # an action should not be missed, however short the time
+        state.late = max(late, time.perf_counter() + SLICE)
+        state.seek(range(len(state.problem.box)))
     if stuck < state.target and message is None:
         message = STUCK
     return max(0.0, min(state.bound, stuck, state.target if state.least < math.inf else math.inf)), message

@@ -209,13 +209,8 @@ _begin = compiled(begin)
 @compiled
 def _clear(p, w):
     """Make a workspace as if it were new, with no bounds of any unit."""
-    w.row[:] = 0.0
-    w.at[:] = 0.0
-    w.col[:] = 0.0
-    w.ball[:] = 0.0
-    w.unit[:] = 0.0
-    w.unit[at.ZL] = -INF
-    w.unit[at.ZH] = INF
+    w.row[:], w.at[:], w.col[:], w.ball[:], w.unit[:] = 0.0, 0.0, 0.0, 0.0, 0.0
+    w.unit[at.ZL], w.unit[at.ZH] = -INF, INF
     for m in range(p.widths[0]):
         w.unit[at.SPLIT, 0, m] = 1.0 if p.kind[m] == LOG else 0.0
 

@@ -24,8 +24,9 @@ from milp_recourse import solve
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
 from milp_recourse.result import Result, Status
-from tests.helpers.brute_force import attack, brute_force, complaints
+from tests.helpers.brute_force import Best, attack, brute_force, complaints
 from tests.helpers.generators import Style, bernoulli_instance, random_instance
+from tests.helpers.random_actions import COUNT, actions, cheapest
 
 STYLES = (
     Style(),
@@ -131,17 +132,17 @@ def examine_instance(
 def _against_brute_force(seed: int, instance: Instance, result: Result, tally: Tally) -> None:
     if result.action == {}:
         return  # the factual is accepted as it is
-    found = brute_force(instance)
-    near = attack(instance, result, np.random.default_rng(seed))
-    cheapest = min((b for b in (found, near) if b is not None), key=lambda b: b.cost, default=None)
-    if cheapest is None:
+    found, rng = brute_force(instance), np.random.default_rng(seed)
+    near = attack(instance, result, rng) if result.action else _sampled(instance, rng)
+    least = min((b for b in (found, near) if b is not None), key=lambda b: b.cost, default=None)
+    if least is None:
         return
+    if result.status is Status.LIMIT and result.action is None:
+        tally.blame(seed, "no action", f"none found, but {least.cost!r}: {least.action}")
     if result.status is Status.INFEASIBLE:
-        tally.blame(seed, "wrong infeasible", f"feasible at {cheapest.cost!r}: {cheapest.action}")
-    elif result.lower_bound is not None and cheapest.cost < result.lower_bound * (1 - 1e-12):
-        tally.blame(
-            seed, "wrong bound", f"bound {result.lower_bound!r}, but {cheapest.cost!r}: {cheapest.action}"
-        )
+        tally.blame(seed, "wrong infeasible", f"feasible at {least.cost!r}: {least.action}")
+    elif result.lower_bound is not None and least.cost < result.lower_bound * (1 - 1e-12):
+        tally.blame(seed, "wrong bound", f"bound {result.lower_bound!r}, but {least.cost!r}: {least.action}")
     if result.status is Status.OPTIMAL and found is not None:
         tally.counts["compared"] += 1
         close = found.cost <= result.cost * (1 + CONFIRMED) + 1e-9
@@ -149,6 +150,10 @@ def _against_brute_force(seed: int, instance: Instance, result: Result, tally: T
         if len(instance.levers) <= 2:
             tally.counts["compared, up to two levers"] += 1
             tally.counts["confirmed, up to two levers"] += close
+
+
+def _sampled(instance: Instance, rng: np.random.Generator) -> Best | None:
+    return cheapest(instance, actions(instance, None, COUNT, rng))[1]
 
 
 def _against_other(

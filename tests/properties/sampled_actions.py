@@ -19,70 +19,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from milp_recourse.backends.grid import as_action, looks_accepted, looks_feasible
 from milp_recourse.errors import Unsupported
 from milp_recourse.instance import Instance
-from milp_recourse.judge import judge
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.result import Status
 from milp_recourse.solve import solve
 from tests.helpers.certificate_kinds import KINDS
-
-COUNT = 10_000
-MOST_JUDGED = 50
-"""So many sampled actions that look feasible are judged, the nearest first."""
-
-Array = NDArray[np.float64]
-
-
-def actions(instance: Instance, rows: Array | None, count: int, rng: np.random.Generator) -> Array:
-    """Sampled actions, a row of values in the order of features each, nan where not acted on."""
-    x, levers = instance.factual_row, list(instance.levers)
-    place = [[f.name for f in instance.features].index(name) for name in levers]
-    low, high = (np.array([instance.levers[name][end] for name in levers], dtype=float) for end in (0, 1))
-    whole = np.array([instance.feature(name).integral for name in levers])
-
-    def drawn(values: Array) -> Array:
-        values = np.clip(np.where(whole, np.round(values), values), low, high)
-        rest = rng.random(values.shape) < rng.random((len(values), 1))
-        found = np.full((len(values), len(x)), np.nan)
-        found[:, place] = np.where(rest, np.nan, values)
-        return found
-
-    uniform = drawn(low + (high - low) * rng.random((count // 3, len(levers))))
-    if rows is None or not len(rows):
-        after = instance.scm.counterfactual(x, uniform)
-        rows = after[looks_accepted(instance, after)]
-    if not len(rows):
-        return np.concatenate(
-            [uniform, drawn(low + (high - low) * rng.random((count - len(uniform), len(levers))))]
-        )
-    towards = rows[rng.integers(len(rows), size=count - len(uniform))][:, place]
-    start = np.where(np.isnan(x[place]), 0.5 * (low + high), x[place])
-    return np.concatenate([uniform, drawn(start + rng.random((len(towards), 1)) * (towards - start))])
-
-
-def cheapest(instance: Instance, sampled: Array) -> tuple[int, float | None]:
-    """How many sampled actions look feasible, and the least cost of the nearest that are judged feasible."""
-    kept = sampled[looks_feasible(instance, sampled)]
-    low, high = (
-        np.array([instance.levers.get(f.name, (0.0, 1.0))[end] for f in instance.features]) for end in (0, 1)
-    )
-    far = np.nansum(np.abs(kept - instance.factual_row) / np.where(high > low, high - low, 1.0), axis=1)
-    costs = []
-    for row in kept[np.argsort(far, kind="stable")[:MOST_JUDGED]]:
-        judged = judge(instance, as_action(instance, row))
-        if judged.feasible:
-            costs.append(float(judged.cost))
-    return len(kept), min(costs, default=None)
+from tests.helpers.random_actions import COUNT, Array, actions, cheapest
 
 
 def row_of(name: str, instance: Instance, rows: Array | None, time_limit: float, seed: int) -> dict[str, Any]:
     """What ``bab`` says and what sampling finds."""
     rng = np.random.default_rng(seed)
-    found, best = cheapest(instance, actions(instance, rows, COUNT, rng))
+    found, cheap = cheapest(instance, actions(instance, rows, COUNT, rng))
+    best = None if cheap is None else cheap.cost
     result = solve(instance, "bab", time_limit)
     said = {"status": result.status.value, "cost": result.cost, "lower_bound": result.lower_bound}
     missed = best is not None and result.status is Status.LIMIT and result.cost is None
