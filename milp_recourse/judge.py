@@ -283,7 +283,8 @@ def conclude(
     seconds
         What the proposal has taken; the time of this function is added.
     repair
-        A function that moves an action that fails by a solver's tolerance inward, or returns None.
+        A function that moves an action that fails by a solver's tolerance inward, or returns None. With it,
+        slight changes are also left out where the others, a little larger, keep the result proven.
     as_given
         Whether to return the action unchanged, to the last digit. Otherwise idle holds are left out of it,
         and changes are undone or made smaller where that costs nothing.
@@ -345,8 +346,10 @@ def _admitted(
             judgement = judge(instance, action)
     if not judgement.feasible:
         return None, None, message or _refusal(instance, judgement)
-    held = held_exactly(instance, action, judgement)
-    return *smaller_changes(instance, *held, judge), message
+    action, judgement = held_exactly(instance, action, judgement)
+    if repair is not None:
+        action, judgement = _without_slight_changes(instance, action, judgement, repair, proposal.lower_bound)
+    return *smaller_changes(instance, action, judgement, judge), message
 
 
 def _shown(instance: Instance, action: Action | None, judgement: Judgement | None) -> dict[str, Any]:
@@ -382,12 +385,38 @@ def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tu
     return action, judgement
 
 
-def _negligible(instance: Instance, action: Action) -> list[str]:
-    """The features whose change is negligible, and which may be held."""
+SLIGHT = 1e-4
+"""The same where what changes least is left out, and other changes become larger for it."""
+
+
+def _without_slight_changes(
+    instance: Instance, action: Action, judgement: Judgement, repair: Repair, bound: float | None
+) -> tuple[Action, Judgement]:
+    """The action without its slight changes, if others can replace these and the proof still holds.
+
+    A search that ends within the gap may leave many changes of 1e-7 that one larger change spares. What is
+    left of the action alone is hardly ever feasible; ``repair`` makes it so.
+    """
+    slight = _negligible(instance, action, SLIGHT)
+    if bound is None or not slight or len(slight) == len(action):
+        return action, judgement
+    rest = without_idle_holds(instance, {**action, **{n: instance.factual[n] for n in slight}})
+    spared = repair(instance, rest)
+    if spared is None or len(_negligible(instance, spared, SLIGHT)) >= len(slight):
+        return action, judgement
+    found = judge(instance, spared)
+    dearest = bound + 0.75 * gap_tolerance(bound, instance.gap_allowance)
+    if found.feasible and found.cost <= max(judgement.cost, Fraction(dearest)):
+        return spared, found
+    return action, judgement
+
+
+def _negligible(instance: Instance, action: Action, share: float = NEGLIGIBLE) -> list[str]:
+    """The features whose change is at most that share of a cost scale, and which may be held."""
     names = []
     for name, value in action.items():
         x = instance.factual[name]
-        near = NEGLIGIBLE * instance.cost.scale.get(name, 1.0)
+        near = share * instance.cost.scale.get(name, 1.0)
         if (
             value != x
             and abs(value - x) <= near

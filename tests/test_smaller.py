@@ -6,15 +6,22 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from sklearn.datasets import make_classification
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from milp_recourse import Recourse
+from milp_recourse.compiled.nearby import near
 from milp_recourse.domain.cost import Cost
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import independent
 from milp_recourse.instance import Instance, Preferences
-from milp_recourse.judge import judge
-from milp_recourse.result import Result, Status
+from milp_recourse.judge import conclude, judge
+from milp_recourse.result import Proposal, Result, Status
 from milp_recourse.smaller import leaves_open, smaller_changes
 from milp_recourse.solve import solve
 
@@ -106,3 +113,44 @@ def test_random_instances_with_labels_whole_numbers_and_causes(seed: int) -> Non
     if result.action:
         assert open_changes(instance, result) == []
         assert result.status is not Status.OPTIMAL or result.gap <= result.tolerance
+
+
+# -- slight changes under l1 ---------------------------------------------------------------
+
+
+def with_slight_change(bound: float) -> Result:
+    """What is made of a proposal that changes b by 1e-6 where a alone would do, for 7.2."""
+    instance = problem(Cost.pure("l1", {"a": 1.0, "b": 1.0}))
+    proposal = Proposal({"a": 7.2 - 4e-7, "b": 1e-6}, bound, "rigorous")
+    return conclude(instance, proposal, "test", 0.0, repair=near)
+
+
+def test_a_larger_change_spares_slight_ones() -> None:
+    """The answer stays proven, and costs no more than the proof allows."""
+    result = with_slight_change(7.2 - 3e-6)
+    assert result.status is Status.OPTIMAL
+    assert set(result.action) == {"a"}
+    assert 7.2 <= result.cost <= 7.2 + 1e-9
+
+
+def test_slight_changes_stay_where_sparing_them_costs_too_much() -> None:
+    """b costs a hundredth of a, and nearly all of the gap is used up: without b it would not be closed."""
+    instance = problem(Cost.pure("l1", {"a": 1.0, "b": 100.0}))
+    given = {"a": 7.2 - 4e-7, "b": 1e-6}
+    bound = float(judge(instance, given).cost) - 0.95 * 7.2e-6
+    result = conclude(instance, Proposal(given, bound, "rigorous"), "test", 0.0, repair=near)
+    assert result.status is Status.OPTIMAL
+    assert result.action == given
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_optimum_under_l1_changes_what_hardly_matters() -> None:
+    """Ten continuous columns: the search ends within the gap, where many changes of 1e-7 are left."""
+    X, y = make_classification(1500, 10, n_informative=5, random_state=1)
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(10)])
+    model = make_pipeline(StandardScaler(), MLPClassifier((16, 16), max_iter=400, random_state=1))
+    refused = frame[model.fit(frame, y).predict(frame) == 0].iloc[:40]
+    answers = Recourse(model, frame, cost="l1").certify(refused)
+    assert (answers.table["status"] == "optimal").all()
+    moved = (answers.counterfactuals[frame.columns] - refused).abs() / (frame.max() - frame.min())
+    assert moved.to_numpy()[moved.to_numpy() > 0].min() > 1e-5
