@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from verify.files.check import Outcome, examine, plain
-from verify.files.many import Check, Mapped, Processes, by_digest
+from verify.files.many import Check, Mapped, Processes, Unusable, by_digest
 from verify.kernel.checks import Rejected
 
 __all__ = ["Outcome", "examine", "main"]
@@ -40,7 +40,8 @@ def main(arguments: list[str] | None = None, mapped: Mapped | None = None) -> in
     Parameters
     ----------
     mapped
-        Runs the parts of a folder's check (on a cluster, say); None: processes on this machine.
+        Runs the parts of a folder's check, on a cluster, say; what it raises is not caught. None: processes
+        on this machine.
     """
     parser = argparse.ArgumentParser(prog="python -m verify", description=__doc__.splitlines()[0])
     parser.epilog = "Sections that a REJECTED line names are those of docs/certificate_spec_v2.md."
@@ -48,7 +49,7 @@ def main(arguments: list[str] | None = None, mapped: Mapped | None = None) -> in
     help_ = "the instance, population, or folder of instances; default: population.json in the folder"
     parser.add_argument("instance", type=Path, nargs="?", help=help_)
     parser.add_argument("--seconds", type=duration, default=3600.0, help="most time for one certificate")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, for a folder")
+    parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1, help="processes, for a folder")
     parser.add_argument("--sample", type=count, help="check so many of a folder, drawn at random")
     help_ = "a journal of what was verified: certificates in it are skipped, others are added"
     parser.add_argument("--resume", type=Path, metavar="FILE", help=help_)
@@ -70,13 +71,18 @@ def main(arguments: list[str] | None = None, mapped: Mapped | None = None) -> in
     instances = by_digest(given.instance) if given.instance.is_dir() else given.instance
     if given.certificate.is_dir():
         try:
-            run = mapped or Processes(max(1, given.jobs)).map
+            run = mapped or Processes(given.jobs).map
             check = Check(given.certificate, instances, given.seconds, given.slow)
             return check.run(run, given.sample, given.resume)
+        except Unusable as reason:
+            sys.stderr.write(f"verify: {reason}\n")
+            return 2
         except Rejected as reason:
             print(plain(f"REJECTED: {reason}"))
             return 4
         except Exception as error:  # a check that fails to run proves nothing
+            if mapped is not None:
+                raise
             print(plain(f"REJECTED: the check failed: {type(error).__name__}: {error}"))
             return 4
     outcome = examine(given.certificate, instances, given.seconds, slow=given.slow)

@@ -1,8 +1,10 @@
-"""One refused person: actions that differ, and the cheapest that works even if its targets are missed."""
+"""One refused person: actions that differ, and the cheapest that works even if its targets are missed.
+
+Needs `.[sklearn]`, and with a file name for the picture `.[plots]`.
+"""
 
 import sys
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from sklearn.neural_network import MLPClassifier
@@ -35,6 +37,8 @@ print(f"certain: {certain['status']} at cost {certain['cost']:.5f}: {text(certai
 print(f"lowest logit found: {certain['worst']['output']:.5f} where {text(certain['worst']['missed'])}")
 
 if len(sys.argv) > 1:
+    import matplotlib
+
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle

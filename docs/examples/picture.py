@@ -1,8 +1,10 @@
-"""Draw one refused person, the accepted region, and the least change that crosses into it."""
+"""Draw one refused person, the accepted region, and the least change that crosses into it.
+
+Needs `.[sklearn]`, and with a file name for the picture `.[plots]`.
+"""
 
 import sys
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from sklearn.neural_network import MLPClassifier
@@ -25,6 +27,8 @@ print(answers.changes.to_string())
 print(answers.table[["status", "cost", "lower_bound"]].to_string())
 
 if len(sys.argv) > 1:
+    import matplotlib
+
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 from milp_recourse.backends import Options, Proposal
+from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.instance import Instance
 
@@ -21,13 +22,15 @@ class DivisionBackend:
         return None
 
     def why_not(self, instance: Instance) -> str | None:
-        """The reason why a problem is refused: it has not one layer and one lever, or has more demands."""
+        """The reason why a problem is refused: whatever :meth:`solve` does not look at is named here."""
         network, features = instance.classifier, instance.features
         plain = all(f.kind == "continuous" and f.domain is None for f in features)
         if not (isinstance(network, ReluNetwork) and network.hidden == 0 and plain):
             return "division solves one layer and continuous features without domain"
         if len(instance.levers) != 1 or instance.scm.edges or instance.plausible:
             return "division solves one lever, independent features, without plausibility"
+        if instance.demand != TRUE or instance.scenarios or instance.cost.quantiles:
+            return "division knows no conditions, scenarios or percentiles"
         return None
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
@@ -36,7 +39,7 @@ class DivisionBackend:
         weights, bias = instance.classifier.weights[0][0], instance.classifier.biases[0][0]
         w = dict(zip(instance.columns, map(Fraction, weights), strict=True))
         rest = sum((w[f] * Fraction(instance.factual[f]) for f in w if f != name), Fraction(bias))
-        need = Fraction(instance.accept.threshold) + Fraction(instance.accept.margin) - rest
+        need = instance.accept.needed - rest
         if w[name] * Fraction(high if w[name] > 0 else low) < need:  # no value gives w * value >= need
             return Proposal(None, math.inf, "rigorous")
         nearest = Fraction(min(max(instance.factual[name], low), high))

@@ -13,6 +13,7 @@ from milp_recourse.cli.backends_command import backends
 from milp_recourse.cli.certificate_command import certificate
 from milp_recourse.cli.certify_command import certify
 from milp_recourse.cli.choices_command import choices
+from milp_recourse.cli.common_options import kept_apart
 from milp_recourse.cli.evaluate_command import evaluate
 from milp_recourse.cli.exit_codes import BAD_INPUT, DONE, INTERRUPTED, MACHINE_FAILED, Interrupted
 from milp_recourse.cli.export_command import export
@@ -61,7 +62,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 """The commands, in the order of ``milp-recourse --help``."""
 
 for _command in COMMANDS:
-    app.command()(_command)
+    app.command()(kept_apart(_command))
 app.add_typer(recipe.app, name="recipe", help="Make the shipped instances again.")
 app.add_typer(benchmarks.app, name="bench", help="Time back ends against each other.")
 app.add_typer(icarma.app, name="icarma", help="Recourse from trained networks: train, predict, evaluate.")

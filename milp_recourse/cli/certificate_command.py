@@ -7,11 +7,15 @@ from typing import Annotated
 
 import typer
 
+from milp_recourse.cli.common_options import a_file
+
 
 def certificate(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="a folder that certify wrote")],
     index: Annotated[int, typer.Argument(help="the person, from 0")],
-    out: Annotated[Path, typer.Option(metavar="CERT", help="the file to write, .json or .json.gz")],
+    out: Annotated[
+        Path, typer.Option(metavar="CERT", help="the file to write, .json or .json.gz", callback=a_file)
+    ],
 ) -> None:
     """Write one person's certificate from a folder of results, where it is a file or in an archive."""
     from gzip import decompress

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from os.path import realpath
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -15,6 +18,46 @@ def a_file(option: typer.CallbackParam, target: Path | None) -> Path | None:
     if target is not None and target.is_dir():
         raise BadInput(option.opts[0], f"{target}, a directory", "the name of a file")
     return target
+
+
+def instance_beside(certificate: Path) -> Path:
+    """Where a problem is written that is not the one in the user's file: CERT.instance.json."""
+    name = certificate.name.removesuffix(".gz").removesuffix(".json")
+    return certificate.with_name(f"{name}.instance.json")
+
+
+def kept_apart(command: Callable[..., None]) -> Callable[..., None]:
+    """The command; before it runs, the files that it writes are compared with those that it reads.
+
+    The options that name files for writing are those with :func:`a_file`.
+
+    Raises
+    ------
+    BadInput
+        One of them names a file that is read, or that another one names.
+    """
+
+    @wraps(command)
+    def checked(**given: Any) -> None:
+        hints = get_type_hints(command, include_extras=True)
+        writing = [name for name, hint in hints.items() if _written(hint)]
+        read = [value for n, value in given.items() if isinstance(value, Path) and n not in writing]
+        taken = {realpath(file): "which the command reads" for file in read}
+        for name in writing:
+            file = given.get(name)
+            beside = [instance_beside(file)] if name == "certificate" and file is not None else []
+            for place in [file, *beside] if file is not None else []:
+                if realpath(place) in taken:
+                    raise BadInput(f"--{name}", f"{place}, {taken[realpath(place)]}", "another file")
+                taken[realpath(place)] = f"which --{name} writes"
+        command(**given)
+
+    return checked
+
+
+def _written(hint: object) -> bool:
+    """Whether a parameter with this annotation names a file for writing."""
+    return any(getattr(option, "callback", None) is a_file for option in getattr(hint, "__metadata__", ()))
 
 
 Backend = Annotated[

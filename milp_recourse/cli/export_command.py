@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from milp_recourse.cli.common_options import Index, Problem
+from milp_recourse.cli.common_options import Index, Problem, a_file
 from milp_recourse.cli.problems import read_one
 from milp_recourse.errors import BadInput
 
@@ -17,7 +17,7 @@ ExportFormat = Literal["mps", "lp"]
 
 def export(
     instance: Problem,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="the file to write")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="the file to write", callback=a_file)],
     format: Annotated[ExportFormat | None, typer.Option(help="by the name of FILE if not given")] = None,
     index: Index = None,
 ) -> None:

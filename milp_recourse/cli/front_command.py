@@ -115,7 +115,7 @@ def _of_density(
 
 
 def _write(fronts: list[Any], folder: Path, against: Against) -> None:
-    """Write fronts.json, average.json and front.png."""
+    """Write fronts.json, average.json and, with matplotlib, front.png."""
     from milp_recourse.density_front import average
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.front import average_of_actions
@@ -125,7 +125,10 @@ def _write(fronts: list[Any], folder: Path, against: Against) -> None:
     density = against == "density"
     write_json([one.to_dict() for one in fronts], folder / "fronts.json")
     write_json(average(fronts) if density else average_of_actions(fronts), folder / "average.json")
-    (plot_density_fronts if density else plot_action_fronts)(fronts, folder / "front.png")
+    try:
+        (plot_density_fronts if density else plot_action_fronts)(fronts, folder / "front.png")
+    except ImportError:
+        typer.echo("no picture: it needs matplotlib; pip install 'milp-recourse[plots]'", err=True)
 
 
 def _say(fronts: list[Any], people: list[Instance], json: Path | None, against: Against) -> None:

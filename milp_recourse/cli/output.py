@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from milp_recourse.cli.common_options import instance_beside
 from milp_recourse.instance import Instance
 from milp_recourse.result import Result
 
@@ -32,8 +33,7 @@ def write_certificate(problem: Instance, result: Result, path: Path, beside: str
         return result
     write_whole(result.evidence if path.suffix == ".gz" else decompress(result.evidence), path)
     if beside is not None:
-        name = path.name.removesuffix(".gz").removesuffix(".json")
-        file = path.with_name(f"{name}.instance.json")
+        file = instance_beside(path)
         write_instance(problem, file)
         typer.echo(f"verify the certificate against {file}, which holds {beside}")
     return replace(result, certificate=str(path))

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from milp_recourse.cli.common_options import a_file
+
 
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="a folder that certify --out wrote")],
@@ -15,7 +17,10 @@ def report(
         typer.Argument(help="the instance or population that was solved", show_default="DIR/population.json"),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="default: DIR/report.html, DIR/person-N.html")
+        Path | None,
+        typer.Option(
+            metavar="FILE.html", help="default: DIR/report.html, DIR/person-N.html", callback=a_file
+        ),
     ] = None,
     index: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="one person of a population, from 0")

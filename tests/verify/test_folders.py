@@ -174,11 +174,11 @@ def test_a_journal_covers_no_changed_file(many, capsys):
     assert "35.json.gz: REJECTED" in out and "3.json.gz: REJECTED: results.csv: status" in out
     assert "38 of them checked before" in out
     (folder / "certificates" / "35.json.gz").unlink()
-    assert main([*arguments, "--slow"]) == 4
-    assert "of another check" in capsys.readouterr().out
+    assert main([*arguments, "--slow"]) == 2
+    assert "of a check of other files or options" in capsys.readouterr().err
     people.write_text(people.read_text() + "\n")
-    assert main(arguments) == 4
-    assert "of another check" in capsys.readouterr().out
+    assert main(arguments) == 2
+    assert "of a check of other files or options" in capsys.readouterr().err
 
 
 def test_a_sample_says_of_how_many(many, capsys):

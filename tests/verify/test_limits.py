@@ -20,7 +20,7 @@ from verify.__main__ import examine
 from verify.fast.box import Floats
 from verify.files.certificate import Certificate
 from verify.files.instance import Source
-from verify.files.many import Journal
+from verify.files.many import Journal, Unusable
 from verify.files.reading import parse_json
 from verify.files.table import COLUMNS, Table
 from verify.kernel.certificate import Tree
@@ -220,14 +220,14 @@ def test_a_journal_that_is_none_is_one_line(tmp_path, content):
     """Bytes that are no text, lines that are no outcomes."""
     journal = tmp_path / "j.txt"
     journal.write_bytes(content.replace(b"HEAD", b"about"))
-    with pytest.raises(Rejected, match=r"j\.txt"):
+    with pytest.raises(Unusable, match=r"j\.txt"):
         Journal(journal, "about")
 
 
 def test_a_folder_is_no_journal(tmp_path):
     """Nor is a file in a folder that is not there."""
     for path in (tmp_path, tmp_path / "none" / "j.txt"):
-        with pytest.raises(Rejected, match="journal"):
+        with pytest.raises(Unusable, match="journal"):
             Journal(path, "about")
 
 

@@ -87,6 +87,10 @@ class Processes:
                     yield failed(part, error) if error else future.result()
 
 
+class Unusable(Exception):
+    """A journal that cannot be used: nothing was checked, and nothing is said of any certificate."""
+
+
 JOURNALLED = (str, str, {"optimal", "infeasible", "bounds"}, str, float, maybe(float))
 """The shape of a journal's line: a digest, then the entries of :class:`~verify.files.check.Outcome`."""
 
@@ -100,26 +104,24 @@ class Journal:
 
     def __init__(self, path: Path, about: str) -> None:
         self.known: dict[str, tuple[str, Outcome]] = {}
-        self.path = path
+        self.path, name = path, plain(str(path))
         try:
             text = path.read_bytes().decode("utf-8") if path.exists() else ""
         except (OSError, ValueError) as error:
-            raise Rejected(f"{plain(str(path))}: not a journal that can be read: {error}") from None
+            raise Unusable(f"--resume: {name}: not a journal that can be read: {error}") from None
         lines = text.split("\n")[:-1]  # what is behind the last line end was being written
         if lines and lines[0] != about:
-            raise Rejected(
-                f"{path.name}: the journal of another check: other files, options or another checker"
-            )
+            raise Unusable(f"--resume: {name}: of a check of other files or options, or by another checker")
         for k, line in enumerate(lines[1:], start=2):
             try:
                 digest, *outcome = conform(json.loads(line), JOURNALLED, "")
             except (ValueError, RecursionError, Rejected):
-                raise Rejected(f"{path.name}: line {k} is no outcome: remove it, or the file") from None
+                raise Unusable(f"--resume: {name}: line {k} is no outcome: remove it, or the file") from None
             self.known[outcome[0]] = digest, Outcome(*outcome)
         try:
             self.stream = path.open("r+b" if lines else "wb")
         except OSError as error:
-            raise Rejected(f"{plain(str(path))}: no journal can be written there: {error.strerror}") from None
+            raise Unusable(f"--resume: {name}: no journal can be written there: {error.strerror}") from None
         if lines:
             self.stream.truncate(self.stream.seek(len("\n".join([*lines, ""]).encode())))
         else:
