@@ -74,7 +74,7 @@ def test_differences_are_of_numbers_only():
 
 def test_percent_is_never_rounded_to_nobody_or_everybody():
     """One of ten thousand is not 0%, and all but one are not 100%."""
-    assert [percent(k, 10000) for k in (0, 1, 3749, 9999, 10000)] == ["0%", "0.1%", "37%", "99.9%", "100%"]
+    assert [percent(k, 10000) for k in (0, 1, 3749, 9999, 10000)] == ["0%", "<0.1%", "37%", ">99.9%", "100%"]
     assert percent(0, 0) == "-"
 
 

@@ -74,14 +74,15 @@ def difference(before: object, after: object) -> float | None:
 
 
 def percent(part: float, whole: float) -> str:
-    """``37%``; below 10% and above 90% with a decimal, and 0% or 100% only if that is exact."""
+    """``37%``; below 10% and above 90% with a decimal, 0% or 100% only if that is exact, else ``<0.1%``."""
     if not whole:
         return "-"
     if part <= 0 or part >= whole:
         return "0%" if part <= 0 else "100%"
     p = 100 * part / whole
-    text = f"{p:.0f}" if 10 <= p <= 90 else f"{min(max(p, 0.1), 99.9):.1f}"
-    return f"{_trimmed(text)}%"
+    if not 0.05 <= p <= 99.95:
+        return "<0.1%" if p < 50 else ">99.9%"
+    return f"{_trimmed(f'{p:.0f}' if 10 <= p <= 90 else f'{p:.1f}')}%"
 
 
 def _trimmed(number: str) -> str:
