@@ -85,18 +85,21 @@ class BoxSearch(ABC):
 
     def run(self) -> Proposal:
         """Search until every box is closed, or the deadline."""
-        program = lower(self.instance)
-        fixed = [program.fix(acted) for acted in program.configurations()]
-        parts = [Configuration(self.instance, one) for one in fixed if one.actions and not fails(one)]
-        for part in parts:
-            refuse_cancelling(part)
         from milp_recourse.compiled.nearby import first_action
 
         start = first_action(self.instance)
         if start is not None:
             self.incumbent.take(start)
-        for part in parts:
-            self.push(part, (part.lower, part.upper), part.fixed_cost)
+        program = lower(self.instance)
+        for acted in program.configurations():
+            if self.clock.over:  # there may be very many
+                self.give_up(0.0)
+                break
+            fixed = program.fix(acted)
+            if fixed.actions and not fails(fixed):
+                part = Configuration(self.instance, fixed)
+                refuse_cancelling(part)
+                self.push(part, (part.lower, part.upper), part.fixed_cost)
         while self._queue and not self.clock.over:
             node = heapq.heappop(self._queue)
             if node.lower_bound <= self.incumbent.target:

@@ -36,8 +36,9 @@ from milp_recourse.program.set_values import none_left
 
 Array = NDArray[np.float64]
 
-MOST_CONFIGURATIONS = 4096
-"""Most configurations of one applicant; each has arrays of its own."""
+CONFIGURATIONS, BYTES = 2**12, 2**28
+"""Each of an applicant's configurations has arrays of its own. So many configurations there may always be;
+there may be more up to about so many bytes of arrays."""
 
 
 class NotCovered(Exception):
@@ -76,6 +77,19 @@ def column_starts(instance: Instance) -> NDArray[np.int64]:
     return np.cumsum([0, *(len(f.categories or ()) if is_label(f) else 1 for f in features)], dtype=np.int64)
 
 
+def too_many_sets(instance: Instance, network: ReluNetwork) -> str | None:
+    """A line if there are more sets of acted features to tell apart than there may be, else None."""
+    if 2 ** len(instance.levers) <= CONFIGURATIONS:
+        return None
+    moved = {f for lever in instance.levers for f in instance.scm.descendants({lever}) - {lever}}
+    # in scenarios whoever acts may miss
+    told_apart = instance.levers if instance.scenarios else moved & instance.levers.keys()
+    # doubles, for as many causal units as columns
+    each = 64 * int(column_starts(instance)[-1]) * max(len(bias) for bias in network.biases)
+    most = max(CONFIGURATIONS, BYTES // each)
+    return f"more than {most} sets of acted features to tell apart" if 2 ** len(told_apart) > most else None
+
+
 class Effects:
     """What the levers of applicants who have a program in common cause, in each of C configurations: every
     atom is a row over the columns and the causal units, in the order they can be computed.
@@ -96,7 +110,7 @@ class Effects:
     Raises
     ------
     NotCovered
-        There are too many configurations.
+        Conditions ask for alternatives, or to act on what is no lever.
     Mixed
         Applicants who have curves must be taken one by one.
 
@@ -147,13 +161,10 @@ class Effects:
             causes = program.behind(a.natural for a in own)
             if misses or any(isinstance(atoms[k], Action | Switch) for k in causes):
                 self.moved.add(name)
-        if 2 ** len(self.moved) > MOST_CONFIGURATIONS:
-            raise NotCovered(f"more than {MOST_CONFIGURATIONS} sets of acted features")
         if not must_act <= set(self.levers):
             raise NotCovered("conditions ask to act on what is no lever")
-        choices = [[(1, 0), (0, 1)] if f in self.moved else [(0, 0)] for f in self.levers]
-        choices = [[(1, 0)] if f in must_act else one for f, one in zip(self.levers, choices, strict=True)]
-        chosen = list(product(*choices))
+        choices = {f: [(1, 0), (0, 1)] for f in self.moved} | {f: [(1, 0)] for f in must_act}
+        chosen = list(product(*(choices.get(f, [(0, 0)]) for f in self.levers)))
         both = np.array(chosen, dtype=np.uint8).reshape(len(chosen), len(self.levers), 2)
         self.acts, self.follows = (np.ascontiguousarray(both[:, :, k]) for k in range(2))
         units = sum(1 + (a.function == "logit") for a in atoms if isinstance(a, Elementary))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.compiled import layout as at
-from milp_recourse.compiled.causes import MOST_CONFIGURATIONS, Effects, NotCovered, Stated
+from milp_recourse.compiled.causes import Effects, NotCovered, Stated, too_many_sets
 from milp_recourse.compiled.elementary import LOG, RELU
 from milp_recourse.compiled.lever_arrays import ACTED, IDLE, Levers, in_units
 from milp_recourse.compiled.numerics import slacks
@@ -226,12 +226,7 @@ def why_not(instance: Instance) -> str | None:
     for name, quantiles in instance.cost.quantiles.items():
         if name in instance.levers and quantiles.jumps:
             return f"the percentiles of {name!r} jump where values are nearly equal: leave one of those out"
-    if 2 ** len(instance.levers) > MOST_CONFIGURATIONS:
-        moved = {f for lever in instance.levers for f in instance.scm.descendants({lever}) - {lever}}
-        told_apart = instance.levers if instance.scenarios else moved & instance.levers.keys()
-        if 2 ** len(told_apart) > MOST_CONFIGURATIONS:  # in scenarios whoever acts may miss
-            return f"more than {MOST_CONFIGURATIONS} sets of acted features to tell apart"
-    return None
+    return too_many_sets(instance, instance.classifier)
 
 
 def lowered(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Lowered]]:

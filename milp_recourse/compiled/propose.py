@@ -165,11 +165,9 @@ class Run:
         """Examine at most so many nodes, for at most :data:`SLICE`, after a search for good actions in one
         configuration; see :func:`~milp_recourse.compiled.search.run`.
         """
-        late = slice_and(self.late - time.perf_counter())
         answers = np.zeros((1, self.problem.lever.shape[1])), np.zeros((5, 1))
-        settings = late, share, self.few, around, self.starts
-        _, why = search.run(alone(self.problem), 0, False, self.work, self.tree, *answers, *settings)
-        return int(why)
+        settings = slice_and(self.late - time.perf_counter()), share, self.few, around, self.starts
+        return int(search.run(alone(self.problem), 0, False, self.work, self.tree, *answers, *settings)[1])
 
     def seek(self, cases: Iterable[int]) -> None:
         """Without an action, search for good ones in these configurations."""
