@@ -30,7 +30,7 @@ after how many of them the distance to the latter has halved."""
 REACHES = 2.0**-24, 2.0**-8
 """Of a lever's width, how far from a given action a feasible one is looked for: next to it, then farther."""
 
-PARTS = tuple(2.0**-k for k in range(10, -1, -1))
+PARTS = tuple(2.0**-k for k in (40, 30, 20, *range(10, -1, -1)))
 """Of the most that rounding can do to a deployed logit, how far above what is needed an action is looked
 for."""
 
@@ -96,17 +96,19 @@ def inside_the_edge(state: Run, late: float) -> None:
     """Where the deployed model refuses a search's best action: offer the search one whose exact logit is
     higher, if one is found, and points between the two, cheaper and cheaper.
 
-    It is searched for next to the refused action, and, while no action is in hand, anywhere. Whether the
-    deployed model accepts a point between the two depends on its rounding there, so there are many of them.
+    It is searched for next to the refused action, and, while no action is in hand, anywhere; if none is
+    found, it is that action with changes twice as large. Whether the deployed model accepts a point between
+    the two depends on its rounding there, so there are many of them.
     """
     refused, instance = state.refused, state.instance
     assert refused is not None
     found = near(instance, refused, late)
     if found is None and state.action is None:
-        found = _inward(state, PARTS[4::6], late)
+        found = _inward(state, PARTS[1::4], late)
+    kept = {name for name in found or refused if name not in refused or instance.feature(name).integral}
     if found is None:
-        return
-    kept = {name for name in found if name not in refused or instance.feature(name).integral}
+        far = {n: a if n in kept else 2.0 * a - instance.factual[n] for n, a in refused.items()}
+        found = {n: min(max(a, instance.levers[n][0]), instance.levers[n][1]) for n, a in far.items()}
     for part in (2.0 ** (-np.arange(STEPS) / STEPS_EACH)).tolist():
         state.offer({n: a if n in kept else refused[n] + part * (a - refused[n]) for n, a in found.items()})
 
@@ -130,7 +132,8 @@ def _inward(state: Run, parts: Sequence[float], late: float) -> dict[str, float]
     for part in parts:
         room = part * nearly[1]
         raised = problem._replace(need_low=problem.need_low + room, need_high=problem.need_high + room)
-        found = _found(Run(instance, raised, aside=True), late).action
+        accept = replace(instance.accept, margin=instance.accept.margin + room)
+        found = _found(Run(replace(instance, accept=accept), raised, aside=True), late).action
         if found is not None or time.perf_counter() > late:
             return found
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 
@@ -52,8 +52,12 @@ MOST_SECONDS = 2000.0
 LONGER_BY = 4
 """The longer search is repeated whenever the number of nodes has become so many times as large."""
 
-EACH = 64
-"""Without an action, it is made in one more open configuration for each so many nodes."""
+EACH, AGAIN = 64, 256
+"""Without an action, it is made in one more open configuration for each so many nodes; or, if that is more,
+once more for each so many nodes."""
+
+TURNS = 16
+"""So many times in each configuration, but for at most a second, before a search ends without an action."""
 
 STUCK = "a box became too small to split"
 """The message where rounding keeps an exact engine from a proof."""
@@ -169,10 +173,13 @@ class Run:
         settings = slice_and(self.late - time.perf_counter()), share, self.few, around, self.starts
         return int(search.run(alone(self.problem), 0, False, self.work, self.tree, *answers, *settings)[1])
 
-    def seek(self, cases: Iterable[int]) -> None:
-        """Without an action, search for good ones in these configurations."""
-        for case in cases if self.least == math.inf else ():
-            self.examine(0, case)
+    def seek(self, cases: Sequence[int], count: int) -> None:
+        """Without an action, search for good ones so many times, in these configurations in turn; once there
+        is one, no configuration has another turn."""
+        for k in range(count if self.least == math.inf else 0):
+            if time.perf_counter() > self.late or (k >= len(cases) and self.least < math.inf):
+                break
+            self.examine(0, cases[k % len(cases)])
             self.confirm()
 
     def confirm(self) -> None:
@@ -308,9 +315,8 @@ def search_on(
     (bound, message)
         The proven bound, and why the search ended before its proof, or None.
     """
-    tree, looked, message = state.tree, False, None
+    tree, looked, message, state.late = state.tree, False, None, late
     look, around = first_slice(state.problem, state.few)
-    state.late = late
     while why is not None or (message := "it was a short search" if enough() else reason(late)) is None:
         if why is None:
             why = state.examine(max(look - int(tree.state[2]), 1), around)
@@ -333,13 +339,13 @@ def search_on(
             tree = state.tree = search.larger(tree, 2 * len(tree.heap))
         elif int(tree.state[2]) >= look:
             look, around = LONGER_BY * int(tree.state[2]), int(tree.case[tree.heap[0]])
-            open_ = np.unique(tree.case[tree.heap[: tree.state[0]]])
-            state.seek(open_[: int(tree.state[2]) // EACH].tolist())
+            cases, n = np.unique(tree.case[tree.heap[: tree.state[0]]]).tolist(), int(tree.state[2])
+            state.seek(cases, max(min(n // EACH, len(cases)), n // AGAIN) if cases else 0)
         why = None
     stuck = float(tree.stuck[0])
     if message is not None or stuck < state.target:  # an action should not be missed, however short the time
-        state.late = max(late, time.perf_counter() + SLICE)
-        state.seek(range(len(state.problem.box)))
+        state.late = time.perf_counter() + min(max(late - time.perf_counter(), SLICE), 1.0)
+        state.seek(range(len(state.problem.box)), TURNS * len(state.problem.box))
     if stuck < state.target and message is None:
         message = STUCK
     return max(0.0, min(state.bound, stuck, state.target if state.least < math.inf else math.inf)), message

@@ -420,8 +420,8 @@ def _dive(p, w, t, few, before):
     in w.at[START]; this overwrites the node in w. Returns :data:`ASK` where a point is to be judged exactly,
     else :data:`MORE`."""
     often = OFTEN if not before < INF else 2 if few else 1
-    rest = max(often, t.state[3])  # the more nodes, the longer the wait for the next dive
-    if t.state[2] < t.state[3] + max(1, rest // often):
+    # the more nodes, the longer the wait for the next dive
+    if t.state[2] < t.state[3] + max(1, t.state[3] // often):
         return MORE
     t.state[3] = t.state[2]
     copied(p.box, w.box)

@@ -9,7 +9,7 @@ import numpy as np
 from milp_recourse.compiled import layout as at
 from milp_recourse.compiled.elementary import RELU, curve, distance, is_open
 from milp_recourse.compiled.levers import cost_of, knot_inside, respond, top_of
-from milp_recourse.compiled.numerics import COARSE
+from milp_recourse.compiled.numerics import COARSE, HUGE
 from milp_recourse.compiled.rows import reached, relaxed_arguments
 from milp_recourse.compiled.work import add, cleared
 from milp_recourse.compiling import compiled
@@ -255,8 +255,7 @@ def _weigh_contradicted(p, w, count, weighed, gap):
         weights[r] = 0.0
         found[r] = 1.0 if lost > reached(w, r) else 0.0
         total += lost if found[r] > 0.0 else 0.0
-    one = gap / total if 0.0 < total < INF and w.scalar[at.BEST_COST] < INF else 1.0
-    one = one if one < INF else 1.0
+    one = gap / total if gap / HUGE < total < INF and w.scalar[at.BEST_COST] < INF else 1.0
     for r in range(count):
         own = w.row[at.MULTIPLIERS, r] if weighed else 1.0 if r == 0 else 0.0
         weights[r] = one * found[r] if total > 0.0 else own

@@ -6,6 +6,7 @@ import pytest
 
 from milp_recourse import solve
 from milp_recourse.result import Status
+from tests.helpers.certificate_kinds import KINDS
 from tests.properties.run import case
 
 NARROW = 271129049
@@ -21,6 +22,14 @@ def test_in_boxes_too_small_to_split() -> None:
     result = solve(case(NARROW), "bab")
     assert result.status is Status.OPTIMAL
     assert result.action == {"b": 1}
+
+
+def test_more_samples_the_longer_there_is_none() -> None:
+    """Hardly ever is one of the 500 random points of a search for actions feasible here. The first action came
+    after 444 000 nodes, when these searches were made once for four times as many nodes."""
+    result = solve(KINDS["deep networks"](393010201), "bab", 10.0)
+    assert result.status is Status.OPTIMAL
+    assert result.nodes < 50_000
 
 
 @pytest.mark.parametrize("time_limit", [0.02, 1.0])
