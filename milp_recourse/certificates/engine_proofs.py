@@ -25,7 +25,7 @@ from milp_recourse.compiled.causes import Effects
 from milp_recourse.compiled.layout import COST, FACTUAL, GAINED, GRID, LABEL, ZL
 from milp_recourse.compiled.lever_arrays import ACTED, IDLE
 from milp_recourse.compiled.problem import Lowered, Problem, impossible, lowered
-from milp_recourse.compiled.propose import memory, smallest
+from milp_recourse.compiled.propose import memory
 from milp_recourse.compiling import announced
 from milp_recourse.domain.conditions import TRUE
 from milp_recourse.domain.enclosure import round_down
@@ -34,6 +34,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.program.largest import largest_logit
 from milp_recourse.program.lower import lower
+from milp_recourse.smallest_instance import smallest
 
 Nodes = list[list[Any]]
 

@@ -56,8 +56,8 @@ def why_not(instance: Instance) -> str | None:
             return reason
     if instance.scenarios:
         return "the certificate format does not cover the scenarios of a robust answer"
-    if instance.cost.quantiles and not by_prices:
-        return "a cost in percentiles has certificates only for trees whose levers move nothing else"
+    if instance.cost.quantiles and of_trees and not by_prices:
+        return "trees under a cost in percentiles have certificates only where levers move nothing else"
     if instance.cost.decrease and not by_prices:
         reason = why_not_directions(instance)
         if reason is not None:

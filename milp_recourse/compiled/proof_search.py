@@ -197,9 +197,13 @@ def _nothing(p, w, target):
         -1 where they close it; 1 where a part of the box is outside the ball, else 0.
     """
     total, top, nothing, point = 0.0, 0.0, w.col[at.NOTHING], w.at[at.IDLE]
+    levers.relevel(p, w.box)
     for i in range(p.lever.shape[1]):  # the cheapest point of the box
         total += levers.least_cost(p, w, w.box, w.allowed, i)
         top = max(top, levers.respond(p, w.box, w.allowed, i, nothing, 0.0, 1.0, point))
+        if p.lever[at.KNOTS, i] > 0.0 and w.box[at.MODE, i] == 1:  # least at the end next to the factual
+            near = min(max(w.box[at.LO, i], 0.0), w.box[at.HI, i])
+            top = max(top, levers.top_of(p, i, near) * (1.0 - p.cost))
     dear = (total + top) * (1.0 - p.cost) - p.tiny >= target
     if dear or not _bound_causes(p, w) or rows.stated_rows(p, w, 0, False) < 0:
         return -1
@@ -262,6 +266,7 @@ def _shrink(p, q, w, o, t, ends, order, target, ball):
     """Cut off what the cost and the ball (if ``ball`` is positive) rule out. Each cut is recorded as a split
     whose other side is an empty leaf; the checker closes that without whole numbers, as ``q`` has it."""
     least, most = w.aside[0], w.aside[1]
+    levers.relevel(p, w.box)
     left = levers.contract(p, w, w.box, w.allowed, target)
     if left and ball > 0:
         node.contract_by_ball(p, w)
@@ -348,6 +353,8 @@ def _bound_neurons(p, w, budget):
             unit[at.ZL, k, j] = 0.0 if unit[at.SPLIT, k, j] == 1.0 else -INF
             unit[at.ZH, k, j] = 0.0 if unit[at.SPLIT, k, j] == 2.0 else INF
     paid, left = network.least_paid(p, w), True
+    if p.lever[at.KNOTS].sum() > 0.0:  # the checker knows costs between knots: its thetas give others
+        budget = -INF
     for k in range(1, len(p.widths)):
         left = left and node.bound_layer(p, w, budget, paid, k, 0, FEW_DIGITS)
     for k in range(1, len(p.widths) if left else 0):

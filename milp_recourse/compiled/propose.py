@@ -18,16 +18,13 @@ from milp_recourse.compiled.lever_arrays import ACTED, IDLE
 from milp_recourse.compiled.problem import People, Problems, alone, coordinates, decode, lower, one_of
 from milp_recourse.compiled.work import Work, workspace
 from milp_recourse.compiling import announced
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import independent
-from milp_recourse.instance import Instance, Preferences
+from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.program.largest import best_of_box
 from milp_recourse.program.lower import lower as neutral
 from milp_recourse.program.on_rows import onto_rows
 from milp_recourse.result import gap_tolerance
+from milp_recourse.smallest_instance import smallest
 
 SLICE = 0.05
 """Seconds after which compiled code returns to Python, which may be asked to end."""
@@ -70,13 +67,6 @@ def ready() -> None:
         instance = smallest()
         state = Run(instance, lower(instance))
         state.examine(1, 0)
-
-
-def smallest() -> Instance:
-    """A problem of one lever."""
-    feature, scm = Feature("x", "continuous", True, (0.0, 1.0)), independent(["x"])
-    network = ReluNetwork.from_layers([([[1.0]], [-0.5]), ([[1.0]], [-0.25])])
-    return Instance((feature,), scm, network, {"x": 0.0}, Preferences(("x",)), Cost.pure("l1", {"x": 1.0}))
 
 
 _SHAPES = threading.local()

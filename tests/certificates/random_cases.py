@@ -33,7 +33,6 @@ from verify.__main__ import examine
 
 REASONS = (
     "plausibility: an action on",  # the end of a sigmoid link
-    "a cost in percentiles has certificates only for trees",
     "no certificates are written for trees inside a causal model under conditions",
     "no certificates are written for trees where a sum of several levers is limited",
     "the proof, or a check of it, would take more",
@@ -187,7 +186,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1e9, help="no new case after so many")
     parser.add_argument("--keep", type=Path, help="a folder for instances and certificates, to check again")
     parser.add_argument("--again", type=Path, help="check those of such a folder instead, and solve nothing")
-    parser.add_argument("--json", type=Path, default=Path("random_certificates.json"))
+    parser.add_argument("--json", type=Path, required=True, help="where the report goes")
     parser.add_argument(
         "--join", type=Path, nargs="+", help="reports of earlier runs, to be added up instead"
     )

@@ -135,7 +135,7 @@ def test_without_the_compiler_the_same_code_runs(tmp_path: Path) -> None:
 import numpy as np
 np.seterr(all="ignore")
 from tests.helpers.engine_alone import solve_alone
-from milp_recourse.compiled.propose import smallest
+from milp_recourse.smallest_instance import smallest
 from milp_recourse.backends.protocol import Options
 proposal = solve_alone(smallest(), Options())
 print(repr(proposal.action["x"]), repr(proposal.lower_bound))

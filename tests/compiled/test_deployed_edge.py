@@ -15,11 +15,12 @@ from milp_recourse import Status, solve
 from milp_recourse.backends.protocol import Options
 from milp_recourse.compiled import engine, propose
 from milp_recourse.compiled.nearby import inside_the_edge, near
-from milp_recourse.compiled.propose import Run, ready, search_on, smallest
+from milp_recourse.compiled.propose import Run, ready, search_on
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import read_instance
 from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.judge import already_good, judge
+from milp_recourse.smallest_instance import smallest
 from tests.helpers.engine_alone import solve_alone
 from tests.helpers.generators import supported_instance
 

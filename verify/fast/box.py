@@ -42,8 +42,8 @@ MOST = 2.0**900
 """Forms of a larger size are left to the kernel, so that nothing overflows on the way."""
 
 ORDINARY = 2.0**200
-"""Numbers of an instance or a leaf that are not 0 and larger than this, or smaller than its inverse, are left
-to the kernel."""
+"""Numbers of an instance or a leaf that are larger than this are left to the kernel; so are those of costs,
+ends and leaves that are not 0 and smaller than its inverse, which may be divided by."""
 
 HUGE = Fraction(2) ** 5000
 """Stands for an infinite bound: more than the square of any bound in doubles, times any weight."""
@@ -66,12 +66,16 @@ def arithmetics(configuration: Configuration) -> list[Exact]:
     return [floats, exact] if floats.ordinary else [exact]
 
 
-def _numbers(configuration: Configuration, forms: Iterable[Form]) -> Iterator[Any]:
-    """The numbers of the instance that bounds are computed from: of network, forms and costs."""
+def _weights(configuration: Configuration, forms: Iterable[Form]) -> Iterator[Any]:
+    """The numbers of the instance that bounds multiply by: of network and forms."""
     for layer in configuration.model.layers or ():
         yield from chain(layer["bias"], *layer["weight"])
     for form in forms:
         yield from form.values()
+
+
+def _costs(configuration: Configuration) -> Iterator[Any]:
+    """The numbers of the instance's costs."""
     for term in configuration.terms:
         yield from (term.kappa, term.beta)
         yield from chain.from_iterable((piece.rate, piece.start) for piece in term.pieces)
@@ -159,10 +163,8 @@ class Floats(Exact):
         self.box = partial(Box, self)
         forms, _ = configuration.columns(), configuration.energy  # whose logarithms are units too
         arguments = [unit.argument for unit in configuration.units.values()]
-        self.ordinary, columns = (
-            ordinary(_numbers(configuration, [*forms, *arguments])),
-            list(map(sparse, forms)),
-        )
+        columns, numbers = list(map(sparse, forms)), _weights(configuration, [*forms, *arguments])
+        self.ordinary = all(abs(w) < ORDINARY for w in numbers) and ordinary(_costs(configuration))
         start, layers = len(configuration.acted) + 1, configuration.model.layers or ()
         self.units = [
             ("indicator", []) if key in configuration.neurons else (unit.function, sparse(unit.argument))
@@ -199,13 +201,15 @@ class Lever:
     ----------
     points
         (value, place of its label or 0, cost) for every end of a piece, or for every label.
+    tops
+        At the same points, the entry in the cost's maximum.
     bends
         (rate, start, least size, largest size) for pieces on which the derivative may be 0 between the ends.
     reach
         The largest absolute value, or size of a change divided by its rate; infinite where an end is not
         ordinary.
     dear
-        The largest cost.
+        The largest cost, and the largest entry in the maximum.
     """
 
     def __init__(self, term: Term, low: Fraction, high: Fraction, labels: Mapping[int, int]) -> None:
@@ -215,12 +219,15 @@ class Lever:
             numbers = map(Fraction, range(floor(low), floor(high) + 1))
             ends = {k: piece for k in numbers for piece in pieces if piece.low <= k <= piece.high}
         self.kappa, self.beta = near(term.kappa), near(term.beta)
+        amounts = [term.paid(piece.size(a)) for a, piece in ends.items()]
         self.points = [
-            (near(a), labels.get(floor(a), 0), near(term.paid(piece.size(a))[0])) for a, piece in ends.items()
+            (near(a), labels.get(floor(a), 0), near(cost)) for a, (cost, _) in zip(ends, amounts, strict=True)
         ]
+        self.tops, self.omega = [near(top) for _, top in amounts], near(term.omega)
         self.numbers = [(a, at) for a, at, _ in self.points] if labels else []
         self.low, self.high = (0.0, 0.0) if labels else (min(self.points)[0], max(self.points)[0])
-        self.reach, self.dear = max(abs(a) for a, _, _ in self.points), max(c for _, _, c in self.points)
+        self.reach = max(abs(a) for a, _, _ in self.points)
+        self.dear = max(c for _, _, c in self.points), max(self.tops)
         if not ordinary(ends):
             self.reach = inf
         self.bends: list[tuple[float, float, float, float]] = []
@@ -244,6 +251,24 @@ class Lever:
             if least < size < most:
                 value = c * ((size - start) / rate) - theta * (self.kappa * size + self.beta) * size
                 found = max(found, value)
+        return found
+
+    def highest(self, slope: float, labels: Mapping[int, float], share: float) -> float:
+        """The maximum of slope * value + (the label's coefficient) - cost, with ``share`` of the entry in
+        the maximum; infinite where it cannot be computed in doubles."""
+        costs = [cost + share * top for (_, _, cost), top in zip(self.points, self.tops, strict=True)]
+        if labels:
+            values = [slope * a + labels.get(int(a), 0.0) for a, _, _ in self.points]
+        else:
+            values = [slope * a for a, _, _ in self.points]
+        found = max([v - cost for v, cost in zip(values, costs, strict=True)])
+        beta, steep = self.beta + share * self.omega, 2.0 * self.kappa
+        if self.bends and not (steep > TINY and abs(slope) < MOST):
+            return inf
+        for rate, start, least, most in self.bends:
+            size = (slope / rate - beta) / steep
+            if least < size < most:
+                found = max(found, slope * ((size - start) / rate) - (self.kappa * size + beta) * size)
         return found
 
 
@@ -323,7 +348,7 @@ class Box(box.Box):
             (place, lever.numbers) for place, lever in enumerate(self.levers, 1) if lever.numbers
         ]
         self.spent = near(budget.most)
-        self.dear = LEAST + sum([lever.dear for lever in self.levers])
+        self.dear = LEAST + sum([lever.dear[0] for lever in self.levers])
         self.bounds: list[tuple[Line | None, Line | None]] = []
         for function, argument in floats.units:
             Clock.look()
@@ -404,6 +429,17 @@ class Box(box.Box):
         """An upper bound of the form on the box; ``theta`` must be 0."""
         assert not theta
         return self._settled(sparse(form), 1.0)
+
+    def highest(self, k: int, part: box.Part, theta: Fraction, share: Fraction = ZERO) -> Fraction:
+        """An upper bound of the maximum of action k's part less its cost; ``theta`` must be 1."""
+        assert theta == 1
+        lever, weight, slope = self.levers[k], near(share), near(part.get(None, ZERO))
+        labels = {label: near(c) for label, c in part.items() if label is not None}
+        if not (ordinary([weight]) and max(map(abs, [slope, *labels.values()])) < MOST):
+            return HUGE
+        size = abs(slope) * lever.reach + 4.0 * (lever.dear[0] + weight * lever.dear[1])
+        size += max(map(abs, labels.values()), default=0.0)
+        return known(lever.highest(slope, labels, weight) + self._slack(LEAST + size))
 
     def least(self, form: Form) -> Fraction:
         """A lower bound of the form on the box."""

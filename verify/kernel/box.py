@@ -106,8 +106,12 @@ class Box:
         affine = self._replaced(form, self.slopes)
         moved, most = parts(self.configuration, affine), affine.get(ONE, ZERO) + theta * self.budget.most
         for k in range(len(self.ends)) if theta else moved:
-            most += highest(self.configuration.terms[k], self.ends[k], moved.get(k, {}), theta)
+            most += self.highest(k, moved.get(k, {}), theta)
         return most
+
+    def highest(self, k: int, part: Part, theta: Fraction, share: Fraction = ZERO) -> Fraction:
+        """The maximum of action k's part less theta times its cost (:func:`highest`)."""
+        return highest(self.configuration.terms[k], self.ends[k], part, theta, share)
 
     def _replaced(self, form: Form, slopes: str) -> Form:
         """The form with each unit replaced by a line, the last unit first: nowhere below the form itself."""

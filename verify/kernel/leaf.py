@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
-from verify.kernel.box import Budget, highest, parts
+from verify.kernel.box import Budget, parts
 from verify.kernel.checks import Rejected, multipliers
 from verify.kernel.feasible import row_form
 from verify.kernel.forms import ONE, ZERO, Configuration, Form, combined, constant, plus
@@ -72,17 +72,15 @@ def proven(arithmetic: Exact, region: Region, leaf: Any, target: Fraction) -> Fr
     ``leaf`` is the list without its "d". Infinite where a neuron's interval shows that the box holds nothing.
     """
     (slopes, terms, *more), configuration = leaf, arithmetic.configuration
-    count = sum(configuration.widths)
-    share = multipliers("shares", more[0] if more else None, len(region.ends), most=1)
-    thetas = multipliers("thetas", more[1], 2 * count) if more[1:] else []
+    shares = multipliers("shares", more[0] if more else None, len(region.ends), most=1)
+    thetas = multipliers("thetas", more[1], 2 * sum(configuration.widths)) if more[1:] else []
     budget = Budget(target - configuration.fixed, list(zip(thetas[::2], thetas[1::2], strict=True)))
-    read = [_term(configuration, region, given, slopes) for given in [{}, *terms]]
+    read = [_term(configuration, region, one, slopes) for one in [{}, *terms]]
     box = arithmetic.box(region.ends, slopes, region.signs, budget)
     above = combined([1] * len(read), [box.above(*term) for term in read])
-    bound, moved = configuration.fixed - above.get(ONE, ZERO), parts(configuration, above)
-    for k, term in enumerate(configuration.terms):
-        bound -= highest(term, region.ends[k], moved.get(k, {}), Fraction(1), share[k])
-    return inf if bound < target and count and box.empty else bound
+    moved, bound = parts(configuration, above), configuration.fixed - above.get(ONE, ZERO)
+    bound -= sum(box.highest(k, moved.get(k, {}), Fraction(1), share) for k, share in enumerate(shares))
+    return inf if bound < target and configuration.widths and box.empty else bound
 
 
 def _term(
