@@ -1,7 +1,8 @@
 """``python -m verify CERT INSTANCE`` and ``python -m verify DIR POPULATION_OR_INSTANCES``.
 
 Exit codes: 0 if everything was verified; 4 if a certificate was rejected, or if a folder holds none; 2 for
-wrong usage, such as a path that does not exist; 1 if what is printed cannot be written: a full disk, say.
+wrong usage, such as a path that does not exist; 1 if what is printed cannot be written: a full disk, say; 130
+on Ctrl-C.
 """
 
 from __future__ import annotations
@@ -97,6 +98,9 @@ def run() -> int:
         code = main()
         sys.stdout.flush()
         return code
+    except KeyboardInterrupt:
+        sys.stderr.write("verify: interrupted\n")
+        return 130
     except BrokenPipeError:
         pass
     except OSError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from os.path import realpath
 from pathlib import Path
@@ -34,25 +34,54 @@ def kept_apart(command: Callable[..., None]) -> Callable[..., None]:
     Raises
     ------
     BadInput
-        One of them names a file that is read, or that another one names.
+        One of them names a file that is read, that such a file names, or that another option names; or a
+        file, other than a page, of a folder that is read.
     """
 
     @wraps(command)
     def checked(**given: Any) -> None:
         hints = get_type_hints(command, include_extras=True)
-        writing = [name for name, hint in hints.items() if _written(hint)]
+        writing = [name for name, hint in hints.items() if _written(hint) and given.get(name) is not None]
         read = [value for n, value in given.items() if isinstance(value, Path) and n not in writing]
-        taken = {realpath(file): "which the command reads" for file in read}
-        for name in writing:
-            file = given.get(name)
-            beside = [instance_beside(file)] if name == "certificate" and file is not None else []
-            for place in [file, *beside] if file is not None else []:
-                if realpath(place) in taken:
-                    raise BadInput(f"--{name}", f"{place}, {taken[realpath(place)]}", "another file")
-                taken[realpath(place)] = f"which --{name} writes"
+        places = [(name, given[name]) for name in writing]
+        places += [(name, instance_beside(given[name])) for name in writing if name == "certificate"]
+        existing = any(place.exists() for _, place in places)
+        taken = dict(_taken(read, existing))
+        for name, place in places:
+            path, kept = realpath(place), realpath(place.parent)
+            if kept in taken and place.exists() and place.suffix != ".html":
+                taken.setdefault(path, "in a folder that the command reads")
+            if path in taken:
+                raise BadInput(f"--{name}", f"{place}, {taken[path]}", "another file")
+            taken[path] = f"which --{name} writes"
         command(**given)
 
     return checked
+
+
+def _taken(read: Iterable[Path], thoroughly: bool) -> Iterator[tuple[str, str]]:
+    """What may not be written over, and why: what is read, folders of certificates in that, and, where that
+    is asked for ``thoroughly``, the classifiers and tables that problems name."""
+    for path in read:
+        yield realpath(path), "which the command reads"
+        if path.is_dir():
+            yield realpath(path / "certificates"), "which the command reads"
+        elif thoroughly:
+            yield from ((realpath(one), f"which {path} names") for one in _named_in(path))
+
+
+def _named_in(problem: Path) -> Iterator[Path]:
+    """The files of its own that a problem names: of its classifier and of its factuals."""
+    from milp_recourse.formats.strict_json import read_json
+
+    try:
+        content = read_json(problem)
+    except BadInput:  # the command says so
+        return
+    for part, key in (("classifier", "path"), ("factuals", "csv")):
+        own = content.get(part) if isinstance(content, dict) else None
+        if isinstance(own, dict) and isinstance(own.get(key), str):
+            yield problem.parent / own[key]
 
 
 def _written(hint: object) -> bool:

@@ -146,6 +146,8 @@ def write_json(value: Any, path: str | Path, indent: int | None = 2) -> None:
 def write_whole(content: bytes, path: str | Path) -> None:
     """Write a file completely or not at all: into a temporary file beside it, which is then renamed.
 
+    A link is followed; into a device or a pipe the content is written as it is.
+
     Raises
     ------
     BadInput
@@ -153,8 +155,12 @@ def write_whole(content: bytes, path: str | Path) -> None:
     MachineFailed
         The disk is full or broken.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     try:
+        if target.exists() and not target.is_file() and not target.is_dir():
+            with open(path, "wb") as stream:
+                stream.write(content)
+            return
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, beside = tempfile.mkstemp(prefix=f".{target.name[:80]}.", dir=target.parent)
         try:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from milp_recourse.cli import main
+from milp_recourse.formats.strict_json import write_whole
 from milp_recourse.instances_path import instances_path
 
 
@@ -29,16 +33,41 @@ def problem(tmp_path: Path) -> Path:
         "robust {problem} --threshold 0.1 --json {problem}",
         "prove {problem} --action {problem} --json {problem}",
         "prepare {problem} --out {problem}",
+        "icarma predict {problem} --out {problem}",
+        "solve {split} --json {folder}/classifier.json",
+        "certificate {results} 0 --out {results}/results.csv",
+        "certificate {results} 0 --out {results}/certificates/0.zip",
+        "report {results} {problem} --out {results}/run.json",
     ],
 )
 def test_refused_in_one_line(problem: Path, arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2, both names in the line, and the file is as it was."""
-    before, folder = problem.read_bytes(), problem.parent
-    link = folder / "link.json"
+    folder = problem.parent
+    link, split, results = folder / "link.json", folder / "split.json", folder / "results"
     link.symlink_to(problem)
+    data = json.loads(problem.read_text())
+    (folder / "classifier.json").write_text(json.dumps(data["classifier"]))
+    split.write_text(json.dumps(data | {"classifier": {"path": "classifier.json"}}))
+    (results / "certificates").mkdir(parents=True)
+    for name in ("results.csv", "run.json", "certificates/0.zip"):
+        (results / name).write_text("kept")
     given = {"problem": problem, "folder": folder, "name": folder.name, "link": link}
-    assert main(arguments.format(**given).split()) == 2
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    assert main(arguments.format(**given, split=split, results=results).split()) == 2
     line = capsys.readouterr().err
     assert line.count("\n") == 1 and "allowed: another file" in line
-    assert problem.read_bytes() == before
-    assert {one.name for one in folder.iterdir()} == {problem.name, link.name}
+    assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
+
+
+def test_a_link_is_followed_and_a_pipe_stays_one(tmp_path: Path) -> None:
+    """A link used to become a file, and so did a pipe."""
+    target, link, pipe = tmp_path / "target.json", tmp_path / "link.json", tmp_path / "pipe"
+    link.symlink_to(target)
+    write_whole(b"one", link)
+    assert link.is_symlink() and target.read_bytes() == b"one"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_bytes)
+        write_whole(b"two", pipe)
+        assert read.result() == b"two"
+    assert pipe.is_fifo()
