@@ -29,7 +29,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from llvmlite.binding import newpassmanagers
-from numba.core import caching, cgutils, codegen, compiler, imputils, types
+from numba.core import caching, cgutils, codegen, compiler, event, imputils, types
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
@@ -46,8 +46,9 @@ LOG = logging.getLogger("milp_recourse")
 """Its warnings are printed on stderr where the caller has set up no logging."""
 
 NOTICE = "milp_recourse: compiling {}, about half a minute (once for this version on this machine)"
-SECONDS = 3.0
-"""How long compiling lasts before :data:`NOTICE` is logged."""
+PROGRESS = "milp_recourse: compiling {}: {} functions so far, {:.0f} s"
+SECONDS, EVERY = 3.0, 5.0
+"""How long compiling lasts before :data:`NOTICE` is logged, and between two lines of :data:`PROGRESS`."""
 
 CONFIG: Any = numba.config
 
@@ -60,23 +61,48 @@ objects; at the default threshold the collector takes a tenth of the time and fr
 
 @contextlib.contextmanager
 def announced(what: str) -> Iterator[None]:
-    """Log :data:`NOTICE` as a warning if ``what`` is compiled inside for longer than :data:`SECONDS`.
+    """Log :data:`NOTICE` as a warning if ``what`` is compiled inside for longer than :data:`SECONDS`, and
+    then how far it is.
 
-    Loading compiled code from the cache never logs it, even where the machine is slow.
+    Loading compiled code from the cache never logs anything, even where the machine is slow.
     """
-    timer = threading.Timer(SECONDS, LOG.warning, (NOTICE.format(what),))
-    timer.daemon = True
-    _Cache.timer = timer
+    ended, counted = threading.Event(), _Counter()
+    teller = threading.Thread(target=_tell, args=(what, counted, ended), daemon=True)
+    _Cache.teller = teller
     if _Cache.absent:
-        timer.start()
+        teller.start()
     often = gc.get_threshold()
     gc.set_threshold(RARELY, *often[1:])
     try:
-        yield
+        with event.install_listener("numba:compile", counted):
+            yield
     finally:
         gc.set_threshold(*often)
-        timer.cancel()
-        _Cache.timer = None
+        ended.set()
+        _Cache.teller = None
+
+
+class _Counter(event.Listener):
+    """Counts the functions that numba has compiled."""
+
+    functions = 0
+
+    def on_start(self, event: Any) -> None:
+        """Nothing: it is not compiled yet."""
+
+    def on_end(self, event: Any) -> None:
+        """One more."""
+        self.functions += 1
+
+
+def _tell(what: str, counted: _Counter, ended: threading.Event) -> None:
+    """Log what :func:`announced` says, until the compiling has ended."""
+    begun = time.monotonic()
+    if ended.wait(SECONDS):
+        return
+    LOG.warning(NOTICE.format(what))
+    while not ended.wait(EVERY):
+        LOG.warning(PROGRESS.format(what, counted.functions, time.monotonic() - begun))
 
 
 OUTSIDE = Path("result.py"), Path("domain", "forest.py")
@@ -141,16 +167,16 @@ class _Impl(caching.CompileResultCacheImpl):
 
 class _Cache(caching.FunctionCache):
     _impl_class = _Impl
-    timer: threading.Timer | None = None
-    """The timer of :func:`announced`, started when a function is not found in the cache."""
+    teller: threading.Thread | None = None
+    """The thread of :func:`announced`, started when a function is not found in the cache."""
     absent = False
     """Whether no folder can be written to, so that nothing is cached."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load from the cache as numba does; if nothing is found, numba compiles next, so start the timer."""
+        """Load from the cache as numba does; if nothing is found, numba compiles next, which is told."""
         found = super().load_overload(sig, target_context)
-        if found is None and _Cache.timer is not None and _Cache.timer.ident is None:
-            _Cache.timer.start()
+        if found is None and _Cache.teller is not None and _Cache.teller.ident is None:
+            _Cache.teller.start()
         return found
 
 

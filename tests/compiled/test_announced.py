@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from milp_recourse.compiling import NOTICE
 CODE = """
 import sys, time
 from milp_recourse import compiling
-compiling.SECONDS = float(sys.argv[1])
+compiling.SECONDS, compiling.EVERY = map(float, sys.argv[1:])
 from doubling import twice
 with compiling.announced("the doubling"):
     twice(2.0)
@@ -35,10 +36,25 @@ def test_one_line_on_stderr_where_something_is_compiled(tmp_path: Path) -> None:
     places = {"PYTHONPATH": f"{Path(__file__).parents[2]}{os.pathsep}{tmp_path}"}
     line = f"{NOTICE.format('the doubling')}\n"
     for cache, seconds, expected in (("a", 600, ""), ("b", 0.01, line), ("b", 0.01, "")):
-        command = [sys.executable, "-c", CODE, str(seconds)]
+        command = [sys.executable, "-c", CODE, str(seconds), "5"]
         environment = os.environ | places | {"NUMBA_CACHE_DIR": str(tmp_path / cache)}
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         assert (done.stdout, done.stderr) == ("", expected)
+
+
+def test_then_how_far_it_is(tmp_path: Path) -> None:
+    """A line with the number of functions, again and again."""
+    (tmp_path / "doubling.py").write_text(TWICE)
+    places = {"PYTHONPATH": f"{Path(__file__).parents[2]}{os.pathsep}{tmp_path}"}
+    environment = os.environ | places | {"NUMBA_CACHE_DIR": str(tmp_path / "c")}
+    command = [sys.executable, "-c", CODE, "0.01", "0.05"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    first, *others = done.stderr.splitlines()
+    assert first == NOTICE.format("the doubling")
+    assert len(others) > 1
+    assert re.fullmatch(
+        r"milp_recourse: compiling the doubling: [1-9]\d* functions so far, \d+ s", others[-1]
+    )
 
 
 def test_each_search_announces_it(monkeypatch: pytest.MonkeyPatch) -> None:
