@@ -276,6 +276,11 @@ def _factual(rng: np.random.Generator, scm: StructuralCausalModel, kinds: dict[s
         rounded = np.round(row, 2)
         density = scm.log_density(rounded)
         row = rounded if np.isfinite(density) else row
+    for k, name in enumerate(scm.features):
+        link = scm.mechanisms[name].link
+        if link.kind == "sigmoid":  # a file with a factual at its end is refused
+            ends = sorted((link.offset, link.offset + link.scale))
+            row[k] = np.clip(row[k], np.nextafter(ends[0], np.inf), np.nextafter(ends[1], -np.inf))
     return {name: float(v) for name, v in zip(scm.features, row, strict=True)}
 
 
