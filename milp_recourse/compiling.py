@@ -87,10 +87,10 @@ class _Counter(event.Listener):
 
     functions = 0
 
-    def on_start(self, event: Any) -> None:
+    def on_start(self, seen: Any) -> None:
         """Nothing: it is not compiled yet."""
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self, seen: Any) -> None:
         """One more."""
         self.functions += 1
 
@@ -173,7 +173,7 @@ class _Cache(caching.FunctionCache):
     """Whether no folder can be written to, so that nothing is cached."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load from the cache as numba does; if nothing is found, numba compiles next, which is told."""
+        """Load from the cache as numba does; if nothing is found, numba compiles next: start the thread."""
         found = super().load_overload(sig, target_context)
         if found is None and _Cache.teller is not None and _Cache.teller.ident is None:
             _Cache.teller.start()

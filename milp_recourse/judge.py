@@ -386,7 +386,7 @@ def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tu
 
 
 SLIGHT = 1e-4
-"""The same where what changes least is left out, and other changes become larger for it."""
+"""Up to how many cost scales a change is slight: it is left out if others, a little larger, spare it."""
 
 
 def _without_slight_changes(
@@ -398,14 +398,14 @@ def _without_slight_changes(
     left of the action alone is hardly ever feasible; ``repair`` makes it so.
     """
     slight = _negligible(instance, action, SLIGHT)
-    if bound is None or not slight or len(slight) == len(action):
+    if bound is None or not math.isfinite(bound) or not slight or len(slight) == len(action):
         return action, judgement
     rest = without_idle_holds(instance, {**action, **{n: instance.factual[n] for n in slight}})
     spared = repair(instance, rest)
     if spared is None or len(_negligible(instance, spared, SLIGHT)) >= len(slight):
         return action, judgement
     found = judge(instance, spared)
-    dearest = bound + 0.75 * gap_tolerance(bound, instance.gap_allowance)
+    dearest = max(0.0, bound) + 0.75 * gap_tolerance(max(0.0, bound), instance.gap_allowance)
     if found.feasible and found.cost <= max(judgement.cost, Fraction(dearest)):
         return spared, found
     return action, judgement

@@ -470,7 +470,9 @@ def _finish(instance: Instance, proposal: Proposal, backend: Backend, seconds: f
 
 
 def _near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | None:
-    from milp_recourse.compiled.nearby import near  # loads numba, which few proposals ask for
+    if not isinstance(instance.classifier, ReluNetwork):
+        return None
+    from milp_recourse.compiled.nearby import near  # loads numba
 
     return near(instance, action)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -154,3 +155,11 @@ def test_no_optimum_under_l1_changes_what_hardly_matters() -> None:
     assert (answers.table["status"] == "optimal").all()
     moved = (answers.counterfactuals[frame.columns] - refused).abs() / (frame.max() - frame.min())
     assert moved.to_numpy()[moved.to_numpy() > 0].min() > 1e-5
+
+
+@pytest.mark.parametrize("bound", [math.inf, -math.inf, math.nan])
+def test_a_bound_that_is_no_number_is_withdrawn_as_before(bound: float) -> None:
+    """A faulty back end's: no traceback, and nothing is proven."""
+    result = with_slight_change(bound)
+    assert result.status is Status.LIMIT
+    assert result.action is not None

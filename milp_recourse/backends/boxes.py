@@ -84,10 +84,17 @@ class BoxSearch(ABC):
         """Close a box, or call :meth:`push`, :meth:`halve` or :meth:`give_up` with what is left of it."""
 
     def run(self) -> Proposal:
-        """Search until every box is closed, or the deadline."""
+        """Search until every box is closed, or the deadline.
+
+        Raises
+        ------
+        Unsupported
+            Weights of a configuration cancel (:func:`refuse_cancelling`); only those made before the deadline
+            are looked at.
+        """
         from milp_recourse.compiled.nearby import first_action
 
-        start = first_action(self.instance)
+        start = first_action(self.instance, np.inf if self.clock.end is None else self.clock.end)
         if start is not None:
             self.incumbent.take(start)
         program = lower(self.instance)

@@ -42,12 +42,15 @@ def kept_apart(command: Callable[..., None]) -> Callable[..., None]:
     def checked(**given: Any) -> None:
         hints = get_type_hints(command, include_extras=True)
         writing = [name for name, hint in hints.items() if _written(hint) and given.get(name) is not None]
-        read = [value for n, value in given.items() if isinstance(value, Path) and n not in writing]
+        made = {*writing, *(name for name, hint in hints.items() if _is_folder_written(name, hint))}
+        read = [value for name, value in given.items() if isinstance(value, Path) and name not in made]
         places = [(name, given[name]) for name in writing]
         places += [(name, instance_beside(given[name])) for name in writing if name == "certificate"]
         existing = any(place.exists() for _, place in places)
         taken = dict(_taken(read, existing))
         for name, place in places:
+            if place.exists() and not place.is_file():  # a device or pipe
+                continue
             path, kept = realpath(place), realpath(place.parent)
             if kept in taken and place.exists() and place.suffix != ".html":
                 taken.setdefault(path, "in a folder that the command reads")
@@ -82,6 +85,12 @@ def _named_in(problem: Path) -> Iterator[Path]:
         own = content.get(part) if isinstance(content, dict) else None
         if isinstance(own, dict) and isinstance(own.get(key), str):
             yield problem.parent / own[key]
+
+
+def _is_folder_written(name: str, hint: object) -> bool:
+    """Whether a parameter is an option ``--out``; where it names no file, it names a folder."""
+    options = getattr(hint, "__metadata__", ())
+    return name == "out" or any("--out" in (getattr(o, "param_decls", None) or ()) for o in options)
 
 
 def _written(hint: object) -> bool:

@@ -36,9 +36,9 @@ from milp_recourse.program.set_values import none_left
 
 Array = NDArray[np.float64]
 
-CONFIGURATIONS, BYTES = 2**12, 2**28
-"""Each of an applicant's configurations has arrays of its own. So many configurations there may always be;
-there may be more up to about so many bytes of arrays."""
+CONFIGURATIONS, ARRAY_BYTES = 2**12, 2**28
+"""Each of an applicant's configurations has arrays of its own. Up to ``CONFIGURATIONS`` are always taken,
+and more if their arrays have about ``ARRAY_BYTES`` at most; the process may take three times that."""
 
 
 class NotCovered(Exception):
@@ -82,11 +82,11 @@ def too_many_sets(instance: Instance, network: ReluNetwork) -> str | None:
     if 2 ** len(instance.levers) <= CONFIGURATIONS:
         return None
     moved = {f for lever in instance.levers for f in instance.scm.descendants({lever}) - {lever}}
-    # in scenarios whoever acts may miss
+    # in scenarios whoever acts may miss the target, so acting always differs from not acting
     told_apart = instance.levers if instance.scenarios else moved & instance.levers.keys()
-    # doubles, for as many causal units as columns
+    # an estimate: 8 doubles for each column and unit of the widest layer
     each = 64 * int(column_starts(instance)[-1]) * max(len(bias) for bias in network.biases)
-    most = max(CONFIGURATIONS, BYTES // each)
+    most = max(CONFIGURATIONS, ARRAY_BYTES // each)
     return f"more than {most} sets of acted features to tell apart" if 2 ** len(told_apart) > most else None
 
 

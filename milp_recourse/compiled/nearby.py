@@ -35,14 +35,14 @@ PARTS = tuple(2.0**-k for k in (40, 30, 20, *range(10, -1, -1)))
 for."""
 
 
-def first_action(instance: Instance) -> dict[str, float] | None:
-    """A good feasible action of a network's problem, or None if a short search finds none."""
+def first_action(instance: Instance, late: float = math.inf) -> dict[str, float] | None:
+    """A good feasible action of a network's problem, or None if a short search finds none until ``late``."""
     for _, group in lowered([instance]):
         if not impossible(instance, group.moved):
-            return _found(Run(instance, group.problems(0)), math.inf).action
+            return _found(Run(instance, group.problems(0)), late).action
     # with too many sets of acted features, one on all levers
     ends = {n: min(max(instance.factual[n], low), high) for n, (low, high) in instance.levers.items()}
-    return near(instance, ends, far=(math.inf,)) if why_not(instance) else None
+    return near(instance, ends, late, (math.inf,)) if why_not(instance) else None
 
 
 def near(

@@ -49,12 +49,13 @@ MOST_SECONDS = 2000.0
 LONGER_BY = 4
 """The longer search is repeated whenever the number of nodes has become so many times as large."""
 
-EACH, AGAIN = 64, 256
-"""Without an action, it is made in one more open configuration for each so many nodes; or, if that is more,
-once more for each so many nodes."""
+NODES_EACH, NODES_AGAIN = 64, 256
+"""While there is no action, longer searches go round the open configurations: the first round takes one more
+of these in for each ``NODES_EACH`` nodes, later ones make one more search for each ``NODES_AGAIN``."""
 
-TURNS = 16
-"""So many times in each configuration, but for at most a second, before a search ends without an action."""
+LAST_TURNS = 16
+"""How many longer searches each configuration gets, within at most a second, before a search ends without an
+action."""
 
 STUCK = "a box became too small to split"
 """The message where rounding keeps an exact engine from a proof."""
@@ -114,6 +115,8 @@ class Run:
         without one.
     refused
         That action if the deployed model refuses it, else None.
+    aside
+        Whether this is a short search in the middle of another.
     late
         When to end, a value of :func:`time.perf_counter`.
     confirmed
@@ -129,7 +132,7 @@ class Run:
         aside: bool = False,
     ) -> None:
         self.instance, self.problem = instance, lower(instance) if problem is None else problem
-        self.work, self.tree = memory(self.problem, aside)
+        self.aside, (self.work, self.tree) = aside, memory(self.problem, aside)
         given = np.zeros((0, len(instance.features))) if starts is None else np.asarray(starts, dtype=float)
         # another layout would be compiled anew
         self.starts = np.ascontiguousarray(coordinates(instance, self.problem, given))
@@ -330,12 +333,13 @@ def search_on(
         elif int(tree.state[2]) >= look:
             look, around = LONGER_BY * int(tree.state[2]), int(tree.case[tree.heap[0]])
             cases, n = np.unique(tree.case[tree.heap[: tree.state[0]]]).tolist(), int(tree.state[2])
-            state.seek(cases, max(min(n // EACH, len(cases)), n // AGAIN) if cases else 0)
+            state.seek(cases, max(min(n // NODES_EACH, len(cases)), n // NODES_AGAIN) if cases else 0)
         why = None
     stuck = float(tree.stuck[0])
-    if message is not None or stuck < state.target:  # an action should not be missed, however short the time
+    # an action should not be missed, however short the time
+    if not state.aside and (message is not None or stuck < state.target):
         state.late = time.perf_counter() + min(max(late - time.perf_counter(), SLICE), 1.0)
-        state.seek(range(len(state.problem.box)), TURNS * len(state.problem.box))
+        state.seek(range(len(state.problem.box)), LAST_TURNS * len(state.problem.box))
     if stuck < state.target and message is None:
         message = STUCK
     return max(0.0, min(state.bound, stuck, state.target if state.least < math.inf else math.inf)), message

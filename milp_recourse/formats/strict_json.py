@@ -10,6 +10,7 @@ import gzip
 import json
 import math
 import os
+import stat
 import tempfile
 import zlib
 from pathlib import Path
@@ -146,7 +147,7 @@ def write_json(value: Any, path: str | Path, indent: int | None = 2) -> None:
 def write_whole(content: bytes, path: str | Path) -> None:
     """Write a file completely or not at all: into a temporary file beside it, which is then renamed.
 
-    A link is followed; into a device or a pipe the content is written as it is.
+    A link is followed. Into a device or a pipe, /dev/stdout too, the content is written as it is.
 
     Raises
     ------
@@ -157,8 +158,8 @@ def write_whole(content: bytes, path: str | Path) -> None:
     """
     target = Path(os.path.realpath(path))
     try:
-        if target.exists() and not target.is_file() and not target.is_dir():
-            with open(path, "wb") as stream:
+        if _is_stream(path):
+            with open(path, "ab") as stream:
                 stream.write(content)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -175,6 +176,16 @@ def write_whole(content: bytes, path: str | Path) -> None:
         if isinstance(error, OSError) and error.errno in MACHINE:
             raise MachineFailed(f"{path}: not written: {error.strerror}") from None
         raise BadInput("file", f"an error: {error}", "a path that can be written", str(path)) from None
+
+
+def _is_stream(path: str | Path) -> bool:
+    """Whether a path names a device, a pipe or an open file of a process, which is written to as it is."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    special = not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    return special or os.path.abspath(path).startswith(("/dev/", "/proc/"))
 
 
 class _Refused:

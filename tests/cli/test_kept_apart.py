@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -71,3 +73,22 @@ def test_a_link_is_followed_and_a_pipe_stays_one(tmp_path: Path) -> None:
         write_whole(b"two", pipe)
         assert read.result() == b"two"
     assert pipe.is_fifo()
+
+
+def test_stdout_by_its_name_is_written_to_as_it_is(tmp_path: Path) -> None:
+    """Also where it is a pipe without a name, or a file with lines in it, which used to be replaced."""
+    code = "from milp_recourse.formats.strict_json import write_whole; write_whole(b'new', '/dev/stdout')"
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"new"
+    log = tmp_path / "log"
+    log.write_bytes(b"old ")
+    with log.open("ab") as stream:
+        subprocess.run(command, stdout=stream, check=True)
+    assert log.read_bytes() == b"old new"
+
+
+def test_a_folder_that_is_written_is_not_read(problem: Path, tmp_path: Path) -> None:
+    """The same command can be repeated."""
+    out = tmp_path / "front"
+    for _ in range(2):
+        assert main(["front", str(problem), "--out", str(out), "--json", str(out / "said.json")]) == 0

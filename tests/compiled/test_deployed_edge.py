@@ -46,7 +46,7 @@ def test_an_action_behind_one_that_the_deployed_model_refuses(name: str, cost: f
     result = solve(read_instance(EDGES / f"{name}.json"), "bab", 5.0)
     assert result.action
     assert result.cost <= cost
-    assert result.lower_bound <= result.cost
+    assert judge(read_instance(EDGES / f"{name}.json"), result.action).feasible
 
 
 def at_the_edge(instance: Instance, lever: str) -> Iterator[Instance]:
@@ -77,7 +77,7 @@ def test_an_action_is_found_where_the_edge_is_at_the_factual() -> None:
 
 
 def test_looking_inside_the_edge_ends_with_the_time_limit() -> None:
-    """It took up to ten seconds more. Now no search is made any more, and what is on the way is judged."""
+    """It took up to ten seconds more. Now searches end, and only points beyond the action are judged."""
     instance = read_instance(EDGES / "f32m0-20026.json")
     ready()
     edge = Run(instance)
@@ -87,7 +87,7 @@ def test_looking_inside_the_edge_ends_with_the_time_limit() -> None:
     assert near(instance, edge.refused, late=time.perf_counter()) is None
     begun = time.perf_counter()
     inside_the_edge(edge, late=begun)
-    assert time.perf_counter() - begun < 2.0
+    assert time.perf_counter() - begun < 1.0
 
 
 def test_an_action_that_costs_less_than_the_gap_allows() -> None:

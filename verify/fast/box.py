@@ -77,7 +77,7 @@ def _weights(configuration: Configuration, forms: Iterable[Form]) -> Iterator[An
 def _costs(configuration: Configuration) -> Iterator[Any]:
     """The numbers of the instance's costs."""
     for term in configuration.terms:
-        yield from (term.kappa, term.beta)
+        yield from (term.kappa, term.beta, term.omega)
         yield from chain.from_iterable((piece.rate, piece.start) for piece in term.pieces)
 
 
