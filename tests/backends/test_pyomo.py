@@ -102,7 +102,7 @@ def test_an_interface_without_quadratics_gets_tangents(monkeypatch: pytest.Monke
     """A solver not known to be linear only, whose interface refuses quadratics, still proves the optimum."""
     monkeypatch.setattr(module, "LINEAR_ONLY", frozenset())
     monkeypatch.setattr(module, "PATIENCE", 0)
-    monkeypatch.setattr(nearby, "first_action", lambda _: None)  # else bounds alone close every box
+    monkeypatch.setattr(nearby, "first_action", lambda *_: None)  # else bounds alone close every box
     instance = read_instance(INSTANCES / "loan" / "loan_224.json")
     asked = []
 
