@@ -44,7 +44,7 @@ def is_closed(arithmetic, region):
 
 def agree(fast, exact):
     """Doubles prove what fractions do, less next to nothing; or an empty box looks as if it were not."""
-    assert exact == inf or abs(fast - exact) <= Fraction(1, 2**34) * (1 + abs(exact))
+    assert exact == inf or abs(fast - exact) <= Fraction(1, 2**36) * (1 + abs(exact))
 
 
 def sub_box(problem, rng):

@@ -199,17 +199,15 @@ class Lever:
 
     Attributes
     ----------
-    points
-        (value, place of its label or 0, cost) for every end of a piece, or for every label.
-    tops
-        At the same points, the entry in the cost's maximum.
+    values, costs, tops
+        For every end of a piece, or for every label: the value, the cost, the entry in the cost's maximum.
+    numbers
+        (value, place) of every label, 0 where it has no place; nothing for other actions.
     bends
         (rate, start, least size, largest size) for pieces on which the derivative may be 0 between the ends.
     reach
         The largest absolute value, or size of a change divided by its rate; infinite where an end is not
         ordinary.
-    dear
-        The largest cost, and the largest entry in the maximum.
     """
 
     def __init__(self, term: Term, low: Fraction, high: Fraction, labels: Mapping[int, int]) -> None:
@@ -219,15 +217,13 @@ class Lever:
             numbers = map(Fraction, range(floor(low), floor(high) + 1))
             ends = {k: piece for k in numbers for piece in pieces if piece.low <= k <= piece.high}
         self.kappa, self.beta = near(term.kappa), near(term.beta)
-        amounts = [term.paid(piece.size(a)) for a, piece in ends.items()]
-        self.points = [
-            (near(a), labels.get(floor(a), 0), near(cost)) for a, (cost, _) in zip(ends, amounts, strict=True)
-        ]
-        self.tops, self.omega = [near(top) for _, top in amounts], near(term.omega)
-        self.numbers = [(a, at) for a, at, _ in self.points] if labels else []
-        self.low, self.high = (0.0, 0.0) if labels else (min(self.points)[0], max(self.points)[0])
-        self.reach = max(abs(a) for a, _, _ in self.points)
-        self.dear = max(c for _, _, c in self.points), max(self.tops)
+        paid = [term.paid(piece.size(a)) for a, piece in ends.items()]
+        self.values = [near(a) for a in ends]
+        self.costs, self.tops = [near(cost) for cost, _ in paid], [near(top) for _, top in paid]
+        self.omega = near(term.omega)
+        self.numbers = [(near(a), labels.get(floor(a), 0)) for a in ends] if labels else []
+        self.low, self.high = (0.0, 0.0) if labels else (min(self.values), max(self.values))
+        self.reach = max(map(abs, self.values))
         if not ordinary(ends):
             self.reach = inf
         self.bends: list[tuple[float, float, float, float]] = []
@@ -237,38 +233,27 @@ class Lever:
                 self.bends.append((near(piece.rate), near(piece.start), least, most))
                 self.reach = max(self.reach, (most + abs(near(piece.start))) / abs(near(piece.rate)))
 
-    def most(self, row: Sequence[float], c: float, theta: float) -> float:
-        """The maximum of c * value + (the label's coefficient in ``row``) - theta * cost.
+    def most(self, slope: float, labels: Sequence[float], theta: float = 1.0, share: float = 0.0) -> float:
+        """The maximum of slope * value + (the label's coefficient) - theta * cost.
 
-        Infinite where the maximum cannot be computed in doubles.
+        ``labels`` has the coefficient of every label, or nothing. The cost includes ``share`` times the entry
+        in the cost's maximum. Infinite where the maximum cannot be computed in doubles.
         """
-        found = max([c * a + (row[at] if at else 0.0) - theta * cost for a, at, cost in self.points])
-        steep = 2.0 * theta * self.kappa
-        if self.bends and not (steep > TINY and abs(c) < MOST):
-            return inf
-        for rate, start, least, most in self.bends:
-            size = (c / rate - theta * self.beta) / steep
-            if least < size < most:
-                value = c * ((size - start) / rate) - theta * (self.kappa * size + self.beta) * size
-                found = max(found, value)
-        return found
-
-    def highest(self, slope: float, labels: Mapping[int, float], share: float) -> float:
-        """The maximum of slope * value + (the label's coefficient) - cost, with ``share`` of the entry in
-        the maximum; infinite where it cannot be computed in doubles."""
-        costs = [cost + share * top for (_, _, cost), top in zip(self.points, self.tops, strict=True)]
+        values = [slope * a for a in self.values]
         if labels:
-            values = [slope * a + labels.get(int(a), 0.0) for a, _, _ in self.points]
-        else:
-            values = [slope * a for a, _, _ in self.points]
-        found = max([v - cost for v, cost in zip(values, costs, strict=True)])
-        beta, steep = self.beta + share * self.omega, 2.0 * self.kappa
+            values = list(map(add, values, labels))
+        costs = self.costs
+        if share:
+            costs = [cost + share * top for cost, top in zip(costs, self.tops, strict=True)]
+        found = max([value - theta * cost for value, cost in zip(values, costs, strict=True)])
+        beta, steep = self.beta + share * self.omega, 2.0 * theta * self.kappa
         if self.bends and not (steep > TINY and abs(slope) < MOST):
             return inf
         for rate, start, least, most in self.bends:
-            size = (slope / rate - beta) / steep
+            size = (slope / rate - theta * beta) / steep
             if least < size < most:
-                found = max(found, slope * ((size - start) / rate) - (self.kappa * size + beta) * size)
+                value = slope * ((size - start) / rate) - theta * (self.kappa * size + beta) * size
+                found = max(found, value)
         return found
 
 
@@ -348,7 +333,7 @@ class Box(box.Box):
             (place, lever.numbers) for place, lever in enumerate(self.levers, 1) if lever.numbers
         ]
         self.spent = near(budget.most)
-        self.dear = LEAST + sum([lever.dear[0] for lever in self.levers])
+        self.dear = LEAST + sum([max(lever.costs) for lever in self.levers])
         self.bounds: list[tuple[Line | None, Line | None]] = []
         for function, argument in floats.units:
             Clock.look()
@@ -422,7 +407,7 @@ class Box(box.Box):
             return inf
         found = row[0] + theta * self.spent
         for place, lever in enumerate(self.levers, 1):
-            found += lever.most(row, row[place], theta)
+            found += lever.most(row[place], [row[at] if at else 0.0 for _, at in lever.numbers], theta)
         return finite(found + self._slack(size + theta * (abs(self.spent) + 4.0 * self.dear)))
 
     def most(self, form: Form, theta: Fraction = ZERO) -> Fraction:
@@ -434,12 +419,12 @@ class Box(box.Box):
         """An upper bound of the maximum of action k's part less its cost; ``theta`` must be 1."""
         assert theta == 1
         lever, weight, slope = self.levers[k], near(share), near(part.get(None, ZERO))
-        labels = {label: near(c) for label, c in part.items() if label is not None}
-        if not (ordinary([weight]) and max(map(abs, [slope, *labels.values()])) < MOST):
+        labels = [near(part.get(int(a), ZERO)) for a, _ in lever.numbers]
+        if not (ordinary([weight]) and max(map(abs, [slope, *labels])) < MOST):
             return HUGE
-        size = abs(slope) * lever.reach + 4.0 * (lever.dear[0] + weight * lever.dear[1])
-        size += max(map(abs, labels.values()), default=0.0)
-        return known(lever.highest(slope, labels, weight) + self._slack(LEAST + size))
+        size = abs(slope) * lever.reach + max(map(abs, labels), default=0.0)
+        size += max(lever.costs) + weight * max(lever.tops)
+        return known(lever.most(slope, labels, share=weight) + self._slack(LEAST + size))
 
     def least(self, form: Form) -> Fraction:
         """A lower bound of the form on the box."""
