@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -105,7 +105,7 @@ def judged_together(pairs: Sequence[tuple[Instance, Action]]) -> Iterator[None]:
     every = [
         (instance, one)
         for instance, action in pairs
-        for one in (action, *(_held(instance, action, name) for name in _negligible(instance, action)))
+        for one in (action, *(_held(instance, action, [name]) for name in _negligible(instance, action)))
     ]
     _KNOWN.batch = {}
     for (instance, action), verdict in zip(every, _judged(every), strict=True):
@@ -378,7 +378,7 @@ def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tu
     is easier to read than a change of 1e-5.
     """
     for name in _negligible(instance, action):
-        held = _held(instance, action, name)
+        held = _held(instance, action, [name])
         verdict = judge(instance, held)
         if verdict.feasible and verdict.cost <= judgement.cost:
             action, judgement = held, verdict
@@ -400,8 +400,7 @@ def _without_slight_changes(
     slight = _negligible(instance, action, SLIGHT)
     if bound is None or not math.isfinite(bound) or not slight or len(slight) == len(action):
         return action, judgement
-    rest = without_idle_holds(instance, {**action, **{n: instance.factual[n] for n in slight}})
-    spared = repair(instance, rest)
+    spared = repair(instance, _held(instance, action, slight))
     if spared is None or len(_negligible(instance, spared, SLIGHT)) >= len(slight):
         return action, judgement
     found = judge(instance, spared)
@@ -426,9 +425,9 @@ def _negligible(instance: Instance, action: Action, share: float = NEGLIGIBLE) -
     return names
 
 
-def _held(instance: Instance, action: Action, name: str) -> dict[str, float]:
-    """The action with one feature set to its factual value, without idle holds."""
-    return without_idle_holds(instance, {**action, name: instance.factual[name]})
+def _held(instance: Instance, action: Action, names: Iterable[str]) -> dict[str, float]:
+    """The action with features set to their factual values, without idle holds."""
+    return without_idle_holds(instance, {**action, **{name: instance.factual[name] for name in names}})
 
 
 def already_good(instance: Instance) -> bool:

@@ -94,7 +94,7 @@ class BoxSearch(ABC):
         """
         from milp_recourse.compiled.nearby import first_action
 
-        start = first_action(self.instance, np.inf if self.clock.end is None else self.clock.end)
+        start = first_action(self.instance, self.clock.end or np.inf)
         if start is not None:
             self.incumbent.take(start)
         program = lower(self.instance)

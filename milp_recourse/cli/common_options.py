@@ -40,12 +40,11 @@ def kept_apart(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def checked(**given: Any) -> None:
-        hints = get_type_hints(command, include_extras=True)
-        writing = [name for name, hint in hints.items() if _written(hint) and given.get(name) is not None]
-        made = {*writing, *(name for name, hint in hints.items() if _is_folder_written(name, hint))}
-        read = [value for name, value in given.items() if isinstance(value, Path) and name not in made]
-        places = [(name, given[name]) for name in writing]
-        places += [(name, instance_beside(given[name])) for name in writing if name == "certificate"]
+        files, folders = _outputs(command)
+        asked = [name for name in files if given.get(name) is not None]
+        read = [v for name, v in given.items() if isinstance(v, Path) and name not in {*files, *folders}]
+        places = [(name, given[name]) for name in asked]
+        places += [(name, instance_beside(given[name])) for name in asked if name == "certificate"]
         existing = any(place.exists() for _, place in places)
         taken = dict(_taken(read, existing))
         for name, place in places:
@@ -87,15 +86,17 @@ def _named_in(problem: Path) -> Iterator[Path]:
             yield problem.parent / own[key]
 
 
-def _is_folder_written(name: str, hint: object) -> bool:
-    """Whether a parameter is an option ``--out``; where it names no file, it names a folder."""
-    options = getattr(hint, "__metadata__", ())
-    return name == "out" or any("--out" in (getattr(o, "param_decls", None) or ()) for o in options)
-
-
-def _written(hint: object) -> bool:
-    """Whether a parameter with this annotation names a file for writing."""
-    return any(getattr(option, "callback", None) is a_file for option in getattr(hint, "__metadata__", ()))
+def _outputs(command: Callable[..., None]) -> tuple[list[str], list[str]]:
+    """The parameters of a command that name files for writing, those of :func:`a_file`, and those that name
+    folders, the other options ``--out``."""
+    files, folders = [], []
+    for name, hint in get_type_hints(command, include_extras=True).items():
+        options = getattr(hint, "__metadata__", ())
+        if any(getattr(option, "callback", None) is a_file for option in options):
+            files.append(name)
+        elif name == "out" or any("--out" in (getattr(o, "param_decls", None) or ()) for o in options):
+            folders.append(name)
+    return files, folders
 
 
 Backend = Annotated[

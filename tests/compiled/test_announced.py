@@ -30,31 +30,31 @@ def twice(x):
 """
 
 
+def said(folder: Path, cache: str, seconds: float, every: float) -> str:
+    """What a process says on stderr that compiles a function, or loads it from a cache in the folder."""
+    (folder / "doubling.py").write_text(TWICE)
+    places = {"PYTHONPATH": f"{Path(__file__).parents[2]}{os.pathsep}{folder}"}
+    environment = os.environ | places | {"NUMBA_CACHE_DIR": str(folder / cache)}
+    command = [sys.executable, "-c", CODE, str(seconds), str(every)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == ""
+    return done.stderr
+
+
 def test_one_line_on_stderr_where_something_is_compiled(tmp_path: Path) -> None:
     """Not where it is quick, and not where it is only loaded, however long that takes."""
-    (tmp_path / "doubling.py").write_text(TWICE)
-    places = {"PYTHONPATH": f"{Path(__file__).parents[2]}{os.pathsep}{tmp_path}"}
     line = f"{NOTICE.format('the doubling')}\n"
     for cache, seconds, expected in (("a", 600, ""), ("b", 0.01, line), ("b", 0.01, "")):
-        command = [sys.executable, "-c", CODE, str(seconds), "5"]
-        environment = os.environ | places | {"NUMBA_CACHE_DIR": str(tmp_path / cache)}
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-        assert (done.stdout, done.stderr) == ("", expected)
+        assert said(tmp_path, cache, seconds, 5) == expected
 
 
 def test_then_how_far_it_is(tmp_path: Path) -> None:
     """A line with the number of functions, again and again."""
-    (tmp_path / "doubling.py").write_text(TWICE)
-    places = {"PYTHONPATH": f"{Path(__file__).parents[2]}{os.pathsep}{tmp_path}"}
-    environment = os.environ | places | {"NUMBA_CACHE_DIR": str(tmp_path / "c")}
-    command = [sys.executable, "-c", CODE, "0.01", "0.05"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    first, *others = done.stderr.splitlines()
+    first, *others = said(tmp_path, "c", 0.01, 0.05).splitlines()
     assert first == NOTICE.format("the doubling")
     assert len(others) > 1
-    assert re.fullmatch(
-        r"milp_recourse: compiling the doubling: [1-9]\d* functions so far, \d+ s", others[-1]
-    )
+    line = r"milp_recourse: compiling the doubling: [1-9]\d* functions so far, \d+ s"
+    assert re.fullmatch(line, others[-1])
 
 
 def test_each_search_announces_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def chain(levers: int, share: float) -> Instance:
 
 
 def test_a_chain_of_fourteen_is_solved() -> None:
-    """8192 sets; within half a minute neither HiGHS nor the box search proved these."""
+    """8192 sets; from 8192 on, problems used to go to another back end."""
     result = solve(chain(14, 0.5))
     assert (result.backend, result.status) == ("bab", Status.OPTIMAL)
 

@@ -343,8 +343,8 @@ def test_what_underflows_in_a_size_still_counts(tmp_path):
 
 
 def test_weights_may_be_as_small_as_they_like(problem_of, tmp_path):
-    """Training leaves weights of 1e-65 at dead neurons. They are not left to the kernel, and doubles prove no
-    more than it."""
+    """Networks that scikit-learn has fitted have weights of 1e-65. They are not left to the kernel, and
+    doubles prove what it does."""
     tried = 0
     for seed in range(12):
         rng, (data, _) = random.Random(seed), problem_of(seed)
