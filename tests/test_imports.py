@@ -1,4 +1,4 @@
-"""Imports point down the layers, the trust base stands alone, and importing the package loads no solver."""
+"""Imports point one way, the trust base stands alone, and importing the package loads no solver."""
 
 from __future__ import annotations
 
@@ -20,45 +20,19 @@ import tests
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "milp_recourse"
 
-LAYERS = (
-    ("1 the problem and its answer", ("errors", "domain", "factuals", "instance", "options", "result")),
-    (
-        "2 reading, lowering, judging",
-        ("program", "readers", "formats", "smaller", "judge", "incumbent", "magnitude"),
-    ),
-    (
-        "3 bounds and search",
-        ("compiling", "smallest_instance", "compiled", "box_bounds", "encodings", "forests"),
-    ),
-    ("4 back ends and certificates", ("backends.protocol", "backends", "certificates")),
-    (
-        "5 questions",
-        (
-            *("workers", "instances_path", "solve", "prove", "alternatives", "choices", "robust", "front"),
-            *("density_front", "why"),
-        ),
-    ),
-    (
-        "6 interfaces",
-        ("export", "reports", "frames", "recourse", "", "evaluation", "icarma", "cli", "__main__"),
-    ),
-    ("7 experiments", ("lab",)),
+ROOMS = (
+    *("errors", "problem", "readers", "judge", "program", "formats", "preferences", "engine", "solvers"),
+    *("certificates", "questions", "reports", "tables", "evaluation", "", "cli", "__main__", "lab"),
 )
-"""A part imports the layers below its own and, without cycles, its own; "" is milp_recourse itself, its
-public names. A new module takes its place here first."""
+"""A room imports those before it, and itself; "" is milp_recourse, its public names. Nothing comes after
+``lab``, so nothing imports the experiments. A new room takes its place here first."""
 
-MOUNT = "milp_recourse.cli.app"
-"""The one module that may import the experiments: it puts their commands beside the others."""
-
-UPWARD: set[tuple[str, str]] = set()
-"""Imports of a higher layer that stand: none, and none comes."""
+ROOT_FILES = {"__init__.py", "__main__.py", "errors.py"}
 
 ONLY = {
-    "readers": {"errors", "domain", "instance", "readers"},
-    "formats": {"errors", "domain", "factuals", "instance", "result", "readers", "formats"},
-    "judge": {"errors", "domain", "instance", "result", "smaller"},
-    "smaller": {"instance"},
-    "backends.protocol": {"instance", "options", "result"},
+    "readers": {"errors", "problem", "readers"},
+    "judge": {"errors", "problem", "judge"},
+    "preferences": {"errors", "problem", "formats", "preferences"},
 }
 """All that these may import of ours."""
 
@@ -66,20 +40,15 @@ HEAVY = ("torch", "zuko", "pyomo", "ortools", "highspy", "gurobipy", "sklearn", 
 SOLVERS = ("highspy", "pyomo", "ortools", "gurobipy", "pyscipopt", "scipy")
 
 
-def layer_of(part: str) -> int:
-    """The layer that a part belongs to, from 1."""
-    for k, (_, parts) in enumerate(LAYERS, 1):
-        if part in parts:
-            return k
-    raise AssertionError(f"milp_recourse.{part} has no place in LAYERS")
+def floor_of(room: str) -> int:
+    """The place of a room in :data:`ROOMS`."""
+    assert room in ROOMS, f"milp_recourse.{room} has no place in ROOMS"
+    return ROOMS.index(room)
 
 
-def part_of(module: str) -> str:
-    """The part a module of ours belongs to: its first name, or the protocol of back ends."""
-    names = module.split(".")[1:]
-    if names[:2] == ["backends", "protocol"]:
-        return "backends.protocol"
-    return names[0] if names else ""
+def room_of(module: str) -> str:
+    """The room a module of ours is in: the first name after the package's."""
+    return (module.split(".")[1:] or [""])[0]
 
 
 def module_of(file: Path) -> str:
@@ -106,11 +75,6 @@ def _imported(source: str) -> Iterator[str]:
                     f"milp_recourse.{alias.name}" if exists(alias.name) else node.module
                     for alias in node.names
                 )
-            elif node.module == "milp_recourse.backends":
-                yield from (
-                    "milp_recourse.backends.protocol" if alias.name == "protocol" else node.module
-                    for alias in node.names
-                )
             else:
                 yield str(node.module)
 
@@ -119,19 +83,17 @@ def exists(name: str) -> bool:
     return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
 
 
-def parts_imported(source: str) -> set[str]:
-    """The parts of ours that a source imports."""
-    return {part_of(name) for name in imported(source) if name.split(".")[0] == "milp_recourse"}
+def rooms_imported(source: str) -> set[str]:
+    """The rooms of ours that a source imports."""
+    return {room_of(name) for name in imported(source) if name.split(".")[0] == "milp_recourse"}
 
 
 def wrong_imports(module: str, source: str) -> list[str]:
-    """Imports of a module that point upward, that its own list does not have, or that are relative."""
-    mine, found = part_of(module), parts_imported(source)
+    """Imports of a module from a room above, from one that its own list does not have, or relative ones."""
+    mine = room_of(module)
     said = ["a relative import" for name in imported(source) if name.startswith(".")]
-    for theirs in sorted(found):
-        upward = layer_of(theirs) > layer_of(mine)
-        allowed = (module, theirs) in UPWARD or (module == MOUNT and layer_of(theirs) == len(LAYERS))
-        if (upward and not allowed) or (mine in ONLY and theirs not in ONLY[mine]):
+    for theirs in sorted(rooms_imported(source)):
+        if floor_of(theirs) > floor_of(mine) or (mine in ONLY and theirs not in ONLY[mine]):
             said.append(theirs)
     return said
 
@@ -141,91 +103,63 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 @pytest.mark.parametrize("file", FILES, ids=module_of)
 def test_imports_point_down(file: Path) -> None:
-    """Every import of ours, also inside functions, is of a layer below or of the importer's own."""
+    """Every import of ours, also inside functions or for types only, is of the same room or one before it."""
     assert wrong_imports(module_of(file), file.read_text(encoding="utf-8")) == []
 
 
-class WithoutTypes(ast.NodeTransformer):
-    """Leaves out what stands under ``if TYPE_CHECKING:``, which is never run."""
+def files_imported(source: str) -> set[str]:
+    """The files of ours that a source imports, ``__init__`` as its package; names count as their module."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            below = {f"{node.module}.{alias.name}" for alias in node.names}
+            modules = {name for name in below if name in MODULES}
+            found |= modules | ({str(node.module)} if len(modules) < len(below) else set())
+    return found & MODULES
 
-    def visit_If(self, node: ast.If) -> ast.AST | None:
-        return None if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else node
+
+MODULES = {module_of(file) for file in FILES}
 
 
-def cycle(sources: Iterable[tuple[str, str]]) -> list[str]:
-    """Parts that import each other in a circle; none where there is no such circle."""
-    graph: dict[str, set[str]] = {}
-    for module, source in sources:
-        mine = part_of(module)
-        run = ast.unparse(WithoutTypes().visit(ast.parse(source)))
-        graph.setdefault(mine, set()).update(
-            theirs
-            for theirs in parts_imported(run) - {mine}
-            if layer_of(theirs) == layer_of(mine)  # another layer is the other test's
-        )
+def circle(sources: Iterable[tuple[str, str]]) -> list[str]:
+    """Files that import each other in a circle, also for types only; none where there is no such circle."""
     try:
-        TopologicalSorter(graph).prepare()
+        TopologicalSorter({module: files_imported(source) - {module} for module, source in sources}).prepare()
     except CycleError as error:
         return list(error.args[1])
     return []
 
 
-def test_no_layer_has_a_cycle() -> None:
-    """Within a layer, parts do not import each other in a circle."""
-    assert cycle((module_of(f), f.read_text(encoding="utf-8")) for f in FILES) == []
-    circle = (
-        ("milp_recourse.solve", "import milp_recourse.why"),
-        ("milp_recourse.why", "import milp_recourse.solve"),
-    )
-    assert set(cycle(circle)) == {"solve", "why"}
+def test_no_circle_between_files() -> None:
+    """Files can be read in an order in which each one only uses those before it."""
+    assert circle((module_of(f), f.read_text(encoding="utf-8")) for f in FILES) == []
+    one, other = "milp_recourse.questions.solve", "milp_recourse.questions.why"
+    assert set(circle(((one, f"import {other}"), (other, f"import {one}")))) == {one, other}
 
 
-def test_exceptions_go_when_they_are_not_needed() -> None:
-    """Who stops importing upward loses the line in UPWARD, so that the list only shrinks."""
-    needed = {
-        (module_of(f), theirs)
-        for f in FILES
-        for theirs in parts_imported(f.read_text(encoding="utf-8"))
-        if layer_of(theirs) > layer_of(part_of(module_of(f)))
-    }
-    assert sorted(UPWARD - needed) == [], "remove these from UPWARD"
+def test_the_root_has_three_files() -> None:
+    """Everything else has a room."""
+    assert {file.name for file in PACKAGE.glob("*.py")} == ROOT_FILES
 
 
-NAMED_TWICE = {
-    "causal",
-    "cells",
-    "demands",
-    "model",
-    "network",
-    "pieces",
-    "prices",
-    "regions",
-    "tangents",
-    "trees",
-}
-"""File names that still stand in more than one folder of the package. Lines go from here; none comes."""
-
-
-def test_no_new_file_name_stands_twice() -> None:
+def test_no_file_name_stands_twice() -> None:
     """A file is found by its name alone, ``__init__`` apart."""
-    names = Counter(f.name for f in FILES if f.name != "__init__.py")
-    twice = {name.removesuffix(".py") for name, count in names.items() if count > 1}
-    assert sorted(twice - NAMED_TWICE) == [], "two files of one name"
-    assert sorted(NAMED_TWICE - twice) == [], "remove these from NAMED_TWICE"
+    names = Counter(f.name for f in FILES if f.name not in ("__init__.py", "__main__.py"))
+    assert sorted(name for name, count in names.items() if count > 1) == []
 
 
 def test_the_check_sees_what_it_should() -> None:
     """An upward import, one inside a function, a relative one, a name from the package, an experiment."""
-    assert wrong_imports("milp_recourse.domain.scm", "from milp_recourse.program import lower")
-    assert wrong_imports("milp_recourse.program.lower", "def f():\n    import milp_recourse.compiled.search")
-    assert wrong_imports("milp_recourse.judge", "from milp_recourse.backends import Proposal")
-    assert wrong_imports("milp_recourse.judge", "from milp_recourse.compiled.search import run")
-    assert wrong_imports("milp_recourse.result", "from milp_recourse import solve")
-    assert wrong_imports("milp_recourse.result", "from . import errors") == ["a relative import"]
-    assert wrong_imports("milp_recourse.cli.solve_command", "import milp_recourse.lab.benchmarks") == ["lab"]
-    assert not wrong_imports(MOUNT, "import milp_recourse.lab.benchmarks")
-    assert wrong_imports("milp_recourse.judge", "from milp_recourse.backends.protocol import Options")
-    assert not wrong_imports("milp_recourse.judge", "from milp_recourse.result import Proposal\nimport numpy")
+    assert wrong_imports("milp_recourse.problem.scm", "from milp_recourse.program import lower")
+    search = "def f():\n    import milp_recourse.engine.networks.search"
+    assert wrong_imports("milp_recourse.program.lower", search)
+    assert wrong_imports("milp_recourse.judge.conclude", "from milp_recourse.solvers import Proposal")
+    assert wrong_imports("milp_recourse.problem.result", "from milp_recourse import solve")
+    assert wrong_imports("milp_recourse.problem.result", "from . import errors") == ["a relative import"]
+    assert wrong_imports("milp_recourse.cli.app", "import milp_recourse.lab.benchmarks") == ["lab"]
+    assert wrong_imports("milp_recourse.judge.conclude", "from milp_recourse.formats import read_any")
     assert not wrong_imports("milp_recourse.cli.common_options", "from milp_recourse import solve")
     with pytest.raises(AssertionError, match="no place"):
         wrong_imports("milp_recourse.novelty", "import milp_recourse.errors")
@@ -255,37 +189,32 @@ def test_the_check_of_the_trust_base_sees_what_it_should() -> None:
 
 
 def test_only_the_command_line_and_certificates_know_the_trust_base() -> None:
-    """Nothing that is judged by verify/ may lean on it; ``frames`` hands it finished answers."""
+    """Nothing that is judged by verify/ may lean on it; ``tables`` hands it finished answers."""
     users = {
         module_of(f)
         for f in FILES
         if any(n.split(".")[0] == "verify" for n in imported(f.read_text(encoding="utf-8")))
     }
-    assert {part_of(user) for user in users} <= {
-        "cli",
-        "frames",
-        "reports",
-        "lab",
-    }
+    assert {room_of(user) for user in users} <= {"cli", "tables", "reports", "lab"}
 
 
 def test_solvers_are_imported_by_back_ends_and_benchmarks_only() -> None:
     """Each back end imports its own; benchmarks and second opinions in the lab run solvers as they come."""
     users = {
-        (part_of(module_of(f)), name)
+        (room_of(module_of(f)), name)
         for f in FILES
         for name in imported(f.read_text(encoding="utf-8"))
         if name.split(".")[0] in SOLVERS
     }
-    assert {part for part, _ in users} <= {"backends", "lab"}
-    assert ("backends", "highspy") in users
+    assert {part for part, _ in users} <= {"solvers", "lab"}
+    assert ("solvers", "highspy") in users
 
 
 def test_no_solver_is_imported_at_the_top_of_a_module() -> None:
-    """Listing the back ends must not need them; torch is at home in icarma, its commands apart."""
+    """Listing the back ends must not need them; torch is at home in lab/icarma."""
     for file in FILES:
-        part = part_of(module_of(file))
-        home = {"torch", "zuko"} if part == "icarma" and file.stem not in ("__init__", "commands") else set()
+        at_home = "icarma" in file.parts and file.stem != "__init__"
+        home = {"torch", "zuko"} if at_home else set()
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 names = [a.name for a in node.names] if isinstance(node, ast.Import) else [str(node.module)]

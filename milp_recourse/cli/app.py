@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from milp_recourse.cli.alternatives_command import alternatives
 from milp_recourse.cli.backends_command import backends
@@ -26,13 +30,35 @@ from milp_recourse.cli.solve_command import solve
 from milp_recourse.cli.verify_command import verify
 from milp_recourse.cli.why_command import why
 from milp_recourse.errors import MachineFailed, RecourseError
-from milp_recourse.lab.benchmarks import bench_commands as benchmarks
-from milp_recourse.lab.gap import icarma_commands as icarma
-from milp_recourse.lab.recipe import recipe_commands as recipe
-from milp_recourse.lab.studies.gmsc.gmsc_command import gmsc
-from milp_recourse.lab.studies.reproduce_command import reproduce
+
+PLUGINS = "milp_recourse.commands"
+"""Entry points of this group are further commands: each names a :class:`typer.Typer`. This package's own are
+``icarma`` and ``lab``, the experiments, of which the command line knows nothing else."""
+
+
+class _Commands(TyperGroup):
+    """The commands below, and those of :data:`PLUGINS`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names, the package's first."""
+        return [*super().list_commands(ctx), *_plugins()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; an entry point is imported only if it is asked for."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and cmd_name in (plugins := _plugins()):
+            found = typer.main.get_command(plugins[cmd_name].load())
+            found.name = cmd_name
+        return found
+
+
+@cache
+def _plugins() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in sorted(entry_points(group=PLUGINS))}
+
 
 app = typer.Typer(
+    cls=_Commands,
     help="Exact, proven algorithmic recourse: the least an applicant must change to be accepted.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -55,17 +81,11 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     export,
     report,
     evaluate,
-    reproduce,
-    gmsc,
-    icarma.gap,
 )
 """The commands, in the order of ``milp-recourse --help``."""
 
 for _command in COMMANDS:
     app.command()(kept_apart(_command))
-app.add_typer(recipe.app, name="recipe", help="Make the shipped instances again.")
-app.add_typer(benchmarks.app, name="bench", help="Time back ends against each other.")
-app.add_typer(icarma.app, name="icarma", help="Recourse from trained networks: train, predict, evaluate.")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import typer
 
 from milp_recourse.errors import BadInput
-from milp_recourse.instance import Instance, Population, Preferences
+from milp_recourse.problem.instance import Instance, Population, Preferences
 
 Chosen = TypeVar("Chosen", Instance, Population)
 
@@ -55,8 +55,8 @@ def with_own_preferences(problem: Chosen, file: Path | None) -> Chosen:
     """The problem with the preferences in a text file for everybody; unchanged without a file."""
     if file is None:
         return problem
-    from milp_recourse.formats import preferences_from_text
     from milp_recourse.formats.applicant_json import check_scale
+    from milp_recourse.preferences import preferences_from_text
 
     template = problem.template if isinstance(problem, Population) else problem
     try:

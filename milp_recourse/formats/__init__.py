@@ -5,7 +5,6 @@ rule of the format raise :class:`~milp_recourse.errors.BadInput` with one line. 
 Schema files, which are generated from the pydantic models.
 """
 
-from milp_recourse.formats.preferences_text import preferences_from_text
 from milp_recourse.formats.read import (
     instance_from_dict,
     population_from_dict,
@@ -15,7 +14,6 @@ from milp_recourse.formats.read import (
     read_population,
 )
 from milp_recourse.formats.scm_json import scm_to_dict
-from milp_recourse.formats.scores_file import preferences_of, read_scores, with_scores, write_scores
 from milp_recourse.formats.write import (
     instance_to_dict,
     population_to_dict,
@@ -30,18 +28,13 @@ __all__ = [
     "instance_to_dict",
     "population_from_dict",
     "population_to_dict",
-    "preferences_from_text",
-    "preferences_of",
     "read_action",
     "read_any",
     "read_instance",
     "read_population",
-    "read_scores",
     "result_to_dict",
     "scm_to_dict",
-    "with_scores",
     "write_instance",
     "write_population",
     "write_result",
-    "write_scores",
 ]

@@ -1,6 +1,6 @@
 """How long checks take on published tables: ``python -m tests.certificates.real_checks --data DATA``.
 
-For Adult and German credit a forest is trained (``milp-recourse recipe real``), its refused applicants are
+For Adult and German credit a forest is trained (``milp-recourse lab recipe real``), its refused applicants are
 certified, and every certificate is checked in this process, by the fast path and by the kernel alone.
 Processor seconds, reading both files included.
 """
@@ -36,7 +36,7 @@ def measured(name: str, data: Path, applicants: int, folder: Path) -> dict[str, 
     """One table's figures."""
     set_, out = folder / name, folder / name / "out"
     given = ["--data", str(data), "--out", str(set_), "--applicants", str(applicants)]
-    milp_recourse(["recipe", "real", name, *given])
+    milp_recourse(["lab", "recipe", "real", name, *given])
     milp_recourse(["certify", str(set_ / "population.json"), "--out", str(out), "--time-limit", "60"])
     files, found = sorted((out / "certificates").iterdir()), {}
     for kind, slow in (("fast", False), ("kernel alone", True)):

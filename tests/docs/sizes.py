@@ -1,10 +1,12 @@
-"""Lines per layer, and the files that one problem goes through: ``python -m tests.docs.sizes [--lines]``.
+"""Lines per room, and the files and rooms one person goes through: ``python -m tests.docs.sizes [--lines]``.
 
 Writes ``docs/results/architecture/sizes.json`` and the tables that ``docs/architecture.md`` makes of it.
+``before.json`` beside it has the same counts from before the rooms were put together.
 
 *Code lines* hold a token that is neither a comment nor part of a text that stands alone (a docstring).
-*Files entered* are the package's files of which a function runs while a command answers in a fresh
-process, imports apart. Code that numba compiled counts with the file of the function that Python called.
+*Files entered* are the package's files of which a function runs while a person is answered in a process that
+has answered before, imports apart. A *change of room* is a call from one function of the package to one in
+another room. Code that numba compiled counts with the file of the function that Python called.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.test_imports import FILES, LAYERS, layer_of, module_of, part_of
+from tests.test_imports import FILES, ROOMS, module_of, room_of
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results" / "architecture" / "sizes.json"
@@ -38,44 +40,67 @@ NO_CODE = {
     tokenize.ENDMARKER,
 }
 
+COMMAND = "from milp_recourse.cli import main\nanswer = lambda: main({0})"
+FRAME = """
+import numpy as np, pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from milp_recourse import Recourse
+rng = np.random.default_rng(0)
+X = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("abcd"))
+model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, X.a + X.b > 1)
+recourse = Recourse(model, X)
+answer = lambda: recourse.certify(X[~model.predict(X)].head(1), certificates=True)
+"""
 WAYS = {
-    "one Loan applicant, with certificate": "solve instances/loan/loan_007.json --certificate {out}/c.json",
-    "a causal tree, with certificate": "solve {out}/tree.json --certificate {out}/t.json",
-    "export of a Loan instance": "export instances/loan/loan_007.json --out {out}/p.lp",
+    "one Loan applicant, with certificate": COMMAND.format(
+        ["solve", "instances/loan/loan_007.json", "--certificate", "{out}/c.json"]
+    ),
+    "a DataFrame row, with certificate": FRAME,
+    "a tree, with certificate": COMMAND.format(
+        ["solve", "instances/credit_trees/credit_003.json", "--certificate", "{out}/t.json"]
+    ),
 }
-"""What is asked, and the command that asks it."""
+"""What is asked, and a script that makes ``answer``, the function that asks it."""
 
-BEFORE = {"package": 16500, "experiments": 4900, "checker": 1550, "files": (53, 63, 30)}
-"""As issue 17 counted them before the work on layers; the files in the order of WAYS."""
-
-AIMS = {"package": 15500, "experiments": 3800, "checker": 1600}
+AIMS = {"product": 26000, "lab": 8500, "checker": 3900, "files": (40, 50, 50)}
 
 WATCHED = """
 import sys
-from milp_recourse.cli import main
+{script}
+files, changes = set(), 0
 
-files = set()
+
+def placed(frame):
+    '''File and room of a function of the package; None for others, and while a module is being imported.'''
+    file = frame.f_code.co_filename
+    if file.startswith("{root}/milp_recourse/"):
+        return file, file.removeprefix("{root}/milp_recourse/").split("/")[0]
 
 
 def note(frame, event, argument):
-    file = frame.f_code.co_filename
-    if event != "call" or "milp_recourse" not in file or file in files:
+    global changes
+    here = placed(frame) if event == "call" else None
+    if here is None:
         return
-    above = frame
-    while above is not None:  # what runs while a module is being imported is not the problem's way
-        if above.f_code.co_name == "<module>" and above.f_globals["__name__"] != "__main__":
-            return
+    above = frame.f_back
+    while above is not None and placed(above) is None:
         above = above.f_back
-    files.add(file)
+    outer = frame
+    while outer is not None:  # what runs while a module is being imported is not the person's way
+        if outer.f_code.co_name == "<module>" and outer.f_globals["__name__"] != "__main__":
+            return
+        outer = outer.f_back
+    files.add(here[0])
+    changes += above is not None and placed(above)[1] != here[1]
 
 
-arguments = sys.argv[1:]
-main(arguments)  # compiles what has to be compiled
+answer()  # compiles what has to be compiled
 sys.setprofile(note)
-code = main(arguments)
+answer()
 sys.setprofile(None)
-print(len(files))
-sys.exit(code)
+print(len(files), changes)
 """
 
 
@@ -101,68 +126,58 @@ def count_of(file: Path) -> dict[str, int]:
 
 
 def lines() -> dict[str, dict[str, int]]:
-    """The counts of every layer and of the checker."""
-    found = {name: Counter[str]() for name, _ in LAYERS} | {CHECKER: Counter[str]()}
+    """The counts of every room and of the checker."""
+    found = {room: Counter[str]() for room in ROOMS} | {CHECKER: Counter[str]()}
     for file in FILES:
-        found[LAYERS[layer_of(part_of(module_of(file))) - 1][0]].update(count_of(file))
+        found[room_of(module_of(file))].update(count_of(file))
     for file in sorted((ROOT / "verify").rglob("*.py")):
         found[CHECKER].update(count_of(file))
-    return {name: dict(count) for name, count in found.items()}
+    return {room or "__init__": dict(count) for room, count in found.items()}
 
 
-def entered() -> dict[str, int]:
-    """How many files each of WAYS enters."""
-    from milp_recourse.formats import write_instance
-    from tests.helpers.loan_forests import applicants, models
-
+def entered() -> dict[str, list[int]]:
+    """How many files each of WAYS enters, and how often it changes rooms."""
     found = {}
     with tempfile.TemporaryDirectory() as out:
-        write_instance(next(applicants(next(models())[1], 1)), Path(out) / "tree.json")
-        for name, command in WAYS.items():
-            arguments = command.format(out=out).split()
-            done = subprocess.run(
-                [sys.executable, "-c", WATCHED, *arguments],
-                cwd=ROOT,
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-            found[name] = int(done.stdout.splitlines()[-1])
+        for name, script in WAYS.items():
+            watched = WATCHED.replace("{script}", script.replace("{out}", out)).replace("{root}", str(ROOT))
+            run = [sys.executable, "-W", "ignore", "-c", watched]
+            done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True)
+            found[name] = [int(n) for n in done.stdout.splitlines()[-1].split()]
     return found
 
 
 def totals(counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """Code lines of the package without the experiments, of these, and of the checker."""
-    experiments = counts[LAYERS[-1][0]]["code"]
-    package = sum(counts[name]["code"] for name, _ in LAYERS) - experiments
-    return {"package": package, "experiments": experiments, "checker": counts[CHECKER]["code"]}
-
-
-def tables(found: Mapping[str, Any]) -> str:
-    """The tables of the page."""
-    counts, total = found["lines"], totals(found["lines"])
-    text = ["| layer | files | code lines | docstrings and comments |", "|---|---|---|---|"]
-    text += [f"| {n} | {c['files']} | {c['code']} | {c['words']} |" for n, c in counts.items()]
-    text += ["", "| code lines | before | now | aim |", "|---|---|---|---|"]
-    said = {
-        "package": "the package without the experiments",
-        "experiments": "the experiments",
-        "checker": "`verify/`",
+    """Code lines of the product (the package without the experiments), of these, and of the checker."""
+    checker, lab = counts[CHECKER]["code"], counts["lab"]["code"]
+    return {
+        "product": sum(count["code"] for count in counts.values()) - lab - checker,
+        "lab": lab,
+        "checker": checker,
     }
-    text += [f"| {said[k]} | {BEFORE[k]} | {total[k]} | at most {AIMS[k]} |" for k in said]
-    text += ["", "| files entered | before | now |", "|---|---|---|"]
-    text += [
-        f"| {name} | {before} | {found['entered'][name]} |"
-        for name, before in zip(WAYS, BEFORE["files"], strict=True)
-    ]
+
+
+def tables(found: Mapping[str, Any], before: Mapping[str, Any]) -> str:
+    """The tables of the page."""
+    text = ["| room | files | code lines | docstrings and comments |", "|---|---|---|---|"]
+    text += [f"| {n} | {c['files']} | {c['code']} | {c['words']} |" for n, c in found["lines"].items()]
+    text += ["", "| code lines | before | now | aim |", "|---|---|---|---|"]
+    now, said = totals(found["lines"]), {"product": "the package without `lab`", "lab": "`lab`"}
+    said["checker"] = "`verify/`"
+    text += [f"| {said[k]} | {before['totals'][k]} | {now[k]} | at most {AIMS[k]} |" for k in said]
+    text += ["", "| | files before | now | aim | changes of room before | now |", "|---|---|---|---|---|---|"]
+    for name, aim in zip(WAYS, AIMS["files"], strict=True):
+        (old_files, old_changes), (files, changes) = before["entered"][name], found["entered"][name]
+        text.append(f"| {name} | {old_files} | {files} | {aim} | {old_changes} | {changes} |")
     return "\n".join(text) + "\n"
 
 
 def placed(page: str, found: Mapping[str, Any]) -> str:
     """The page with the tables between its two marks."""
+    before = json.loads(RESULTS.with_name("before.json").read_text(encoding="utf-8"))
     return re.sub(
         r"(<!-- sizes -->\n).*?(<!-- end of sizes -->)",
-        lambda marks: marks[1] + tables(found) + marks[2],
+        lambda marks: marks[1] + tables(found, before) + marks[2],
         page,
         flags=re.DOTALL,
     )
@@ -171,7 +186,7 @@ def placed(page: str, found: Mapping[str, Any]) -> str:
 def main() -> None:
     """Count, write the results file, and put the tables on the page."""
     parser = argparse.ArgumentParser(
-        description="Lines per layer, and the files that one problem goes through."
+        description="Lines per room, and the files and rooms that one person goes through."
     )
     parser.add_argument("--lines", action="store_true", help="count lines only: solve nothing")
     known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
@@ -180,7 +195,7 @@ def main() -> None:
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(placed(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
-    print(tables(found))
+    print(placed("<!-- sizes -->\n<!-- end of sizes -->", found))
 
 
 if __name__ == "__main__":

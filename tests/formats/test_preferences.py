@@ -9,18 +9,11 @@ import numpy as np
 import pytest
 
 from milp_recourse.cli import main
-from milp_recourse.domain.elicitation import LOAN_ACTIONABLE, CostProfile, cut, sample_rankings
 from milp_recourse.errors import BadInput
-from milp_recourse.formats import (
-    population_from_dict,
-    preferences_from_text,
-    read_instance,
-    read_population,
-    read_scores,
-    with_scores,
-    write_scores,
-)
-from milp_recourse.instance import Population
+from milp_recourse.formats import population_from_dict, read_instance, read_population
+from milp_recourse.preferences import preferences_from_text, read_scores, with_scores, write_scores
+from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE, CostProfile, cut, sample_rankings
+from milp_recourse.problem.instance import Population
 
 LOAN = Path(__file__).resolve().parents[2] / "instances" / "loan"
 ONE = read_instance(LOAN / "loan_007.json")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from milp_recourse.lab.gap.compared import Compared
-from milp_recourse.lab.gap.decompose import MISSED
+from milp_recourse.lab.gap.compared import MISSED, Compared
 from milp_recourse.reports.drawing import panels, save
 
 if TYPE_CHECKING:

@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
-from milp_recourse.instance import Population
 from milp_recourse.lab.means import mean
 from milp_recourse.lab.studies.amortised import Networks
 from milp_recourse.lab.studies.fairness import GAPS
 from milp_recourse.lab.studies.kept_answers import Answer, Answers
 from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.tables import served
+from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
+from milp_recourse.problem.instance import Population
 from milp_recourse.reports.number_table import write_table
 
 Array = NDArray[np.float64]
@@ -83,8 +83,8 @@ def certified_offers(population: Population, known: Mapping[Problem, Answer]) ->
 
 def amortised_offers(population: Population, networks: Networks) -> Offers:
     """The actions of the first seed's networks whose outcome the deployed model accepts."""
-    from milp_recourse.icarma.sampling import Wishes
-    from milp_recourse.icarma.score import recommended
+    from milp_recourse.lab.icarma.sampling import Wishes
+    from milp_recourse.lab.icarma.score import recommended
 
     scm, by_mask = population.template.scm, []
     for mask in MASKS:
@@ -278,7 +278,6 @@ def run(
         The rows of FOLDER/fairness.csv; FOLDER/fairness_draws.csv.gz has every draw, fairness_masks.csv what
         each mask is worth.
     """
-    from milp_recourse.lab.studies.figures import fairness_over_draws
     from milp_recourse.lab.studies.reproduce import claim
 
     claim(folder, population, seed, time_limit)
@@ -305,3 +304,52 @@ def _draws(one: Drawn) -> Iterator[dict[str, Any]]:
         for g, gap in enumerate(GAPS):
             numbers = {"value": f"{one.gap[m, g]:.5g}", "p": f"{one.p[m, g]:.3g}"}
             yield head | {"gap": gap, "measure": measure} | numbers
+
+
+def fairness_over_draws(found: Sequence[Drawn], rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Draw the gaps by race and gender of every draw, their means, and intervals over draws and samples."""
+    from milp_recourse.lab.studies.figures import COLOURS, OTHERS
+    from milp_recourse.reports.drawing import panels, save
+
+    shown = ("non-white - white", "female - male")
+    methods = list(dict.fromkeys(one.method for one in found))
+    figure, axes = panels((11.5, 6.2), len(shown), len(MEASURES), sharex=True)
+    colours = {"certified": COLOURS["certified"]} | dict(zip(methods[1:], OTHERS[1:], strict=False))
+    for line, gap in zip(axes, shown, strict=True):
+        g = list(GAPS).index(gap)
+        for axis, (m, measure) in zip(line, enumerate(MEASURES), strict=True):
+            for k, method in enumerate(methods):
+                shift = 0.34 * (k - (len(methods) - 1) / 2)
+                for at, scenario in enumerate(SCENARIOS):
+                    mine = [d for d in found if d.method == method and d.scenario == scenario]
+                    spots = np.random.default_rng(0).uniform(-0.09, 0.09, len(mine))
+                    values = [one.gap[m, g] for one in mine]
+                    dots = {"markersize": 2, "alpha": 0.35, "rasterized": True}  # thousands of them
+                    axis.plot(at + shift + spots, values, ".", color=colours[method], **dots)
+                    (row,) = (
+                        r
+                        for r in rows
+                        if (r["method"], r["scenario"], r["gap"], r["measure"])
+                        == (method, scenario, gap, measure)
+                    )
+                    ends = np.maximum(0.0, [[row["mean"] - row["low"]], [row["high"] - row["mean"]]])
+                    axis.errorbar(
+                        at + shift + 0.13,
+                        row["mean"],
+                        ends,
+                        fmt="o",
+                        capsize=2,
+                        markersize=3.5,
+                        color=colours[method],
+                        label=method if at == 0 else None,
+                    )
+            axis.axhline(0, color="black", linewidth=0.8)
+            axis.set(title=f"{gap}: {measure}", xticks=range(len(SCENARIOS)))
+            axis.title.set_fontsize(9)
+            axis.set_xticklabels([s.replace("-", "-\n") for s in SCENARIOS], fontsize=8)
+    units = ("difference of shares", "difference of costs", "difference of log densities (nats)")
+    for axis, unit in zip(axes.T, units, strict=True):
+        for one in axis:
+            one.set_ylabel(unit, fontsize=8)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    save(figure, path, path.with_suffix(".svg"))

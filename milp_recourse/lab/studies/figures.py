@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from milp_recourse.lab.studies.fairness import GAPS, GROUPS
-from milp_recourse.lab.studies.fairness_draws import MEASURES, Drawn
 from milp_recourse.lab.studies.paper_cells import SCENARIOS
 from milp_recourse.lab.studies.tables import Served
 from milp_recourse.reports.drawing import draw_shares, draw_violins, panels, save
@@ -181,52 +180,6 @@ def _intervals(axis: Any, rows: Sequence[Mapping[str, Any]], key: str, shift: fl
     ends = np.array([[r[f"{key} low"], r[f"{key} high"]] for r in rows]).T
     axis.errorbar(at, means, np.abs(ends - means), capsize=2, **style)
     axis.set_xticks(range(len(SCENARIOS)), [s.replace("-", "-\n") for s in SCENARIOS])
-
-
-def fairness_over_draws(found: Sequence[Drawn], rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Draw the gaps by race and gender of every draw, their means, and intervals over draws and samples."""
-    shown = ("non-white - white", "female - male")
-    methods = list(dict.fromkeys(one.method for one in found))
-    figure, axes = panels((11.5, 6.2), len(shown), len(MEASURES), sharex=True)
-    colours = {"certified": COLOURS["certified"]} | dict(zip(methods[1:], OTHERS[1:], strict=False))
-    for line, gap in zip(axes, shown, strict=True):
-        g = list(GAPS).index(gap)
-        for axis, (m, measure) in zip(line, enumerate(MEASURES), strict=True):
-            for k, method in enumerate(methods):
-                shift = 0.34 * (k - (len(methods) - 1) / 2)
-                for at, scenario in enumerate(SCENARIOS):
-                    mine = [d for d in found if d.method == method and d.scenario == scenario]
-                    spots = np.random.default_rng(0).uniform(-0.09, 0.09, len(mine))
-                    values = [one.gap[m, g] for one in mine]
-                    dots = {"markersize": 2, "alpha": 0.35, "rasterized": True}  # thousands of them
-                    axis.plot(at + shift + spots, values, ".", color=colours[method], **dots)
-                    (row,) = (
-                        r
-                        for r in rows
-                        if (r["method"], r["scenario"], r["gap"], r["measure"])
-                        == (method, scenario, gap, measure)
-                    )
-                    ends = np.maximum(0.0, [[row["mean"] - row["low"]], [row["high"] - row["mean"]]])
-                    axis.errorbar(
-                        at + shift + 0.13,
-                        row["mean"],
-                        ends,
-                        fmt="o",
-                        capsize=2,
-                        markersize=3.5,
-                        color=colours[method],
-                        label=method if at == 0 else None,
-                    )
-            axis.axhline(0, color="black", linewidth=0.8)
-            axis.set(title=f"{gap}: {measure}", xticks=range(len(SCENARIOS)))
-            axis.title.set_fontsize(9)
-            axis.set_xticklabels([s.replace("-", "-\n") for s in SCENARIOS], fontsize=8)
-    units = ("difference of shares", "difference of costs", "difference of log densities (nats)")
-    for axis, unit in zip(axes.T, units, strict=True):
-        for one in axis:
-            one.set_ylabel(unit, fontsize=8)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    save(figure, path, path.with_suffix(".svg"))
 
 
 def excesses(by_cell: Mapping[str, Mapping[str, Served]], path: Path) -> None:

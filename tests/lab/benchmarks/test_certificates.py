@@ -69,7 +69,7 @@ def test_summary():
 
 def test_the_command(tmp_path, capsys):
     """Tables, summary and plot; other options are another run."""
-    command = ["bench", "certificates", "--out", str(tmp_path), "--limit", "1"]
+    command = ["lab", "bench", "certificates", "--out", str(tmp_path), "--limit", "1"]
     assert main(command) == 0
     assert "3 instances; 3 certificates; 3 verified" in capsys.readouterr().out
     summary = json.loads((tmp_path / "certificates.json").read_text())

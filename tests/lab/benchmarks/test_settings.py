@@ -11,10 +11,10 @@ import pytest
 from milp_recourse.cli import main
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
-from milp_recourse.instance import Population
 from milp_recourse.lab.benchmarks import bench_settings as settings
 from milp_recourse.lab.run_table import read_rows
-from milp_recourse.result import Result, Status
+from milp_recourse.problem.instance import Population
+from milp_recourse.problem.result import Result, Status
 
 LOAN = Path(__file__).resolve().parents[3] / "instances" / "loan" / "population.json"
 
@@ -44,7 +44,7 @@ def test_a_rerun_adds_nothing(
     few: Population, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command writes a row per setting and a plot; a stopped run goes on; other options are refused."""
-    command = ["bench", "settings", "--out", str(tmp_path), "--limit", "1", "--jobs", "1"]
+    command = ["lab", "bench", "settings", "--out", str(tmp_path), "--limit", "1", "--jobs", "1"]
     assert main(command) == 0
     table = tmp_path / "settings.csv"
     first = table.read_text()

@@ -117,7 +117,7 @@ def test_the_command_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixtur
     for name in ("hold", "plausible_ball"):
         shutil.copy(INSTANCES / "smoke" / f"{name}.json", folder)
     shutil.copy(INSTANCES / "loan" / "classifier.json", folder)  # no instance: passed over
-    common = ["bench", "speed", "--instances", str(folder), "--out", str(out)]
+    common = ["lab", "bench", "speed", "--instances", str(folder), "--out", str(out)]
     assert main([*common, "--backends", "highs,scip"]) == 0
     printed = capsys.readouterr().out
     assert "2 instances" in printed

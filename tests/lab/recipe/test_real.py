@@ -21,8 +21,8 @@ from milp_recourse.formats import read_population
 from milp_recourse.judge import judge
 from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.real import ADULT, GERMAN, SETS, write_real
-from milp_recourse.result import Status, gap_tolerance
-from milp_recourse.solve import solve
+from milp_recourse.problem.result import Status, gap_tolerance
+from milp_recourse.questions.solve import solve
 from verify.__main__ import examine
 
 DATA = Path(os.environ.get("MILP_RECOURSE_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
@@ -112,7 +112,7 @@ def test_what_is_asked_for_must_be_there(tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     """Says what it wrote."""
     small("german", tmp_path)
-    given = ["recipe", "real", "german", "--data", str(tmp_path), "--out", str(tmp_path / "out")]
+    given = ["lab", "recipe", "real", "german", "--data", str(tmp_path), "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(app, [*given, "--applicants", "2", "--trees", "3"])
     assert done.exit_code == 0 and "2 of " in done.output
     assert len(read_population(tmp_path / "out" / "population.json")) == 2

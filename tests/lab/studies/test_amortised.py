@@ -16,11 +16,11 @@ pytest.importorskip("zuko")
 from milp_recourse.cli import main
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
-from milp_recourse.icarma.sampling import Wishes
-from milp_recourse.icarma.score import score
-from milp_recourse.icarma.shipped import shipped
-from milp_recourse.instances_path import population_file
+from milp_recourse.formats.instances_path import population_file
 from milp_recourse.lab.gap.table_one import table_one
+from milp_recourse.lab.icarma.sampling import Wishes
+from milp_recourse.lab.icarma.score import score
+from milp_recourse.lab.icarma.shipped import shipped
 from milp_recourse.lab.studies.amortised import (
     amortised_rows,
     published_icarma,
@@ -136,7 +136,7 @@ def test_figures_show_the_accepted(people) -> None:
 def test_the_command_shows_them_beside_the_oracle(folder, tmp_path) -> None:
     """Table 1: published, grid, certified, then iCARMA's printed row and the networks'."""
     out = tmp_path / "out"
-    arguments = ["reproduce", "table1", "--limit", "3", "--certificates", "0", "--jobs", "1"]
+    arguments = ["lab", "reproduce", "table1", "--limit", "3", "--certificates", "0", "--jobs", "1"]
     assert main([*arguments, "--networks", str(folder), "--out", str(out)]) == 0
     with (out / "table1.csv").open() as file:
         methods = [row["method"] for row in csv.DictReader(file)]

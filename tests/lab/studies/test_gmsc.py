@@ -15,7 +15,7 @@ pytest.importorskip("zuko")
 from milp_recourse.cli import main
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
-from milp_recourse.instances_path import instances_path
+from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.lab.recipe.gmsc import reachable_box
 from milp_recourse.lab.recipe.gmsc_data import (
     COLUMNS,
@@ -28,8 +28,8 @@ from milp_recourse.lab.recipe.gmsc_data import (
 )
 from milp_recourse.lab.run_table import read_rows
 from milp_recourse.lab.studies.gmsc.fidelity import _adjusted, followers
-from milp_recourse.result import gap_tolerance
-from milp_recourse.solve import solve
+from milp_recourse.problem.result import gap_tolerance
+from milp_recourse.questions.solve import solve
 from verify.__main__ import examine
 
 SHIPPED = instances_path() / "gmsc"
@@ -116,7 +116,17 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The whole study on the small table: nine people, networks of three epochs."""
     folder = tmp_path_factory.mktemp("gmsc")
     data = owners_table(folder)
-    arguments = ["gmsc", str(data), "--out", str(folder / "out"), "--people", "9", "--certificates", "3"]
+    arguments = [
+        "lab",
+        "gmsc",
+        str(data),
+        "--out",
+        str(folder / "out"),
+        "--people",
+        "9",
+        "--certificates",
+        "3",
+    ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("milp_recourse.lab.studies.gmsc.run.SIZED", SIZED)
         assert main([*arguments, "--epochs", "3", "--flow-epochs", "3"]) == 0
@@ -178,7 +188,7 @@ def test_the_same_command_computes_nothing_twice(study: tuple[Path, Path], monke
         "models.fit_equations",
     ):
         monkeypatch.setattr(f"milp_recourse.lab.studies.gmsc.{name}", never)
-    arguments = ["gmsc", str(data), "--out", str(out), "--people", "9", "--certificates", "3"]
+    arguments = ["lab", "gmsc", str(data), "--out", str(out), "--people", "9", "--certificates", "3"]
     assert main([*arguments, "--epochs", "3", "--flow-epochs", "3"]) == 0
     assert (out / "results" / "tables.csv").read_bytes() == before
 

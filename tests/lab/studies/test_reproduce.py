@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from milp_recourse.cli import main
-from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.formats import read_population
-from milp_recourse.instance import Population
 from milp_recourse.lab.run_table import read_rows
 from milp_recourse.lab.studies import kept_answers as answers_module
 from milp_recourse.lab.studies.fairness import bootstrap, bounds_of_mean, largest_costs
@@ -22,6 +20,8 @@ from milp_recourse.lab.studies.kept_answers import Answer, Answers
 from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.published import published
 from milp_recourse.lab.studies.tables import contradictions, served, table
+from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
+from milp_recourse.problem.instance import Population
 
 PEOPLE = read_population(Path(__file__).resolve().parents[3] / "instances" / "loan" / "population.json")
 FIVE = Population(PEOPLE.template, PEOPLE.factuals[:5], PEOPLE.preferences[:5])
@@ -31,7 +31,7 @@ FIVE = Population(PEOPLE.template, PEOPLE.factuals[:5], PEOPLE.preferences[:5])
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of three applicants with three certificates checked."""
     out = tmp_path_factory.mktemp("reproduce")
-    arguments = ["reproduce", "all", "--limit", "3", "--certificates", "3", "--jobs", "1"]
+    arguments = ["lab", "reproduce", "all", "--limit", "3", "--certificates", "3", "--jobs", "1"]
     assert main([*arguments, "--out", str(out)]) == 0
     return out
 
@@ -102,19 +102,19 @@ def test_a_rerun_solves_nothing_and_a_cut_off_row_is_solved_again(
     monkeypatch.setattr(answers_module, "_certified_part", counted)
     arguments = ["--limit", "3", "--certificates", "0", "--jobs", "1", "--out", str(folder)]
     before = read_rows(folder / "table1.csv")
-    assert main(["reproduce", "table1", *arguments]) == 0
+    assert main(["lab", "reproduce", "table1", *arguments]) == 0
     assert asked == []
     table_file = folder / "answers_certified.csv"
     text = table_file.read_text()
     table_file.write_text(text[:-20])
-    assert main(["reproduce", "table6", *arguments]) == 0  # which asks what was written last
+    assert main(["lab", "reproduce", "table6", *arguments]) == 0  # which asks what was written last
     assert asked == [1]
-    assert main(["reproduce", "table1", *arguments]) == 0
+    assert main(["lab", "reproduce", "table1", *arguments]) == 0
     after = read_rows(folder / "table1.csv")
     assert [r["cost mean"] for r in after] == [r["cost mean"] for r in before]
-    assert main(["reproduce", "table1", "--seed", "1", *arguments]) == 2
+    assert main(["lab", "reproduce", "table1", "--seed", "1", *arguments]) == 2
     assert "another run" in capsys.readouterr().err
-    assert main(["reproduce", "table4", *arguments]) == 2
+    assert main(["lab", "reproduce", "table4", *arguments]) == 2
 
 
 def test_draws_are_those_of_the_paper() -> None:

@@ -1,4 +1,4 @@
-"""``milp-recourse gmsc``."""
+"""``milp-recourse lab gmsc``."""
 
 from __future__ import annotations
 

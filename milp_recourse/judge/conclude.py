@@ -1,0 +1,147 @@
+"""The only place where a :class:`~milp_recourse.problem.result.Result` is made: of a proposal, judged anew.
+
+A back end proposes an action and a bound. :func:`conclude` evaluates the action anew, in exact arithmetic and
+by the deployed model, and withdraws a bound that is above the cost of a feasible action.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from milp_recourse.judge.judgement import Action, Judgement, double, judge, nearest_double
+from milp_recourse.judge.polish import Repair, held_exactly, without_idle_holds, without_slight_changes
+from milp_recourse.judge.smaller import smaller_changes
+from milp_recourse.problem.enclosure import round_up
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import Proof, Proposal, Result, Status, gap_tolerance, is_closed
+
+
+def conclude(
+    instance: Instance,
+    proposal: Proposal,
+    backend: str,
+    seconds: float,
+    repair: Repair | None = None,
+    as_given: bool = False,
+) -> Result:
+    """Make a result of a proposal: judge its action exactly, repair rounding, compare cost and bound.
+
+    Parameters
+    ----------
+    proposal
+        An action and a bound. The action is judged here; the bound is believed as far as ``proof`` goes.
+    seconds
+        What the proposal has taken; the time of this function is added.
+    repair
+        A function that moves an action that fails by a solver's tolerance inward, or returns None. With it,
+        slight changes are also left out where the others, a little larger, keep the result proven.
+    as_given
+        Whether to return the action unchanged, to the last digit. Otherwise idle holds are left out of it,
+        and changes are undone or made smaller where that costs nothing.
+
+    Returns
+    -------
+    Result
+        ``optimal`` only if the exact cost and the bound agree to the gap; ``infeasible`` only
+        for a bound of infinity and no feasible action in hand; ``found`` or ``not-found`` for a
+        proposal without bound; otherwise ``limit``.
+    """
+    start = time.perf_counter()
+    action, judgement, message = _admitted(instance, proposal, repair, as_given)
+    bound, proof = proposal.lower_bound, proposal.proof
+    cost = double(judgement.cost, "the cost", round_up) if judgement is not None else None
+    if bound is None:
+        status, bound, proof = (Status.FOUND if cost is not None else Status.NOT_FOUND), None, None
+    elif cost is None and bound == math.inf and proposal.action is None and proof is not None:
+        status, bound = Status.INFEASIBLE, None
+        message = message or status.sentence
+    else:
+        status, bound, message = _weigh(cost, bound, proof, message, instance.gap_allowance)
+    return Result(
+        status,
+        cost,
+        bound,
+        proof,
+        backend=backend,
+        seconds=seconds + time.perf_counter() - start,
+        nodes=proposal.nodes,
+        message=message,
+        gap_allowance=instance.gap_allowance,
+        **_shown(instance, action, judgement),
+    )
+
+
+def _admitted(
+    instance: Instance, proposal: Proposal, repair: Repair | None, as_given: bool
+) -> tuple[Action | None, Judgement | None, str | None]:
+    """The proposed action, repaired if need be, its judgement, and the proposal's message.
+
+    If the action fails, the first two are None and the message says why.
+    """
+    action, message = proposal.action, proposal.message
+    if action is None:
+        return None, None, message
+    if not set(action) <= set(instance.preferences.actionable):
+        return None, None, message or "the proposed action changes what is not individually actionable"
+    if not all(math.isfinite(v) for v in action.values()):
+        return None, None, message or "the proposed action holds a number that is not finite"
+    action = dict(action) if as_given else without_idle_holds(instance, action)
+    judgement = judge(instance, action)
+    if as_given and judgement.feasible:
+        return action, judgement, message
+    if not judgement.feasible and repair is not None:
+        repaired = repair(instance, action)
+        if repaired is not None:
+            action = without_idle_holds(instance, repaired)
+            judgement = judge(instance, action)
+    if not judgement.feasible:
+        return None, None, message or _refusal(instance, judgement)
+    action, judgement = held_exactly(instance, action, judgement)
+    if repair is not None:
+        action, judgement = without_slight_changes(instance, action, judgement, repair, proposal.lower_bound)
+    return *smaller_changes(instance, action, judgement, judge), message
+
+
+def _shown(instance: Instance, action: Action | None, judgement: Judgement | None) -> dict[str, Any]:
+    """The fields of a result that it has only with an action."""
+    if action is None or judgement is None:
+        return {}
+    return {
+        "action": {n: instance.feature(n).show(v) for n, v in action.items()},
+        "counterfactual": {f.name: f.shown(judgement.counterfactual[f.name]) for f in instance.features},
+        "logit": None if judgement.logit is None else nearest_double(judgement.logit, "the logit"),
+        "score": judgement.score,
+        "accepted_exact": judgement.accepted_exact,
+        "accepted_deployed": judgement.accepted_deployed,
+    }
+
+
+def _weigh(
+    cost: float | None, bound: float, proof: Proof | None, message: str | None, allowance: float
+) -> tuple[Status, float, str | None]:
+    """The status (optimal or limit), the lower bound, which is never above the cost, and the message."""
+    bound = max(0.0, bound)
+    if cost is None:
+        if bound == math.inf:  # an action was proposed and refused, or nothing backs the claim
+            bound = 0.0
+        return Status.LIMIT, bound, message or "stopped before any feasible action was found"
+    if not bound - cost <= gap_tolerance(cost, allowance):
+        why = f"withdrawn: the lower bound {bound!r} is above the cost {cost!r} of a feasible action"
+        return Status.LIMIT, 0.0, why
+    bound = min(bound, cost)
+    if proof is not None and is_closed(cost, bound, allowance):
+        return Status.OPTIMAL, bound, None
+    return Status.LIMIT, bound, message or "stopped with the gap open"
+
+
+def _refusal(instance: Instance, judgement: Judgement) -> str:
+    if judgement.faults:
+        return "the proposed action fails the exact check: " + "; ".join(judgement.faults)
+    dtype = instance.classifier.dtype if isinstance(instance.classifier, ReluNetwork) else "float32"
+    return (
+        f"accepted exactly but not by the deployed {dtype} model, which rounds near the threshold: "
+        "set accept.margin to cover its rounding"
+    )

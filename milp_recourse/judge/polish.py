@@ -1,0 +1,108 @@
+"""Polishing an action: idle holds and slight changes are left out where the action stays as good."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+
+from milp_recourse.judge.judgement import Action, Judgement, judge
+from milp_recourse.problem.conditions import Counted, Switched, leaves
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import gap_tolerance
+
+Repair = Callable[[Instance, Action], "Action | None"]
+
+
+def without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
+    """The action without idle holds: features set to the factual value that they would have anyway.
+
+    The action stays as it is if it would become infeasible without them. That can be so only with scenarios,
+    and with conditions on which features, or how many, are acted on.
+    """
+    shorter = _without_idle_holds(instance, action)
+    if len(shorter) == len(action):
+        return shorter
+    depends = instance.scenarios or any(
+        isinstance(one, Switched | Counted) for one in leaves(instance.demand)
+    )
+    return dict(action) if depends and not judge(instance, shorter).feasible else shorter
+
+
+def _without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
+    moving = {n for n, v in action.items() if v != instance.factual[n]}
+    if len(moving) == len(action):
+        return dict(action)
+    downstream = instance.scm.descendants(moving)
+    return {n: v for n, v in action.items() if n in moving or n in downstream}
+
+
+NEGLIGIBLE = 2e-3
+"""How far from the factual :func:`held_exactly` looks, in cost scales: squared costs hide changes up to about
+the root of the gap."""
+
+
+def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tuple[Action, Judgement]:
+    """The action with values near the factual set exactly to it, where it stays feasible and costs no more.
+
+    A search with squared costs may leave a change that is too small to matter for the cost; "hold duration"
+    is easier to read than a change of 1e-5.
+    """
+    for name in _negligible(instance, action):
+        held = _held(instance, action, [name])
+        verdict = judge(instance, held)
+        if verdict.feasible and verdict.cost <= judgement.cost:
+            action, judgement = held, verdict
+    return action, judgement
+
+
+SLIGHT = 1e-4
+"""Up to how many cost scales a change is slight: it is left out if others, a little larger, spare it."""
+
+
+def without_slight_changes(
+    instance: Instance, action: Action, judgement: Judgement, repair: Repair, bound: float | None
+) -> tuple[Action, Judgement]:
+    """The action without its slight changes, if others can replace these and the proof still holds.
+
+    A search that ends within the gap may leave many changes of 1e-7 that one larger change spares. What is
+    left of the action alone is hardly ever feasible; ``repair`` makes it so.
+    """
+    slight = _negligible(instance, action, SLIGHT)
+    if bound is None or not math.isfinite(bound) or not slight or len(slight) == len(action):
+        return action, judgement
+    spared = repair(instance, _held(instance, action, slight))
+    if spared is None or len(_negligible(instance, spared, SLIGHT)) >= len(slight):
+        return action, judgement
+    found = judge(instance, spared)
+    dearest = max(0.0, bound) + 0.75 * gap_tolerance(max(0.0, bound), instance.gap_allowance)
+    if found.feasible and found.cost <= max(judgement.cost, Fraction(dearest)):
+        return spared, found
+    return action, judgement
+
+
+def _negligible(instance: Instance, action: Action, share: float = NEGLIGIBLE) -> list[str]:
+    """The features whose change is at most that share of a cost scale, and which may be held."""
+    names = []
+    for name, value in action.items():
+        x = instance.factual[name]
+        near = share * instance.cost.scale.get(name, 1.0)
+        if (
+            value != x
+            and abs(value - x) <= near
+            and instance.levers[name][0] <= x <= instance.levers[name][1]
+        ):
+            names.append(name)
+    return names
+
+
+def _held(instance: Instance, action: Action, names: Iterable[str]) -> dict[str, float]:
+    """The action with features set to their factual values, without idle holds."""
+    return without_idle_holds(instance, {**action, **{name: instance.factual[name] for name in names}})
+
+
+def worth_judging(instance: Instance, action: Action) -> Iterator[tuple[Instance, Action]]:
+    """The action, and those that :func:`held_exactly` would make of it."""
+    yield instance, action
+    for name in _negligible(instance, action):
+        yield instance, _held(instance, action, [name])

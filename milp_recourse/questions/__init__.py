@@ -1,0 +1,1 @@
+"""What can be asked of a problem: its answer, why not, choices, fronts, certainty."""
