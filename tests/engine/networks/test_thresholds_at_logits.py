@@ -36,7 +36,7 @@ def test_faces_on_the_edge_are_closed_and_certified(seed: int, tmp_path: Path) -
 def test_the_same_one_double_above_the_own_logit(seed: int, tmp_path: Path) -> None:
     """Whether :func:`at_a_logit` finds these depends on the machine: some round a row's logit up.
 
-    On others the deployed model refuses every action that is accepted exactly, and the search says so at once.
+    On others the deployed model refuses every action that is accepted exactly; the search says so at once.
     """
     instance = just_above(seed)
     result = solve(instance, "bab", 20.0)
