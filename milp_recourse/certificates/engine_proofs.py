@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.certificates.acted_sets import acted_sets
-from milp_recourse.certificates.by_direction import Claim
 from milp_recourse.certificates.conditions import case_programs
 from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
 from milp_recourse.engine.compiling import announced
@@ -38,6 +37,12 @@ from milp_recourse.program.lower import lower
 
 Nodes = list[list[Any]]
 
+Claim = tuple[Instance, float | None, float]
+"""An instance, the lower bound that is claimed (None: that there is no action), and the one, no lower, that
+leaves have to prove."""
+
+Configurations = list[dict[str, Any]]
+
 SHARE, STEPS = 2**17, 40
 """Nodes between looks at the clock, times the units of the widest layer; most steps of the interior-point
 method in a node."""
@@ -49,7 +54,7 @@ _SHAPES = threading.local()
 """Memory of earlier proofs by shape."""
 
 
-def proofs(claims: Sequence[Claim], time_limit: float | None) -> list[list[dict[str, Any]] | None]:
+def proofs(claims: Sequence[Claim], time_limit: float | None) -> list[Configurations | None]:
     """The configurations of networks with their trees, None without a proof.
 
     Parameters
@@ -57,7 +62,7 @@ def proofs(claims: Sequence[Claim], time_limit: float | None) -> list[list[dict[
     time_limit
         Seconds per applicant.
     """
-    found: list[list[dict[str, Any]] | None] = [None if one.levers else [] for one, _, _ in claims]
+    found: list[Configurations | None] = [None if one.levers else [] for one, _, _ in claims]
     if not claims:
         return found
     ready()
@@ -76,7 +81,7 @@ def _deadline(time_limit: float | None) -> float:
 
 def _together(
     claims: Sequence[Claim], time_limit: float | None
-) -> Iterator[tuple[int, list[dict[str, Any]] | None]]:
+) -> Iterator[tuple[int, Configurations | None]]:
     """(position, configurations) of instances without conditions, lowered together."""
     begun = time.perf_counter()
     scaled = [cost_units(instance) for instance, _, _ in claims]
@@ -95,7 +100,7 @@ def _together(
         begun = time.perf_counter()
 
 
-def _under_conditions(claim: Claim, late: float) -> list[dict[str, Any]] | None:
+def _under_conditions(claim: Claim, late: float) -> Configurations | None:
     """The configurations of an instance with conditions: in each, the trees of its cases."""
     instance, bound, target = claim
     own, factor = cost_units(instance)
@@ -201,7 +206,7 @@ class _Trees:
 
     def configurations(
         self, sets: Iterable[Sequence[str]], target: float, claimed: float, late: float
-    ) -> list[dict[str, Any]] | None:
+    ) -> Configurations | None:
         """All configurations; None where one has no proof."""
         found = []
         for acted in sets:

@@ -7,16 +7,15 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from milp_recourse.certificates.acted_sets import acted_sets, not_idle
-from milp_recourse.certificates.by_direction import Claim, Configurations, by_direction, why_not_directions
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.certificates.causal_tree_proof import causal_configurations, why_not_causal
-from milp_recourse.certificates.conditions import cases_of, why_not_cases
-from milp_recourse.certificates.engine_proofs import proofs
+from milp_recourse.certificates.conditions import why_not_cases
+from milp_recourse.certificates.engine_proofs import Claim, Configurations, proofs
 from milp_recourse.certificates.ensemble_proof import ensemble_configurations
 from milp_recourse.certificates.limits import beyond_a_support, fits, too_large
 from milp_recourse.engine.forests.axes import separable
@@ -56,12 +55,6 @@ def why_not(instance: Instance) -> str | None:
             return reason
     if instance.scenarios:
         return "the certificate format does not cover the scenarios of a robust answer"
-    if instance.cost.quantiles and of_trees and not by_prices:
-        return "trees under a cost in percentiles have certificates only where levers move nothing else"
-    if instance.cost.decrease and not by_prices:
-        reason = why_not_directions(instance)
-        if reason is not None:
-            return reason
     return _beyond_limits(instance) or beyond_a_support(instance)
 
 
@@ -221,33 +214,9 @@ def _in_two_tries(
             (instances[k], bound, _target(bound, results[k], spare))
             for k, bound in zip(waiting, bounds, strict=True)
         ]
-        trees |= dict(zip(waiting, _by_scale(prove, claims, left), strict=True))
+        trees |= dict(zip(waiting, prove(claims, left), strict=True))
         waiting = [k for k in waiting if trees[k] is None and _bound(results[k])]
     return trees
-
-
-def _by_scale(prove: Prove, claims: Sequence[Claim], time_limit: float | None) -> list[Configurations | None]:
-    """What ``prove`` gives; a claim with two scales is taken apart by direction before."""
-    if not any(instance.cost.decrease for instance, _, _ in claims):
-        return prove(claims, time_limit)
-
-    def share(parts: Sequence[Claim]) -> list[Configurations | None]:
-        return prove(parts, None if time_limit is None else time_limit / len(parts))
-
-    return [
-        by_direction(claim, _sets_with_a_tree(claim[0]), share)
-        if claim[0].cost.decrease
-        else prove([claim], time_limit)[0]
-        for claim in claims
-    ]
-
-
-def _sets_with_a_tree(instance: Instance) -> Iterable[Sequence[str]]:
-    """The sets of levers that need a tree, among those that conditions allow."""
-    if instance.demand == TRUE:
-        return acted_sets(instance)
-    names = [f.name for f in instance.features]
-    return [sorted(acted, key=names.index) for acted, _ in cases_of(instance)]
 
 
 def _provable(result: Result) -> bool:

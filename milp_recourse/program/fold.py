@@ -138,5 +138,5 @@ def folds_away(instance: Instance) -> bool:
 
 def _held_freely(instance: Instance, name: str, mask: tuple[str, ...]) -> bool:
     """Whether holding a lever has the same cost and effect as not acting on it."""
-    free = not instance.cost.l0 and not instance.plausible
+    free = not instance.lever_cost(name).prices.fixed and not instance.plausible
     return free and instance.may_hold(name) and not driven(instance, name, mask)

@@ -29,9 +29,7 @@ class CellModel(Protocol):
     solver: str
     branches: int
 
-    def __init__(
-        self, axes: list[Axis], table: LeafTable, linf: float, threshold: float, incumbent: float
-    ) -> None: ...
+    def __init__(self, axes: list[Axis], table: LeafTable, threshold: float, incumbent: float) -> None: ...
 
     def solve(self, seconds: float | None, watch: Watch | None = None) -> tuple[str, float, Cells | None]:
         """``optimal``, ``infeasible`` or ``stopped``; a lower bound of exact costs; the point found, or None.
@@ -68,17 +66,17 @@ class CellSearch:
         if axes is None:
             return Proposal(None, math.inf, "solver", 0)
         cells = factual_cells(self.instance, self.forest)
-        linf, threshold = self.instance.cost.linf, self.instance.accept.above
-        start = climb(LeafTable(self.forest, cells, axes), axes, linf, threshold)
+        threshold = self.instance.accept.above
+        start = climb(LeafTable(self.forest, cells, axes), axes, threshold)
         if start is not None:
             self.best.take(action_of(axes, start))
             if self.watch is not None:
                 self.watch(self.best.cost, 0.0)
-            axes = [affordable(axis, linf, self.best.cost) for axis in axes]
+            axes = [affordable(axis, self.best.cost) for axis in axes]
         table = LeafTable(self.forest, cells, axes)
         if not table.bound(table.full[None])[0] > threshold:
             return Proposal(None, math.inf, "solver", 0)
-        model = self.model(axes, table, linf, threshold, self.best.cost)
+        model = self.model(axes, table, threshold, self.best.cost)
         bound, message = 0.0, None
         while True:
             if self.clock.over:

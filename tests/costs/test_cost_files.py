@@ -17,6 +17,7 @@ import milp_recourse
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, instance_to_dict, population_from_dict
 from milp_recourse.problem.cost import Cost, root_above, root_below
+from milp_recourse.problem.lever_cost import exact_cost, lever_costs
 
 BASE: dict[str, Any] = {
     "format": "milp-recourse/instance-1",
@@ -65,8 +66,10 @@ def test_the_cost_is_the_formula(scale: Any, action: dict[str, float], expected:
 
 def test_the_root_is_of_the_sum_and_is_rounded_outward() -> None:
     """3-4-5, and roots on both sides of what is irrational."""
-    cost = Cost.pure("l2", {"a": 1.0, "b": 1.0})
-    paid = cost.exact({"a": Fraction(3), "b": Fraction(-4)}, {"a": 1.0, "b": 1.0})
+    costs = lever_costs(
+        Cost.pure("l2", {"a": 1.0, "b": 1.0}), {"a": False, "b": False}, {"a": 1.0, "b": 1.0}, {}
+    )
+    paid = exact_cost([(costs["a"], 4.0), (costs["b"], -3.0)], root=True)
     assert 0 <= paid - 5 < Fraction(1, 2**90)
     for value in (Fraction(2), Fraction(1, 3**200), Fraction(7**90), Fraction(10**-9)):
         above = root_above(value)

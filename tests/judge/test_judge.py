@@ -13,7 +13,6 @@ from milp_recourse.judge import (
     already_good,
     already_good_among,
     conclude,
-    deltas,
     judge,
     judged_together,
     without_idle_holds,
@@ -191,10 +190,12 @@ def test_several_faults_are_all_named() -> None:
     assert len(judge(problem(plausible=True), {"b": 4.5, "c": 9.0}).faults) >= 4
 
 
-def test_deltas_of_labels_are_changes() -> None:
+def test_sizes_of_changes_of_labels() -> None:
     """Categorical: 1 when changed, 0 when held, whatever the index."""
-    assert deltas(problem(), {"d": 2.0, "c": 2.0, "a": 0.5}) == {"d": 1, "c": 2, "a": Fraction(-1, 2)}
-    assert deltas(problem(), {"d": 0.0}) == {"d": 0}
+    action = {"d": 2.0, "c": 2.0, "a": 0.5}
+    sizes = {name: problem().lever_cost(name).size(value) for name, value in action.items()}
+    assert sizes == {"d": 1, "c": 2, "a": 1}  # a's scale is 1/2
+    assert problem().lever_cost("d").size(0.0) == 0
     assert judge(problem(), {"d": 2.0}).cost == 1
 
 
@@ -422,9 +423,9 @@ def test_judgements_made_together_are_at_hand_only_inside() -> None:
     """An instance that was changed in place is judged anew, and no instance is kept."""
     first, second = problem(), problem()
     with judged_together([(first, {"a": 2.0}), (second, {"a": 2.0})]):
-        before = judge(first, {"a": 2.0}).cost
-        assert judge(first, {"a": 3.0}).cost != before
-        assert judge(first, {"a": 2.0}).cost == before
+        before = judge(first, {"a": 2.0}).counterfactual
+        assert judge(first, {"a": 3.0}).counterfactual != before
+        assert judge(first, {"a": 2.0}).counterfactual == before
     judge(second, {})
     first.factual["a"] -= 1.0  # type: ignore[index]
-    assert judge(first, {"a": 2.0}).cost > before
+    assert judge(first, {"a": 2.0}).counterfactual["b"] > before["b"]

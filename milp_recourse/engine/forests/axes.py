@@ -19,6 +19,7 @@ from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import MISSING, TreeEnsemble
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.lever_cost import ROUNDINGS
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -37,7 +38,7 @@ class Axis:
     low, high
         Least and largest double that a value in the cell can have, in the feature's unit.
     added, widest
-        What the cell costs: the lever's term in the sum, and w |delta| / s for the maximum (the linf part).
+        What the cell costs: the lever's term in the sum, and its entry in the cost's maximum.
     start
         The cell of least cost; costs fall towards it from both sides.
     settable
@@ -87,10 +88,10 @@ def axes_of(instance: Instance) -> list[Axis] | None:
 def rounded_down(costs: Array, levers: int) -> Array:
     """A lower bound of exact costs, from sums of cells' costs in float64.
 
-    Every number is made of at most 8 correctly rounded operations on non-negative terms, then added up;
-    2^-1000 covers what underflow takes away.
+    Every number is made of at most :data:`ROUNDINGS` correctly rounded operations on non-negative terms, then
+    added up; 2^-1000 covers what underflow takes away.
     """
-    slack = 2.0**-53 * 2 * (levers + 16)
+    slack = 2.0**-53 * 2 * (levers + ROUNDINGS)
     return np.maximum(costs * (1.0 - slack) - 2.0**-1000, 0.0)
 
 
@@ -119,19 +120,7 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
         on_columns = _label_cells(forest, feature, labels, columns)
         cells = np.arange(len(labels))
     values = np.clip(x, low, high)
-    cost, w = instance.cost, instance.weight(name)
-    delta = np.abs(values - x)
-    if feature.kind == "categorical":
-        delta = (delta != 0).astype(np.float64)
-    elif name in cost.quantiles:
-        percentile = cost.position(name, x)
-        delta = np.array([float(abs(cost.position(name, v) - percentile)) for v in values.tolist()])
-    step = np.zeros(len(values))
-    if cost.uses_scale:
-        rise = cost.scale[name]
-        step = delta / np.where(values < x, cost.decrease.get(name, rise), rise)
-    added = w * (cost.l2_squared * step**2 + cost.l1 * step) + cost.l0 * w
-    widest = w * step
+    added, widest = instance.lever_cost(name).evaluate(values)
     first, last = instance.levers[name]
     settable = (low >= first) & (high <= last)
     if stays:
@@ -141,7 +130,7 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
             settable &= low == np.floor(low)
         values = np.where(here_cells, np.nan, values)
         added, widest = np.where(here_cells, 0.0, added), np.where(here_cells, 0.0, widest)
-    start = int(np.argmin(added + cost.linf * widest)) if len(values) else 0
+    start = int(np.argmin(added + widest)) if len(values) else 0
     return Axis(name, values, low, high, added, widest, start, settable, on_columns)
 
 
@@ -159,7 +148,7 @@ def _missing_axis(
 ) -> Axis:
     """The axis of a missing lever. Staying missing is free, and any value costs the lever's weight; in each
     cell it is the value nearest to the middle of the lever's interval."""
-    name, cost = feature.name, instance.cost
+    name = feature.name
     first, last = instance.levers[name]
     if feature.labelled:
         low = high = np.arange(first, last + 1)
@@ -169,15 +158,14 @@ def _missing_axis(
         on_columns = ((columns[0], cells),)
     middle = 0.5 * first + 0.5 * last
     values = np.clip(round(middle) if feature.integral else middle, low, high)
-    w, step = instance.weight(name), float(cost.uses_scale)
-    paid = w * (cost.l2_squared * step + cost.l1 * step) + cost.l0 * w
+    added, widest = instance.lever_cost(name).evaluate(values)
     return Axis(
         name,
         np.concatenate([[np.nan], values]),
         np.concatenate([[np.nan], low]),
         np.concatenate([[np.nan], high]),
-        np.concatenate([[0.0], np.full(len(values), paid)]),
-        np.concatenate([[0.0], np.full(len(values), w * step)]),
+        np.concatenate([[0.0], added]),
+        np.concatenate([[0.0], widest]),
         0,
         np.arange(len(values) + 1) > 0,
         tuple((c, np.concatenate([[MISSING], cells])) for c, cells in on_columns),

@@ -38,7 +38,7 @@ def actions(frame: Any, population: Population) -> Any:
     for row, one in enumerate(population):
         for name, (least, largest) in one.levers.items():
             k = names.index(name)
-            free[row, k], weight[row, k], scale[row, k] = True, one.weight(name), one.cost.scale[name]
+            free[row, k], weight[row, k], scale[row, k] = True, one.weight(name), one.cost.lengths[name]
             low[row, k], high[row, k] = least, largest
     needed = population.template.accept.threshold + population.template.accept.margin + MARGIN
     best = np.full(x.shape, np.nan)
