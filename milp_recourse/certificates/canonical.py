@@ -70,7 +70,7 @@ def _quantiles(cost: Cost, names: list[str]) -> dict[str, Any]:
     """The knots of the distribution functions, if the cost is in percentiles; else nothing."""
     if cost.kind not in PERCENTILES:
         return {}
-    return {"quantiles": {name: q.knots for name, q in cost.quantiles.items() if name in names}}
+    return {"quantiles": {name: knots for name, knots in cost.written_quantiles.items() if name in names}}
 
 
 def _pair(interval: tuple[float, float] | None) -> list[float] | None:

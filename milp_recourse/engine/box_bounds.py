@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,9 @@ from milp_recourse.engine.networks.nearby import acted_on
 from milp_recourse.engine.networks.problem_arrays import Lowered, Problems, alone, between
 from milp_recourse.engine.networks.propose import memory
 from milp_recourse.problem.conditions import TRUE
-from milp_recourse.problem.enclosure import difference_below
+from milp_recourse.problem.enclosure import difference_below, round_down
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.lever_cost import LeverCost
 from milp_recourse.program.neutral_program import Program
 
 Array = NDArray[np.float64]
@@ -82,6 +84,8 @@ class EngineBox:
         self._places = np.array([levers.index(name) for name in features])
         self._units_of = made.effects.units_of
         self._problem, self._unit = _in_cost_units(made.problems(0))
+        costs = enumerate(map(instance.lever_cost, levers))
+        self._jumping = [(i, cost) for i, cost in costs if cost.jumps]  # the engine has no lines below these
         rows = [(stated[f].feature, side, made.effects.holds[0, f] == 0) for f, side, _ in made.ends]
         self._rows = [
             (r, side, f.name, instance.factual[f.name])
@@ -122,9 +126,11 @@ class EngineBox:
         x, unit, grid, label = (p.lever[row, places] for row in (at.FACTUAL, at.UNIT, at.GRID, at.LABEL))
         ends = np.empty((2, len(places)))
         ends[:, places] = low, high
-        if (ends[0] > ends[1]).any():
-            return None
         p = between(p, *ends)
+        if self._jumping:
+            p = p._replace(lever=p.lever.copy(), ceiling=math.inf)
+            for i, cost in self._jumping:
+                self._bound_cost(p.lever[:, i], cost, *ends[:, i].tolist())
         if domains:
             p = p._replace(row_const=p.row_const.copy())
             for r, side, name, factual in self._rows:
@@ -154,6 +160,12 @@ class EngineBox:
         causes = {k: self._argument(units[0], own) for k, own in self._units_of.items()}
         layers = [units[layer, :width].copy() for layer, width in enumerate(p.widths.tolist())][1:]
         return Found(float(least) * self._unit, low, high, point, barred, causes, layers)
+
+    def _bound_cost(self, lever: Array, cost: LeverCost, low: float, high: float) -> None:
+        """Write the least cost in an interval into a lever's numbers, whatever the value."""
+        paid, entry = (Fraction(one) / Fraction(self._unit) for one in cost.paid(cost.nearest(low, high)))
+        lever[at.COSTS], lever[at.KNOTS], lever[at.DOWN] = 0.0, 0.0, 1.0
+        lever[at.FIXED], lever[at.LEAST] = round_down(paid), round_down(entry)
 
     def _known(self, hidden: Sequence[Array], signs: Mapping[int, bool]) -> Array:
         """Known bounds of all units, and the ends that were split on, (3, K + 1, n)."""

@@ -159,7 +159,7 @@ def scales_to_dict(cost: Cost) -> dict[str, Any]:
 def cost_to_dict(cost: Cost) -> dict[str, Any]:
     """The inverse of :func:`build_cost`, as JSON."""
     if cost.kind in PERCENTILES:
-        return {"kind": cost.kind, "quantiles": {name: q.knots for name, q in cost.quantiles.items()}}
+        return {"kind": cost.kind, "quantiles": cost.written_quantiles}
     written: dict[str, Any] = {"kind": cost.kind, "scale": scales_to_dict(cost)}
     if cost.kind == "mixture":
         written |= cost.written_parts

@@ -159,6 +159,11 @@ class Cost:
         return {"increase": scale, "decrease": self.decrease[name]} if name in self.decrease else scale
 
     @property
+    def written_quantiles(self) -> dict[str, list[list[float]]]:
+        """The knots of Q or L by feature."""
+        return {name: q.knots for name, q in self.quantiles.items()}
+
+    @property
     def is_root(self) -> bool:
         """Whether the cost is the square root of the sum of its parts, as l2 is."""
         return self.kind in KINDS and KINDS[self.kind].root_of is not None

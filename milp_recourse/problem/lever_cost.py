@@ -273,7 +273,7 @@ class LeverCost(_Told):
         """The piece that a value lies on."""
         pieces = self.pieces
         if len(pieces) == 2:
-            return pieces[value >= self.factual]
+            return pieces[1 if value >= self.factual else 0]
         return pieces[bisect_right([piece.low for piece in pieces[1:]], value)]
 
     @cached_property

@@ -206,14 +206,14 @@ def _chord(p, i, l, h, slope):
 def _size_paid(p, i, money, budget):
     """The largest size that ``money`` pays for, with an entry in the maximum of at most ``budget``; rounded
     up."""
-    money, size = max(money, 0.0), INF
+    size = INF
     if p.lever[at.RATE, i] > 0.0:
         size = money / p.lever[at.RATE, i]
     if p.lever[at.SQUARE_RATE, i] > 0.0:
         size = min(size, math.sqrt(money / p.lever[at.SQUARE_RATE, i]))
     if p.lever[at.TOP_RATE, i] > 0.0:
         size = min(size, budget / p.lever[at.TOP_RATE, i])
-    return size * p.up * p.up
+    return max(size, 0.0) * p.up * p.up
 
 
 @compiled
@@ -290,11 +290,12 @@ def least_cost(p, w, box, allowed, i):
 def affordable(p, i, money, budget, side):
     """How far on one side a numeric lever that is acted on can go for a cost of at most ``money`` and an
     entry in the maximum of at most ``budget``: the distance in coordinates, rounded up, -inf for nowhere."""
-    if p.lever[at.FIXED, i] > money:
+    knots = p.lever[at.KNOTS, i] > 0.0
+    left, far = (money - p.lever[at.OWN_FIXED if knots else at.FIXED, i]) * p.up, INF
+    if left < 0.0:
         return -INF
-    if p.lever[at.KNOTS, i] > 0.0:
-        return _reached(p, i, _size_paid(p, i, (money - p.lever[at.OWN_FIXED, i]) * p.up, budget), side)
-    left, far = max(money - p.lever[at.FIXED, i], 0.0) * p.up, INF
+    if knots:
+        return _reached(p, i, _size_paid(p, i, left, budget), side)
     if p.lever[at.LINEAR, i] > 0.0:
         far = left / p.lever[at.LINEAR, i] * p.up
     if p.lever[at.SQUARE, i] > 0.0:
