@@ -19,6 +19,7 @@ from milp_recourse.certificates.engine_proofs import Claim, Configurations, proo
 from milp_recourse.certificates.ensemble_proof import ensemble_configurations
 from milp_recourse.certificates.limits import beyond_a_support, fits, too_large
 from milp_recourse.engine.forests.axes import separable
+from milp_recourse.engine.networks.problem_arrays import jumping
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.cost import root_below
 from milp_recourse.problem.forest import TreeEnsemble
@@ -55,7 +56,8 @@ def why_not(instance: Instance) -> str | None:
             return reason
     if instance.scenarios:
         return "the certificate format does not cover the scenarios of a robust answer"
-    return _beyond_limits(instance) or beyond_a_support(instance)
+    own = None if by_prices else jumping(instance)
+    return own or _beyond_limits(instance) or beyond_a_support(instance)
 
 
 def _beyond_limits(instance: Instance) -> str | None:

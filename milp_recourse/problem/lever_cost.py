@@ -178,8 +178,8 @@ class LeverCost(_Told):
 
     @property
     def length(self) -> float:
-        """About how long a change of size 1 is, in the lever's unit; inf where no change has a length."""
-        if self.label or math.isnan(self.factual):
+        """About how long a change of size 1 is, in the lever's unit; inf where lengths do not matter."""
+        if self.label or math.isnan(self.factual) or not self.graded:
             return math.inf
         if self.levels is None:
             return min(self.rise, self.fall)

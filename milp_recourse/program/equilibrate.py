@@ -230,8 +230,9 @@ def _cost_term(program: Program, term: CostTerm, forms: Sequence[Affine], unit: 
     delta, length = term.delta.substitute(forms), term.length / unit
     if not all(isinstance(program.atoms[k], Action) for k in term.delta.terms):
         return replace(term, delta=delta, length=length)
-    exact = Fraction(unit)
-    return replace(term, delta=delta.scaled(1 / exact), unit=term.unit / exact, length=length)
+    exact, graded = Fraction(unit), math.isfinite(length)
+    size = term.unit / exact if graded else term.unit
+    return replace(term, delta=delta.scaled(1 / exact), unit=size, length=length)
 
 
 def _exact(program: Program, changed: Program, logit_unit: float) -> bool:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,25 +104,23 @@ def _inside_domain(instance: Instance, feature: Feature) -> bool:
 
 
 def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]) -> Axis:
-    """The axis of one lever."""
-    name, x = feature.name, instance.factual[feature.name]
-    stays = _inside_domain(instance, feature)
-    if name in instance.missing:
-        return _missing_axis(instance, forest, feature, columns)
+    """The axis of one lever. Of a missing one, all values cost as much; in each cell it is the one nearest to
+    the middle of the lever's interval."""
+    name, x, missing = feature.name, instance.factual[feature.name], feature.name in instance.missing
+    stays, (first, last) = _inside_domain(instance, feature) and not missing, instance.levers[name]
     if not feature.labelled:
         low, high, cells = _intervals(instance, forest.cuts[columns[0]], feature)
         on_columns: tuple[tuple[int, Cells], ...] = ((columns[0], cells),)
     else:
-        first, last = instance.levers[name]
         labels = np.arange(first, last + 1)
         if stays and not first <= x <= last:
             labels = np.union1d(labels, [x])
         low = high = labels
         on_columns = _label_cells(forest, feature, labels, columns)
         cells = np.arange(len(labels))
-    values = np.clip(x, low, high)
+    middle = 0.5 * first + 0.5 * last
+    values = np.clip(x if not missing else round(middle) if feature.integral else middle, low, high)
     added, widest = instance.lever_cost(name).evaluate(values)
-    first, last = instance.levers[name]
     settable = (low >= first) & (high <= last)
     if stays:
         here_cells = (low <= x) & (x <= high)
@@ -131,7 +130,8 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
         values = np.where(here_cells, np.nan, values)
         added, widest = np.where(here_cells, 0.0, added), np.where(here_cells, 0.0, widest)
     start = int(np.argmin(added + widest)) if len(values) else 0
-    return Axis(name, values, low, high, added, widest, start, settable, on_columns)
+    axis = Axis(name, values, low, high, added, widest, start, settable, on_columns)
+    return _or_missing(axis) if missing else axis
 
 
 def _label_cells(
@@ -143,33 +143,14 @@ def _label_cells(
     return tuple((c, _cell(forest.cuts[c], numbers[:, k])) for k, c in enumerate(columns))
 
 
-def _missing_axis(
-    instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]
-) -> Axis:
-    """The axis of a missing lever. Staying missing is free, and any value costs the lever's weight; in each
-    cell it is the value nearest to the middle of the lever's interval."""
-    name = feature.name
-    first, last = instance.levers[name]
-    if feature.labelled:
-        low = high = np.arange(first, last + 1)
-        on_columns = _label_cells(forest, feature, low, columns)
-    else:
-        low, high, cells = _intervals(instance, forest.cuts[columns[0]], feature)
-        on_columns = ((columns[0], cells),)
-    middle = 0.5 * first + 0.5 * last
-    values = np.clip(round(middle) if feature.integral else middle, low, high)
-    added, widest = instance.lever_cost(name).evaluate(values)
-    return Axis(
-        name,
-        np.concatenate([[np.nan], values]),
-        np.concatenate([[np.nan], low]),
-        np.concatenate([[np.nan], high]),
-        np.concatenate([[0.0], added]),
-        np.concatenate([[0.0], widest]),
-        0,
-        np.arange(len(values) + 1) > 0,
-        tuple((c, np.concatenate([[MISSING], cells])) for c, cells in on_columns),
-    )
+def _or_missing(axis: Axis) -> Axis:
+    """The axis of a missing lever: staying missing, which is free, is a cell before all others."""
+    before = {"values": math.nan, "low": math.nan, "high": math.nan, "added": 0.0, "widest": 0.0}
+    arrays: dict[str, Any] = {
+        name: np.concatenate([[one], getattr(axis, name)]) for name, one in before.items()
+    }
+    columns = tuple((c, np.concatenate([[MISSING], cells])) for c, cells in axis.columns)
+    return replace(axis, **arrays, start=0, settable=np.arange(len(axis) + 1) > 0, columns=columns)
 
 
 def _intervals(instance: Instance, cuts: Array, feature: Feature) -> tuple[Array, Array, Cells]:

@@ -224,10 +224,15 @@ def why_not(instance: Instance) -> str | None:
     """Why the compiled engine does not cover an instance, or None."""
     if not isinstance(instance.classifier, ReluNetwork):
         return "not a network"
+    return jumping(instance) or too_many_sets(instance, instance.classifier)
+
+
+def jumping(instance: Instance) -> str | None:
+    """That the cost of a lever jumps, so that no lines are below it; None if none does."""
     for name in instance.levers:
         if instance.lever_cost(name).jumps:
             return f"the percentiles of {name!r} jump where values are nearly equal: leave one of those out"
-    return too_many_sets(instance, instance.classifier)
+    return None
 
 
 def lowered(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Lowered]]:
