@@ -161,11 +161,6 @@ class LeverCost(_Told):
         return self.label or (self.straight and self.rise == self.fall)
 
     @property
-    def slopes(self) -> tuple[Fraction, Fraction]:
-        """The sizes of a rise and of a fall by 1 next to the factual value."""
-        return _inverse(self.rise), _inverse(self.fall)
-
-    @property
     def flat(self) -> bool:
         """Whether a smaller change can cost as much: it counts in the maximum alone, or not at all, or Q is
         flat somewhere."""

@@ -50,12 +50,12 @@ def _values(reach: Mapping[str, Enclosure]) -> str | None:
 
 
 def _costs(instances: Sequence[Instance]) -> str | None:
-    light, heavy = Fraction(0), Fraction(0)
+    light, heavy, faults = Fraction(0), Fraction(0), list[str]()
     for name in instances[0].levers:
         own = [i.lever_cost(name) for i in instances]
         for scale in {scale for cost in own if cost.graded for scale in (cost.rise, cost.fall)}:
             if not 1 / LARGEST_NUMBER <= scale <= LARGEST_NUMBER:
-                return f"cost.scale of {name!r} is {scale:g}: its square leaves the range of a double"
+                faults.append(f"cost.scale of {name!r} is {scale:g}: its square leaves the range of a double")
         ends = [end for i in instances for end in i.levers[name]]
         known = sorted((c for c in own if not math.isnan(c.factual)), key=lambda cost: cost.factual)
         extreme = [*known[:1], *known[-1:], *[c for c in own if math.isnan(c.factual)][:1]]
@@ -66,8 +66,9 @@ def _costs(instances: Sequence[Instance]) -> str | None:
     if heavy > LARGEST_COST:
         return f"an action could cost more than {LARGEST_COST:g}: narrow the bounds or enlarge cost.scale"
     if 0 < light < SMALLEST_COST:
-        return f"no action could cost as much as {SMALLEST_COST:g}: reduce cost.scale or enlarge the weights"
-    return None
+        small = f"no action could cost as much as {SMALLEST_COST:g}: reduce cost.scale or enlarge the weights"
+        faults.append(small)
+    return faults[0] if faults else None
 
 
 def _density(instances: Sequence[Instance], reach: Mapping[str, Enclosure]) -> str | None:

@@ -119,7 +119,7 @@ def _variables(p, w, point):
     q, c, tops = w.vec[at.Q], w.vec[at.C], w.vec[at.TOPS]
     for j in range(m):
         far = max(far, abs(tops[j]))
-    if p.has_largest and own + far > 0.0:
+    if own + far > 0.0:
         far = 2.0 * (own + far)
         m = _variable(w, m, -2, -1, far, 0.0, far, 0.0)
     scale = 0.0

@@ -112,8 +112,8 @@ class Problem(NamedTuple):
         What the ball's left side is at the factual: the offset of the density that is asked for.
     need_low, need_high
         The logit that must be reached, rounded down and up.
-    has_largest, only_largest
-        Whether the maximum enters the cost, and whether nothing else does.
+    only_largest
+        Whether the cost is a maximum alone.
     ceiling
         More than anything in the box costs.
     allowance
@@ -155,7 +155,6 @@ class Problem(NamedTuple):
     excess: float
     need_low: float
     need_high: float
-    has_largest: bool
     only_largest: bool
     ceiling: float
     allowance: float
@@ -310,10 +309,8 @@ class Lowered:
         self.shared |= {"row_caused": row_caused, "residual_caused": residual_caused, "owner": owner}
         self.shared |= {"precision": effects.precision, "bent": effects.bent, "need_low": round_down(need)}
         self.shared |= {"need_high": round_up(need)}
-        prices = [first.lever_cost(name).prices for name in first.levers]
-        has_largest = any(one.largest for one in prices)
-        others = any(one.fixed or one.linear or one.square for one in prices)
-        self.shared |= {"has_largest": has_largest, "only_largest": has_largest and not others}
+        every = [first.lever_cost(name).prices for name in first.levers]
+        self.shared["only_largest"] = all(one.largest and not any(one[:3]) for one in every)
         given = np.array([[one.factual[f.name] for f in first.features] for one in instances])
         self.inputs = first.model_rows(given)
         # of every column its lever, whether it is a label's, its unit, and its applicant's own label

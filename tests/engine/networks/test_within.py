@@ -57,7 +57,6 @@ def drawn(rng: np.random.Generator, squares: bool):
         box[LO, either], box[HI, either] = np.minimum(box[LO, either], 0), np.maximum(box[HI, either], 0)
         cut, allowed, column = cut[:d], allowed[:d], column[:, :d]
         p.column = column
-    p.has_largest = bool(shares.any())
     return p, box, allowed, cut, shares, rng.normal(0.0, 1.0, start[-1])
 
 
