@@ -32,11 +32,19 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import :class:`~milp_recourse.tables.recourse.Recourse` on first use, because it needs pandas."""
+    """On first use, import :class:`~milp_recourse.tables.recourse.Recourse`, because it needs pandas, or read
+    ``__version__``, because that takes longer than the rest."""
     if name == "Recourse":
         from milp_recourse.tables.recourse import Recourse
 
         return Recourse
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("milp-recourse")
+        except PackageNotFoundError:  # run from a folder of sources
+            return "unknown"
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

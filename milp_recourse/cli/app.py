@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -64,6 +64,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     no_args_is_help=False,
 )
+
+
+def _print_version(asked: bool) -> None:
+    """Print the version and end, if ``--version`` is given."""
+    if asked:
+        from milp_recourse import __version__
+
+        typer.echo(f"milp-recourse {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _all_commands(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of no command."""
+
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     certify,

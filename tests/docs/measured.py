@@ -1,7 +1,7 @@
-"""The tables of measured numbers on the pages, made from the results files: ``python -m tests.docs.measured``.
+"""The measured tables of the pages, made from the results files: ``python -m tests.docs.measured``.
 
-A table stands on its page between two comments, ``<!-- NAME -->`` and ``<!-- end of NAME -->``. Whoever runs one
-of the commands that write ``docs/results`` runs this afterwards; a test compares pages and files.
+A table stands on its page between two comments, ``<!-- NAME -->`` and ``<!-- end of NAME -->``. Whoever runs
+one of the commands that write ``docs/results`` runs this afterwards; a test compares pages and files.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def speed() -> str:
     """Solvers on twenty Loan problems."""
     keys = ("unsolved", "off_by_the_gap", "not_exactly_feasible")
     return table(
-        "solver | median ms | slowest ms | unsolved | cost off by more than 1e-6 | point not exactly feasible",
+        "solver | median ms | slowest ms | unsolved | cost off by 1e-6 | point not exactly feasible",
         (
             [SPEED[row["solver"]], milliseconds(row["median_s"]), milliseconds(row["max_s"])]
             + [row[key] for key in keys]
@@ -266,7 +266,9 @@ def gap() -> str:
     lines = []
     for row in rows("loan_smooth/decomposition.csv"):
         served = [f"{float(row[f'served, {one}']):.3f}" for one in ("optimum", "mask", "networks")]
-        missed = [f"{float(row[f'missed, {why}']):.3f}" for why in ("only implausible", "only invalid", "both")]
+        missed = [
+            f"{float(row[f'missed, {why}']):.3f}" for why in ("only implausible", "only invalid", "both")
+        ]
         costs = [f"{float(row[f'cost, {one}']):.4f}" for one in ("optimum", "mask", "direction", "networks")]
         lines.append([row["actionable"], ", ".join(served), ", ".join(missed), ", ".join(costs)])
     head = "actionable | served: optimum, within the mask, networks | missed: implausible, invalid, both"

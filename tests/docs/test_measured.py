@@ -82,8 +82,8 @@ def certificates() -> Said:
     yield (
         "docs/benchmarks.md",
         f"All {summary['verified']} results on the shipped instances are certified and verified. Producing "
-        f"takes {ways[0]} times as long as solving in batches and {ways[1]} times one at a time; a check takes "
-        f"{check['median']:.2g} s at the median and {check['max']:.2g} s at most; a file has {size:.1f} kB",
+        f"takes {ways[0]} times as long as solving in batches and {ways[1]} times one at a time; a check "
+        f"takes {check['median']:.2g} s at the median and {check['max']:.2g} s at most; a file has {size:.1f} kB",
     )
     found = content("certificates/random.json")
     counts = found["counts"]
@@ -126,12 +126,18 @@ def random_problems() -> Said:
     yield page, f"{refused[0]} of them refused in one line: {optimal[0]} optimal, {infeasible[0]} infeasible"
     actions = found["highs_2000"]["counts"]["actions"]
     yield page, f"{limit[0]} limits; {actions} actions returned"
-    yield page, f"{optimal[1]} optimal, {infeasible[1]} infeasible, {limit[1]} limits of 10 s, {refused[1]} refused"
+    yield (
+        page,
+        f"{optimal[1]} optimal, {infeasible[1]} infeasible, {limit[1]} limits of 10 s, {refused[1]} refused",
+    )
     yield page, f"{optimal[2]} optimal, {infeasible[2]} infeasible, {limit[2]} limits, {refused[2]} refused"
     sampled = content("properties/sampled.json")
     assert sampled["wrong"] == []
     number, problems = (sampled["random"][key] for key in ("with a sampled action", "problems"))
-    yield page, f"for {number} of {problems} random problems and all {sampled['real']['problems']} of a benchmark"
+    yield (
+        page,
+        f"for {number} of {problems} random problems and all {sampled['real']['problems']} of a benchmark",
+    )
     tally = {name: content(f"trees/{name}.json")["tally"] for name in ("agreement", "sums", "causal")}
     agree = [tally[name]["bab agrees with brute force"] for name in ("agreement", "sums")]
     yield page, f"on all {agree[0]} problems with one sum of leaves and all {agree[1]} with several"
@@ -155,7 +161,9 @@ def grid() -> Said:
     )
     ratios = [row["median_cost_ratio"] for row in loan]
     missed = exists - known
-    sentence = f"{every} Loan instances recourse exists for {exists}; the grid finds some for {known} and misses"
+    sentence = (
+        f"{every} Loan instances recourse exists for {exists}; the grid finds some for {known} and misses"
+    )
     yield "docs/benchmarks.md", f"{sentence} {missed}"
     yield "docs/benchmarks.md", f"costs {min(ratios):.1f} to {max(ratios):.1f} times the optimum"
     yield "README.md", f"finds none for {missed} of {exists} people who have recourse"
@@ -165,8 +173,14 @@ def whole_population_asked_why() -> Said:
     """docs/why.md: the shipped Loan population's people, seconds and restrictions."""
     known = content("why/loan_population.json")
     people, without, (row,) = known["people"], known["statuses"]["infeasible"], known["table"]
-    yield "docs/why.md", f"population of {people} people this takes {known['processor seconds']} s of processor"
-    yield "docs/why.md", f"# {without} of {people} people have no recourse, proven; {known['beyond_help']} of them"
+    yield (
+        "docs/why.md",
+        f"population of {people} people this takes {known['processor seconds']} s of processor",
+    )
+    yield (
+        "docs/why.md",
+        f"# {without} of {people} people have no recourse, proven; {known['beyond_help']} of them",
+    )
     yield "docs/why.md", f"# {row['id']} the outcome is as plausible as today {row['people']} {row['alone']} "
 
 
@@ -244,7 +258,10 @@ def give_me_some_credit() -> Said:
     proven, people = int(first["optimal"]) + int(first["infeasible"]), int(first["applicants"])
     milliseconds = 1000 * float(first["seconds_median"])
     assert proven >= 500 and milliseconds < 100
-    yield page, f"With all levers {proven} of {people} people are proven, at a median of {milliseconds:.0f} ms"
+    yield (
+        page,
+        f"With all levers {proven} of {people} people are proven, at a median of {milliseconds:.0f} ms",
+    )
     last = {}
     for row in rows("gmsc/certified.csv"):
         if row["mask"].count("+") == 3 and row["weights"] == "1.0+1.0+1.0+1.0":
