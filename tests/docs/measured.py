@@ -62,7 +62,7 @@ def speed() -> str:
     """Solvers on twenty Loan problems."""
     keys = ("unsolved", "off_by_the_gap", "not_exactly_feasible")
     return table(
-        "solver | median ms | slowest ms | unsolved | cost off by 1e-6 | point not exactly feasible",
+        "solver | median ms | slowest ms | unsolved | cost off by > 1e-6 | point not exactly feasible",
         (
             [SPEED[row["solver"]], milliseconds(row["median_s"]), milliseconds(row["max_s"])]
             + [row[key] for key in keys]

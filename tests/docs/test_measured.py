@@ -83,7 +83,8 @@ def certificates() -> Said:
         "docs/benchmarks.md",
         f"All {summary['verified']} results on the shipped instances are certified and verified. Producing "
         f"takes {ways[0]} times as long as solving in batches and {ways[1]} times one at a time; a check "
-        f"takes {check['median']:.2g} s at the median and {check['max']:.2g} s at most; a file has {size:.1f} kB",
+        f"takes {check['median']:.2g} s at the median and {check['max']:.2g} s at most; a file has "
+        f"{size:.1f} kB",
     )
     found = content("certificates/random.json")
     counts = found["counts"]
