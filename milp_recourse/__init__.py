@@ -39,12 +39,9 @@ def __getattr__(name: str) -> Any:
 
         return Recourse
     if name == "__version__":
-        from importlib.metadata import PackageNotFoundError, version
+        from importlib.metadata import version
 
-        try:
-            return version("milp-recourse")
-        except PackageNotFoundError:  # run from a folder of sources
-            return "unknown"
+        return version("milp-recourse")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from typing import Annotated, Any
 
 import typer
@@ -69,15 +69,17 @@ app = typer.Typer(
 def _print_version(asked: bool) -> None:
     """Print the version and end, if ``--version`` is given."""
     if asked:
-        from milp_recourse import __version__
-
-        typer.echo(f"milp-recourse {__version__}")
+        try:
+            known = version("milp-recourse")
+        except PackageNotFoundError:
+            known = "(sources, not installed)"
+        typer.echo(f"milp-recourse {known}")
         raise typer.Exit
 
 
 @app.callback()
 def _all_commands(
-    version: Annotated[
+    print_version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:

@@ -84,6 +84,7 @@ def test_no_constant_of_the_kernel_is_left_out():
 def test_the_walk_through_names_what_there_is():
     """Files, functions and attacks that the page leads to."""
     page = (ROOT / "docs/certificate_walkthrough.md").read_text(encoding="utf-8")
+    page = page.partition("## The code, rule by rule")[2]
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
     kernel = {file.stem: file.read_text(encoding="utf-8") for file in (ROOT / "verify/kernel").glob("*.py")}
     assert {re.findall("`(.+?)`", row[0])[0] for row in rows} == kernel.keys() - {"__init__"}
