@@ -239,6 +239,41 @@ def networks() -> Said:
     yield "docs/results/loan_sharp/README.md", within
 
 
+def single_numbers_of_the_study() -> Said:
+    """hap, the grid without plausibility, the time that networks save, gaps by gender."""
+    page = "docs/results/loan_smooth/README.md"
+    found = {
+        (row["actionable"], row["profile"], row["method"]): float(row["hap"])
+        for row in rows("loan_smooth/table2.csv")
+        if row["method"] in ("grid", "certified")
+    }
+    ends = [found["4", profile, how] for how in ("grid", "certified") for profile in ("constant", "convex")]
+    grid, best = ends[:2], ends[2:]
+    yield (
+        page,
+        f"from {grid[0]:.3f} to {grid[1]:.3f} on the grid, but only from {best[0]:.3f} to {best[1]:.3f}",
+    )
+    free = [
+        100 * float(row["excess of means"])
+        for row in rows("loan_smooth/table6.csv")
+        if row["method"] == "grid" and row["plausibility asked"] == "no"
+    ]
+    yield page, f"is {min(free):.0f}% to {max(free):.0f}% too expensive on average"
+    names = ("amortise", "check", "certify the failed")
+    parts = rows("loan_smooth/decomposition.csv")
+    spent = sum(float(row[f"seconds, {name}"]) for row in parts for name in names)
+    every = sum(float(row["seconds, certify all"]) for row in parts)
+    yield page, f"take {100 * spent / every:.0f}% of the time of certifying everybody"
+    gaps = {
+        row["scenario"]: float(row["mean"])
+        for row in rows("loan_smooth/fairness.csv")
+        if (row["method"], row["gap"], row["measure"]) == ("certified", "female - male", "mean cost")
+    }
+    first = gaps.pop("non-personalized")
+    least, most = min(gaps.values()), max(gaps.values())
+    yield page, f"is {first:.3f} without personal constraints and {least:.3f} to {most:.3f} with them"
+
+
 def finer_grids() -> Said:
     """Both errors of the grid fall with every halving of its step."""
     mine = [row for row in rows("loan_smooth/finer_grid.csv") if row["profile"] == "constant"]
@@ -269,6 +304,10 @@ def give_me_some_credit() -> Said:
             last[row["applicant"]] = row["status"]
     for status in ("optimal", "infeasible", "limit"):
         assert sum(one == status for one in last.values()) == int(first[status])
+    (late,) = [row for row in rows("gmsc/out_of_range.csv") if row["feature"] == "late_60"]
+    yield page, f"for {100 * float(late['outside_share']):.0f}% of the people served"
+    (best,) = [r for r in rows("gmsc/tables.csv") if (r["setting"], r["method"]) == ("4", "certified")]
+    yield page, f"the flow calls {100 * float(best['plausible_flow_of_served']):.1f}% plausible"
     checked = content("gmsc/spot_check.json")
     drawn, verified = checked["drawn"], checked["verified"]
     assert checked["agree"] == drawn and len(checked["complaints"]) == drawn - verified
@@ -287,6 +326,7 @@ ALL = (
     whole_population_asked_why,
     oracle,
     networks,
+    single_numbers_of_the_study,
     finer_grids,
     give_me_some_credit,
 )
