@@ -1,9 +1,10 @@
 r"""The outcomes of an action, and the question whether one is refused, as a recourse problem.
 
-In this problem the levers are what is uncertain: each target, within the interval in which it may be missed,
-and each noise, which becomes a root of the causal model, within its interval. The classifier's logit or score
-is negated, so that to accept is to refuse. If the problem is proven infeasible, the action is accepted in
-every outcome. Trees read doubles, so for them the ends of a target's interval are rounded inward.
+In this problem the levers are the values of what is acted on, each within the interval in which its target
+may be missed, and each uncertain noise, which becomes a root of the causal model, within its interval. The
+classifier's logit or score is negated, so that to accept is to refuse. If the problem is proven infeasible,
+the action is accepted in every outcome. A value is any real number of its interval. Trees see the nearest
+double, so for them the ends are rounded to the nearest doubles; for networks they are rounded outward.
 """
 
 from __future__ import annotations
@@ -122,14 +123,13 @@ def outcomes_of(instance: Instance, action: Mapping[str, float], uncertainty: Un
     moved = scm.descendants(set(action))
     noisy = {
         name: _unused(f"noise of {name}", scm.features)
-        for name, ends in uncertainty.noise.items()
-        if name in moved and name not in action and ends[0] < ends[1]
+        for name in (f.name for f in instance.features)
+        if name in moved - set(action) and _differ(uncertainty.noise.get(name, (0.0, 0.0)))
     }
-    away = [name for name in action if uncertainty.missed.get(name, 0.0) > 0]
-    if not away and not noisy:
+    levers = list(_targets(instance, action, uncertainty))
+    if not noisy and not any(f.bounds and _differ(f.bounds) for f in levers):
         return Outcomes(action, None, {})
     without_effects = moved == set(action)  # then the targets can be the factual of ``refusal``
-    levers = list(_targets(instance, action, uncertainty, away if without_effects else list(action)))
     features = {
         f.name: replace(f, actionable=False, bounds=None, domain=None, monotone=None)
         for f in instance.features
@@ -163,17 +163,18 @@ def outcomes_of(instance: Instance, action: Mapping[str, float], uncertainty: Un
     return Outcomes(action, refusal, noisy)
 
 
-def _targets(
-    instance: Instance, action: Mapping[str, float], uncertainty: Uncertainty, names: list[str]
-) -> Iterator[Feature]:
-    """Targets as levers; the ends of their intervals are rounded outward for networks, inward for trees."""
+def _targets(instance: Instance, action: Mapping[str, float], uncertainty: Uncertainty) -> Iterator[Feature]:
+    """The features acted on, as levers within the intervals of their outcomes."""
     outward = isinstance(instance.classifier, ReluNetwork)
-    for name in names:
-        feature, target = instance.feature(name), Fraction(action[name])
+    for name, target in action.items():
         by = Fraction(uncertainty.missed.get(name, 0.0))
-        low, high = target - by, target + by
-        ends = (round_down(low), round_up(high)) if outward else (round_up(low), round_down(high))
-        yield replace(feature, actionable=True, bounds=ends, domain=None, monotone=None)
+        low, high = Fraction(target) - by, Fraction(target) + by
+        ends = (round_down(low), round_up(high)) if outward else (float(low), float(high))
+        yield replace(instance.feature(name), actionable=True, bounds=ends, domain=None, monotone=None)
+
+
+def _differ(ends: tuple[float, float]) -> bool:
+    return ends[0] < ends[1]
 
 
 def _refusing(model: Classifier, accept: Acceptance, more: int) -> tuple[Classifier, Acceptance]:

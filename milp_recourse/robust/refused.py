@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.domain.enclosure import round_down
 from milp_recourse.domain.forest import MISSING, TreeEnsemble
 
 Cells = NDArray[np.int64]
@@ -114,7 +115,9 @@ class Refusals:
 def keeping_out(
     interval: tuple[float, float], missed: tuple[Fraction, Fraction]
 ) -> Iterator[tuple[str, float]]:
-    """Limits of a double such that no double of the form value + e lies in an interval, for the e allowed.
+    """Limits of a double such that no number value + e is seen as a double of an interval, for the e allowed.
+
+    What is seen is the nearest double.
 
     Parameters
     ----------
@@ -126,24 +129,21 @@ def keeping_out(
     Yields
     ------
     tuple
-        ``at_most`` or ``at_least``, and the limit. Either one suffices.
+        ``at_most`` or ``at_least``, and the limit: no other double on this side suffices.
     """
     above, last = interval
-    if above > -math.inf:  # value + e is less than the smallest double in the interval
-        yield "at_most", _before(Fraction(math.nextafter(above, math.inf)) - missed[1])
-    if last < math.inf:  # value + e is more than the largest double in the interval
-        yield "at_least", _after(Fraction(last) - missed[0])
+    if above > -math.inf:
+        yield "at_most", _seen_at_most(above, missed[1])
+    if last < math.inf:
+        yield "at_least", -_seen_at_most(-math.nextafter(last, math.inf), -missed[0])
 
 
-def _before(value: Fraction) -> float:
-    """The largest double below a value."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) < value else math.nextafter(nearest, -math.inf)
-
-
-def _after(value: Fraction) -> float:
-    """The smallest double above a value."""
-    return -_before(-value)
+def _seen_at_most(end: float, e: Fraction) -> float:
+    """The largest double whose sum with e is seen as a double of at most ``end``."""
+    middle = (Fraction(end) + Fraction(math.nextafter(end, math.inf))) / 2
+    value = round_down(middle - e)
+    exact = Fraction(value) == middle - e
+    return math.nextafter(value, -math.inf) if exact and float(middle) > end else value
 
 
 def _cell(cuts: NDArray[np.float64], value: float) -> int:

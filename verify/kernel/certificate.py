@@ -12,8 +12,17 @@ from verify.kernel.checks import Clock, Empty, Rejected, index
 from verify.kernel.feasible import Point, impossible
 from verify.kernel.forms import Configuration
 from verify.kernel.leaf import Region, closed, proven
+from verify.kernel.outcomes import (
+    Boxes,
+    Withstood,
+    check_scenarios,
+    in_scenarios,
+    raised,
+    refusal,
+    told_apart,
+)
 from verify.kernel.prices import Exact, Tables
-from verify.kernel.problem import FALSE, Problem, alternatives, spliced, total
+from verify.kernel.problem import FALSE, Model, Problem, alternatives, spliced, total
 from verify.kernel.trees import float64
 
 RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
@@ -32,23 +41,29 @@ class Proof(NamedTuple):
     trees
         A tree, or one for each part of the ensemble (section 7.4): the part's number, None for the whole
         classifier; the nodes in preorder; what reads the tables of prices, None where there are none.
+    scenarios
+        The numbers of the scenarios in each of which the network must accept (section 12.3); none: what is
+        planned.
     """
 
     acted: list[str]
     trees: Sequence[tuple[int | None, Iterable[Any], Read | None]]
+    scenarios: Sequence[float] = ()
 
 
 @dataclass
 class Stated:
     """What a certificate states (section 4).
 
-    ``cost`` and ``lower_bound`` are finite; where the claim is infeasible, both are None.
+    ``cost`` and ``lower_bound`` are finite; where the claim is infeasible, both are None. ``withstood`` is
+    None where the claim is about actions as planned.
     """
 
     claim: str
     cost: float | None
     lower_bound: float | None
     proofs: Sequence[Proof]
+    withstood: Withstood | None = None
 
 
 def check(
@@ -66,10 +81,15 @@ def check(
     arithmetics
         For a configuration, the ways to bound its boxes. They are tried in order until one closes a leaf.
     """
-    bound, model = None, problem.model
+    bound, withstood = None, stated.withstood
+    if withstood:
+        check_scenarios(problem, withstood)
+        problem = raised(problem, withstood.threshold)
     if stated.claim != "infeasible":
         bound, cost, power = Fraction(stated.lower_bound or 0), Fraction(stated.cost or 0), problem.power
         check_action(problem, action, stated.cost or 0.0)
+        if withstood:
+            check_outcomes(problem, withstood, action, arithmetics)
         if not 0 <= bound <= cost:
             raise Rejected(f"lower_bound: got {float(bound)}; allowed: from 0 to the cost, {stated.cost}")
         excess = max(cost - bound - RELATIVE_GAP * cost, Fraction(0))
@@ -78,21 +98,51 @@ def check(
         bound = bound**power  # where the cost is a root, trees bound its square
     if (bound is None or bound > 0) and not Point(problem, {}).why_not():
         raise Rejected("claim: false, as doing nothing is feasible and costs nothing")
-    configured = lru_cache(2**8)(lambda part, *acted: Configuration(problem, list(acted), part))
+    planned = lru_cache(2**8)(lambda *acted: Configuration(problem, list(acted)))
     cubes = [(frozenset[str](), frozenset[str]())]  # the empty set, which was checked just now
-    for k, (acted, trees) in enumerate(stated.proofs):
+    chosen = [
+        [withstood.scenarios[index(k, len(withstood.scenarios))] for k in one.scenarios] if withstood else []
+        for one in stated.proofs
+    ]
+    free = list[set[str]]()
+    for k, (one, some) in enumerate(zip(stated.proofs, chosen, strict=True)):
+        acted = one.acted
         if not acted or acted != [f for f in problem.levers if f in acted]:
             raise Rejected(f"configurations.{k}.acted: allowed: some, in order, of {[*problem.levers]!r:.99}")
-        parts, every = [part for part, _, _ in trees], list(range(len(model.forests)))
-        if parts != [None] and not (model.one_suffices and parts == every):
-            raise Rejected(f"configurations.{k}.cases: allowed: one per sum, where combine is 'largest'")
-        cubes.append((frozenset(acted) - idle(configured(None, *acted)), frozenset(acted)))
+        check_parts(problem.model, one.trees, f"configurations.{k}.cases")
+        free.append(idle(planned(*acted)) - told_apart(problem, some))
+        cubes.append((frozenset(acted) - free[-1], frozenset(acted)))
     check_coverage(problem, cubes)
-    for acted, trees in stated.proofs:
-        for part, nodes, read in trees:
-            configuration = configured(part, *acted)
+    for one, some, own in zip(stated.proofs, chosen, free, strict=True):
+        limited = in_scenarios(problem, some, one.acted)
+        boxes = withstood and Boxes(planned(*one.acted), withstood.missed, own)
+        for part, nodes, read in one.trees:
+            plain = limited is problem and part is None
+            configuration = planned(*one.acted) if plain else Configuration(limited, one.acted, part)
             target = configuration.costs(configuration.box)[1] + 1 if bound is None else bound
-            Tree(arithmetics(configuration), read, target).check(nodes)
+            Tree(arithmetics(configuration), read, target, boxes).check(nodes)
+
+
+def check_parts(model: Model, trees: Sequence[Any], where: str) -> None:
+    """Reject trees that are neither one nor one per part of an ensemble whose largest sum decides."""
+    parts, every = [part for part, _, _ in trees], list(range(len(model.forests)))
+    if parts != [None] and not (model.one_suffices and parts == every):
+        raise Rejected(f"{where}: allowed: one per sum, where combine is 'largest'")
+
+
+def check_outcomes(
+    problem: Problem, withstood: Withstood, action: Mapping[str, Fraction], arithmetics: Any
+) -> None:
+    """Reject an action of which it is not proven that no outcome is refused (section 12.5)."""
+    refusing = refusal(problem, withstood, action)
+    if (refusing is None) != (withstood.outcomes is None):
+        raise Rejected("outcomes: needed where the action has several outcomes, and allowed only there")
+    if refusing is None or withstood.outcomes is None:
+        return
+    check_parts(refusing.model, withstood.outcomes, "outcomes.cases")
+    for part, nodes, read in withstood.outcomes:
+        configuration = Configuration(refusing, list(refusing.levers), part)
+        Tree(arithmetics(configuration), read, Fraction(1)).check(nodes)
 
 
 def allowance(problem: Problem) -> Fraction:
@@ -164,8 +214,11 @@ def check_coverage(problem: Problem, cubes: list[tuple[frozenset[str], frozenset
 class Tree:
     """Checks a configuration's tree: its leaves must cover the box, and each must be closed (section 6)."""
 
-    def __init__(self, arithmetics: Sequence[Exact], read: Read | None, target: Fraction) -> None:
+    def __init__(
+        self, arithmetics: Sequence[Exact], read: Read | None, target: Fraction, boxes: Boxes | None = None
+    ) -> None:
         self.arithmetics, self.target, self.configuration = arithmetics, target, arithmetics[0].configuration
+        self.boxes = boxes
         self.prices: Any = arithmetics[0].prices(read(self.configuration)) if read else None
         self.region = Region(list(self.configuration.box), spliced(self.configuration.demand))
 
@@ -248,5 +301,7 @@ class Tree:
                 holds = self.prices.bound(k, region.ends, region.removed) >= target
             case ["d", *leaf]:
                 holds = any(proven(one, region, leaf, target) >= target for one in self.arithmetics)
+            case ["x", within] if self.boxes:
+                holds = self.boxes.refused(self.arithmetics[-1], region, within)
         if not holds:
             raise Rejected(f"leaf {node[0]!r} proves less than is claimed: no rule of section 7 closes it")
