@@ -13,11 +13,20 @@ from milp_recourse.program.demands import told_apart
 
 def not_idle(instance: Instance) -> list[str]:
     """Levers that are not idle: acting on them at their factual value is not allowed, or differs in cost or
-    effect from not acting on them."""
+    effect, in some scenario, from not acting on them."""
     levers = list(instance.levers)
     driven = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
-    apart = driven | told_apart(instance.demand, levers)
+    apart = driven | told_apart(instance.demand, levers) | _in_scenarios(instance)
     return [f for f in levers if instance.cost.l0 or f in apart or not instance.may_hold(f)]
+
+
+def _in_scenarios(instance: Instance) -> set[str]:
+    """The features of which a scenario tells whether they are acted on, even at their factual values."""
+    found, scm = set[str](), instance.scm
+    for scenario in instance.scenarios:
+        missed, noisy = ({f for f, e in one.items() if e} for one in (scenario.missed, scenario.noise))
+        found |= {f for f in scm.features if scm.descendants({f}) & noisy} | scm.descendants(missed | noisy)
+    return found
 
 
 def acted_sets(instance: Instance) -> Iterator[tuple[str, ...]]:

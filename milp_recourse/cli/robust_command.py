@@ -13,7 +13,6 @@ from milp_recourse.cli.common_options import Backend, Index, Json, Problem, Whol
 from milp_recourse.cli.exit_codes import DONE, LIMIT
 from milp_recourse.cli.output import write_certificate
 from milp_recourse.cli.problems import read_one
-from milp_recourse.errors import BadInput
 
 
 def robust(
@@ -34,7 +33,7 @@ def robust(
         Path | None,
         typer.Option(
             metavar="CERT.json",
-            help="write the proof (only if the threshold alone is uncertain)",
+            help="write the proof",
             callback=a_file,
         ),
     ] = None,
@@ -43,10 +42,11 @@ def robust(
 ) -> None:
     """The cheapest action that is accepted even if not everything turns out as planned.
 
-    With --certificate CERT.json the problem with the highest threshold is written to CERT.instance.json:
-    verify CERT.json CERT.instance.json.
+    A proof is called rigorous if the checker has accepted its certificate; --certificate CERT.json writes it
+    for verify CERT.json INSTANCE.
     """
     from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.reports.checked import checked
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_words import in_one_line
     from milp_recourse.result import Status
@@ -54,21 +54,17 @@ def robust(
 
     problem = read_one(instance, index)
     away, wide = amounts("--missed", missed or []), intervals("--noise", noise or [])
-    if certificate is not None and (away or wide):
-        allowed = "nothing, with --missed or --noise: certificates cover an uncertain threshold alone"
-        raise BadInput("--certificate", str(certificate), allowed)
     with progress_bar(problem.name or instance.name, 1):
-        found = ask(problem, away, threshold, wide, backend, time_limit, certificate is not None)
+        found = checked(ask(problem, away, threshold, wide, backend, time_limit, index=index))
     if certificate is not None:
-        beside = "the highest threshold"
-        found = replace(found, result=write_certificate(found.problem, found.result, certificate, beside))
+        found = replace(found, result=write_certificate(problem, found.result, certificate))
     if json is not None:
         write_json(found.to_dict(), json)
     result = found.result
     if result.action is not None:
         typer.echo(in_one_line(problem, result))
     elif result.status is Status.INFEASIBLE:
-        typer.echo("infeasible, proven: no action is accepted whatever happens")
+        typer.echo(f"infeasible: {result.message}")
     else:
         typer.echo(f"{result.status.value}: {result.message}; lower_bound={result.lower_bound!r}")
     if found.worst is not None:

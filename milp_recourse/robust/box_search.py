@@ -31,7 +31,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -53,28 +52,8 @@ from milp_recourse.program.lower import reachable
 from milp_recourse.result import Result, Status
 from milp_recourse.robust.certain_search import CertainSearch
 from milp_recourse.robust.outcomes import Outcomes, outcomes_of
-from milp_recourse.robust.refused import Refusals, RefusedBox, keeping_out
+from milp_recourse.robust.refused import Case, Refusals, RefusedBox, keeping_out
 from milp_recourse.robust.uncertainty import Uncertainty
-
-
-@dataclass(order=True)
-class Case:
-    """A node of the search: the ways out of boxes taken so far.
-
-    Cases are ordered by the lower bound of the case that they were split from.
-
-    Attributes
-    ----------
-    box, parts
-        The refused box that the case was split over, and a case per way out of it, with the way; None and
-        nothing where it was not split.
-    """
-
-    bound: float
-    order: int
-    ways: tuple[Condition, ...] = field(compare=False)
-    box: RefusedBox | None = field(default=None, compare=False)
-    parts: list[tuple[Condition, Case]] = field(default_factory=list, compare=False)
 
 
 class _Known(NamedTuple):
@@ -137,6 +116,11 @@ class TreeSearch(CertainSearch):
     def cuts(self) -> int:
         """The number of refused boxes."""
         return len(self._boxes)
+
+    @property
+    def evidence(self) -> Case:
+        """The root of the cases."""
+        return self.root
 
     def run(self) -> Proposal:
         """Search the cases, the cheapest first, until none can be cheaper than the best action."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -13,9 +13,13 @@ from milp_recourse.incumbent import Incumbent
 from milp_recourse.instance import Instance
 from milp_recourse.options import Clock
 from milp_recourse.result import Proof, Result
+from milp_recourse.robust.refused import Case
 from milp_recourse.robust.uncertainty import Uncertainty
 from milp_recourse.solve import solve
 from milp_recourse.why.answer import is_possible
+
+Evidence = Case | Sequence[Scenario]
+"""What a lower bound rests on: the root of the cases of trees, or the scenarios of a network."""
 
 
 class CertainSearch(ABC):
@@ -51,6 +55,11 @@ class CertainSearch(ABC):
         self.rounds = self.nodes = 0
         self.message: str | None = None
         self.rng = np.random.default_rng(0)
+
+    @property
+    @abstractmethod
+    def evidence(self) -> Evidence:
+        """What the bound rests on, for :func:`~milp_recourse.robust.certify.certain_certificate`."""
 
     @abstractmethod
     def run(self) -> Proposal:

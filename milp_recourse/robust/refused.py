@@ -1,15 +1,16 @@
-"""Boxes of cells that a tree ensemble refuses entirely, and the conditions that keep an action out of one."""
+"""Boxes of cells that a tree ensemble refuses entirely, and the cases that keeping out of them makes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.domain.conditions import Condition
 from milp_recourse.domain.enclosure import round_down
 from milp_recourse.domain.forest import MISSING, TreeEnsemble
 
@@ -35,6 +36,26 @@ class RefusedBox:
         first, last = int(self.low[column]), int(self.high[column])
         above = -math.inf if first <= 0 else float(cuts[first - 1])
         return above, math.inf if last >= len(cuts) else float(cuts[last])
+
+
+@dataclass(order=True)
+class Case:
+    """A node of the search: the ways out of boxes taken so far.
+
+    Cases are ordered by the lower bound of the case that they were split from.
+
+    Attributes
+    ----------
+    box, parts
+        The refused box that the case was split over, and a case per way out of it, with the way; None and
+        nothing where it was not split.
+    """
+
+    bound: float
+    order: int
+    ways: tuple[Condition, ...] = field(compare=False)
+    box: RefusedBox | None = field(default=None, compare=False)
+    parts: list[tuple[Condition, Case]] = field(default_factory=list, compare=False)
 
 
 class Refusals:

@@ -57,6 +57,11 @@ class NetworkSearch(CertainSearch):
         """The number of scenarios."""
         return len(self.scenarios)
 
+    @property
+    def evidence(self) -> list[Scenario]:
+        """The scenarios."""
+        return self.scenarios
+
     def run(self) -> Proposal:
         """Search until the lower and the upper bound meet, or the search has to stop."""
         needed = self.instance.accept.needed

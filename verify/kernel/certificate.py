@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import floor, inf, nextafter
@@ -285,8 +285,9 @@ class Tree:
             case ["m"]:
                 if configuration.model.plausible or region.case:
                     raise Rejected("got ['m']; allowed: without plausibility or conditions (section 7.5)")
-                merged = self.prices.merged(region.ends, region.removed)
-                return vars(region), "removed", region.removed, [merged]
+                left = self.prices.merged(region.ends, region.removed)
+                below = replace(region, ends=[*region.ends], cells={**region.cells}, removed=left, merged=True)
+                return vars(self), "region", region, [below]
         with suppress(Empty):  # the box holds nothing, which closes the leaf
             self.leaf(node)
         return None
@@ -301,7 +302,7 @@ class Tree:
                 holds = self.prices.bound(k, region.ends, region.removed) >= target
             case ["d", *leaf]:
                 holds = any(proven(one, region, leaf, target) >= target for one in self.arithmetics)
-            case ["x", within] if self.boxes:
+            case ["x", within] if self.boxes and not region.merged:
                 holds = self.boxes.refused(self.arithmetics[-1], region, within)
         if not holds:
             raise Rejected(f"leaf {node[0]!r} proves less than is claimed: no rule of section 7 closes it")

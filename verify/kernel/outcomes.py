@@ -189,7 +189,8 @@ class Boxes(NamedTuple):
                 raise Rejected(f"{f[:40]} is not acted on, or its target is not missed (section 12.4)")
             k, by = one.acted.index(f), self.missed[f]
             low, high = region.ends[k]
-            if f in self.idle and low <= one.problem.factual[f] <= high:
+            x = one.problem.factual[f]
+            if f in self.idle and low <= x <= high and not first <= x <= last:
                 raise Rejected(f"{f[:40]} need not be acted on here (section 12.4)")
             if any(f in behind[g] for g in behind if g not in one.acted):
                 raise Rejected(f"{f[:40]} moves others (section 12.4)")
