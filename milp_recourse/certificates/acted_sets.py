@@ -9,6 +9,7 @@ from itertools import combinations
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
 from milp_recourse.program.demands import told_apart
+from milp_recourse.program.fold import told_apart as in_scenarios
 
 
 def not_idle(instance: Instance) -> list[str]:
@@ -16,17 +17,8 @@ def not_idle(instance: Instance) -> list[str]:
     effect, in some scenario, from not acting on them."""
     levers = list(instance.levers)
     driven = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
-    apart = driven | told_apart(instance.demand, levers) | _in_scenarios(instance)
+    apart = driven | told_apart(instance.demand, levers) | in_scenarios(instance)
     return [f for f in levers if instance.cost.l0 or f in apart or not instance.may_hold(f)]
-
-
-def _in_scenarios(instance: Instance) -> set[str]:
-    """The features of which a scenario tells whether they are acted on, even at their factual values."""
-    found, scm = set[str](), instance.scm
-    for scenario in instance.scenarios:
-        missed, noisy = ({f for f, e in one.items() if e} for one in (scenario.missed, scenario.noise))
-        found |= {f for f in scm.features if scm.descendants({f}) & noisy} | scm.descendants(missed | noisy)
-    return found
 
 
 def acted_sets(instance: Instance) -> Iterator[tuple[str, ...]]:

@@ -32,7 +32,7 @@ from milp_recourse.instance import Instance
 from milp_recourse.program.fold import without_conditions
 from milp_recourse.result import Result
 from milp_recourse.robust.certain_search import Evidence
-from milp_recourse.robust.outcomes import outcomes_of
+from milp_recourse.robust.outcomes import Outcomes, outcomes_of
 from milp_recourse.robust.refused import Case
 from milp_recourse.robust.uncertainty import Uncertainty
 
@@ -69,7 +69,8 @@ def certain_certificate(
     """
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     if isinstance(evidence, Case):
-        boxes = partial(ensemble_configurations, proofs=partial(_BoxProofs, evidence, uncertainty))
+        own = partial(_BoxProofs, evidence, uncertainty, instance)
+        boxes = partial(ensemble_configurations, proofs=own)
         [found] = certificates_for([instance], [result], _left(deadline), ensemble=boxes)
         scenarios: list[dict[str, Any]] = []
     else:
@@ -85,9 +86,10 @@ def certain_certificate(
             one["scenarios"] = list(range(len(scenarios)))
     proof, refusing = None, None
     if result.action is not None:
-        refusing = outcomes_of(instance, instance.numbers(result.action), uncertainty).refusal
+        outcomes = outcomes_of(instance, instance.numbers(result.action), uncertainty)
+        refusing = outcomes.refusal
     if refusing is not None:
-        proof = _of_outcomes(refusing, deadline)
+        proof = _of_outcomes(outcomes, deadline)
         both = {"configurations": [{"acted": list(refusing.levers), **proof}]} if proof else {}
         if proof is None or not fits(refusing, both):
             return None
@@ -99,13 +101,18 @@ def _left(deadline: float | None) -> float | None:
     return None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
 
 
-def _of_outcomes(refusing: Instance, deadline: float | None) -> dict[str, Any] | None:
+def _of_outcomes(outcomes: Outcomes, deadline: float | None) -> dict[str, Any] | None:
     """The proof that no outcome is refused: that nothing is feasible where all levers are acted on."""
+    refusing = outcomes.refusal
+    assert refusing is not None
     acted = tuple(refusing.levers)
-    free = replace(refusing, demands=(), cost=Cost.pure("l0", {}))  # an outcome costs nothing
     if not isinstance(refusing.classifier, TreeEnsemble):
-        tree = no_action(replace(free, cost=refusing.cost), acted, _left(deadline))
+        tree = no_action(replace(refusing, demands=()), acted, _left(deadline))
+        if tree is None and outcomes.every() is not None:
+            leaf = ["d", "0" * sum(len(bias) for bias in refusing.classifier.biases[:-1]), [{"g": 1.0}]]
+            tree = list(_one_by_one(list(refusing.levers.values()), leaf))
         return None if tree is None else {"tree": tree}
+    free = replace(refusing, demands=(), cost=Cost.pure("l0", {}))  # an outcome costs nothing
     cases = []
     for part in each_part(free):
         found = PriceProofs(part, acted, None, deadline).of(Conditional(), MOST_NODES)
@@ -115,27 +122,42 @@ def _of_outcomes(refusing: Instance, deadline: float | None) -> dict[str, Any] |
     return cases[0] if len(cases) == 1 else {"cases": cases}
 
 
+def _one_by_one(box: list[tuple[float, float]], leaf: list[Any]) -> Iterator[list[Any]]:
+    """Nodes that split a box of whole numbers into its points, each with the same leaf."""
+    wide = next((i for i, (low, high) in enumerate(box) if low < high), None)
+    if wide is None:
+        yield leaf
+        return
+    low, high = box[wide]
+    yield ["s", wide, low]
+    for ends in ((low, low), (low + 1, high)):
+        yield from _one_by_one([*box[:wide], ends, *box[wide + 1 :]], leaf)
+
+
 class _BoxProofs(PriceProofs):
     """The proofs of one configuration of trees; see :class:`~milp_recourse.certificates.prices.PriceProofs`.
 
     Parameters
     ----------
-    root
-        The root of the search over refused boxes.
+    root, whole
+        The root of the search over refused boxes, and the problem that it searched: with conditions and all
+        parts of the ensemble.
     """
 
     def __init__(
         self,
         root: Case,
         uncertainty: Uncertainty,
+        whole: Instance,
         instance: Instance,
         acted: tuple[str, ...],
         bound: float | None,
         deadline: float | None,
     ) -> None:
         super().__init__(instance, acted, bound, deadline)
-        self.root, self.missed = root, uncertainty.missed
-        self.idle = set(acted) - set(not_idle(instance))
+        assert isinstance(whole.classifier, TreeEnsemble)
+        self.root, self.missed, self.forest = root, uncertainty.missed, whole.classifier
+        self.idle = set(acted) - set(not_idle(whole))
         self.column, count = dict[str, int](), 0
         for feature in instance.features:
             self.column[feature.name], count = count, count + len(feature.columns)
@@ -211,13 +233,12 @@ class _BoxProofs(PriceProofs):
 
     def _reached(self, case: Case, ranges: Ranges) -> dict[str, list[float]]:
         """The values in a case's refused box of those features that have to be missed to get there."""
-        forest, within = self.instance.classifier, dict[str, list[float]]()
-        assert isinstance(forest, TreeEnsemble)
+        within = dict[str, list[float]]()
         assert case.box is not None
         for name in self.acted:
             if not self.missed.get(name):
                 continue
-            above, last = case.box.interval(forest, self.column[name])
+            above, last = case.box.interval(self.forest, self.column[name])
             low, high = ranges[name]
             first = math.nextafter(above, math.inf)
             if self.instance.feature(name).integral and math.isfinite(above):

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,13 @@ from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scenario import Scenario
 from milp_recourse.domain.scm import StructuralCausalModel, independent
 from milp_recourse.instance import Acceptance, Classifier, Instance, Preferences
+from milp_recourse.judge import model_inputs
 from milp_recourse.robust.uncertainty import Uncertainty
 
 Array = NDArray[np.float64]
+
+MOST_LISTED = 512
+"""Outcomes that are looked at one by one."""
 
 _STARTS, _SWEEPS, _STEPS = 48, 6, 5  # of coordinate search: points, rounds, values per coordinate
 _CLEAR = 1e-9  # by how much, relative to the threshold, the deployed negated network may fall short of it
@@ -63,6 +68,29 @@ class Outcomes:
                 missed[name] = min(max(by, -allowed), allowed)
         noise = {name: found[root] for name, root in self.noisy.items() if found.get(root)}
         return Scenario({n: e for n, e in missed.items() if e}, noise)
+
+    def every(self) -> list[dict[str, float]] | None:
+        """All outcomes, by the values of the levers of ``refusal``; None if they are many, or infinitely
+        many."""
+        problem, axes, count = self.refusal, dict[str, list[float]](), 1.0
+        if problem is None:
+            return [{}]
+        for name, (low, high) in problem.levers.items():
+            if low < high and not problem.feature(name).integral:
+                return None
+            count *= high - low + 1
+            if count > MOST_LISTED:
+                return None
+            axes[name] = np.arange(low, high + 1).tolist()
+        return [dict(zip(axes, point, strict=True)) for point in product(*axes.values())]
+
+    def least_logit(self, point: Mapping[str, float]) -> Fraction:
+        """A network's logit in an outcome, in exact arithmetic; rounded down if a curve is involved."""
+        problem = self.refusal
+        assert problem is not None
+        assert isinstance(problem.classifier, ReluNetwork)
+        values = problem.scm.counterfactual_exact(problem.factual, point)
+        return -problem.classifier.enclose(model_inputs(problem, values))[0].upper
 
     def worst(self, count: int, rng: np.random.Generator) -> list[tuple[float, dict[str, float]]]:
         """Outcomes of low logit or score, found by coordinate search in float64, the lowest first; no proof.

@@ -142,7 +142,7 @@ def check_outcomes(
     check_parts(refusing.model, withstood.outcomes, "outcomes.cases")
     for part, nodes, read in withstood.outcomes:
         configuration = Configuration(refusing, list(refusing.levers), part)
-        Tree(arithmetics(configuration), read, Fraction(1)).check(nodes)
+        Tree(arithmetics(configuration), read, Fraction(1), strict=True).check(nodes)
 
 
 def allowance(problem: Problem) -> Fraction:
@@ -212,13 +212,26 @@ def check_coverage(problem: Problem, cubes: list[tuple[frozenset[str], frozenset
 
 
 class Tree:
-    """Checks a configuration's tree: its leaves must cover the box, and each must be closed (section 6)."""
+    """Checks a configuration's tree: its leaves must cover the box, and each must be closed (section 6).
+
+    Parameters
+    ----------
+    boxes
+        For trees of a certain action; None: no leaf is closed by a refused box.
+    strict
+        Whether a network's logit must be more than what is needed, not just reach it (section 12.5).
+    """
 
     def __init__(
-        self, arithmetics: Sequence[Exact], read: Read | None, target: Fraction, boxes: Boxes | None = None
+        self,
+        arithmetics: Sequence[Exact],
+        read: Read | None,
+        target: Fraction,
+        boxes: Boxes | None = None,
+        strict: bool = False,
     ) -> None:
         self.arithmetics, self.target, self.configuration = arithmetics, target, arithmetics[0].configuration
-        self.boxes = boxes
+        self.boxes, self.strict = boxes, strict
         self.prices: Any = arithmetics[0].prices(read(self.configuration)) if read else None
         self.region = Region(list(self.configuration.box), spliced(self.configuration.demand))
 
@@ -286,7 +299,9 @@ class Tree:
                 if configuration.model.plausible or region.case:
                     raise Rejected("got ['m']; allowed: without plausibility or conditions (section 7.5)")
                 left = self.prices.merged(region.ends, region.removed)
-                below = replace(region, ends=[*region.ends], cells={**region.cells}, removed=left, merged=True)
+                below = replace(
+                    region, ends=[*region.ends], cells={**region.cells}, removed=left, merged=True
+                )
                 return vars(self), "region", region, [below]
         with suppress(Empty):  # the box holds nothing, which closes the leaf
             self.leaf(node)
@@ -301,7 +316,9 @@ class Tree:
             case ["p", k]:
                 holds = self.prices.bound(k, region.ends, region.removed) >= target
             case ["d", *leaf]:
-                holds = any(proven(one, region, leaf, target) >= target for one in self.arithmetics)
+                strict = self.strict and any(term.get("g", 0.0) > 0 for term in leaf[1])
+                least = Fraction(0) if strict else target
+                holds = any(proven(one, region, leaf, target) >= least for one in self.arithmetics)
             case ["x", within] if self.boxes and not region.merged:
                 holds = self.boxes.refused(self.arithmetics[-1], region, within)
         if not holds:
