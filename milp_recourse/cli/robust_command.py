@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,6 @@ import typer
 from milp_recourse.cli.amounts import amounts, intervals
 from milp_recourse.cli.common_options import Backend, Index, Json, Problem, WholeTime, a_file
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.output import write_certificate
 from milp_recourse.cli.problems import read_one
 
 
@@ -46,7 +44,7 @@ def robust(
     for verify CERT.json INSTANCE.
     """
     from milp_recourse.formats.strict_json import write_json
-    from milp_recourse.reports.checked import checked
+    from milp_recourse.reports.checked import checked, with_certificate
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_words import in_one_line
     from milp_recourse.result import Status
@@ -56,8 +54,9 @@ def robust(
     away, wide = amounts("--missed", missed or []), intervals("--noise", noise or [])
     with progress_bar(problem.name or instance.name, 1):
         found = checked(ask(problem, away, threshold, wide, backend, time_limit, index=index))
-    if certificate is not None:
-        found = replace(found, result=write_certificate(problem, found.result, certificate))
+    if certificate is not None and found.result.evidence is None:
+        typer.echo(f"no certificate: {found.result.message}", err=True)
+    found = with_certificate(found, certificate)
     if json is not None:
         write_json(found.to_dict(), json)
     result = found.result

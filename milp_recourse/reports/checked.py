@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from gzip import decompress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from milp_recourse.formats.strict_json import write_json
+from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import write_instance
 from milp_recourse.robust import Robust
 
@@ -32,3 +33,12 @@ def checked(found: Robust, seconds: float = 3600.0) -> Robust:
         write_instance(found.instance, problem)
         outcome = examine(proof, problem, seconds)
     return found if outcome.claim else found.without_certificate(f"the checker says {outcome.line}")
+
+
+def with_certificate(found: Robust, file: str | Path | None) -> Robust:
+    """The answer with the path of its certificate, which is written to a file; unchanged without either."""
+    if file is None or found.result.evidence is None:
+        return found
+    path, evidence = Path(file), found.result.evidence
+    write_whole(evidence if path.suffix == ".gz" else decompress(evidence), path)
+    return replace(found, result=replace(found.result, certificate=str(path)))

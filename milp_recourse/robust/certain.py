@@ -14,7 +14,7 @@ from milp_recourse.domain.scenario import Scenario
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats.write import result_part
 from milp_recourse.instance import Instance
-from milp_recourse.judge import conclude
+from milp_recourse.judge import conclude, known_factual
 from milp_recourse.options import Clock
 from milp_recourse.result import Result, Status
 from milp_recourse.robust.box_search import TreeSearch
@@ -54,6 +54,20 @@ class Robust:
     cuts: int
     rounds: int
 
+    @property
+    def worst_counterfactual(self) -> Mapping[str, float | int | str | None] | None:
+        """The values of every feature in the worst outcome found, or as planned if there is no other."""
+        if self.worst is None or self.result.action is None or self.result.counterfactual is None:
+            return self.result.counterfactual
+        instance = self.instance
+        action, factual = instance.numbers(self.result.action), known_factual(instance)
+        exact = instance.scm.counterfactual_exact(factual, action, self.worst[1])
+        stays = instance.missing - action.keys()
+        return {
+            name: None if name in stays else instance.feature(name).show(value.nearest)
+            for name, value in exact.items()
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """As a ``robust-1`` document."""
         result = self.result
@@ -76,7 +90,7 @@ class Robust:
         """The same answer, whose proof is only as sure as the search, with the reason in the message."""
         note = f"No certificate, so the proof is only as sure as the search: {reason}."
         said = NONE_CERTAIN if self.result.status is Status.INFEASIBLE else self.result.message
-        message = note if said is None else f"{said} {note}"
+        message = note if said is None else f"{said.rstrip('.')}. {note}"
         return replace(self, result=replace(self.result, proof="solver", evidence=None, message=message))
 
 
@@ -159,8 +173,9 @@ def _certified(
         reason = why_no_certificate(instance, found.uncertainty, result) or ""
     if clock.over and not reason:
         reason = "the time limit was reached"
-    if reason:
-        return found.without_certificate(reason)
+    if reason:  # solve() has said it of an ordinary problem
+        said = certificates and not found.uncertainty.of_outcomes
+        return found if said else found.without_certificate(reason)
     made = certain_certificate(found.instance, instance, found.uncertainty, result, evidence, clock.left())
     if made is None:
         return found.without_certificate(TOO_MUCH)

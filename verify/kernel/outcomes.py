@@ -211,17 +211,14 @@ def refusal(problem: Problem, withstood: Withstood, action: Mapping[str, Fractio
     Its levers are the values of what is acted on, and what is added to the noise of what is moved by others.
     """
     model, behind = problem.model, causes(problem.model)
-    whole = {f.name for f in model.features if f.whole}
     levers = dict[str, Interval]()
     for f in (f.name for f in model.features if f.name in action):
         low, high = action[f] - withstood.missed.get(f, ZERO), action[f] + withstood.missed.get(f, ZERO)
-        ends = float64(low), float64(high)
-        if model.layers and f not in whole:  # outward; trees see the nearest double
-            ends = (
-                nextafter(ends[0], -inf) if ends[0] > low else ends[0],
-                nextafter(ends[1], inf) if ends[1] < high else ends[1],
-            )
-        levers[f] = Fraction(ends[0]), Fraction(ends[1])
+        first, last = float64(low), float64(high)
+        if model.layers or any(f in behind[g] for g in behind):  # outward; trees see the nearest double
+            first = nextafter(first, -inf) if first > low else first
+            last = nextafter(last, inf) if last < high else last
+        levers[f] = Fraction(first), Fraction(last)
     noisy = {
         f.name: withstood.noise[f.name]
         for f in model.features
