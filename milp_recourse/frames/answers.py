@@ -273,7 +273,8 @@ class Answers:
             compared, _ = self.compare([outcome if i == index else None for i in range(len(self))])
             contradicted = compared[index]
             if contradicted is not None and contradicted is not outcome:
-                found = replace(found, result=replace(contradicted, counterfactual=result.counterfactual))
+                own = replace(contradicted, proof="solver", counterfactual=result.counterfactual)
+                found = replace(found, result=own)
         return with_certificate(found, certificate).to_dict()
 
     def _named(self, argument: str, given: Mapping[Hashable, T] | None) -> dict[str, T]:

@@ -182,5 +182,5 @@ def _certified(
     made |= {} if index is None else {"index": index}
     message = f"Proven: {NONE_CERTAIN}" if result.status is Status.INFEASIBLE else result.message
     seconds = result.seconds + time.perf_counter() - begun
-    done = replace(result, proof="rigorous", evidence=encode(made), message=message, seconds=seconds)
+    done = replace(result, evidence=encode(made), message=message, seconds=seconds)
     return replace(found, result=done)

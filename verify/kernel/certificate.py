@@ -136,7 +136,7 @@ def check_outcomes(
     """Reject an action of which it is not proven that no outcome is refused (section 12.5)."""
     refusing = refusal(problem, withstood, action)
     if (refusing is None) != (withstood.outcomes is None):
-        raise Rejected("withstands.outcomes: needed where the action has several outcomes, and allowed only there")
+        raise Rejected("withstands.outcomes: needed where the action has several outcomes, and only there")
     if refusing is None or withstood.outcomes is None:
         return
     check_parts(refusing.model, withstood.outcomes, "withstands.outcomes.cases")
