@@ -13,7 +13,7 @@ from milp_recourse.formats.write import write_instance
 from milp_recourse.robust import Robust
 
 
-def checked(found: Robust, seconds: float = 3600.0) -> Robust:
+def checked(found: Robust, seconds: float = 600.0) -> Robust:
     """The answer if the checker ``verify/`` accepts its certificate; else the answer without it.
 
     Parameters

@@ -89,12 +89,16 @@ class Robust:
     def without_certificate(self, reason: str) -> Robust:
         """The same answer, whose proof is only as sure as the search, with the reason in the message."""
         note = f"No certificate, so the proof is only as sure as the search: {reason}."
-        said = NONE_CERTAIN if self.result.status is Status.INFEASIBLE else self.result.message
+        said = (
+            f"The search says: {NONE_CERTAIN}"
+            if self.result.status is Status.INFEASIBLE
+            else self.result.message
+        )
         message = note if said is None else f"{said.rstrip('.')}. {note}"
         return replace(self, result=replace(self.result, proof="solver", evidence=None, message=message))
 
 
-NONE_CERTAIN = "No action is accepted whatever happens: withstand less, or relax mask, ranges or conditions."
+NONE_CERTAIN = "no action is accepted whatever happens. Withstand less, or relax mask, ranges or conditions."
 
 
 def robust(

@@ -68,32 +68,29 @@ def certain_certificate(
         What the lower bound rests on: the root of the search over refused boxes, or the scenarios.
     """
     deadline = None if time_limit is None else time.perf_counter() + time_limit
+    scenarios = [] if isinstance(evidence, Case) or not evidence else [Scenario(), *evidence]
     if isinstance(evidence, Case):
         own = partial(_BoxProofs, evidence, uncertainty, instance)
         boxes = partial(ensemble_configurations, proofs=own)
         [found] = certificates_for([instance], [result], _left(deadline), ensemble=boxes)
-        scenarios: list[dict[str, Any]] = []
     else:
         several = replace(instance, scenarios=tuple(evidence))
         [found] = certificates_for([several], [result], _left(deadline))
-        scenarios = [
-            {"missed": dict(one.missed), "noise": dict(one.noise)} for one in (Scenario(), *evidence)
-        ]
     if found is None:
         return None
-    if evidence and scenarios:
-        for one in found["configurations"]:
-            one["scenarios"] = list(range(len(scenarios)))
-    proof, refusing = None, None
-    if result.action is not None:
-        outcomes = outcomes_of(instance, instance.numbers(result.action), uncertainty)
-        refusing = outcomes.refusal
-    if refusing is not None:
+    for one in found["configurations"] if scenarios else ():
+        one["scenarios"] = list(range(len(scenarios)))
+    proof: dict[str, Any] | None = None
+    outcomes = outcomes_of(instance, instance.numbers(result.action or {}), uncertainty)
+    if outcomes.refusal is not None:
         proof = _of_outcomes(outcomes, deadline)
-        both = {"configurations": [{"acted": list(refusing.levers), **proof}]} if proof else {}
-        if proof is None or not fits(refusing, both):
+        if proof is None:
             return None
-    withstands = {**uncertainty.to_dict(), "scenarios": scenarios if evidence else [], "outcomes": proof}
+    withstands = {
+        **uncertainty.to_dict(),
+        "scenarios": [{"missed": dict(one.missed), "noise": dict(one.noise)} for one in scenarios],
+        "outcomes": proof,
+    }
     return {**found, "instance_sha256": instance_digest(given), "withstands": withstands}
 
 
@@ -105,21 +102,23 @@ def _of_outcomes(outcomes: Outcomes, deadline: float | None) -> dict[str, Any] |
     """The proof that no outcome is refused: that nothing is feasible where all levers are acted on."""
     refusing = outcomes.refusal
     assert refusing is not None
-    acted = tuple(refusing.levers)
-    if not isinstance(refusing.classifier, TreeEnsemble):
+    acted, found = tuple(refusing.levers), dict[str, Any]()
+    if isinstance(refusing.classifier, TreeEnsemble):
+        free = replace(refusing, demands=(), cost=Cost.pure("l0", {}))  # an outcome costs nothing
+        proofs = (PriceProofs(part, acted, None, deadline) for part in each_part(free))
+        cases = [proof.of(Conditional(), MOST_NODES) for proof in proofs]
+        if None in cases:
+            return None
+        found = {"cases": cases} if len(cases) > 1 else cases[0] or {}
+    else:
         tree = no_action(replace(refusing, demands=()), acted, _left(deadline))
         if tree is None and outcomes.every() is not None:
             leaf = ["d", "0" * sum(len(bias) for bias in refusing.classifier.biases[:-1]), [{"g": 1.0}]]
             tree = list(_one_by_one(list(refusing.levers.values()), leaf))
-        return None if tree is None else {"tree": tree}
-    free = replace(refusing, demands=(), cost=Cost.pure("l0", {}))  # an outcome costs nothing
-    cases = []
-    for part in each_part(free):
-        found = PriceProofs(part, acted, None, deadline).of(Conditional(), MOST_NODES)
-        if found is None:
+        if tree is None:
             return None
-        cases.append(found)
-    return cases[0] if len(cases) == 1 else {"cases": cases}
+        found = {"tree": tree}
+    return found if fits(refusing, {"configurations": [{"acted": acted, **found}]}) else None
 
 
 def _one_by_one(box: list[tuple[float, float]], leaf: list[Any]) -> Iterator[list[Any]]:

@@ -1,7 +1,8 @@
-"""Random robust problems against enumeration: ``python -m tests.robust.run --cases 3000``.
+"""Random robust problems against enumeration: ``python -m tests.robust.run --cases 3000 --fitted 300``.
 
 Every problem is answered, all of its actions and their outcomes are listed (tests/robust/enumeration.py), and
-the certificate of every answer that is called rigorous is checked by ``verify/``. Exits with 1 if anything is
+the certificate of every answer that is called rigorous is checked by ``verify/``. Fitted pipelines are asked
+through the door and compared with their own ``predict`` (tests/robust/fitted.py). Exits with 1 if anything is
 wrong. Run from the repository root.
 """
 
@@ -11,6 +12,7 @@ import argparse
 import json
 import sys
 import time
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -23,6 +25,7 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.result import Status
 from milp_recourse.robust import Robust, robust
+from tests.robust import fitted
 from tests.robust.enumeration import Plain, settled
 from tests.robust.problems import draw
 from verify.files.check import examine
@@ -85,7 +88,6 @@ def case(seed: int, tally: Tally, time_limit: float | None, backend: str | None 
         tally.open[str(refusal)] += 1
         return
     status, proof = found.result.status.value, found.result.proof
-    tally.counts |= Counter()
     for key in ("problems", f"{kind}: {status}, {proof}", f"all: {status}, {proof}"):
         tally.counts[key] += 1
     contradiction = wrong_in(found, plain, plain.cheapest())
@@ -101,10 +103,22 @@ def case(seed: int, tally: Tally, time_limit: float | None, backend: str | None 
         tally.open[f"{status}: {found.result.message}"] += 1
 
 
+def fitted_case(seed: int, tally: Tally) -> None:
+    """Ask a fitted pipeline through the door."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a network that was stopped early is a model like any other
+        found, contradiction = fitted.check(seed)
+    tally.counts["pipelines"] += 1
+    tally.counts[f"pipelines: {found['status']}, {found['proof']}"] += 1
+    if contradiction is not None:
+        tally.wrong.append(f"pipeline {seed}: {contradiction}")
+
+
 def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=3000)
+    parser.add_argument("--fitted", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--backend")
     parser.add_argument("--time-limit", type=float, default=20.0)
@@ -114,6 +128,8 @@ def main() -> int:
     while tally.counts["problems"] < given.cases:
         case(seed, tally, given.time_limit, given.backend)
         seed += 1
+    for k in range(given.fitted):
+        fitted_case(k, tally)
     written = {
         "seeds": [given.seed, seed - 1],
         "seconds": round(time.perf_counter() - begun),
