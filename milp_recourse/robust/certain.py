@@ -177,9 +177,10 @@ def _certified(
         reason = why_no_certificate(instance, found.uncertainty, result) or ""
     if clock.over and not reason:
         reason = "the time limit was reached"
-    if reason:  # solve() has said it of an ordinary problem
-        said = certificates and not found.uncertainty.of_outcomes
-        return found if said else found.without_certificate(reason)
+    if reason:
+        if result.status is Status.OPTIMAL:  # what solve() says of an ordinary problem is about certificates
+            found = replace(found, result=replace(result, message=None))
+        return found.without_certificate(reason)
     made = certain_certificate(found.instance, instance, found.uncertainty, result, evidence, clock.left())
     if made is None:
         return found.without_certificate(TOO_MUCH)

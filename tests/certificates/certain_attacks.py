@@ -288,13 +288,13 @@ def box_of_what_is_left_alone(c):
     boxes(c)[0]["f0"] = [1.0, 1.0]
 
 
-@attack("certain_trees.json", "leaf 'x' proves less than is claimed")
+@attack("certain_trees.json", "got ['x'] below ['m']")
 def box_below_a_merging(c):
     """A refused box where cells that may not be refused have been taken out in favour of cheaper ones."""
     tree(c).insert(0, ["m"])
 
 
-@attack("certain_network.json", "allowed: with trees")
+@attack("certain_network.json", "leaf 'x' proves less than is claimed")
 def box_of_a_network(c):
     """A refused box of a network."""
     tree(c)[0] = ["x", {}]

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
+from verify.certain.outcomes import Scenario, Withstood
 from verify.files.cells import reader
 from verify.files.classifier import MOST_WEIGHTS
 from verify.files.shapes import Reading, anything, conform, maybe, not_negative, refuse
 from verify.kernel.certificate import Proof, Stated
 from verify.kernel.checks import Rejected
-from verify.kernel.outcomes import Scenario, Withstood
 
 
 def _object(shape: dict[str, Any]) -> Callable[[Any, str], dict[str, Any]]:
@@ -64,8 +64,9 @@ class Certificate(Stated):
 
     Attributes
     ----------
-    says
-        What a certain action withstands as the file has it; None for an action as planned.
+    says, withstood
+        What a certain action withstands, as the file has it and as it is checked; None for claims about
+        actions as planned.
     """
 
     def __init__(self, data: Any) -> None:
@@ -78,16 +79,16 @@ class Certificate(Stated):
         self.reading = Reading()
         proofs = []
         for k, one in enumerate(given["configurations"]):
-            trees = _trees(one, f"configurations.{k}", self.reading)
-            proofs.append(Proof(one["acted"], trees, one["scenarios"] or ()))
-        self.says, withstood = given["withstands"], None
+            proofs.append(Proof(one["acted"], _trees(one, f"configurations.{k}", self.reading)))
+        super().__init__(given["claim"], given["cost"], given["lower_bound"], proofs)
+        chosen = [one["scenarios"] or [] for one in given["configurations"]]
+        self.says, self.withstood = given["withstands"], None
         if self.says is not None:
-            withstood = self._withstood(self.says)
-        elif any(one.scenarios for one in proofs):
+            self.withstood = self._withstood(self.says, chosen)
+        elif any(chosen):
             raise Rejected("scenarios: allowed: only in a certificate with the key withstands (section 12)")
-        super().__init__(given["claim"], given["cost"], given["lower_bound"], proofs, withstood)
 
-    def _withstood(self, given: dict[str, Any]) -> Withstood:
+    def _withstood(self, given: dict[str, Any], chosen: list[list[float]]) -> Withstood:
         """What a certain action withstands (section 12.1), and the proof that it does."""
         if given["outcomes"] is not None and self.action is None:
             refuse("withstands.outcomes", given["outcomes"], "null where there is no action")
@@ -96,7 +97,7 @@ class Certificate(Stated):
             Scenario(*(exact(one[key]) for key in ("missed", "noise"))) for one in given["scenarios"]
         ]
         noise = {f: (Fraction(low), Fraction(high)) for f, (low, high) in given["noise"].items()}
-        return Withstood(given["threshold"], exact(given["missed"]), noise, scenarios, proof)
+        return Withstood(given["threshold"], exact(given["missed"]), noise, scenarios, chosen, proof)
 
 
 def exact(numbers: dict[str, float]) -> dict[str, Fraction]:

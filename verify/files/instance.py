@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from verify.certain.outcomes import Withstood, reads
 from verify.files.classifier import LAYERS, accepted, check_layers, ensembles, read_classifier, without_rule
 from verify.files.conditions import canonical
 from verify.files.costs import PARTS, lever, term
@@ -27,7 +28,6 @@ from verify.files.loan import LOAN_FEATURES, LOANS
 from verify.files.reading import INSTANCE, by, interval, parse_json, read_bytes, share
 from verify.files.shapes import anything, conform, index, maybe, not_negative, placed, positive
 from verify.kernel.checks import Rejected
-from verify.kernel.outcomes import Withstood, reads
 from verify.kernel.problem import Mechanism, Model, Noise, Problem
 
 DEEPEST = 50

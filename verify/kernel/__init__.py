@@ -1,10 +1,12 @@
 """The kernel, which has to be trusted: the problem, exact arithmetic in plain fractions, and the rules.
 
+Claims about certain actions need ``verify/certain``, too.
+
 Whoever trusts this folder can trust what ``python -m verify --slow`` says about a problem. Read it in this
 order: ``problem`` (what it costs, what limits it), ``forms`` (what follows from actions on the same
 features), ``curves`` and ``box`` (bounds), ``feasible`` (one action), ``trees``, ``leaf`` and ``prices`` (the
-rules), ``outcomes`` (what certain actions withstand), ``certificate`` (how they are put together). It imports
-nothing but itself and pure parts of Python's library.
+rules), ``certificate`` (how they are put together). It imports nothing but itself and pure parts of Python's
+library.
 
 Its input is a :class:`~verify.kernel.problem.Problem`, which ``verify/files`` makes of an instance's
 canonical content (labels as numbers, lever intervals, sizes of changes, causes before effects, conditions as

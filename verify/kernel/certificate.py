@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import floor, inf, nextafter
@@ -12,17 +12,8 @@ from verify.kernel.checks import Clock, Empty, Rejected, index
 from verify.kernel.feasible import Point, impossible
 from verify.kernel.forms import Configuration
 from verify.kernel.leaf import Region, closed, proven
-from verify.kernel.outcomes import (
-    Boxes,
-    Withstood,
-    check_scenarios,
-    in_scenarios,
-    raised,
-    refusal,
-    told_apart,
-)
 from verify.kernel.prices import Exact, Tables
-from verify.kernel.problem import FALSE, Model, Problem, alternatives, spliced, total
+from verify.kernel.problem import FALSE, Problem, alternatives, spliced, total
 from verify.kernel.trees import float64
 
 RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
@@ -41,29 +32,23 @@ class Proof(NamedTuple):
     trees
         A tree, or one for each part of the ensemble (section 7.4): the part's number, None for the whole
         classifier; the nodes in preorder; what reads the tables of prices, None where there are none.
-    scenarios
-        The numbers of the scenarios in each of which the network must accept (section 12.3); none: what is
-        planned.
     """
 
     acted: list[str]
     trees: Sequence[tuple[int | None, Iterable[Any], Read | None]]
-    scenarios: Sequence[float] = ()
 
 
 @dataclass
 class Stated:
     """What a certificate states (section 4).
 
-    ``cost`` and ``lower_bound`` are finite; where the claim is infeasible, both are None. ``withstood`` is
-    None where the claim is about actions as planned.
+    ``cost`` and ``lower_bound`` are finite; where the claim is infeasible, both are None.
     """
 
     claim: str
     cost: float | None
     lower_bound: float | None
     proofs: Sequence[Proof]
-    withstood: Withstood | None = None
 
 
 def check(
@@ -71,6 +56,7 @@ def check(
     action: Mapping[str, Fraction],
     problem: Problem,
     arithmetics: Any = lambda one: [Exact(one)],
+    tree: Any = lambda _, *given: Tree(*given),
 ) -> None:
     """Return if a certificate proves its claim about the problem; raise :class:`Rejected` if not.
 
@@ -80,16 +66,14 @@ def check(
         The certificate's, labels by their numbers; nothing where the claim is infeasible.
     arithmetics
         For a configuration, the ways to bound its boxes. They are tried in order until one closes a leaf.
+    tree
+        From a configuration's number and what :class:`Tree` takes, what checks one of its trees. Claims about
+        certain actions have another (``verify/certain``).
     """
-    bound, withstood = None, stated.withstood
-    if withstood:
-        check_scenarios(problem, withstood)
-        problem = raised(problem, withstood.threshold)
+    bound, model = None, problem.model
     if stated.claim != "infeasible":
         bound, cost, power = Fraction(stated.lower_bound or 0), Fraction(stated.cost or 0), problem.power
         check_action(problem, action, stated.cost or 0.0)
-        if withstood:
-            check_outcomes(problem, withstood, action, arithmetics)
         if not 0 <= bound <= cost:
             raise Rejected(f"lower_bound: got {float(bound)}; allowed: from 0 to the cost, {stated.cost}")
         excess = max(cost - bound - RELATIVE_GAP * cost, Fraction(0))
@@ -98,51 +82,21 @@ def check(
         bound = bound**power  # where the cost is a root, trees bound its square
     if (bound is None or bound > 0) and not Point(problem, {}).why_not():
         raise Rejected("claim: false, as doing nothing is feasible and costs nothing")
-    planned = lru_cache(2**8)(lambda *acted: Configuration(problem, list(acted)))
+    configured = lru_cache(2**8)(lambda part, *acted: Configuration(problem, list(acted), part))
     cubes = [(frozenset[str](), frozenset[str]())]  # the empty set, which was checked just now
-    chosen = [
-        [withstood.scenarios[index(k, len(withstood.scenarios))] for k in one.scenarios] if withstood else []
-        for one in stated.proofs
-    ]
-    free = list[set[str]]()
-    for k, (one, some) in enumerate(zip(stated.proofs, chosen, strict=True)):
-        acted = one.acted
+    for k, (acted, trees) in enumerate(stated.proofs):
         if not acted or acted != [f for f in problem.levers if f in acted]:
             raise Rejected(f"configurations.{k}.acted: allowed: some, in order, of {[*problem.levers]!r:.99}")
-        check_parts(problem.model, one.trees, f"configurations.{k}.cases")
-        free.append(idle(planned(*acted)) - told_apart(problem, some))
-        cubes.append((frozenset(acted) - free[-1], frozenset(acted)))
+        parts, every = [part for part, _, _ in trees], list(range(len(model.forests)))
+        if parts != [None] and not (model.one_suffices and parts == every):
+            raise Rejected(f"configurations.{k}.cases: allowed: one per sum, where combine is 'largest'")
+        cubes.append((frozenset(acted) - idle(configured(None, *acted)), frozenset(acted)))
     check_coverage(problem, cubes)
-    for one, some, own in zip(stated.proofs, chosen, free, strict=True):
-        limited = in_scenarios(problem, some, one.acted)
-        boxes = withstood and Boxes(planned(*one.acted), withstood.missed, own)
-        for part, nodes, read in one.trees:
-            plain = limited is problem and part is None
-            configuration = planned(*one.acted) if plain else Configuration(limited, one.acted, part)
+    for k, (acted, trees) in enumerate(stated.proofs):
+        for part, nodes, read in trees:
+            configuration = configured(part, *acted)
             target = configuration.costs(configuration.box)[1] + 1 if bound is None else bound
-            Tree(arithmetics(configuration), read, target, boxes).check(nodes)
-
-
-def check_parts(model: Model, trees: Sequence[Any], where: str) -> None:
-    """Reject trees that are neither one nor one per part of an ensemble whose largest sum decides."""
-    parts, every = [part for part, _, _ in trees], list(range(len(model.forests)))
-    if parts != [None] and not (model.one_suffices and parts == every):
-        raise Rejected(f"{where}: allowed: one per sum, where combine is 'largest'")
-
-
-def check_outcomes(
-    problem: Problem, withstood: Withstood, action: Mapping[str, Fraction], arithmetics: Any
-) -> None:
-    """Reject an action of which it is not proven that no outcome is refused (section 12.5)."""
-    refusing = refusal(problem, withstood, action)
-    if (refusing is None) != (withstood.outcomes is None):
-        raise Rejected("withstands.outcomes: needed where the action has several outcomes, and only there")
-    if refusing is None or withstood.outcomes is None:
-        return
-    check_parts(refusing.model, withstood.outcomes, "withstands.outcomes.cases")
-    for part, nodes, read in withstood.outcomes:
-        configuration = Configuration(refusing, list(refusing.levers), part)
-        Tree(arithmetics(configuration), read, Fraction(1), strict=True).check(nodes)
+            tree(k, configuration, arithmetics, read, target).check(nodes)
 
 
 def allowance(problem: Problem) -> Fraction:
@@ -171,8 +125,7 @@ def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) 
     exact, below = point.configuration.costs(point.ends)[0], cost
     for _ in range(problem.power):  # the least double, or the next where a root was rounded up before
         below = nextafter(below, -inf)
-    least = below < 0 or Fraction(below) ** problem.power < exact
-    if not least or Fraction(cost) ** problem.power < exact:
+    if (below >= 0 and Fraction(below) ** problem.power >= exact) or Fraction(cost) ** problem.power < exact:
         raise Rejected(f"cost: not the action's cost, {float64(exact) ** (1 / problem.power)!r}, rounded up")
 
 
@@ -212,27 +165,11 @@ def check_coverage(problem: Problem, cubes: list[tuple[frozenset[str], frozenset
 
 
 class Tree:
-    """Checks a configuration's tree: its leaves must cover the box, and each must be closed (section 6).
+    """Checks a configuration's tree: its leaves must cover the box, and each must be closed (section 6)."""
 
-    Parameters
-    ----------
-    boxes
-        For trees of a certain action; None: no leaf is closed by a refused box.
-    strict
-        Whether a network's logit must be more than what is needed, not just reach it (section 12.5).
-    """
-
-    def __init__(
-        self,
-        arithmetics: Sequence[Exact],
-        read: Read | None,
-        target: Fraction,
-        boxes: Boxes | None = None,
-        strict: bool = False,
-    ) -> None:
-        self.arithmetics, self.target, self.configuration = arithmetics, target, arithmetics[0].configuration
-        self.boxes, self.strict = boxes, strict
-        self.prices: Any = arithmetics[0].prices(read(self.configuration)) if read else None
+    def __init__(self, moved: Configuration, arithmetics: Any, read: Read | None, target: Fraction) -> None:
+        self.arithmetics, self.target, self.configuration = arithmetics(moved), target, moved
+        self.prices: Any = self.arithmetics[0].prices(read(moved)) if read else None
         self.region = Region(list(self.configuration.box), spliced(self.configuration.demand))
 
     def check(self, nodes: Iterable[Any]) -> None:
@@ -298,11 +235,8 @@ class Tree:
             case ["m"]:
                 if configuration.model.plausible or region.case:
                     raise Rejected("got ['m']; allowed: without plausibility or conditions (section 7.5)")
-                left = self.prices.merged(region.ends, region.removed)
-                below = replace(
-                    region, ends=[*region.ends], cells={**region.cells}, removed=left, merged=True
-                )
-                return vars(self), "region", region, [below]
+                merged = self.prices.merged(region.ends, region.removed)
+                return vars(region), "removed", region.removed, [merged]
         with suppress(Empty):  # the box holds nothing, which closes the leaf
             self.leaf(node)
         return None
@@ -316,10 +250,6 @@ class Tree:
             case ["p", k]:
                 holds = self.prices.bound(k, region.ends, region.removed) >= target
             case ["d", *leaf]:
-                strict = self.strict and any(term.get("g", 0.0) > 0 for term in leaf[1])
-                least = Fraction(0) if strict else target
-                holds = any(proven(one, region, leaf, target) >= least for one in self.arithmetics)
-            case ["x", within] if self.boxes and not region.merged:
-                holds = self.boxes.refused(self.arithmetics[-1], region, within)
+                holds = any(proven(one, region, leaf, target) >= target for one in self.arithmetics)
         if not holds:
             raise Rejected(f"leaf {node[0]!r} proves less than is claimed: no rule of section 7 closes it")

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial, reduce
-from itertools import product
 from math import inf, nextafter
 from typing import Any, NamedTuple
 
@@ -98,8 +97,6 @@ class Configuration:
         What the conditions demand where exactly these features are acted on (section 11).
     values
         Feature -> form over the actions, numbered from 0, and :attr:`units`.
-    seen
-        What the classifier sees in place of ``values``: one such mapping per scenario (section 12.3).
     units
         Key -> unit; keys go on from the actions'.
     neurons
@@ -125,27 +122,15 @@ class Configuration:
         self.demand, self.missing = problem.demand(acted), problem.missing - place.keys()
         self.widths = [len(layer["bias"]) for layer in (self.model.layers or ())[:-1]]
         self.units, self.neurons, self._known = dict[int, Unit](), range(0), dict[Any, int]()
-        self.labels = dict[int, tuple[int, int]]()
-        actions = {f: constant(at[f]) if at else {place[f]: Fraction(1)} for f in place}
-        self.values, self.equations = self._following(actions, {})
-        self.seen = [self._following(actions, more)[0] for more in problem.scenarios] or [self.values]
-
-    def _following(
-        self, actions: Mapping[str, Form], more: Mapping[str, Fraction]
-    ) -> tuple[dict[str, Form], dict[str, tuple[Form, Form]]]:
-        """What follows from actions: :attr:`values` and :attr:`equations`.
-
-        ``more``: what is added to the values of features that are acted on, and to the noise of others.
-        """
-        factual, values = {f: constant(x) for f, x in self.problem.factual.items()}, dict[str, Form]()
-        equations = dict[str, tuple[Form, Form]]()
+        self.labels, self.values = dict[int, tuple[int, int]](), dict[str, Form]()
+        self.equations = dict[str, tuple[Form, Form]]()
+        factual = {f: constant(x) for f, x in problem.factual.items()}
         for f, mechanism in self.model.mechanisms.items():  # causes before effects
-            before, after = (self._lower(mechanism.equation, known) for known in (factual, values))
-            equations[f], added = (before, after), constant(more.get(f, ZERO))
-            moved, link = plus(plus(after, before, -1), added), mechanism.link
+            before, after = (self._lower(mechanism.equation, values) for values in (factual, self.values))
+            self.equations[f] = before, after
+            moved, link = plus(after, before, -1), mechanism.link
             value = self._linked(f, link, moved) if link and moved else plus(factual[f], moved)
-            values[f] = plus(actions[f], added) if f in actions else value
-        return values, equations
+            self.values[f] = value if f not in place else constant(at[f]) if at else {place[f]: Fraction(1)}
 
     def costs(self, ends: Sequence[Interval]) -> Interval:
         """A lower and an upper bound of the cost on a box: all terms at their least, at their most."""
@@ -179,8 +164,8 @@ class Configuration:
     def columns(self) -> list[Form]:
         """The classifier's inputs (section 5): values, or labels' numbers by one indicator per label."""
         found: list[Form] = []
-        for values, f in product(self.seen, self.model.features):
-            value, table = values[f.name], f.table or ()
+        for f in self.model.features:
+            value, table = self.values[f.name], f.table or ()
             labels = [self._folded("indicator", plus(value, UNIT, -k)) for k in range(len(table))]
             found += [combined(column, labels) for column in zip(*table, strict=True)] if table else [value]
         return found

@@ -30,8 +30,6 @@ class Region:
         The rows of conditions that hold here, and the alternatives that are still open.
     removed
         The cells and leaves that tables of prices took out (section 7.5).
-    merged
-        Whether cells stand for others that were taken out, so that not every action is in the region.
     """
 
     ends: list[Interval]
@@ -39,7 +37,6 @@ class Region:
     signs: dict[int, int] = field(default_factory=dict)
     cells: dict[str, Range] = field(default_factory=dict)
     removed: Any = frozenset()
-    merged: bool = False
 
 
 def closed(arithmetic: Exact, region: Region, target: Fraction) -> bool:

@@ -190,9 +190,6 @@ class Problem:
     demand, asked_about
         A function from the features acted on to what the conditions then demand; the levers of which the
         conditions ask whether they are acted on (section 11).
-    scenarios
-        By scenario in which the classifier must accept: by feature, what is added to its value if it is acted
-        on, else to its noise. Without scenarios it must accept what is planned (section 12.3).
     """
 
     model: Model
@@ -205,4 +202,3 @@ class Problem:
     offset: Fraction
     demand: Callable[[Collection[str]], Demand]
     asked_about: set[str]
-    scenarios: Sequence[Mapping[str, Fraction]] = ()

@@ -1,23 +1,21 @@
-"""What a certain action withstands: missed targets, other noise and a higher threshold (section 12)."""
+"""The outcomes of actions: scenarios of a network, and the problem to reach a refused one (section 12)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from math import floor, inf, nextafter
+from math import inf, nextafter
 from typing import Any, NamedTuple
 
 from verify.kernel.checks import Rejected
-from verify.kernel.forms import Configuration
-from verify.kernel.leaf import Region
-from verify.kernel.prices import Exact
+from verify.kernel.forms import Configuration, Form, constant, plus
 from verify.kernel.problem import Feature, Interval, Mechanism, Model, Parts, Piece, Problem, Term
-from verify.kernel.trees import Ensemble, Range, above32, float32, float64
+from verify.kernel.trees import Ensemble, above32, float32, float64
 
-ZERO = Fraction(0)
-MOST = 2_000_000
+MOST_TOGETHER = 2_000_000
 """The most weights, zeros included, of the network that stands for several scenarios."""
 
+ZERO = Fraction(0)
 FREE = Term(ZERO, ZERO, ZERO, [Piece(-inf, inf, ZERO, ZERO)])
 """The cost of an outcome: nothing, whatever its value."""
 
@@ -38,8 +36,9 @@ class Withstood(NamedTuple):
         The highest threshold; None if it does not move.
     missed, noise
         By feature, by how much its target may be missed, and the ends of what may be added to its noise.
-    scenarios
-        Those that configurations name by number.
+    scenarios, chosen
+        The scenarios, and for each configuration the numbers of those in which the network must accept; none:
+        what is planned.
     outcomes
         The trees that prove that no outcome of the action is refused, as those of a configuration; None where
         the action has only one outcome.
@@ -49,6 +48,7 @@ class Withstood(NamedTuple):
     missed: Mapping[str, Fraction]
     noise: Mapping[str, Interval]
     scenarios: Sequence[Scenario]
+    chosen: Sequence[Sequence[float]]
     outcomes: Sequence[tuple[int | None, Any, Any]] | None
 
 
@@ -83,7 +83,14 @@ def causes(model: Model) -> dict[str, set[str]]:
     return found
 
 
-# -- the lower bound of networks: scenarios ---------------------------------------------------------
+def moved(model: Model, acted: Collection[str]) -> list[str]:
+    """The features that are not acted on, but caused by one that is, in the order of ``features``."""
+    behind = causes(model)
+    names = (f.name for f in model.features)
+    return [f for f in names if f not in acted and not behind[f].isdisjoint(acted)]
+
+
+# -- scenarios of a network -----------------------------------------------------------------------------
 
 
 def check_scenarios(problem: Problem, withstood: Withstood) -> None:
@@ -99,33 +106,66 @@ def check_scenarios(problem: Problem, withstood: Withstood) -> None:
                 raise Rejected(f"scenarios.{k}: the noise of {f[:40]} is not {float(by)} more (section 12.1)")
 
 
-def in_scenarios(problem: Problem, chosen: Sequence[Scenario], acted: Collection[str]) -> Problem:
-    """The problem whose network must accept in each of some scenarios, where exactly these are acted on."""
-    model, behind = problem.model, causes(problem.model)
-    if not chosen:
-        return problem
-    if not model.layers:
-        raise Rejected("scenarios: allowed: for networks (section 12.3)")
-    if len(chosen) ** 2 * sum(len(layer["bias"]) * len(layer["weight"][0]) for layer in model.layers) > MOST:
-        raise Rejected(f"scenarios: as one network they have more than {MOST} weights (section 9)")
-    moved = {f for f in behind if f not in acted and not behind[f].isdisjoint(acted)}
-    scenarios = [
-        {f: e for f, e in one.missed.items() if f in acted}
-        | {f: e for f, e in one.noise.items() if f in moved}
-        for one in chosen
-    ]
-    several = replace(model, layers=smallest(model.layers, len(chosen)))
-    return replace(problem, model=several, scenarios=scenarios)
-
-
-def told_apart(problem: Problem, chosen: Sequence[Scenario]) -> set[str]:
+def told_apart(model: Model, scenarios: Sequence[Scenario]) -> set[str]:
     """The features of which a scenario tells whether they are acted on, even at their factual values."""
-    behind, found = causes(problem.model), set[str]()
-    for one in chosen:
+    behind, found = causes(model), set[str]()
+    for one in scenarios:
         missed, noisy = ({f for f, e in part.items() if e} for part in one)
         found |= missed.union(noisy, *(behind[g] for g in noisy))
         found |= {f for f in behind if not behind[f].isdisjoint(missed | noisy)}
     return found
+
+
+class InScenarios(Configuration):
+    """A configuration whose network must accept in each of some scenarios (section 12.3).
+
+    Attributes
+    ----------
+    seen
+        What the network sees in place of ``values``, one mapping per scenario.
+    """
+
+    def __init__(self, planned: Configuration, scenarios: Sequence[Scenario]) -> None:
+        model, acted = planned.model, planned.acted
+        if not model.layers:
+            raise Rejected("scenarios: allowed: for networks (section 12.3)")
+        weights = sum(len(layer["bias"]) * len(layer["weight"][0]) for layer in model.layers)
+        if len(scenarios) ** 2 * weights > MOST_TOGETHER:
+            raise Rejected(
+                f"scenarios: as one network they have more than {MOST_TOGETHER} weights (section 9)"
+            )
+        several = replace(model, layers=smallest(model.layers, len(scenarios)))
+        super().__init__(replace(planned.problem, model=several), acted)
+        by_others = moved(model, acted)
+        self.seen = [
+            self._outcome(
+                {f: e for f, e in one.missed.items() if f in acted}
+                | {f: e for f, e in one.noise.items() if f in by_others}
+            )
+            for one in scenarios
+        ]
+
+    def _outcome(self, more: Mapping[str, Fraction]) -> dict[str, Form]:
+        """The values if so much is added to what is acted on, and to the noise of the others."""
+        values = dict[str, Form]()
+        for f, mechanism in self.model.mechanisms.items():  # causes before effects
+            added, link = constant(more.get(f, ZERO)), mechanism.link
+            if f in self.acted:
+                values[f] = plus({self.acted.index(f): Fraction(1)}, added)
+                continue
+            change = plus(plus(self._lower(mechanism.equation, values), self.equations[f][0], -1), added)
+            value = plus(constant(self.problem.factual[f]), change)
+            values[f] = self._linked(f, link, change) if link and change else value
+        return values
+
+    def columns(self) -> list[Form]:
+        """The network's inputs: the columns in each scenario, side by side."""
+        planned, found = self.values, list[Form]()
+        for values in self.seen:
+            self.values = values
+            found += super().columns()
+        self.values = planned
+        return found
 
 
 def smallest(layers: Sequence[Any], copies: int) -> list[Any]:
@@ -153,56 +193,7 @@ def smallest(layers: Sequence[Any], copies: int) -> list[Any]:
     return found
 
 
-# -- the lower bound of trees: refused boxes ----------------------------------------------------------
-
-
-class Boxes(NamedTuple):
-    """What the rule of refused boxes needs to know of a configuration.
-
-    Attributes
-    ----------
-    configuration
-        With all parts of the ensemble, also where a tree is about one of them.
-    missed
-        By feature, by how much its target may be missed.
-    idle
-        The features that an action for which the configuration stands need not act on.
-    """
-
-    configuration: Configuration
-    missed: Mapping[str, Fraction]
-    idle: Collection[str]
-
-    def refused(self, arithmetic: Exact, region: Region, within: Mapping[str, Range]) -> bool:
-        """Whether every action of a region has an outcome in a box that the trees refuse (section 12.4).
-
-        ``within``: for features whose targets are missed, the ends of their values in the box.
-        """
-        one = self.configuration
-        if not one.forests:
-            raise Rejected("got ['x']; allowed: with trees (section 12.4)")
-        box, behind = arithmetic.box(region.ends, "", {}), causes(one.model)
-        ends = {f: box.interval(value) for f, value in one.values.items()}
-        values: dict[str, Range] = {f: (float64(low), float64(high)) for f, (low, high) in ends.items()}
-        for f, (first, last) in within.items():
-            if not (f in one.acted and self.missed.get(f)):
-                raise Rejected(f"{f[:40]} is not acted on, or its target is not missed (section 12.4)")
-            k, by = one.acted.index(f), self.missed[f]
-            low, high = region.ends[k]
-            x = one.problem.factual[f]
-            if f in self.idle and low <= x <= high and not first <= x <= last:
-                raise Rejected(f"{f[:40]} need not be acted on here (section 12.4)")
-            if any(f in behind[g] for g in behind if g not in one.acted):
-                raise Rejected(f"{f[:40]} moves others (section 12.4)")
-            if not first <= last or (one.whole[k] and not (first == floor(first) and last == floor(last))):
-                raise Rejected(f"{f[:40]} has no values from {first} to {last} (section 12.4)")
-            if float64(low + by) < first or float64(high - by) > last:
-                raise Rejected(f"{f[:40]}: some target is too far from {first} to {last} (section 12.4)")
-            values[f] = min(max(low, first), last), min(max(high, first), last)
-        return not one.accepts(values, max)
-
-
-# -- the action: no outcome of it is refused ------------------------------------------------------------
+# -- the problem to reach a refused outcome ---------------------------------------------------------------
 
 
 def refusal(problem: Problem, withstood: Withstood, action: Mapping[str, Fraction]) -> Problem | None:
@@ -219,11 +210,7 @@ def refusal(problem: Problem, withstood: Withstood, action: Mapping[str, Fractio
             first = nextafter(first, -inf) if first > low else first
             last = nextafter(last, inf) if last < high else last
         levers[f] = Fraction(first), Fraction(last)
-    noisy = {
-        f.name: withstood.noise[f.name]
-        for f in model.features
-        if f.name not in action and not behind[f.name].isdisjoint(action) and f.name in withstood.noise
-    }
+    noisy = {f: withstood.noise[f] for f in moved(model, action) if f in withstood.noise}
     noisy = {f: ends for f, ends in noisy.items() if ends[0] < ends[1]}
     if not noisy and all(low == high for low, high in levers.values()):
         return None
@@ -264,14 +251,13 @@ def refusal(problem: Problem, withstood: Withstood, action: Mapping[str, Fractio
 def negated(layers: Sequence[Any], more: int) -> list[Any]:
     """The network with the negated logit, and further inputs that it ignores."""
     *hidden, last = layers
-    turned_ = {"weight": [[-w for w in row] for row in last["weight"]], "bias": [-b for b in last["bias"]]}
-    first, *rest = [*hidden, turned_]
+    minus = {"weight": [[-w for w in row] for row in last["weight"]], "bias": [-b for b in last["bias"]]}
+    first, *rest = [*hidden, minus]
     return [{**first, "weight": [[*row, *[0.0] * more] for row in first["weight"]]}, *rest]
 
 
 def turned(forest: Ensemble) -> Ensemble:
     """The ensemble that accepts what this one refuses; rounding is symmetric."""
     trees = [[-node if isinstance(node, float) else node for node in tree] for tree in forest.trees]
-    return replace(
-        forest, trees=trees, base=-forest.base, strict=not forest.strict, threshold=-forest.threshold
-    )
+    turned_round = replace(forest, base=-forest.base, threshold=-forest.threshold, strict=not forest.strict)
+    return replace(turned_round, trees=trees)
