@@ -9,7 +9,7 @@ from itertools import combinations
 from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
 from milp_recourse.program.demands import told_apart
-from milp_recourse.program.fold import told_apart as in_scenarios
+from milp_recourse.program.fold import told_apart_by_scenarios
 
 
 def not_idle(instance: Instance) -> list[str]:
@@ -17,7 +17,7 @@ def not_idle(instance: Instance) -> list[str]:
     effect, in some scenario, from not acting on them."""
     levers = list(instance.levers)
     driven = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
-    apart = driven | told_apart(instance.demand, levers) | in_scenarios(instance)
+    apart = driven | told_apart(instance.demand, levers) | told_apart_by_scenarios(instance)
     return [f for f in levers if instance.cost.l0 or f in apart or not instance.may_hold(f)]
 
 

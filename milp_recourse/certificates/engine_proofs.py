@@ -74,9 +74,8 @@ def no_action(instance: Instance, acted: Sequence[str], time_limit: float | None
     ready()
     own, factor = cost_units(instance)
     for _, group in lowered([own]):
-        found = _Trees(instance, group, 0, factor).configuration(
-            acted, math.inf, math.inf, _deadline(time_limit)
-        )
+        trees, late = _Trees(own, group, 0, factor), _deadline(time_limit)
+        found = trees.configuration(acted, math.inf, math.inf, late)
         return None if found is None else found["tree"]
     return None
 

@@ -55,6 +55,11 @@ class Robust:
     rounds: int
 
     @property
+    def problem(self) -> Instance:
+        """The problem with the highest threshold."""
+        return at_worst_threshold(self.instance, self.uncertainty)
+
+    @property
     def worst_counterfactual(self) -> Mapping[str, float | int | str | None] | None:
         """The values of every feature in the worst outcome found, or as planned if there is no other."""
         if self.worst is None or self.result.action is None or self.result.counterfactual is None:
