@@ -41,11 +41,11 @@ def check(
         check_action(problem, action, stated.cost or 0.0)
         check_outcomes(problem, withstood, action, arithmetics)
 
-    def tree(k: int, planned: Configuration, *given: Any) -> kernel.Tree:
+    def tree(k: int, planned: Configuration, ways: Any, *given: Any) -> kernel.Tree:
         """What checks a tree of configuration k."""
         if chosen[k]:
-            return kernel.Tree(InScenarios(planned, chosen[k]), *given)
-        return BoxTree(withstood.missed, planned, *given)
+            return kernel.Tree(ways(InScenarios(planned, chosen[k])), *given)
+        return BoxTree(withstood.missed, ways(planned), *given)
 
     asked = problem.asked_about | told_apart(problem.model, [one for some in chosen for one in some])
     kernel.check(stated, action, replace(problem, asked_about=asked), arithmetics, tree)
@@ -65,7 +65,7 @@ def check_outcomes(
         raise Rejected(f"{where}.cases: allowed: one per sum, where refusing one of them suffices")
     for part, nodes, read in withstood.outcomes:
         configuration = Configuration(refusing, list(refusing.levers), part)
-        StrictTree(configuration, arithmetics, read, Fraction(1)).check(nodes)
+        StrictTree(arithmetics(configuration), read, Fraction(1)).check(nodes)
 
 
 class StrictTree(kernel.Tree):
@@ -99,9 +99,10 @@ class BoxTree(kernel.Tree):
         levers.
     """
 
-    def __init__(self, missed: Mapping[str, Fraction], moved: Configuration, *given: Any) -> None:
-        super().__init__(moved, *given)
-        self.missed, self.whole = missed, Configuration(moved.problem, moved.acted)
+    def __init__(self, missed: Mapping[str, Fraction], *given: Any) -> None:
+        super().__init__(*given)
+        own = self.configuration
+        self.missed, self.whole = missed, Configuration(own.problem, own.acted)
         self.idle: Collection[str] = idle(self.whole)
 
     def split(self, node: Any) -> Any:

@@ -56,7 +56,7 @@ def check(
     action: Mapping[str, Fraction],
     problem: Problem,
     arithmetics: Any = lambda one: [Exact(one)],
-    tree: Any = lambda _, *given: Tree(*given),
+    tree: Any = lambda _, moved, ways, *given: Tree(ways(moved), *given),
 ) -> None:
     """Return if a certificate proves its claim about the problem; raise :class:`Rejected` if not.
 
@@ -67,8 +67,8 @@ def check(
     arithmetics
         For a configuration, the ways to bound its boxes. They are tried in order until one closes a leaf.
     tree
-        From a configuration's number and what :class:`Tree` takes, what checks one of its trees. Claims about
-        certain actions have another (``verify/certain``).
+        From a configuration's number, the configuration, ``arithmetics`` and what else :class:`Tree` takes,
+        what checks one of its trees. Claims about certain actions have another (``verify/certain``).
     """
     bound, model = None, problem.model
     if stated.claim != "infeasible":
@@ -167,9 +167,9 @@ def check_coverage(problem: Problem, cubes: list[tuple[frozenset[str], frozenset
 class Tree:
     """Checks a configuration's tree: its leaves must cover the box, and each must be closed (section 6)."""
 
-    def __init__(self, moved: Configuration, arithmetics: Any, read: Read | None, target: Fraction) -> None:
-        self.arithmetics, self.target, self.configuration = arithmetics(moved), target, moved
-        self.prices: Any = self.arithmetics[0].prices(read(moved)) if read else None
+    def __init__(self, arithmetics: Sequence[Exact], read: Read | None, target: Fraction) -> None:
+        self.arithmetics, self.target, self.configuration = arithmetics, target, arithmetics[0].configuration
+        self.prices: Any = arithmetics[0].prices(read(self.configuration)) if read else None
         self.region = Region(list(self.configuration.box), spliced(self.configuration.demand))
 
     def check(self, nodes: Iterable[Any]) -> None:
