@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import write_instance
-from milp_recourse.robust import Robust
+from milp_recourse.questions.robust import Robust
 
 
 def checked(found: Robust, seconds: float = 600.0) -> Robust:

@@ -1,7 +1,7 @@
 """Attacks on what certain actions withstand; :mod:`tests.certificates.attacks` writes them with the others.
 
 ``python -m tests.certificates.certain_attacks`` makes the accepted certificates anew, from seeds of
-tests/robust/problems.py.
+tests/questions/robust/problems.py.
 """
 
 from __future__ import annotations
@@ -381,9 +381,9 @@ def outcomes_said_to_be_none(c):
 def main() -> None:
     """Write the accepted certificates and their instances anew."""
     from milp_recourse.formats import instance_from_dict
-    from milp_recourse.robust import robust
-    from tests.robust.enumeration import settled
-    from tests.robust.problems import draw
+    from milp_recourse.questions.robust import robust
+    from tests.questions.robust.enumeration import settled
+    from tests.questions.robust.problems import draw
 
     for name, seed in SEEDS.items():
         drawn = draw(seed)
