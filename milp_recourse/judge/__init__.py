@@ -10,6 +10,7 @@ from milp_recourse.judge.judgement import (
     judge,
     judged_together,
     known_factual,
+    model_inputs,
 )
 from milp_recourse.judge.polish import Repair, held_exactly, without_idle_holds, worth_judging
 
@@ -26,6 +27,7 @@ __all__ = [
     "judge",
     "judged_together",
     "known_factual",
+    "model_inputs",
     "without_idle_holds",
     "worth_judging",
 ]

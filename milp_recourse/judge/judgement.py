@@ -297,15 +297,16 @@ def _least_logit(instance: Instance, action: Action, exact: Mapping[str, Enclosu
     """The logit of the counterfactual, or of the scenario that brings it lowest."""
     network = instance.classifier
     assert isinstance(network, ReluNetwork)
-    least = network.enclose(_model_inputs(instance, exact))[0]
+    least = network.enclose(model_inputs(instance, exact))[0]
     for scenario in instance.scenarios:
         values = instance.scm.counterfactual_exact(known_factual(instance), action, scenario)
-        logit = network.enclose(_model_inputs(instance, values))[0]
+        logit = network.enclose(model_inputs(instance, values))[0]
         least = logit if logit.lower < least.lower else least
     return least
 
 
-def _model_inputs(instance: Instance, values: Mapping[str, Enclosure]) -> list[Enclosure]:
+def model_inputs(instance: Instance, values: Mapping[str, Enclosure]) -> list[Enclosure]:
+    """The classifier's columns of exact values."""
     inputs = []
     for f in instance.features:
         lookup = f.lookup if f.by_label else None

@@ -26,6 +26,7 @@ from milp_recourse.questions.choices import Differ, choices
 from milp_recourse.questions.front import front
 from milp_recourse.questions.robust import robust
 from milp_recourse.questions.why import why as ask_why
+from milp_recourse.reports.checked import checked, with_certificate
 from milp_recourse.reports.pages import person_page, population_fragment, population_page, reasons_of
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.result_rows import BAD_INPUT
@@ -70,6 +71,8 @@ class Answers:
         Lines of the summary about model, cost and margin.
     options
         Back end, time limit and whether certificates were asked for.
+    compare
+        :func:`compared_with_model` as a function of results.
     """
 
     rows: Rows
@@ -79,6 +82,7 @@ class Answers:
     confirmed: Sequence[bool | None]
     facts: Mapping[str, str]
     options: Mapping[str, Any]
+    compare: Callable[..., tuple[list[Result | None], list[bool | None]]]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -225,8 +229,11 @@ class Answers:
         threshold: float | None = None,
         noise: Mapping[Hashable, float | Sequence[float]] | None = None,
         time_limit: float | None = None,
+        certificate: str | Path | None = None,
     ) -> dict[str, Any]:
         """One person's cheapest action that is accepted even if not everything turns out as planned.
+
+        Its ``proof`` is ``rigorous`` only if the checker ``verify/`` has accepted its certificate.
 
         Parameters
         ----------
@@ -235,12 +242,16 @@ class Answers:
         missed, threshold, noise
             As for :func:`milp_recourse.questions.robust.robust`, by column.
         time_limit
-            Seconds for everything; None for no limit.
+            Seconds for everything but the check; None for no limit.
+        certificate
+            A file to write the certificate to, if there is one. ``verify`` checks it against the file of
+            :meth:`population`.
 
         Returns
         -------
         dict
-            A ``robust-1`` document.
+            A ``robust-1`` document. If the model's own ``predict`` refuses the counterfactual, or the worst
+            outcome found, its status is ``limit``, and the message says so.
 
         Raises
         ------
@@ -249,8 +260,22 @@ class Answers:
             not fit the problem.
         """
         away, wide = self._named("missed", missed), self._named("noise", noise)
-        problem, backend = self._problem_of(person), self.options.get("backend")
-        return robust(problem, away, threshold, wide, backend, time_limit).to_dict()
+        if not isinstance(certificate, str | PathLike | None):
+            raise BadInput("certificate", shown(certificate), "the path of a file")
+        problem, backend, index = (
+            self._problem_of(person),
+            self.options.get("backend"),
+            self._position(person),
+        )
+        found = checked(robust(problem, away, threshold, wide, backend, time_limit, index=index))
+        result = found.result
+        for outcome in (result, replace(result, counterfactual=found.worst_counterfactual)):
+            compared, _ = self.compare([outcome if i == index else None for i in range(len(self))])
+            contradicted = compared[index]
+            if contradicted is not None and contradicted is not outcome:
+                own = replace(contradicted, proof="solver", counterfactual=result.counterfactual)
+                found = replace(found, result=own)
+        return with_certificate(found, certificate).to_dict()
 
     def _named(self, argument: str, given: Mapping[Hashable, T] | None) -> dict[str, T]:
         """A mapping from columns as a mapping from features.

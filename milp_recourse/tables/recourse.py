@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -410,9 +410,10 @@ class Recourse:
         how: Mapping[str, Any],
     ) -> Answers:
         doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
-        compared, confirmed = compared_with_model(
-            rows, self.columns, results, self._predict, self._wants, doubt
+        compare = partial(
+            compared_with_model, rows, self.columns, predict=self._predict, wants=self._wants, doubt=doubt
         )
+        compared, confirmed = compare(results)
         facts = {"desired": self.reading.desired, "cost": self._cost}
         if population is not None and population.template.accept.margin:
             accept = population.template.accept
@@ -425,7 +426,7 @@ class Recourse:
         ties = _ties(self._problem)
         if ties is not None:
             facts["ties"] = ties
-        return Answers(rows, self.columns, population, compared, confirmed, facts, how)
+        return Answers(rows, self.columns, population, compared, confirmed, facts, how, compare)
 
 
 def _ties(problem: Instance) -> str | None:

@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from verify.certain.outcomes import Withstood, reads
 from verify.files.classifier import LAYERS, accepted, check_layers, ensembles, read_classifier, without_rule
 from verify.files.conditions import canonical
 from verify.files.costs import PARTS, lever, term
@@ -140,6 +141,19 @@ class Applicant(NamedTuple):
             for name, given in (action or {}).items()
         }
 
+    def check_withstood(self, withstood: Withstood) -> None:
+        """Reject distances and noise that section 12.1 does not allow."""
+        for part in (withstood.missed, withstood.noise, *(p for one in withstood.scenarios for p in one)):
+            if unknown := part.keys() - self.variables.keys():
+                raise Rejected(f"withstands: {min(unknown)[:40]!r} is no feature")
+        for f, distance in withstood.missed.items():
+            kind = self.variables[f].kind
+            if kind not in ("continuous", "integer") or (kind == "integer" and distance.denominator != 1):
+                raise Rejected(f"withstands.missed.{f}: allowed: numbers, whole ones if it is integer")
+        for f, (low, high) in withstood.noise.items():
+            if self.variables[f].feature.whole or not low <= 0 <= high:
+                raise Rejected(f"withstands.noise.{f}: allowed: if it is continuous, with 0 inside")
+
 
 class Everyone:
     """What all applicants of a file share, in canonical form (section 1).
@@ -184,7 +198,7 @@ class Everyone:
         self.content["accept"] = accept
         self.written = {key: written(value) for key, value in self.content.items() if key != "cost"}
         self.parents = {
-            name: set(_reads(mechanisms.get(name, NOTHING)["equation"])) for name in self.variables
+            name: set(reads(mechanisms.get(name, NOTHING)["equation"])) for name in self.variables
         }
         order = causes_first(self.parents)
         places = [(i, k) for i, width in enumerate(widths) for k in range(width)]
@@ -349,16 +363,6 @@ def causes_first(parents: Mapping[str, set[str]]) -> list[str]:
     if len(order) < len(parents):
         raise Rejected(f"scm: the causes of {next(f for f in waits if waits[f])} lead in a circle")
     return order
-
-
-def _reads(expression: Any) -> list[str]:
-    """The features an equation reads."""
-    if isinstance(expression, str):
-        return [expression]
-    if not isinstance(expression, dict):
-        return []
-    inner = expression["inputs"] if "network" in expression else next(iter(expression.values()))
-    return [name for part in (inner if isinstance(inner, list) else [inner]) for name in _reads(part)]
 
 
 class Source:
