@@ -49,6 +49,11 @@ class Acceptance:
         return Fraction(self.threshold) + Fraction(self.margin)
 
     @property
+    def refused(self) -> Fraction:
+        """The logit below which a network refuses even if it is off by the margin: threshold - margin."""
+        return Fraction(self.threshold) - Fraction(self.margin)
+
+    @property
     def above(self) -> float:
         """The double above which trees accept a score.
 

@@ -32,6 +32,10 @@ Action = Mapping[str, float]
 Repair = Callable[[Instance, Action], "Action | None"]
 
 
+REFUSES = "the classifier does not accept the counterfactual in exact arithmetic"
+"""The fault of an action after which the classifier does not accept."""
+
+
 @dataclass(frozen=True)
 class Judgement:
     """Everything that can be said about one action.
@@ -65,6 +69,11 @@ class Judgement:
     def feasible(self) -> bool:
         """Whether the action meets every demand and the deployed model accepts it."""
         return not self.faults and self.accepted_deployed
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The faults that are not the classifier's: demands that are broken whether or not it accepts."""
+        return tuple(fault for fault in self.faults if fault != REFUSES)
 
 
 _KNOWN = threading.local()
@@ -174,7 +183,7 @@ def _verdict(instance: Instance, action: Action, outcome: _Outcome, seen: _Seen)
         score = instance.classifier.score(seen.row)
         accepted_exact = accepted_deployed = score > instance.accept.above
     if not accepted_exact:
-        faults.append("the classifier does not accept the counterfactual in exact arithmetic")
+        faults.append(REFUSES)
     if instance.plausible and not plausible_exact(
         instance.scm, instance.factual, exact, frozenset(action), instance.offset
     ):
@@ -436,7 +445,12 @@ def already_good(instance: Instance) -> bool:
 
 
 def already_good_among(instances: Sequence[Instance]) -> list[bool]:
-    """:func:`already_good` of many instances.
+    """:func:`already_good` of many instances."""
+    return [rest is not None and rest.feasible for rest in at_rest(instances)]
+
+
+def at_rest(instances: Sequence[Instance]) -> list[Judgement | None]:
+    """The judgement of doing nothing, for each instance; None where a network surely refuses the factual.
 
     One pass in float64 refuses most factuals of networks; only the others are judged exactly.
     """
@@ -447,7 +461,21 @@ def already_good_among(instances: Sequence[Instance]) -> list[bool]:
     for group in groups.values():
         refused[group] = _surely_refused([instances[k] for k in group])
     pairs = zip(instances, refused.tolist(), strict=True)
-    return [not sure and judge(one, {}).feasible for one, sure in pairs]
+    return [None if sure else judge(one, {}) for one, sure in pairs]
+
+
+def at_rest_in_words(rest: Judgement | None) -> str | None:
+    """What is the case for a person whom the model accepts as they are, but whose values break a domain or a
+    condition, so that an action is needed all the same; None for everybody else.
+
+    Parameters
+    ----------
+    rest
+        The judgement of doing nothing.
+    """
+    if rest is None or not (rest.accepted_exact and rest.accepted_deployed and rest.broken):
+        return None
+    return f"The model accepts this person as they are, but {'; '.join(rest.broken)}."
 
 
 def _surely_refused(instances: Sequence[Instance]) -> NDArray[np.bool_]:

@@ -47,7 +47,7 @@ from milp_recourse.frames.known_rows import KnownRows, ask_model
 from milp_recourse.frames.people_rows import Rows, own_names, read_rows
 from milp_recourse.frames.plausibility_argument import Plausibility
 from milp_recourse.frames.preferences import people_preferences
-from milp_recourse.frames.verdict import Desired, Predict, desires, in_types_of, own_predict
+from milp_recourse.frames.verdict import Desired, OwnWord, Predict, desires, in_types_of, own_predict
 from milp_recourse.instance import Instance, Population, Preferences, check_density, of_one_model
 from milp_recourse.program.lower import reachable
 from milp_recourse.readers import read_model, rounding_margin
@@ -167,9 +167,9 @@ class Recourse:
         )
         self.reading = read_model(model, X, desired)
         self.X, self.margin = X, None if margin is None else float(margin)
-        self._wants = desires(desired, self.reading.classes)
-        word = own_predict(model, X, self.reading.classes) if predict is None else predict
-        self._predict = None if word is None else in_types_of(X, word)
+        wants = desires(desired, self.reading.classes)
+        asked = own_predict(model, X, self.reading.classes) if predict is None else predict
+        self._word = None if asked is None else OwnWord(in_types_of(X, asked), wants)
         self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
         self._plausibility = Plausibility.of(plausibility)
         ends = self._plausibility.domains(self.columns, X)
@@ -398,9 +398,7 @@ class Recourse:
     @cached_property
     def _known_rows(self) -> KnownRows | None:
         """The model's own predictions for rows of X; None if the model has no ``predict``."""
-        if self._predict is None:
-            return None
-        return ask_model(self._predict, self._wants, self.X, self.columns)
+        return None if self._word is None else ask_model(self._word, self.X, self.columns)
 
     def _answers(
         self,
@@ -410,9 +408,7 @@ class Recourse:
         how: Mapping[str, Any],
     ) -> Answers:
         doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
-        compared, confirmed = compared_with_model(
-            rows, self.columns, results, self._predict, self._wants, doubt
-        )
+        compared, confirmed = compared_with_model(rows, self.columns, results, population, self._word, doubt)
         facts = {"desired": self.reading.desired, "cost": self._cost}
         if population is not None and population.template.accept.margin:
             accept = population.template.accept

@@ -24,7 +24,7 @@ from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats import instance_from_dict, population_from_dict, read_instance, read_population
 from milp_recourse.incumbent import without_search
 from milp_recourse.instance import Classifier, Instance, Population, of_one_model
-from milp_recourse.judge import already_good_among, conclude
+from milp_recourse.judge import at_rest, at_rest_in_words, conclude
 from milp_recourse.magnitude import too_large
 from milp_recourse.result import Result
 from milp_recourse.workers import Workers
@@ -413,16 +413,19 @@ def _solve_many(
     easy: list[tuple[int, Result]] = []
     hard: list[int] = []
     begun = time.perf_counter()
-    good = already_good_among(instances)
+    rest = at_rest(instances)
+    words = [at_rest_in_words(one) for one in rest]
     for k, instance in enumerate(instances):
         start = time.perf_counter()
-        proposal = without_search(instance, good[k])
+        good = rest[k]
+        proposal = without_search(instance, good is not None and good.feasible)
         if proposal is None:
             hard.append(k)
         else:
             if not backend.proves:
                 proposal = replace(proposal, lower_bound=None, proof=None)
-            easy.append((k, _finish(instance, proposal, backend, time.perf_counter() - start)))
+            found = _finish(instance, proposal, backend, time.perf_counter() - start)
+            easy.append((k, found.noted(words[k])))
     yield from easy
     left = [instances[k] for k in hard]
     start = time.perf_counter()
@@ -431,7 +434,7 @@ def _solve_many(
     each = (start - begun) / max(1, len(instances)) + (time.perf_counter() - start) / max(1, len(left))
     for position, proposal, seconds in _searched(left, backend, options):
         k = hard[position]
-        yield k, _finish(instances[k], proposal, backend, seconds + each)
+        yield k, _finish(instances[k], proposal, backend, seconds + each).noted(words[k])
 
 
 def _searched(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,9 +25,10 @@ from milp_recourse.frames.arguments import by_column
 from milp_recourse.frames.columns import TableColumn, position, shown
 from milp_recourse.frames.people_rows import Rows, counterfactual_rows, values_in_file
 from milp_recourse.frames.show import people_of
-from milp_recourse.frames.verdict import Predict, verdicts_each
+from milp_recourse.frames.verdict import OwnWord
 from milp_recourse.front import front
 from milp_recourse.instance import Instance, Population
+from milp_recourse.judge import Judgement, judge
 from milp_recourse.reports.pages import person_page, population_fragment, population_page, reasons_of
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.result_rows import BAD_INPUT
@@ -476,18 +477,18 @@ def compared_with_model(
     rows: Rows,
     columns: Sequence[TableColumn],
     results: Sequence[Result | None],
-    predict: Predict | None,
-    wants: Callable[[object], bool],
+    population: Population | None,
+    word: OwnWord | None,
     doubt: str | None,
 ) -> tuple[list[Result | None], list[bool | None]]:
     """Compare results with the model's own predictions; a contradicted result loses its claim.
 
     Parameters
     ----------
-    predict
-        The model's own ``predict``; None if it cannot be called.
-    wants
-        Whether a predicted label is desired.
+    population
+        The problems; None if nobody could be read.
+    word
+        The model's own word; None if it cannot be asked.
     doubt
         Why ``predict`` is another model than the one that was read; None if they agree on X.
 
@@ -497,42 +498,48 @@ def compared_with_model(
         The results, of which a contradicted one becomes ``limit`` with a bound of 0 and no evidence, as does
         one for which ``predict`` fails; and whether each action is confirmed.
     """
-    if predict is None:
+    if word is None or population is None:
         return list(results), [None] * len(results)
     known = [i for i, result in enumerate(results) if result is not None]
-    before = verdicts_each(predict, rows.frame.iloc[known], wants)
-    later = verdicts_each(predict, rows_after(rows, columns, results).iloc[known], wants)
+    before = word.accepts_each(rows.frame.iloc[known])
+    later = word.accepts_each(rows_after(rows, columns, results).iloc[known])
     compared: list[Result | None] = list(results)
     confirmed: list[bool | None] = [None] * len(results)
     for i, was, now in zip(known, before, later, strict=True):
         result = results[i]
         assert result is not None
         failed = next((str(one) for one in (was, now) if isinstance(one, BadInput)), None)
+        # those who are accepted as they are may have to act all the same: for a domain or a condition
+        rest = judge(population[i], {}) if was is True and result.action != {} else None
+        must = rest is not None and bool(rest.broken)
         if result.action is not None:
-            confirmed[i] = failed is None and bool(now and (not was if result.action else was))
-        wrong = failed or contradiction(result, was is True, now is True) or doubt
+            confirmed[i] = failed is None and bool(now and (was if must or not result.action else not was))
+        wrong = failed or contradiction(result, rest, population[i], now is True) or doubt
         if wrong is not None and result.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.LIMIT):
             compared[i] = replace(result, status=Status.LIMIT, lower_bound=0.0, message=wrong, evidence=None)
     return compared, confirmed
 
 
-def contradiction(result: Result, before: bool, after: bool) -> str | None:
+def contradiction(result: Result, rest: Judgement | None, instance: Instance, after: bool) -> str | None:
     """How the model's own predictions contradict a result, in a sentence; None if they do not.
 
     Parameters
     ----------
-    before, after
-        Whether ``predict`` gives a desired class for the person's row, and for the row after the action.
+    rest
+        The judgement of doing nothing, for a person whom the model's own word accepts as they are although
+        the result is another one than doing nothing; else None.
+    instance
+        The person's problem.
+    after
+        Whether the model's own word accepts the row after the action.
     """
-    if result.action is None:
-        if result.status is Status.INFEASIBLE and before:
-            return (
-                "the model's own predict accepts this person as they are: by less than the margin, or the "
-                "model was not read rightly"
-            )
-        return None
-    if not after:
+    if result.action is not None and not after:
         return "the model's own predict refuses the counterfactual: give a larger margin"
-    if result.action and before:
-        return "the model's own predict accepts this person as they are, by less than the margin"
-    return None
+    if rest is None or (result.action is None and result.status is not Status.INFEASIBLE):
+        return None
+    own = "the model's own predict accepts this person as they are"
+    if rest.logit is not None and rest.logit.upper < instance.accept.refused:
+        return f"{own}, and what was read refuses them: the model was not read rightly"
+    if rest.broken and (rest.accepted_exact or rest.logit is not None):
+        return None
+    return f"{own}: by less than the margin, or the model was not read rightly"
