@@ -8,13 +8,16 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import TreeEnsemble
@@ -40,7 +43,7 @@ from milp_recourse.frames.features_of_columns import (
     causal_model,
     cause_columns,
     classifier_over,
-    column_range,
+    column_ranges,
     table_columns,
 )
 from milp_recourse.frames.known_rows import KnownRows, ask_model
@@ -48,17 +51,20 @@ from milp_recourse.frames.people_rows import Rows, own_names, read_rows
 from milp_recourse.frames.plausibility_argument import Plausibility
 from milp_recourse.frames.preferences import people_preferences
 from milp_recourse.frames.verdict import Desired, OwnWord, Predict, desires, in_types_of, own_predict
-from milp_recourse.instance import Instance, Population, Preferences, check_density, of_one_model
+from milp_recourse.instance import Instance, Population, Preferences, check_density
 from milp_recourse.program.lower import reachable
-from milp_recourse.readers import read_model, rounding_margin
+from milp_recourse.readers import read_model, rounding_margins
 from milp_recourse.readers.steps_before import check_frame
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.result import Result
-from milp_recourse.solve import check_options, choose_backend, solve_as_finished
+from milp_recourse.solve import backend_for, check_options, solve_as_finished
 from milp_recourse.workers import Workers
 
 SHOWN_LABELS = 6
 """The most labels of a column that :attr:`Recourse.features` shows."""
+
+MARGINS_TOGETHER = 1024
+"""So many people's margins are computed at a time."""
 
 
 class Recourse:
@@ -116,8 +122,9 @@ class Recourse:
         Further conditions; all must hold. Lines such as ``"at most 2 actions"`` or ``"loan <= 5 * income"``
         (:mod:`milp_recourse.domain.conditions.text`), or objects as in files.
     margin
-        How far the logit must pass the threshold. None: as far as the rounding of this model's own arithmetic
-        can reach on the people asked about (:func:`milp_recourse.readers.rounding_margin`).
+        How far the logit must pass the threshold. None: for each person as far as the rounding of this
+        model's own arithmetic can reach on what that person can become
+        (:func:`milp_recourse.readers.rounding_margins`).
     predict
         A function from a DataFrame like X to predicted labels; default: the model's own ``predict``.
 
@@ -240,6 +247,7 @@ class Recourse:
         own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
         rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
         rows = self._with_condition_faults(rows, own)
+        rows, margins = self._with_margins(rows, own)
         starts = None if self._known_rows is None else self._known_rows.starts
         options = check_options(time_limit, jobs, certificates, starts)
         results: list[Result | None] = [None] * len(rows)
@@ -247,9 +255,10 @@ class Recourse:
         how = {"backend": backend, "time_limit": time_limit, "certificates": certificates}
         if not readable:
             return self._answers(rows, None, results, how)
-        population = self._population(rows, own)
-        name = choose_backend(population.template, backend).name
+        population = self._population(rows, own, margins)
+        name = backend_for(population, backend).name
         how["backend"] = name
+        options = replace(options, others=backend is None, explain=True)
         try:
             with progress_bar("people", len(readable)) as bar:
                 for i, result in solve_as_finished(population, name, options, readable, Workers(jobs)):
@@ -259,17 +268,20 @@ class Recourse:
             raise Interrupted(self._answers(rows, population, results, how)) from None
         return self._answers(rows, population, results, how)
 
-    def margin_for(self, people: pd.DataFrame | pd.Series) -> float:
-        """The margin that is demanded of these people, in logit units: the one that was given, else the one
-        that the model's own arithmetic needs; 0 for trees.
+    def margin_for(self, people: pd.DataFrame | pd.Series) -> pd.Series:
+        """The margin that is demanded of each person, in logit units: the one that was given, else the one
+        that the model's own arithmetic needs; 0 for trees. nan for people who cannot be read, inf where the
+        model's arithmetic has no bound.
 
-        Where none was given, every row that an action can make of them and whose exact logit passes the
+        Where none was given, every row that an action can make of a person and whose exact logit passes the
         threshold by this much is given the desired class by the model's own floating-point arithmetic
-        (:func:`milp_recourse.readers.rounding_margin`).
+        (:func:`milp_recourse.readers.rounding_margins`). A person's margin does not depend on who else is
+        asked.
         """
         rows = self._read(people)
         own = people_preferences(None, self._problem.preferences, self.columns, rows.frame)
-        return self._margin(rows, own)
+        rows = self._with_condition_faults(rows, own)
+        return pd.Series(self._margins(rows, own), rows.frame.index, name="margin")
 
     @property
     def features(self) -> pd.DataFrame:
@@ -355,45 +367,76 @@ class Recourse:
         )
         return replace(rows, faults={**rows.faults, **faults}) if faults else rows
 
-    def _without_margin(self, rows: Rows, own: Sequence[Preferences]) -> list[Instance]:
-        """The problems of the people who could be read, with margin 0."""
-        names = [f.name for f in self._problem.features]
-        return [
-            replace(self._problem, factual=dict(zip(names, values.tolist(), strict=True)), preferences=one)
-            for i, (values, one) in enumerate(zip(rows.values, own, strict=True))
-            if i not in rows.faults
-        ]
+    def _with_margins(self, rows: Rows, own: Sequence[Preferences]) -> tuple[Rows, list[float]]:
+        """Everybody's margin, and the rows with a fault for each person for whom rounding has no bound."""
+        margins = self._margins(rows, own).tolist()
+        without = [i for i, margin in enumerate(margins) if margin == np.inf]
+        if not without:
+            return rows, margins
+        faults = dict(rows.faults)
+        for i in without:
+            ends = self._reached(self._problem_of(rows, own, i))
+            name, far = max(
+                ((name, max(pair, key=abs)) for name, pair in ends.items()), key=lambda one: abs(one[1])
+            )
+            allowed = "numbers for which the model's rounding has a bound (is the unit right?), or a margin"
+            faults[i] = BadInput(name, f"values up to {far:g}", allowed)
+        return replace(rows, faults=faults, unbounded=frozenset(without)), margins
 
-    def _margin(self, rows: Rows, own: Sequence[Preferences]) -> float:
-        """The margin that was given, or else the one that rounding needs on the box around all values that
-        these people can reach; 0 for trees."""
-        known = self.margin is not None or not isinstance(self.reading.classifier, ReluNetwork)
-        people = [] if known else self._without_margin(rows, own)
-        if not people:
-            return self.margin or 0.0
-        ranges = self._reach(people)
-        ends = [column_range(ranges[printable(c.name)], c) for c in self.reading.columns]
-        lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
-        margin = rounding_margin(self.reading, lower.tolist(), upper.tolist())
-        if not np.isfinite(margin):
-            raise BadInput("margin", "None, and no rounding bound is finite", "narrower bounds, or a number")
-        return margin
+    def _margins(self, rows: Rows, own: Sequence[Preferences]) -> NDArray[np.float64]:
+        """Everybody's margin: the one that was given, or else the one that rounding needs on the box of the
+        values that the person can reach; 0 for trees, nan for people who cannot be read."""
+        margins = np.full(len(rows), np.nan)
+        readable = [i for i in range(len(rows)) if i not in rows.faults]
+        if self.margin is not None or not isinstance(self.reading.classifier, ReluNetwork):
+            margins[readable] = self.margin or 0.0
+            return margins
+        for first in range(0, len(readable), MARGINS_TOGETHER):
+            some = readable[first : first + MARGINS_TOGETHER]
+            reach = [self._reached(self._problem_of(rows, own, i)) for i in some]
+            ends = [
+                column_ranges(np.array([one[printable(c.name)] for one in reach]), c)
+                for c in self.reading.columns
+            ]
+            lower, upper = (np.concatenate(side, axis=1) for side in zip(*ends, strict=True))
+            finite = np.isfinite(lower).all(axis=1) & np.isfinite(upper).all(axis=1)
+            own_margins = np.full(len(some), np.inf)
+            own_margins[finite] = rounding_margins(self.reading, lower[finite], upper[finite])
+            margins[some] = own_margins
+        return margins
 
-    def _reach(self, people: Sequence[Instance]) -> dict[str, tuple[float, float]]:
-        """The least and largest value of every feature under all actions of all people."""
-        ranges: dict[str, tuple[float, float]] = {}
-        for group in of_one_model(people):
-            for name, ends in reachable(*(people[k] for k in group)).items():
-                low, high = ranges.get(name, (np.inf, -np.inf))
-                ranges[name] = min(low, float(ends.lower)), max(high, float(ends.upper))
-        return ranges
+    def _problem_of(self, rows: Rows, own: Sequence[Preferences], i: int) -> Instance:
+        """The problem of a person who could be read, but for the margin."""
+        names = (f.name for f in self._problem.features)
+        factual = dict(zip(names, rows.values[i].tolist(), strict=True))
+        return replace(self._problem, factual=factual, preferences=own[i])
 
-    def _population(self, rows: Rows, own: Sequence[Preferences]) -> Population:
-        """The people as one population, with the margin that they need."""
-        accept = replace(self._problem.accept, margin=self._margin(rows, own))
+    def _reached(self, one: Instance) -> dict[str, tuple[float, float]]:
+        """The least and largest value of every feature under all actions of one person."""
+        if one.scm.edges:
+            return {name: (_double(e.lower), _double(e.upper)) for name, e in reachable(one).items()}
+        ends = {name: (x, x) for name, x in one.factual.items()}
+        for name, (low, high) in one.levers.items():
+            ends[name] = min(low, ends[name][0]), max(high, ends[name][1])
+        return ends
+
+    def _population(self, rows: Rows, own: Sequence[Preferences], margins: Sequence[float]) -> Population:
+        """The people as one population, each with the margin that they need."""
         factuals = FactualTable([f.name for f in self._problem.features], rows.values)
         names = own_names(rows.frame.index)
-        return Population.of(self._problem, factuals, own, rows.faults, names, accept=accept)
+        return Population.of(self._problem, factuals, own, rows.faults, names, margins)
+
+    def _margin_in_words(self, population: Population) -> str | None:
+        """What accepted means, if there is a margin."""
+        readable = [k for k in range(len(population)) if k not in population.unreadable]
+        margins = [population.margin_of(k) for k in readable]
+        low, high, at = min(margins), max(margins), self._problem.accept.threshold
+        if not high:
+            return None
+        what = "logit" if isinstance(self.reading.classifier, ReluNetwork) else "score"
+        own = f"{high:.3g}" if low == high else f"each person's own margin, {low:.3g} to {high:.3g}"
+        why = "which covers the model's rounding" if self.margin is None else "as margin asks"
+        return f"accepted means a {what} of at least {f'{at:.6g} + ' if at else ''}{own}, {why}"
 
     @cached_property
     def _known_rows(self) -> KnownRows | None:
@@ -410,18 +453,21 @@ class Recourse:
         doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
         compared, confirmed = compared_with_model(rows, self.columns, results, population, self._word, doubt)
         facts = {"desired": self.reading.desired, "cost": self._cost}
-        if population is not None and population.template.accept.margin:
-            accept = population.template.accept
-            least = (
-                f"{accept.threshold:.6g} + {accept.margin:.3g}"
-                if accept.threshold
-                else f"{accept.margin:.3g}"
-            )
-            facts["margin"] = f"accepted means a logit of at least {least}, which covers the model's rounding"
+        margin = None if population is None else self._margin_in_words(population)
+        if margin is not None:
+            facts["margin"] = margin
         ties = _ties(self._problem)
         if ties is not None:
             facts["ties"] = ties
         return Answers(rows, self.columns, population, compared, confirmed, facts, how)
+
+
+def _double(value: Fraction) -> float:
+    """The nearest double, infinite where there is none."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _ties(problem: Instance) -> str | None:

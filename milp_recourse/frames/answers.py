@@ -38,7 +38,7 @@ from milp_recourse.why import why as ask_why
 
 T = TypeVar("T")
 
-_COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds")
+_COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds", "margin")
 
 
 class Interrupted(KeyboardInterrupt):
@@ -86,10 +86,14 @@ class Answers:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """status, cost, lower_bound, gap, proof, confirmed, message and seconds, indexed as people."""
+        """status, cost, lower_bound, gap, proof, confirmed, message, seconds and margin, indexed as people.
+
+        ``margin`` is how far the person's logit must pass the threshold (of trees, the score); nan for people
+        who could not be read.
+        """
         rows = [self._row(i, result) for i, result in enumerate(self.results)]
         frame = pd.DataFrame(rows, index=self.rows.frame.index, columns=list(_COLUMNS))
-        for name in ("cost", "lower_bound", "gap", "seconds"):
+        for name in ("cost", "lower_bound", "gap", "seconds", "margin"):
             frame[name] = frame[name].astype(np.float64)
         frame["confirmed"] = pd.array([row.get("confirmed") for row in rows], dtype="boolean")
         for name in ("proof", "message"):  # else the dtype would depend on whether all are None
@@ -436,13 +440,19 @@ class Answers:
 
     def _row(self, i: int, result: Result | None) -> dict[str, Any]:
         """A row of :attr:`table`."""
-        if result is not None:
-            own = result_part(result, "cost", "lower_bound", "gap", "proof", "message", "seconds")
-            return own | {"confirmed": self.confirmed[i]}
         if i in self.rows.faults:
             return {"status": BAD_INPUT, "message": str(self.rows.faults[i]), "seconds": 0.0}
+        margin = {} if self.problem is None else {"margin": self.problem.margin_of(i)}
+        if result is not None:
+            own = result_part(result, "cost", "lower_bound", "gap", "proof", "message", "seconds")
+            return own | margin | {"confirmed": self.confirmed[i]}
         message = "interrupted before this person's turn"
-        return {"status": Status.LIMIT.value, "lower_bound": 0.0, "message": message, "seconds": 0.0}
+        return margin | {
+            "status": Status.LIMIT.value,
+            "lower_bound": 0.0,
+            "message": message,
+            "seconds": 0.0,
+        }
 
 
 def changed_values(

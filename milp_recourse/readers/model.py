@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from milp_recourse.domain.features import Encoding
 from milp_recourse.domain.network import DType
@@ -26,7 +26,7 @@ from milp_recourse.readers.from_xgboost import class_count as xgboost_classes
 from milp_recourse.readers.from_xgboost import is_xgboost, xgboost_decision
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import is_linear, logit_from, read_linear
-from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
+from milp_recourse.readers.margins import Arithmetic, Entry, margins_of
 from milp_recourse.readers.operations import apply
 from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.raw_trees import on_raw_columns
@@ -120,9 +120,14 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
 
 
 def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> float:
-    r"""A margin m with which acceptance by the network that was read implies acceptance by the model.
+    """:func:`rounding_margins` of one box, one finite number per input column of the classifier."""
+    return float(rounding_margins(reading, np.atleast_1d(lower)[None], np.atleast_1d(upper)[None])[0])
 
-    For every row x of the box whose exact logit is :math:`h(x) \ge \text{threshold} + m`, the model itself
+
+def rounding_margins(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.float64]:
+    r"""For each of several boxes, a margin m: what the network accepts by m, the model itself accepts.
+
+    For every row x of a box whose exact logit is :math:`h(x) \ge \text{threshold} + m`, the model itself
     predicts the desired class. Let z be the exact value of an affine map of n terms, :math:`\hat z` the one
     that the model computes in any order of summation, and u the unit roundoff. Then
 
@@ -139,19 +144,22 @@ def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> flo
     reading
         The result of :func:`read_model`.
     lower, upper
-        The box, one finite number per input column of the classifier.
+        The boxes, (n, input columns of the classifier), finite.
 
     Returns
     -------
-    float
-        In logit units, above 0; 0 for trees, which are read bit for bit; infinite if no bound is finite.
+    NDArray
+        In logit units, above 0, (n,); 0 for trees, which are read bit for bit; infinite where no bound is
+        finite. No box's margin depends on the others.
 
     References
     ----------
     Higham (2002), Accuracy and Stability of Numerical Algorithms, section 3.1,
     https://doi.org/10.1137/1.9780898718027
     """
-    return 0.0 if reading.arithmetic is None else margin_of(reading.arithmetic, lower, upper)
+    if reading.arithmetic is None:
+        return np.zeros(len(np.asarray(lower)))
+    return margins_of(reading.arithmetic, lower, upper)
 
 
 def _graph(final: Any) -> Callable[[Any, Layers], DType] | None:
