@@ -540,9 +540,9 @@ class Population:
         index %= len(self)
         if index in self.unreadable:
             raise self.unreadable[index]
-        own = {"factual": self.factuals[index], "preferences": self.preferences[index], "reference": None}
         accept = replace(self.template.accept, margin=self.margin_of(index))
-        return replace(self.template, accept=accept, **own)
+        factual, own = self.factuals[index], self.preferences[index]
+        return replace(self.template, accept=accept, factual=factual, preferences=own, reference=None)
 
     def _part(self, index: slice) -> Population:
         chosen = range(len(self))[index]

@@ -541,9 +541,10 @@ def _solved(
 
 def _because_of_margin(instance: Instance, result: Result, backend: Backend, options: Options) -> str | None:
     """A sentence if the margin is all that forbids every action; None if it is not, or if a search that takes
-    as long as the first one (:data:`_TO_EXPLAIN` at least) does not find an action without it."""
-    margin = instance.accept.margin
-    if not (options.explain and margin and result.status is Status.INFEASIBLE):
+    as long as the first one (:data:`_TO_EXPLAIN` at least) does not find an action without it. Back ends that
+    are not the default are not asked again."""
+    margin, asked = instance.accept.margin, options.explain and backend.name in DEFAULTS
+    if not (asked and margin and result.status is Status.INFEASIBLE):
         return None
     bare = replace(instance, accept=replace(instance.accept, margin=0.0))
     proposal = without_search(bare)
