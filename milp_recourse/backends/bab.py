@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from milp_recourse.backends.cases import has_conditions, solve_cases
 from milp_recourse.backends.cost_units import cost_units, in_own_units, options_for_units
 from milp_recourse.backends.directions import solve_by_direction
+from milp_recourse.backends.missing_levers import has_gaps, solve_gaps
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.backends.trees import solve_trees, why_not_trees
 from milp_recourse.domain.forest import TreeEnsemble
@@ -59,14 +60,17 @@ class BabBackend:
         two_scales = [k for k, i in enumerate(instances) if i.cost.decrease and of_networks[k]]
         for k in two_scales:
             yield k, solve_by_direction(instances[k], options, self.solve)
-        cased = [k for k, i in enumerate(instances) if has_conditions(i) and k not in two_scales]
+        gaps = [k for k, i in enumerate(instances) if has_gaps(i)]
+        for k in gaps:
+            yield k, solve_gaps(instances[k], options, self.solve)
+        cased = [k for k, i in enumerate(instances) if has_conditions(i) and k not in two_scales + gaps]
         if cased:
             from milp_recourse.compiled.nearby import near
 
             own = [instances[k] for k in cased]
             for position, proposal in solve_cases(own, options, self._solve_plain, near):
                 yield cased[position], proposal
-        plain = sorted(set(range(len(instances))) - {*cased, *two_scales})
+        plain = sorted(set(range(len(instances))) - {*cased, *two_scales, *gaps})
         for position, proposal in self._solve_plain([instances[k] for k in plain], options):
             yield plain[position], proposal
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from milp_recourse.backends.cheapest_part import cheapest_part
 from milp_recourse.backends.cost_units import cost_units, in_own_units, options_for_units
+from milp_recourse.backends.missing_levers import why_not_gaps
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import separable
@@ -25,7 +26,7 @@ def why_not_trees(instance: Instance) -> str | None:
     if separable(plain) and folds_away(instance):
         return None
     if instance.missing:
-        return "missing values beside conditions on sums or on holding a feature"
+        return why_not_gaps(instance)
     return why_not_pieces(plain)
 
 

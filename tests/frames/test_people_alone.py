@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -16,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from milp_recourse import Recourse
 from milp_recourse.cli.app import main
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import population_from_dict
 from milp_recourse.frames.answers import Answers
 from milp_recourse.readers import read_model, rounding_margin, rounding_margins
@@ -73,11 +75,12 @@ def test_a_margin_is_what_one_persons_numbers_need() -> None:
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_margins_together_are_those_of_one_by_one() -> None:
     """To the last bit, with labels, layers and any number of people."""
-    table = X.assign(c=RNG.choice(["u", "v"], 300), d=RNG.normal(0, 1e6, 300))
+    rng = np.random.default_rng(3)
+    table = X.assign(c=rng.choice(["u", "v"], 300), d=rng.normal(0, 1e6, 300))
     wide = pd.get_dummies(table, dtype=float)
     net = make_pipeline(StandardScaler(), MLPClassifier((9, 7, 5), max_iter=20, random_state=0))
-    reading = read_model(net.fit(wide, RNG.integers(0, 3, 300)), wide, desired=2)
-    low = RNG.normal(0, 1, (50, 5)) * 10.0 ** RNG.integers(-3, 9, (50, 1))
+    reading = read_model(net.fit(wide, rng.integers(0, 3, 300)), wide, desired=2)
+    low = rng.normal(0, 1, (50, 5)) * 10.0 ** rng.integers(-3, 9, (50, 1))
     high = low + abs(low)
     together = rounding_margins(reading, low, high)
     assert len(set(together)) == 50
@@ -132,6 +135,50 @@ def test_wrong_margins_in_a_file(fault: str, tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "wrong.json").write_text(json.dumps(answers.population() | change))
     assert main(["verify", str(tmp_path / "saved"), str(tmp_path / "wrong.json"), "--jobs=1"]) == 4
     assert "margins" in capsys.readouterr().out
+
+
+def trees() -> tuple[Any, pd.DataFrame, pd.DataFrame]:
+    """A forest, its table, and three people: one with a gap, one whose number is no float32."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.integers(0, 9, (200, 3)).astype(float), columns=["a", "b", "c"])
+    table.iloc[::9, 2] = np.nan
+    model = RandomForestClassifier(5, max_depth=3, random_state=0).fit(table, table["a"] + table["b"] > 9)
+    people = pd.DataFrame({"a": [1.0, 1, 1], "b": [5.0, 5, 1e300], "c": [3.0, np.nan, 3]})
+    return model, table, people
+
+
+@pytest.mark.parametrize("backend", [None, "cpsat"])
+def test_who_cannot_be_solved_is_told_so_alone(backend: str | None) -> None:
+    """A gap beside a condition on two columns, which cpsat does not take, and a number that the model's own
+    predict refuses: each is that person's own."""
+    model, table, people = trees()
+    recourse = Recourse(model, table, conditions=["a - b <= 8"], immutable=["b"])
+    answers = recourse.certify(people, backend=backend)
+    assert answers.table["status"].tolist() == ["optimal", "limit" if backend else "optimal", "limit"]
+    assert answers.table["message"].iloc[2].startswith("predict: got ")
+    if backend:
+        message = "backend cpsat: missing values beside conditions"
+        assert answers.table["message"].iloc[1].startswith(message)
+        with pytest.raises(Unsupported, match=message):
+            recourse.certify(people.iloc[[1]], backend=backend)
+    for k in (0, 2):
+        own = recourse.certify(people.iloc[[k]], backend=backend)
+        pd.testing.assert_frame_equal(own.table[SAID], answers.table[SAID].iloc[[k]], check_exact=True)
+
+
+def test_a_default_back_end_is_each_persons_own() -> None:
+    """The engine does not tell so many sets of features apart: that person alone goes to HiGHS."""
+    names = [f"x{k}" for k in range(20)]
+    table = pd.DataFrame(np.random.default_rng(2).normal(0, 1, (100, 20)), columns=names)
+    model = LogisticRegression().fit(table, table["x0"] > 0)
+    chain = {later: {"equation": {"product": [0.1, before]}} for before, later in pairwise(names)}
+    recourse = Recourse(model, table, scm={"name": "explicit", "mechanisms": chain})
+    people = table[~model.predict(table)].head(3)
+    masks = [{"actionable": names}, {"actionable": names[:3]}, {"actionable": names[:2]}]
+    answers = recourse.certify(people, masks, time_limit=0.5)
+    assert [one.backend for one in answers.results if one is not None] == ["highs", "bab", "bab"]
+    turned = recourse.certify(people.iloc[::-1], masks[::-1], time_limit=0.5)
+    assert turned.table[SAID].iloc[0].equals(answers.table[SAID].iloc[2])
 
 
 def test_where_the_margin_forbids_the_message_names_it() -> None:

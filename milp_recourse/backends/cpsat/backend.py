@@ -11,6 +11,7 @@ from milp_recourse.backends.cheapest_part import cheapest_part
 from milp_recourse.backends.cpsat.cells import SatCells
 from milp_recourse.backends.cpsat.process import ask
 from milp_recourse.backends.cpsat.regions import RegionSearch
+from milp_recourse.backends.missing_levers import has_gaps
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.backends.trees import why_not_trees
 from milp_recourse.domain.forest import TreeEnsemble
@@ -50,6 +51,8 @@ class CpsatBackend:
                 "costs in percentiles, or with two scales, where actions move other features, or under "
                 "plausibility; use bab"
             )
+        if has_gaps(instance):
+            return "missing values beside conditions on sums or on holding a feature; use bab"
         return why_not_trees(instance)
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
