@@ -50,7 +50,15 @@ from milp_recourse.frames.known_rows import KnownRows, ask_model
 from milp_recourse.frames.people_rows import Rows, own_names, read_rows
 from milp_recourse.frames.plausibility_argument import Plausibility
 from milp_recourse.frames.preferences import people_preferences
-from milp_recourse.frames.verdict import Desired, OwnWord, Predict, desires, in_types_of, own_predict
+from milp_recourse.frames.verdict import (
+    Desired,
+    OwnWord,
+    Predict,
+    desires,
+    in_types_of,
+    own_predict,
+    own_probability,
+)
 from milp_recourse.instance import Instance, Population, Preferences, check_density
 from milp_recourse.program.lower import reachable
 from milp_recourse.readers import read_model, rounding_margins
@@ -124,7 +132,12 @@ class Recourse:
     margin
         How far the logit must pass the threshold. None: for each person as far as the rounding of this
         model's own arithmetic can reach on what that person can become
-        (:func:`milp_recourse.readers.rounding_margins`).
+        (:func:`milp_recourse.readers.rounding_margins`). Of trees, in units of their score: a probability for
+        trees and forests (above 1/2, or above that of each other class), the raw score for boosting.
+    confidence
+        The least probability of the desired class: accepted means that predict_proba gives at least this much
+        to it, and that it is predicted (:mod:`milp_recourse.readers.confidence` lists which models can be
+        asked).
     predict
         A function from a DataFrame like X to predicted labels; default: the model's own ``predict``.
 
@@ -157,10 +170,13 @@ class Recourse:
         conditions: Sequence[Any] | None = (),
         margin: float | None = None,
         predict: Predict | None = None,
+        confidence: float | None = None,
     ) -> None:
         check_frame(X)
         if margin is not None and not (is_number(margin) and margin >= 0):
             raise BadInput("margin", margin, "None, or a finite number, 0 or more")
+        if confidence is not None and not (is_number(confidence) and 0 < confidence <= 1):
+            raise BadInput("confidence", confidence, "None, or a probability above 0 and at most 1")
         if predict is not None and not callable(predict):
             raise BadInput("predict", type(predict).__name__, "None, or a function of a DataFrame")
         arguments = ColumnArguments(
@@ -172,11 +188,15 @@ class Recourse:
             bounds=intervals("bounds", bounds, X.columns),
             domain=intervals("domain", domain, X.columns),
         )
-        self.reading = read_model(model, X, desired)
+        self.reading = read_model(model, X, desired, confidence, bool(margin))
         self.X, self.margin = X, None if margin is None else float(margin)
         wants = desires(desired, self.reading.classes)
         asked = own_predict(model, X, self.reading.classes) if predict is None else predict
         self._word = None if asked is None else OwnWord(in_types_of(X, asked), wants)
+        self.confidence = None if confidence is None else float(confidence)
+        if self._word is not None and self.confidence is not None:
+            sure = own_probability(model, X, desired, self.reading.classes)
+            self._word = replace(self._word, probability=sure, least=self.confidence)
         self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
         self._plausibility = Plausibility.of(plausibility)
         ends = self._plausibility.domains(self.columns, X)
@@ -269,8 +289,9 @@ class Recourse:
         return self._answers(rows, population, results, how)
 
     def margin_for(self, people: pd.DataFrame | pd.Series) -> pd.Series:
-        """The margin that is demanded of each person, in logit units: the one that was given, else the one
-        that the model's own arithmetic needs; 0 for trees. nan for people who cannot be read, inf where the
+        """The margin that is demanded of each person, in units of the logit (of trees, see the argument
+        ``margin``): the one that was given, else the one that the model's own arithmetic needs; 0 for trees.
+        nan for people who cannot be read, inf where the
         model's arithmetic has no bound.
 
         Where none was given, every row that an action can make of a person and whose exact logit passes the
@@ -281,7 +302,7 @@ class Recourse:
         rows = self._read(people)
         own = people_preferences(None, self._problem.preferences, self.columns, rows.frame)
         rows = self._with_condition_faults(rows, own)
-        return pd.Series(self._margins(rows, own), rows.frame.index, name="margin")
+        return pd.Series(self._margins(rows, own) / self.reading.unit, rows.frame.index, name="margin")
 
     @property
     def features(self) -> pd.DataFrame:
@@ -306,7 +327,7 @@ class Recourse:
 
     def to_json(self) -> str:
         """What was inferred, as JSON: features and cost as instance files have them, mask, desired class,
-        margin."""
+        margin, confidence."""
         problem = self._problem
         document = {
             "features": features_to_list(problem.features),
@@ -314,6 +335,7 @@ class Recourse:
             "cost": cost_to_dict(problem.cost),
             "desired": self.reading.desired,
             "margin": self.margin,
+            "confidence": self.confidence,
         }
         return json.dumps(document, indent=1)
 
@@ -363,7 +385,7 @@ class Recourse:
         features = self._problem.features
         factuals = FactualTable([f.name for f in features], rows.values)
         faults = undefined_values(
-            features, self._problem.conditions, factuals, own, rows.faults, self._problem.cost
+            features, self._problem.conditions, factuals, own, rows.faults, self._problem.cost, path=""
         )
         return replace(rows, faults={**rows.faults, **faults}) if faults else rows
 
@@ -389,7 +411,7 @@ class Recourse:
         margins = np.full(len(rows), np.nan)
         readable = [i for i in range(len(rows)) if i not in rows.faults]
         if self.margin is not None or not isinstance(self.reading.classifier, ReluNetwork):
-            margins[readable] = self.margin or 0.0
+            margins[readable] = (self.margin or 0.0) * self.reading.unit
             return margins
         for first in range(0, len(readable), MARGINS_TOGETHER):
             some = readable[first : first + MARGINS_TOGETHER]
@@ -433,10 +455,10 @@ class Recourse:
         low, high, at = min(margins), max(margins), self._problem.accept.threshold
         if not high:
             return None
-        what = "logit" if isinstance(self.reading.classifier, ReluNetwork) else "score"
-        own = f"{high:.3g}" if low == high else f"each person's own margin, {low:.3g} to {high:.3g}"
+        unit, what = self.reading.unit, self.reading.measure
+        own = f"{high / unit:.3g}" if low == high else f"each person's own margin, {low:.3g} to {high:.3g}"
         why = "which covers the model's rounding" if self.margin is None else "as margin asks"
-        return f"accepted means a {what} of at least {f'{at:.6g} + ' if at else ''}{own}, {why}"
+        return f"accepted means a {what} of at least {f'{at / unit:.6g} + ' if at else ''}{own}, {why}"
 
     @cached_property
     def _known_rows(self) -> KnownRows | None:
@@ -456,10 +478,15 @@ class Recourse:
         margin = None if population is None else self._margin_in_words(population)
         if margin is not None:
             facts["margin"] = margin
+        if self.confidence is not None:
+            near = self.reading.within
+            over = f", with log odds up to {near:.1g} above that" if near else ""
+            facts["confidence"] = f"accepted means a probability of at least {self.confidence:g}{over}"
         ties = _ties(self._problem)
         if ties is not None:
             facts["ties"] = ties
-        return Answers(rows, self.columns, population, compared, confirmed, facts, how)
+        own = (rows, self.columns, population, compared, confirmed, facts, how)
+        return Answers(*own, self.reading.unit)
 
 
 def _double(value: Fraction) -> float:

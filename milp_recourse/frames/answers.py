@@ -71,6 +71,8 @@ class Answers:
         Lines of the summary about model, cost and margin.
     options
         Back end, time limit and whether certificates were asked for.
+    unit
+        How much of the classifier's score one unit of the margin is.
     """
 
     rows: Rows
@@ -80,6 +82,7 @@ class Answers:
     confirmed: Sequence[bool | None]
     facts: Mapping[str, str]
     options: Mapping[str, Any]
+    unit: float = 1.0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -442,7 +445,7 @@ class Answers:
         """A row of :attr:`table`."""
         if i in self.rows.faults:
             return {"status": BAD_INPUT, "message": str(self.rows.faults[i]), "seconds": 0.0}
-        margin = {} if self.problem is None else {"margin": self.problem.margin_of(i)}
+        margin = {} if self.problem is None else {"margin": self.problem.margin_of(i) / self.unit}
         if result is not None:
             own = result_part(result, "cost", "lower_bound", "gap", "proof", "message", "seconds")
             return own | margin | {"confirmed": self.confirmed[i]}

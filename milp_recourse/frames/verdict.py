@@ -68,6 +68,16 @@ def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predi
     return None
 
 
+def own_probability(model: Any, X: pd.DataFrame, desired: Desired, classes: Sequence[object]) -> Predict:
+    """The model's own predict_proba of the desired class, as a function of rows like X's."""
+    order, index = model_columns(model, X), choose_target(desired, classes).index
+
+    def probability(frame: pd.DataFrame) -> Any:
+        return np.asarray(model.predict_proba(frame[order]))[:, index]
+
+    return in_types_of(X, probability)
+
+
 def in_types_of(X: pd.DataFrame, predict: Predict) -> Predict:
     """``predict`` after the columns of its argument have been converted to their types in X.
 
@@ -113,10 +123,14 @@ class OwnWord:
         Its labels.
     wants
         Whether a label is desired.
+    probability, least
+        The probability of the desired class, and the least that is enough; None where that is not asked.
     """
 
     predict: Predict
     wants: Callable[[object], bool]
+    probability: Predict | None = None
+    least: float = 0.0
 
     def accepts(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Whether the model gives each row what people want, shape (rows,).
@@ -124,7 +138,8 @@ class OwnWord:
         Raises
         ------
         BadInput
-            ``predict`` fails, or does not answer with one of the model's classes per row.
+            ``predict`` or ``predict_proba`` fails, or ``predict`` does not answer with one of the model's
+            classes per row.
         """
         if not len(frame):
             return np.zeros(0, dtype=bool)
@@ -133,7 +148,11 @@ class OwnWord:
         if labels.shape != (len(frame), 1):
             allowed = f"{len(frame)} labels, one per row"
             raise BadInput("predict", f"an answer of shape {labels.shape}", allowed)
-        return np.array([self.wants(label) for label in labels[:, 0].tolist()], dtype=bool)
+        wanted = np.array([self.wants(label) for label in labels[:, 0].tolist()], dtype=bool)
+        if self.probability is not None:
+            found = _asked("predict_proba", self.probability, frame)
+            wanted &= np.asarray(found, dtype=np.float64) >= self.least  # also float32 probabilities
+        return wanted
 
     def accepts_each(self, frame: pd.DataFrame) -> list[bool | BadInput]:
         """As :meth:`accepts`, with the error in place of the answer for a row for which ``predict`` fails.
@@ -158,7 +177,8 @@ def _asked(name: str, function: Callable[[pd.DataFrame], Any], frame: pd.DataFra
         raise BadInput(
             name,
             f"{type(error).__name__}: {_first_line(error)}".removesuffix(": "),
-            f"a function that takes rows like X's (the argument {name} can be another one)",
+            "a function that takes rows like X's"
+            + (" (the argument predict can be another one)" if name == "predict" else ""),
         ) from error
 
 
