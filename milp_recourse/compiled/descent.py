@@ -61,8 +61,7 @@ def snap(p, u):
         if p.lever[at.LABEL, i] > 0.0 or (u[i] == 0.0 and mode != ACTED):
             continue
         a = x + p.lever[at.UNIT, i] * u[i]
-        if p.lever[at.GRID, i] > 0.0:
-            a = np.floor(a + 0.5)
+        a = np.floor(a + 0.5) if p.lever[at.GRID, i] > 0.0 else a
         near = min(max(a, p.ends[0, i]), p.ends[1, i])
         rests = mode == IDLE or (mode == EITHER and abs(near - a) > abs(a - x))
         u[i] = 0.0 if rests else (near - x) / p.lever[at.UNIT, i]

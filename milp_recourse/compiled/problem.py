@@ -299,10 +299,9 @@ class Lowered:
         widths, owner = np.array([units, *hidden], dtype=np.int64), self.start[effects.owners]
         self.shared: dict[str, Any] = {"start": self.start, "acts": effects.acts, **slack._asdict()}
         self.shared |= {"weights": weights, "biases": biases, "turned": np.ascontiguousarray(turned)}
-        self.shared |= {"widths": widths, "kind": effects.kinds, "edge": edge, "caused": caused}
+        self.shared |= {"widths": widths, "kind": effects.kinds, "edge": edge, "bent": effects.bent}
         self.shared |= {"row_caused": row_caused, "residual_caused": residual_caused, "owner": owner}
-        self.shared |= {"precision": effects.precision, "bent": effects.bent}
-        self.shared |= {"has_largest": first.cost.linf > 0}
+        self.shared |= {"caused": caused, "precision": effects.precision, "has_largest": first.cost.linf > 0}
         given = np.array([[one.factual[f.name] for f in first.features] for one in instances])
         self.inputs = first.model_rows(given)
         # of every column its lever, whether it is a label's, its unit, and its applicant's own label
@@ -437,8 +436,7 @@ def decode(instance: Instance, lever: Array, acts: Array, ends: Array, values: A
 
     Levers that stay where they are are not acted on, unless they are held against what moves them.
     """
-    action = {}
-    rows = lever[[at.LABEL, at.FACTUAL, at.UNIT, at.GRID]].tolist()
+    action, rows = {}, lever[[at.LABEL, at.FACTUAL, at.UNIT, at.GRID]].tolist()
     columns = zip(instance.levers, values.tolist(), *rows, acts.tolist(), *ends.tolist(), strict=True)
     for name, value, label, factual, unit, grid, held, low, high in columns:
         a = value
