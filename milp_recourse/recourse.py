@@ -8,26 +8,23 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from milp_recourse.domain.features import Feature
 from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput, is_number
 from milp_recourse.factuals import FactualTable, check_person, undefined_values
 from milp_recourse.formats.applicant_json import cost_to_dict, scales_to_dict
 from milp_recourse.formats.feature_json import features_to_list
-from milp_recourse.frames.answers import Answers, Interrupted, compared_with_model
+from milp_recourse.frames.against_model import compared_with_model
+from milp_recourse.frames.answers import Answers, Interrupted
 from milp_recourse.frames.arguments import (
     by_column,
     cost_in_words,
@@ -36,17 +33,17 @@ from milp_recourse.frames.arguments import (
     positive,
     some_columns,
 )
-from milp_recourse.frames.columns import TableColumn, is_missing, printable
+from milp_recourse.frames.columns import TableColumn, is_missing
 from milp_recourse.frames.conditions_argument import conditions_of
 from milp_recourse.frames.features_of_columns import (
     ColumnArguments,
     causal_model,
     cause_columns,
     classifier_over,
-    column_ranges,
     table_columns,
 )
 from milp_recourse.frames.known_rows import KnownRows, ask_model
+from milp_recourse.frames.own_margins import margin_in_words, own_margins, without_unbounded
 from milp_recourse.frames.people_rows import Rows, own_names, read_rows
 from milp_recourse.frames.plausibility_argument import Plausibility
 from milp_recourse.frames.preferences import people_preferences
@@ -60,8 +57,7 @@ from milp_recourse.frames.verdict import (
     own_probability,
 )
 from milp_recourse.instance import Instance, Population, Preferences, check_density
-from milp_recourse.program.lower import reachable
-from milp_recourse.readers import read_model, rounding_margins
+from milp_recourse.readers import read_model
 from milp_recourse.readers.steps_before import check_frame
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.result import Result
@@ -70,9 +66,6 @@ from milp_recourse.workers import Workers
 
 SHOWN_LABELS = 6
 """The most labels of a column that :attr:`Recourse.features` shows."""
-
-MARGINS_TOGETHER = 1024
-"""So many people's margins are computed at a time."""
 
 
 class Recourse:
@@ -267,14 +260,15 @@ class Recourse:
         own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
         rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
         rows = self._with_condition_faults(rows, own)
-        rows, margins = self._with_margins(rows, own)
+        margins = own_margins(self._problem, self.reading, self.margin, rows, own).tolist()
+        rows = without_unbounded(self._problem, rows, own, margins)
         starts = None if self._known_rows is None else self._known_rows.starts
         options = check_options(time_limit, jobs, certificates, starts)
         results: list[Result | None] = [None] * len(rows)
         readable = [i for i in range(len(rows)) if i not in rows.faults]
         how = {"backend": backend, "time_limit": time_limit, "certificates": certificates}
         if not readable:
-            return self._answers(rows, None, results, how)
+            return self._answers(rows, None, results, how, backend)
         population = self._population(rows, own, margins)
         name = backend_for(population, backend).name
         how["backend"] = name
@@ -285,8 +279,8 @@ class Recourse:
                     results[i] = result
                     bar.advance()
         except KeyboardInterrupt:
-            raise Interrupted(self._answers(rows, population, results, how)) from None
-        return self._answers(rows, population, results, how)
+            raise Interrupted(self._answers(rows, population, results, how, backend)) from None
+        return self._answers(rows, population, results, how, backend)
 
     def margin_for(self, people: pd.DataFrame | pd.Series) -> pd.Series:
         """The margin that is demanded of each person, in units of the logit (of trees, see the argument
@@ -302,7 +296,8 @@ class Recourse:
         rows = self._read(people)
         own = people_preferences(None, self._problem.preferences, self.columns, rows.frame)
         rows = self._with_condition_faults(rows, own)
-        return pd.Series(self._margins(rows, own) / self.reading.unit, rows.frame.index, name="margin")
+        margins = own_margins(self._problem, self.reading, self.margin, rows, own)
+        return pd.Series(margins / self.reading.unit, rows.frame.index, name="margin")
 
     @property
     def features(self) -> pd.DataFrame:
@@ -389,76 +384,11 @@ class Recourse:
         )
         return replace(rows, faults={**rows.faults, **faults}) if faults else rows
 
-    def _with_margins(self, rows: Rows, own: Sequence[Preferences]) -> tuple[Rows, list[float]]:
-        """Everybody's margin, and the rows with a fault for each person for whom rounding has no bound."""
-        margins = self._margins(rows, own).tolist()
-        without = [i for i, margin in enumerate(margins) if margin == np.inf]
-        if not without:
-            return rows, margins
-        faults = dict(rows.faults)
-        for i in without:
-            ends = self._reached(self._problem_of(rows, own, i))
-            name, far = max(
-                ((name, max(pair, key=abs)) for name, pair in ends.items()), key=lambda one: abs(one[1])
-            )
-            allowed = "numbers for which the model's rounding has a bound (is the unit right?), or a margin"
-            faults[i] = BadInput(name, f"values up to {far:g}", allowed)
-        return replace(rows, faults=faults, unbounded=frozenset(without)), margins
-
-    def _margins(self, rows: Rows, own: Sequence[Preferences]) -> NDArray[np.float64]:
-        """Everybody's margin: the one that was given, or else the one that rounding needs on the box of the
-        values that the person can reach; 0 for trees, nan for people who cannot be read."""
-        margins = np.full(len(rows), np.nan)
-        readable = [i for i in range(len(rows)) if i not in rows.faults]
-        if self.margin is not None or not isinstance(self.reading.classifier, ReluNetwork):
-            margins[readable] = (self.margin or 0.0) * self.reading.unit
-            return margins
-        for first in range(0, len(readable), MARGINS_TOGETHER):
-            some = readable[first : first + MARGINS_TOGETHER]
-            reach = [self._reached(self._problem_of(rows, own, i)) for i in some]
-            ends = [
-                column_ranges(np.array([one[printable(c.name)] for one in reach]), c)
-                for c in self.reading.columns
-            ]
-            lower, upper = (np.concatenate(side, axis=1) for side in zip(*ends, strict=True))
-            finite = np.isfinite(lower).all(axis=1) & np.isfinite(upper).all(axis=1)
-            own_margins = np.full(len(some), np.inf)
-            own_margins[finite] = rounding_margins(self.reading, lower[finite], upper[finite])
-            margins[some] = own_margins
-        return margins
-
-    def _problem_of(self, rows: Rows, own: Sequence[Preferences], i: int) -> Instance:
-        """The problem of a person who could be read, but for the margin."""
-        names = (f.name for f in self._problem.features)
-        factual = dict(zip(names, rows.values[i].tolist(), strict=True))
-        return replace(self._problem, factual=factual, preferences=own[i])
-
-    def _reached(self, one: Instance) -> dict[str, tuple[float, float]]:
-        """The least and largest value of every feature under all actions of one person."""
-        if one.scm.edges:
-            return {name: (_double(e.lower), _double(e.upper)) for name, e in reachable(one).items()}
-        ends = {name: (x, x) for name, x in one.factual.items()}
-        for name, (low, high) in one.levers.items():
-            ends[name] = min(low, ends[name][0]), max(high, ends[name][1])
-        return ends
-
     def _population(self, rows: Rows, own: Sequence[Preferences], margins: Sequence[float]) -> Population:
         """The people as one population, each with the margin that they need."""
         factuals = FactualTable([f.name for f in self._problem.features], rows.values)
         names = own_names(rows.frame.index)
         return Population.of(self._problem, factuals, own, rows.faults, names, margins)
-
-    def _margin_in_words(self, population: Population) -> str | None:
-        """What accepted means, if there is a margin."""
-        readable = [k for k in range(len(population)) if k not in population.unreadable]
-        margins = [population.margin_of(k) for k in readable]
-        low, high, at = min(margins), max(margins), self._problem.accept.threshold
-        if not high:
-            return None
-        unit, what = self.reading.unit, self.reading.measure
-        own = f"{high / unit:.3g}" if low == high else f"each person's own margin, {low:.3g} to {high:.3g}"
-        why = "which covers the model's rounding" if self.margin is None else "as margin asks"
-        return f"accepted means a {what} of at least {f'{at / unit:.6g} + ' if at else ''}{own}, {why}"
 
     @cached_property
     def _known_rows(self) -> KnownRows | None:
@@ -471,13 +401,14 @@ class Recourse:
         population: Population | None,
         results: Sequence[Result | None],
         how: Mapping[str, Any],
+        asked: str | None,
     ) -> Answers:
         doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
         compared, confirmed = compared_with_model(rows, self.columns, results, population, self._word, doubt)
         facts = {"desired": self.reading.desired, "cost": self._cost}
-        margin = None if population is None else self._margin_in_words(population)
-        if margin is not None:
-            facts["margin"] = margin
+        words = None if population is None else margin_in_words(self.reading, self.margin, population)
+        if words is not None:
+            facts["margin"] = words
         if self.confidence is not None:
             near = self.reading.within
             over = f", with log odds up to {near:.1g} above that" if near else ""
@@ -486,15 +417,7 @@ class Recourse:
         if ties is not None:
             facts["ties"] = ties
         own = (rows, self.columns, population, compared, confirmed, facts, how)
-        return Answers(*own, self.reading.unit)
-
-
-def _double(value: Fraction) -> float:
-    """The nearest double, infinite where there is none."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return Answers(*own, self.reading.unit, asked)
 
 
 def _ties(problem: Instance) -> str | None:

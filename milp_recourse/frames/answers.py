@@ -21,14 +21,13 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict, result_part
+from milp_recourse.frames.against_model import changed_values, rows_after
 from milp_recourse.frames.arguments import by_column
 from milp_recourse.frames.columns import TableColumn, position, shown
-from milp_recourse.frames.people_rows import Rows, counterfactual_rows, values_in_file
+from milp_recourse.frames.people_rows import Rows, values_in_file
 from milp_recourse.frames.show import people_of
-from milp_recourse.frames.verdict import OwnWord
 from milp_recourse.front import front
 from milp_recourse.instance import Instance, Population
-from milp_recourse.judge import Judgement, judge
 from milp_recourse.reports.pages import person_page, population_fragment, population_page, reasons_of
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.result_rows import BAD_INPUT
@@ -73,6 +72,8 @@ class Answers:
         Back end, time limit and whether certificates were asked for.
     unit
         How much of the classifier's score one unit of the margin is.
+    asked
+        The back end that was asked for; None: the default, which may be another one for somebody.
     """
 
     rows: Rows
@@ -83,6 +84,7 @@ class Answers:
     facts: Mapping[str, str]
     options: Mapping[str, Any]
     unit: float = 1.0
+    asked: str | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -148,7 +150,7 @@ class Answers:
         BadInput
             No person, or more than one, has this label, or the person could not be read.
         """
-        found = front(self._problem_of(person), self.options.get("backend"), time_limit)
+        found = front(self._problem_of(person), self.asked, time_limit)
         keys = {c.name: c.key for c in self.columns}
         rows = [
             (one.status.value, one.cost, one.lower_bound, [keys[name] for name in one.action or ()])
@@ -172,7 +174,7 @@ class Answers:
         BadInput
             No person, or more than one, has this label, or the person could not be read.
         """
-        return ask_why(self._problem_of(person), self.options.get("backend"), time_limit).to_dict()
+        return ask_why(self._problem_of(person), self.asked, time_limit).to_dict()
 
     def choices(
         self,
@@ -213,7 +215,7 @@ class Answers:
             ``together`` is asked for with another ``differ`` than features.
         """
         scales = self._named("scale", scale)
-        problem, backend = self._problem_of(person), self.options.get("backend")
+        problem, backend = self._problem_of(person), self.asked
         found = choices(problem, count, differ, apart, scales, backend, time_limit, together)
         rows = [
             (one.status.value, one.cost, one.lower_bound, self._in_own_values(one.action or {}))
@@ -257,7 +259,7 @@ class Answers:
             not fit the problem.
         """
         away, wide = self._named("missed", missed), self._named("noise", noise)
-        problem, backend = self._problem_of(person), self.options.get("backend")
+        problem, backend = self._problem_of(person), self.asked
         return robust(problem, away, threshold, wide, backend, time_limit).to_dict()
 
     def _named(self, argument: str, given: Mapping[Hashable, T] | None) -> dict[str, T]:
@@ -389,7 +391,7 @@ class Answers:
             return population_page(everybody, f"{len(self)} people", self.facts)
         [shown] = people_of(self, [self._position(person)])
         if why:
-            found = ask_why(self._problem_of(person), self.options.get("backend"), time_limit)
+            found = ask_why(self._problem_of(person), self.asked, time_limit)
             shown = replace(shown, why=reasons_of(found))
         return person_page(shown, "Recourse", self.facts)
 
@@ -456,103 +458,3 @@ class Answers:
             "message": message,
             "seconds": 0.0,
         }
-
-
-def changed_values(
-    rows: Rows, columns: Sequence[TableColumn], i: int, result: Result | None
-) -> dict[str, float] | None:
-    """The features of person i whose value after the action differs from the row, with their new numbers.
-
-    A missing value differs from any value that an action sets, also from the imputer's. None without an
-    action.
-    """
-    if result is None or result.counterfactual is None or result.action is None:
-        return None
-    found = {}
-    for k, column in enumerate(columns):
-        shown = result.counterfactual[column.name]
-        if shown is None:  # missing before and after
-            continue
-        new = column.feature.number(shown)
-        acted = column.name in result.action
-        if new != rows.values[i, k] or (acted and rows.missing[i, k]):
-            found[column.name] = new
-    return found
-
-
-def rows_after(rows: Rows, columns: Sequence[TableColumn], results: Sequence[Result | None]) -> pd.DataFrame:
-    """Everybody's row after the action, in X's columns and dtypes."""
-    changed = [changed_values(rows, columns, i, r) for i, r in enumerate(results)]
-    return counterfactual_rows(rows, columns, changed)
-
-
-def compared_with_model(
-    rows: Rows,
-    columns: Sequence[TableColumn],
-    results: Sequence[Result | None],
-    population: Population | None,
-    word: OwnWord | None,
-    doubt: str | None,
-) -> tuple[list[Result | None], list[bool | None]]:
-    """Compare results with the model's own predictions; a contradicted result loses its claim.
-
-    Parameters
-    ----------
-    population
-        The problems; None if nobody could be read.
-    word
-        The model's own word; None if it cannot be asked.
-    doubt
-        Why ``predict`` is another model than the one that was read; None if they agree on X.
-
-    Returns
-    -------
-    list, list
-        The results, of which a contradicted one becomes ``limit`` with a bound of 0 and no evidence, as does
-        one for which ``predict`` fails; and whether each action is confirmed.
-    """
-    if word is None or population is None:
-        return list(results), [None] * len(results)
-    known = [i for i, result in enumerate(results) if result is not None]
-    before = word.accepts_each(rows.frame.iloc[known])
-    later = word.accepts_each(rows_after(rows, columns, results).iloc[known])
-    compared: list[Result | None] = list(results)
-    confirmed: list[bool | None] = [None] * len(results)
-    for i, was, now in zip(known, before, later, strict=True):
-        result = results[i]
-        assert result is not None
-        failed = next((str(one) for one in (was, now) if isinstance(one, BadInput)), None)
-        # those who are accepted as they are may have to act all the same: for a domain or a condition
-        rest = judge(population[i], {}) if was is True and result.action != {} else None
-        must = rest is not None and bool(rest.broken)
-        if result.action is not None:
-            confirmed[i] = failed is None and bool(now and (was if must or not result.action else not was))
-        wrong = failed or contradiction(result, rest, population[i], now is True) or doubt
-        if wrong is not None and result.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.LIMIT):
-            compared[i] = replace(result, status=Status.LIMIT, lower_bound=0.0, message=wrong, evidence=None)
-    return compared, confirmed
-
-
-def contradiction(result: Result, rest: Judgement | None, instance: Instance, after: bool) -> str | None:
-    """How the model's own predictions contradict a result, in a sentence; None if they do not.
-
-    Parameters
-    ----------
-    rest
-        The judgement of doing nothing, for a person whom the model's own word accepts as they are although
-        the result is another one than doing nothing; else None.
-    instance
-        The person's problem.
-    after
-        Whether the model's own word accepts the row after the action.
-    """
-    if result.action is not None and not after:
-        return "the model's own predict refuses the counterfactual: give a larger margin"
-    if rest is None or (result.action is None and result.status is not Status.INFEASIBLE):
-        return None
-    own = "the model's own predict accepts this person as they are"
-    if rest.logit is not None and rest.logit.upper < instance.accept.refused:
-        return f"{own}, and what was read refuses them: the model was not read rightly"
-    if rest.broken and (rest.accepted_exact or rest.logit is not None):
-        return None
-    return f"{own}: by less than the margin, or the model was not read rightly"
