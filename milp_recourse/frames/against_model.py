@@ -89,7 +89,7 @@ def compared_with_model(
         must = rest is not None and bool(rest.broken)
         if result.action is not None:
             confirmed[i] = failed is None and bool(now and (was if must or not result.action else not was))
-        wrong = failed or contradiction(result, rest, population[i], now is True) or doubt
+        wrong = failed or doubt or contradiction(result, rest, population[i], now is True)
         if wrong is not None and result.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.LIMIT):
             compared[i] = replace(result, status=Status.LIMIT, lower_bound=0.0, message=wrong, evidence=None)
     return compared, confirmed
