@@ -9,7 +9,7 @@ two classes: boosting                         the raw score from which the libra
 trees and forests, any number of classes      the sum of the trees' probabilities, as the library divides it
 three to five classes: LogisticRegression,    the log odds :math:`-\log \sum_j e^{z_j - z_k}` are at least
 MLPClassifier                                 log(c / (1 - c)): a network that is nowhere above them is taken
-                                              (:mod:`milp_recourse.domain.log_sum_exp`)
+                                              (:mod:`milp_recourse.problem.log_sum_exp`)
 ============================================  ==========================================================
 
 With more than two classes c must be above 1/2, so that the wanted class is predicted, too. Boosting of more

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from milp_recourse.domain.network import products
 from milp_recourse.errors import BadInput
+from milp_recourse.problem.network import products
 from milp_recourse.readers.layers import UNIT, FloatArray, Map
 
 _SPARE = 8  # roundings per map beyond one per term: in a reciprocal, a factor, a shift and the like

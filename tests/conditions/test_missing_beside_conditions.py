@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from milp_recourse.backends.missing_levers import has_gaps
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import instance_from_dict
-from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
-from milp_recourse.result import Status
-from milp_recourse.solve import solve
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Status
+from milp_recourse.questions.solve import solve
+from milp_recourse.solvers.missing_levers import has_gaps
 
 
 def test_acting_that_a_domain_forces_is_no_demand():

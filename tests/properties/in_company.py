@@ -22,7 +22,7 @@ import pandas as pd
 
 from milp_recourse import Recourse
 from milp_recourse.errors import RecourseError
-from milp_recourse.frames.answers import Answers
+from milp_recourse.tables.answers import Answers
 from tests.helpers.pipelines import FINALS, random_pipeline
 
 HOSTILE: tuple[object, ...] = (
