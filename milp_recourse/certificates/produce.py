@@ -111,9 +111,7 @@ def without_certificate(instance: Instance, result: Result, reason: str | None =
     reason = reason or why_none(instance, result)
     if reason is None:
         return result
-    note = f"No certificate: {reason}."
-    message = note if result.message is None else f"{result.message} {note}"
-    return replace(result, proof="solver", message=message)
+    return result.noted(f"No certificate: {reason}.", proof="solver")
 
 
 def _needs_no_tree(instance: Instance, result: Result) -> bool:

@@ -109,7 +109,7 @@ def with_template(people: Population, **changes: Any) -> Population:
     from milp_recourse.problem.instance import Population
 
     own = people.template, people.factuals, people.preferences, people.unreadable, people.ids
-    return Population.of(*own, **changes)
+    return Population.of(*own, people.margins, **changes)
 
 
 def _with_plausibility(people: Population, known: Population, text: str) -> Population:

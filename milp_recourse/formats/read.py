@@ -37,6 +37,7 @@ from milp_recourse.problem.instance import (
     Reference,
     check_density,
 )
+from milp_recourse.problem.network import ReluNetwork
 
 _JSON_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -155,7 +156,8 @@ def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
         check_scale(shared["cost"], one, where)
         _check_offset(one, shared["plausible"], where)
     unreadable |= undefined_values(features, conditions, factuals, preferences, unreadable, shared["cost"])
-    return Population.of(problem, factuals, preferences, unreadable, ids)
+    margins = _margins(model.margins, problem, len(factuals))
+    return Population.of(problem, factuals, preferences, unreadable, ids, margins)
 
 
 def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
@@ -208,6 +210,17 @@ def _preferences(model: schema.PopulationModel, features: Sequence[Feature], cou
         allowed = f"{count}, one per applicant, or one object for all"
         raise BadInput("preferences", f"a list of {len(model.preferences)}", allowed)
     return [build_preferences(one, features, f"preferences.{k}") for k, one in enumerate(model.preferences)]
+
+
+def _margins(given: list[float | None] | None, problem: Instance, count: int) -> list[float] | None:
+    """Each applicant's margin; None if all have that of ``accept``."""
+    if given is None:
+        return None
+    if not isinstance(problem.classifier, ReluNetwork):
+        raise BadInput("margins", f"a list of {len(given)}", "nothing: margins are for a network")
+    if len(given) != count:
+        raise BadInput("margins", f"a list of {len(given)}", f"{count}, one per applicant")
+    return [problem.accept.margin if margin is None else margin for margin in given]
 
 
 def _factuals(

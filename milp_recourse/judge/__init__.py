@@ -1,7 +1,7 @@
 """Judging actions exactly, and the one place where results are made."""
 
 from milp_recourse.judge.conclude import conclude
-from milp_recourse.judge.good_already import already_good, already_good_among
+from milp_recourse.judge.good_already import already_good, already_good_among, at_rest, at_rest_in_words
 from milp_recourse.judge.judgement import (
     ROUNDOFF,
     Action,
@@ -21,6 +21,8 @@ __all__ = [
     "Repair",
     "already_good",
     "already_good_among",
+    "at_rest",
+    "at_rest_in_words",
     "conclude",
     "deltas",
     "held_exactly",

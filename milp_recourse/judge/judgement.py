@@ -24,6 +24,10 @@ Action = Mapping[str, float]
 Repair = Callable[[Instance, Action], "Action | None"]
 
 
+REFUSES = "the classifier does not accept the counterfactual in exact arithmetic"
+"""The fault of an action after which the classifier does not accept."""
+
+
 @dataclass(frozen=True)
 class Judgement:
     """Everything that can be said about one action.
@@ -57,6 +61,11 @@ class Judgement:
     def feasible(self) -> bool:
         """Whether the action meets every demand and the deployed model accepts it."""
         return not self.faults and self.accepted_deployed
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The faults that are not the classifier's: demands that are broken whether or not it accepts."""
+        return tuple(fault for fault in self.faults if fault != REFUSES)
 
 
 _KNOWN = threading.local()
@@ -160,7 +169,7 @@ def _verdict(instance: Instance, action: Action, outcome: _Outcome, seen: _Seen)
         score = instance.classifier.score(seen.row)
         accepted_exact = accepted_deployed = score > instance.accept.above
     if not accepted_exact:
-        faults.append("the classifier does not accept the counterfactual in exact arithmetic")
+        faults.append(REFUSES)
     if instance.plausible and not plausible_exact(
         instance.scm, instance.factual, exact, frozenset(action), instance.offset
     ):

@@ -154,10 +154,16 @@ def undefined_values(
     preferences: Sequence[Preferences],
     unreadable: Mapping[int, BadInput],
     cost: Cost | None = None,
+    path: str = "factuals.{0}: ",
 ) -> dict[int, BadInput]:
     """The errors of applicants for whose values a condition, or a cost of relative changes, is not defined.
 
     Applicants in ``unreadable`` are left out. Keys are the applicants' indices.
+
+    Parameters
+    ----------
+    path
+        What a message about a condition begins with; ``{0}`` stands for the applicant's index.
     """
     by_name, faults = {f.name: f for f in features}, dict[int, BadInput]()
     relative = cost is not None and bool(cost.relative)
@@ -169,7 +175,7 @@ def undefined_values(
             if cost is not None:
                 cost.of_applicant(factuals[k])
             for j, one in enumerate(wanted):
-                meaning(one, by_name, factuals[k], f"factuals.{k}: condition {j}")
+                meaning(one, by_name, factuals[k], f"{path.format(k)}condition {j}")
         except BadInput as error:
             faults[k] = error
     return faults

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from milp_recourse.errors import BadInput
 from milp_recourse.problem.conditions import TRUE, Condition, Demand, all_of, meaning
 from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.enclosure import round_up
 from milp_recourse.problem.factuals import ID, as_table, check_missing, people_in, undefined_values
 from milp_recourse.problem.features import Feature, input_columns
 from milp_recourse.problem.forest import TreeEnsemble
@@ -36,7 +37,7 @@ class Acceptance:
 
     Networks: exactly, logit >= threshold + margin; deployed, logit >= threshold. The margin is
     part of the problem and covers what float rounding may take away. Trees: score > threshold
-    (``strict``), or score >= threshold.
+    (``strict``), or score >= threshold; with a margin, score >= threshold + margin.
     """
 
     threshold: float = 0.0
@@ -45,8 +46,13 @@ class Acceptance:
 
     @property
     def needed(self) -> Fraction:
-        """The logit that a network must reach in exact arithmetic: threshold + margin."""
+        """What a network's logit must reach in exact arithmetic: threshold + margin."""
         return Fraction(self.threshold) + Fraction(self.margin)
+
+    @property
+    def refused(self) -> Fraction:
+        """The logit below which a network refuses even if it is off by the margin: threshold - margin."""
+        return Fraction(self.threshold) - Fraction(self.margin)
 
     @property
     def above(self) -> float:
@@ -54,6 +60,8 @@ class Acceptance:
 
         Scores are doubles, so ``score >= t`` holds exactly if the score is above the largest double below t.
         """
+        if self.margin:
+            return math.nextafter(round_up(self.needed), -math.inf)
         return self.threshold if self.strict else math.nextafter(self.threshold, -math.inf)
 
 
@@ -392,6 +400,8 @@ class Population:
         their entries in ``factuals`` are meaningless.
     ids
         The applicants' own identifiers, if the factuals came with any.
+    margins
+        Each applicant's margin in place of the template's; None where all have that.
     """
 
     template: Instance
@@ -399,6 +409,7 @@ class Population:
     preferences: tuple[Preferences, ...]
     unreadable: Mapping[int, BadInput] = field(default_factory=dict)
     ids: tuple[str, ...] | None = None
+    margins: tuple[float, ...] | None = None
 
     @staticmethod
     def of(
@@ -407,12 +418,16 @@ class Population:
         preferences: Sequence[Preferences],
         unreadable: Mapping[int, BadInput],
         ids: tuple[str, ...] | None = None,
+        margins: Sequence[float] | None = None,
         **changes: Any,
     ) -> Population:
         """The population of a model, whose template is the first applicant who can be read.
 
         Parameters
         ----------
+        margins
+            Each applicant's margin; None: all have the model's. If all who can be read have the same, it
+            becomes the template's; else the template's is 0.
         changes
             Fields of the model to replace, by name.
 
@@ -425,7 +440,11 @@ class Population:
             raise unreadable[min(unreadable)]
         first = next(k for k in range(len(factuals)) if k not in unreadable)
         own = {"factual": factuals[first], "preferences": preferences[first], "reference": None, **changes}
-        return Population(replace(model, **own), factuals, tuple(preferences), unreadable, ids)
+        if margins is not None:
+            known = {margin for k, margin in enumerate(margins) if k not in unreadable}
+            own["accept"] = replace(model.accept, margin=known.pop() if len(known) == 1 else 0.0)
+            margins = tuple(margins) if known else None
+        return Population(replace(model, **own), factuals, tuple(preferences), unreadable, ids, margins)
 
     @staticmethod
     def from_frame(
@@ -441,7 +460,8 @@ class Population:
         frame
             A column per feature, in any order: numbers, labels as text, nan where missing; others ignored.
         model
-            Features, causal model, classifier, acceptance and cost.
+            Features, causal model, classifier, acceptance (the largest margin of a population that has one
+            for each applicant) and cost.
         preferences
             One for everybody or one per row; None takes those of ``model``.
         id
@@ -484,7 +504,9 @@ class Population:
         if id is None and ID in columns and ID not in names:
             id = ID
         ids = None if id is None else tuple(map(str, frame[id]))
-        return Population.of(template, table, own, unreadable, ids)
+        margins = getattr(model, "margins", None)
+        all_have = None if margins is None else [max(margins)] * len(frame)
+        return Population.of(template, table, own, unreadable, ids, all_have)
 
     def __repr__(self) -> str:
         """Number of applicants, of those who could not be read, and the classifier."""
@@ -493,6 +515,10 @@ class Population:
 
     def __len__(self) -> int:
         return len(self.factuals)
+
+    def margin_of(self, index: int) -> float:
+        """An applicant's margin."""
+        return self.template.accept.margin if self.margins is None else self.margins[index]
 
     @property
     def rows(self) -> NDArray[np.float64]:
@@ -514,20 +540,20 @@ class Population:
         index %= len(self)
         if index in self.unreadable:
             raise self.unreadable[index]
-        return replace(
-            self.template, factual=self.factuals[index], preferences=self.preferences[index], reference=None
-        )
+        accept = replace(self.template.accept, margin=self.margin_of(index))
+        factual, own = self.factuals[index], self.preferences[index]
+        return replace(self.template, accept=accept, factual=factual, preferences=own, reference=None)
 
     def _part(self, index: slice) -> Population:
         chosen = range(len(self))[index]
         faults = {k: self.unreadable[old] for k, old in enumerate(chosen) if old in self.unreadable}
-        ids = None if self.ids is None else self.ids[index]
         return replace(
             self,
             factuals=self.factuals[index],
             preferences=self.preferences[index],
             unreadable=faults,
-            ids=ids,
+            ids=None if self.ids is None else self.ids[index],
+            margins=None if self.margins is None else self.margins[index],
         )
 
     def __iter__(self) -> Iterator[Instance]:
@@ -535,9 +561,9 @@ class Population:
 
 
 def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
-    """Group the positions of instances with one model, levers, acceptance and plausibility.
+    """Group the positions of instances with one model, levers, threshold and plausibility.
 
-    Factuals, weights, allowed values and density offsets may differ within a group.
+    Factuals, weights, allowed values, margins and density offsets may differ within a group.
 
     Models are compared by identity: a population's applicants share their objects. An instance with
     conditions or scenarios is a group of its own, because its demands contain numbers of its factual.
@@ -546,7 +572,8 @@ def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
     for k, one in enumerate(instances):
         shared = (one.features, one.scm, one.classifier, one.cost)
         own_group = None if one.demand == TRUE and not one.scenarios else k
-        key = (*map(id, shared), one.accept, one.plausible, tuple(one.levers), own_group)
+        rule = one.accept.threshold, one.accept.strict, one.plausible
+        key = (*map(id, shared), *rule, tuple(one.levers), own_group)
         groups.setdefault(key, []).append(k)
     return list(groups.values())
 

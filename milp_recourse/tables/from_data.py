@@ -88,7 +88,8 @@ def with_offsets(population: Population, offsets: Sequence[float]) -> Population
     """The population with these density offsets; applicants whose offset is not finite become unreadable."""
     own, faults = own_offsets(population.preferences, offsets, population.unreadable, "factuals.{0}")
     model, factuals = population.template, population.factuals
-    return Population.of(model, factuals, own, faults, population.ids, plausible=True)
+    named = population.ids, population.margins
+    return Population.of(model, factuals, own, faults, *named, plausible=True)
 
 
 def own_offsets(

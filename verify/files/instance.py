@@ -11,6 +11,7 @@ import math
 import re
 import struct
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -110,7 +111,8 @@ FILE = by(
         "milp-recourse/instance-1": SHARED
         | {"factual": anything, "preferences": anything, "reference?": maybe(REFERENCE)},
         "milp-recourse/population-1": SHARED
-        | {"factuals": anything, "preferences": anything, "ids?": maybe([str])},
+        | {"factuals": anything, "preferences": anything, "ids?": maybe([str])}
+        | {"margins?": maybe([maybe(not_negative)])},
     },
 )
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -244,8 +246,9 @@ class Everyone:
                         f"scm: actions on other features move {name}; allowed: only if it is continuous"
                     )
 
-    def applicant(self, factual: Any, preferences: Any) -> Applicant:
-        """One applicant's problem, from factual values and preferences as the file has them."""
+    def applicant(self, factual: Any, preferences: Any, margin: float | None = None) -> Applicant:
+        """One applicant's problem, from factual values, preferences and margin as the file has them (None:
+        everybody's margin)."""
         factual = conform(factual, {str: anything}, "factual")
         if odd := factual.keys() ^ self.variables.keys():
             raise Rejected(f"factual: {min(odd)[:40]!r} is missing, or no feature")
@@ -281,6 +284,8 @@ class Everyone:
         conditions = self.conditions + own_conditions
         if conditions:
             person["conditions"] = conditions
+        if margin is not None:
+            person["accept"] = self.content["accept"] | {"margin": margin}
         problem = self._problem(person)
         parts = self.written | {key: written(value) for key, value in person.items()}
         return Applicant(problem, hashlib.sha256(_object(parts).encode("ascii")).hexdigest(), self.variables)
@@ -301,8 +306,9 @@ class Everyone:
         levers = {f: ends for f, ends in may.items() if ends}
         cost, weights = person["cost"], person["weights"]
         demand = Reader(self.variables, factual, missing).all(person.get("conditions", []))
+        own = replace(self.model, margin=person["accept"]["margin"]) if "accept" in person else self.model
         return Problem(
-            self.model,
+            own,
             factual,
             missing,
             levers=levers,
@@ -398,6 +404,10 @@ class Source:
             raise Rejected(f"{path.name}: factuals: got nobody; allowed: one applicant or more")
         if isinstance(self.preferences, list) and len(self.preferences) != len(self.factuals):
             raise Rejected(f"{path.name}: preferences: allowed: a list of {len(self.factuals)}, or an object")
+        self.margins: list[float | None] | None = data["margins"] if self.population else None
+        one_each = self.margins is None or len(self.margins) == len(self.factuals)
+        if not one_each or (self.margins is not None and not self.everyone.model.layers):
+            raise Rejected(f"{path.name}: margins: allowed: one per applicant, and only for a network")
 
     def id(self, applicant: Any) -> str | None:
         """The identifier that the file gives an applicant, in one line; None where it gives none."""
@@ -413,7 +423,8 @@ class Source:
         k = index(len(self.factuals))(which, "index") if self.population else 0
         chosen = self.preferences[k] if isinstance(self.preferences, list) else self.preferences
         with placed(f"{self.files[0].name}: applicant {k}" if self.population else self.files[0].name):
-            return self.everyone.applicant(self.factuals[k], chosen)
+            margin = None if self.margins is None else self.margins[k]
+            return self.everyone.applicant(self.factuals[k], chosen, margin)
 
 
 def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any]:

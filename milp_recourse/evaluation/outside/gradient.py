@@ -40,7 +40,8 @@ def actions(frame: Any, population: Population) -> Any:
             k = names.index(name)
             free[row, k], weight[row, k], scale[row, k] = True, one.weight(name), one.cost.scale[name]
             low[row, k], high[row, k] = least, largest
-    needed = population.template.accept.threshold + population.template.accept.margin + MARGIN
+    margin = max(population.margin_of(k) for k in range(len(population)))
+    needed = population.template.accept.threshold + margin + MARGIN
     best = np.full(x.shape, np.nan)
     open_ = np.ones(len(x), dtype=bool)
     for penalty in PENALTIES:

@@ -148,6 +148,8 @@ def facts_of(problem: Instance | Population) -> dict[str, str]:
     accept, effects = instance.accept, len(instance.scm.edges)
     output = "logit" if isinstance(instance.classifier, ReluNetwork) else "score"
     margin = f"; a margin of {accept.margin!r} is part of what is proven" if accept.margin else ""
+    if isinstance(problem, Population) and problem.margins is not None:
+        margin = "; each person's own margin is part of what is proven"
     facts = {"Model": _model(instance.classifier)}
     facts["Accepted when"] = f"{output} {'>' if accept.strict else '≥'} {accept.threshold!r}{margin}"
     facts["Causal model"] = (
