@@ -23,7 +23,8 @@ from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT, Interrupted, limit
 from milp_recourse.cli.output import console_of_stdout
 from milp_recourse.cli.problems import check_index, warn_of_empty_masks, with_own_preferences
 from milp_recourse.errors import BadInput, Unsupported
-from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.population import Population
 from milp_recourse.questions.workers import Workers
 
 LOAN_INSTANCES = 12

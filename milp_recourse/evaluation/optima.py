@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished, solve_population
 from milp_recourse.questions.workers import Workers

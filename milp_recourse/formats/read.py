@@ -30,14 +30,9 @@ from milp_recourse.problem.factuals import (
     undefined_values,
 )
 from milp_recourse.problem.features import Feature, input_columns
-from milp_recourse.problem.instance import (
-    Instance,
-    Population,
-    Preferences,
-    Reference,
-    check_density,
-)
+from milp_recourse.problem.instance import Instance, Preferences, Reference, check_density
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 
 _JSON_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 

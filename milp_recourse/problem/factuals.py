@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -14,12 +14,10 @@ from milp_recourse.errors import BadInput, dotted, shown
 from milp_recourse.problem.conditions import Condition, meaning
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance, Preferences, check_missing
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from milp_recourse.problem.instance import Instance, Preferences
 
 Person = Mapping[str, Any]
 """Values by feature, as a file or a table gives them."""
@@ -73,43 +71,6 @@ def as_number(value: float | str | None, feature: Feature, path: str, imputed: b
     if feature.integral and not float(value).is_integer() and not (imputed and feature.kind == "integer"):
         raise BadInput(path, value, "a whole number")
     return float(value)
-
-
-def check_missing(instance: Instance, missing: Collection[str], path: str = "factual") -> None:
-    """Check that only trees that have a rule for missing values read the features without a value.
-
-    Parameters
-    ----------
-    instance
-        The model side; its own factual does not matter.
-    missing
-        The features of the applicant at ``path`` that have no value.
-
-    Raises
-    ------
-    BadInput
-        The classifier is a network, or splits on the feature without a rule for missing values; or the causal
-        model has equations, or plausibility is asked for.
-    """
-    column = 0
-    for f in instance.features if missing else ():
-        columns = range(column, column := column + len(f.columns))
-        reason = _why_not_missing(instance, columns) if f.name in missing else None
-        if reason is not None:
-            raise BadInput(dotted(path, f.name), "null", f"a value: {reason}")
-
-
-def _why_not_missing(instance: Instance, columns: range) -> str | None:
-    forest = instance.classifier
-    if not isinstance(forest, TreeEnsemble):
-        return "a network has no rule for missing values"
-    if not forest.without_rule.isdisjoint(columns):
-        return "a tree splits on it without missing_left, a rule for missing values"
-    if instance.scm.edges:
-        return "values are only left out where scm is independent"
-    if instance.plausible:
-        return "plausibility needs every value"
-    return None
 
 
 def check_abduction(problem: Instance, x: Mapping[str, float], path: str = "factual") -> None:

@@ -20,8 +20,9 @@ from milp_recourse.formats import instance_from_dict, population_from_dict, read
 from milp_recourse.judge import at_rest, at_rest_in_words, conclude, judge
 from milp_recourse.judge.incumbent import without_search
 from milp_recourse.problem.cost import root_below
-from milp_recourse.problem.instance import Classifier, Instance, Population, of_one_model
+from milp_recourse.problem.instance import Classifier, Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population, of_one_model
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.program.magnitude import too_large

@@ -10,8 +10,9 @@ import pandas as pd
 
 from milp_recourse.errors import BadInput
 from milp_recourse.judge import Judgement, judge
-from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.tables.columns import TableColumn
 from milp_recourse.tables.people_rows import Rows, counterfactual_rows

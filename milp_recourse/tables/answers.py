@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,21 +20,22 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict, result_part
-from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.choices import Differ, choices
 from milp_recourse.questions.front import front
 from milp_recourse.questions.robust import robust
 from milp_recourse.questions.why import why as ask_why
 from milp_recourse.reports.checked import checked, with_certificate
-from milp_recourse.reports.pages import person_page, population_fragment, population_page, reasons_of
+from milp_recourse.reports.pages import Person, person_page, population_fragment, population_page, reasons_of
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.result_rows import BAD_INPUT
 from milp_recourse.tables.against_model import changed_values, rows_after
 from milp_recourse.tables.arguments import by_column
 from milp_recourse.tables.columns import TableColumn, position, shown
 from milp_recourse.tables.people_rows import Rows, values_in_file
-from milp_recourse.tables.show import people_of
+from milp_recourse.tables.show import person_at
 
 T = TypeVar("T")
 
@@ -412,9 +413,9 @@ class Answers:
         if person is None:
             if not len(self):
                 raise BadInput("people", "nobody", "at least one person")
-            everybody = people_of(self, range(len(self)))
+            everybody = self._people(range(len(self)))
             return population_page(everybody, f"{len(self)} people", self.facts)
-        [shown] = people_of(self, [self._position(person)])
+        [shown] = self._people([self._position(person)])
         if why:
             found = ask_why(self._problem_of(person), self.asked, time_limit)
             shown = replace(shown, why=reasons_of(found))
@@ -430,6 +431,9 @@ class Answers:
         """Write :meth:`page` to a file."""
         write_whole(self.page(person, why, time_limit).encode(), Path(file))
 
+    def _people(self, positions: Iterable[int]) -> list[Person]:
+        return [person_at(i, self.rows, self.problem, self.results[i], self.confirmed[i]) for i in positions]
+
     def _position(self, person: Hashable) -> int:
         labels = self.rows.frame.index.tolist() if isinstance(person, Hashable) else []
         found = [k for k, label in enumerate(labels) if position([label], person) is not None]
@@ -438,7 +442,7 @@ class Answers:
         return found[0]
 
     def _repr_html_(self) -> str:
-        return population_fragment(people_of(self, range(len(self)))) if len(self) else self.table.to_html()
+        return population_fragment(self._people(range(len(self)))) if len(self) else self.table.to_html()
 
     def summary(self) -> str:
         """A few lines: counts per status, the confirmed actions, costs, and what was proven."""

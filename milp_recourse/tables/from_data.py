@@ -30,7 +30,8 @@ from milp_recourse.errors import BadInput
 from milp_recourse.problem.conditions import All, LabelIn, Sum
 from milp_recourse.problem.conditions import Any as AnyOf_
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.instance import Instance, Population, Preferences, check_density
+from milp_recourse.problem.instance import Instance, Preferences, check_density
+from milp_recourse.problem.population import Population
 
 if TYPE_CHECKING:
     from milp_recourse.problem.conditions import Condition

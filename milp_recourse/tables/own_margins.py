@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
-from milp_recourse.problem.instance import Instance, Population, Preferences
+from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 from milp_recourse.program.lower import reachable
 from milp_recourse.readers import Reading, rounding_margins
 from milp_recourse.tables.columns import printable

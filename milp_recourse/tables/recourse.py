@@ -22,7 +22,8 @@ from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.problem.factuals import FactualTable, check_person, undefined_values
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
-from milp_recourse.problem.instance import Instance, Population, Preferences, check_density
+from milp_recourse.problem.instance import Instance, Preferences, check_density
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished

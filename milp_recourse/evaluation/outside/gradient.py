@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.problem.instance import Population
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 
 Array = NDArray[np.float64]
 STEPS, RATE, PENALTIES = 300, 0.01, (0.1, 1.0, 10.0, 100.0)

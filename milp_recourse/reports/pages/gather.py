@@ -10,8 +10,9 @@ from milp_recourse.formats.schema_result import ResultModel
 from milp_recourse.judge import deltas
 from milp_recourse.problem.cost import KINDS
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.instance import Classifier, Instance, Population
+from milp_recourse.problem.instance import Classifier, Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.why import Why
 from milp_recourse.reports.pages.person import Cause, Change, Person, Reason, Reasons

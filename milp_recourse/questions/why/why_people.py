@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished, solve_together
 from milp_recourse.questions.why.answer import Why, cheapest_first, is_possible
