@@ -22,9 +22,6 @@ from milp_recourse.problem.result import gap_tolerance
 from milp_recourse.problem.scenario import Scenario
 from milp_recourse.problem.scm import StructuralCausalModel
 
-if TYPE_CHECKING:
-    pass
-
 Classifier = ReluNetwork | TreeEnsemble
 
 
