@@ -198,6 +198,15 @@ class Cost:
         """Whether distances enter at all (not under pure l0)."""
         return any(self.parts[1:])
 
+    def without_sizes(self, ends: Mapping[str, tuple[float, float]]) -> Cost:
+        """The cost under which changes of some features, each between two values, have the size 0; where
+        these are categorical, the size 1. The scales are final."""
+        flat = {name: Quantiles(pair, (0.0, 0.0)) for name, pair in ends.items()}
+        scale = {**self.scale, **dict.fromkeys(ends, 1.0)}
+        decrease = {name: s for name, s in self.decrease.items() if name not in ends}
+        quantiles = {**self.quantiles, **flat}
+        return replace(self, scale=scale, quantiles=quantiles, decrease=decrease, relative=frozenset())
+
     def in_units(self, longer: int, larger: int) -> Cost | None:
         """The same cost with scales times 2^longer, and then the same times 2^larger; None where a number
         would be rounded. The scales are final: none is to be read off the factual again."""

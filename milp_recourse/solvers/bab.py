@@ -14,6 +14,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.program.cost_units import cost_units, in_own_units, options_for_units
 from milp_recourse.solvers.bab_trees import solve_trees, why_not_trees
 from milp_recourse.solvers.cases import has_conditions, solve_cases
+from milp_recourse.solvers.missing_levers import has_gaps, solve_gaps
 from milp_recourse.solvers.protocol import Options, Proposal
 
 if TYPE_CHECKING:
@@ -53,14 +54,17 @@ class BabBackend:
 
         Instances with conditions are solved case by case.
         """
-        cased = [k for k, i in enumerate(instances) if has_conditions(i)]
+        gaps = [k for k, i in enumerate(instances) if has_gaps(i)]
+        for k in gaps:
+            yield k, solve_gaps(instances[k], options, self.solve)
+        cased = [k for k, i in enumerate(instances) if has_conditions(i) and k not in gaps]
         if cased:
             from milp_recourse.engine.networks.nearby import near
 
             own = [instances[k] for k in cased]
             for position, proposal in solve_cases(own, options, self._solve_plain, near):
                 yield cased[position], proposal
-        plain = sorted(set(range(len(instances))) - set(cased))
+        plain = sorted(set(range(len(instances))) - {*cased, *gaps})
         for position, proposal in self._solve_plain([instances[k] for k in plain], options):
             yield plain[position], proposal
 
