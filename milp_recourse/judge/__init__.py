@@ -1,7 +1,7 @@
 """Judging actions exactly, and the one place where results are made."""
 
 from milp_recourse.judge.conclude import conclude
-from milp_recourse.judge.good_already import already_good, already_good_among
+from milp_recourse.judge.good_already import already_good, already_good_among, without_search
 from milp_recourse.judge.judgement import (
     ROUNDOFF,
     Action,
@@ -11,7 +11,7 @@ from milp_recourse.judge.judgement import (
     judged_together,
     known_factual,
 )
-from milp_recourse.judge.polish import Repair, held_exactly, without_idle_holds, worth_judging
+from milp_recourse.judge.polish import Repair, held_exactly, without_idle_holds
 
 __all__ = [
     "ROUNDOFF",
@@ -27,5 +27,5 @@ __all__ = [
     "judged_together",
     "known_factual",
     "without_idle_holds",
-    "worth_judging",
+    "without_search",
 ]

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats import instance_from_dict, population_from_dict, read_instance, read_population
-from milp_recourse.judge import already_good_among, conclude
-from milp_recourse.judge.incumbent import without_search
+from milp_recourse.judge import conclude, without_search
 from milp_recourse.problem.cost import root_below
 from milp_recourse.problem.instance import Classifier, Instance, Population, of_one_model
 from milp_recourse.problem.network import ReluNetwork
@@ -413,16 +412,12 @@ def _solve_many(
     easy: list[tuple[int, Result]] = []
     hard: list[int] = []
     begun = time.perf_counter()
-    good = already_good_among(instances)
-    for k, instance in enumerate(instances):
-        start = time.perf_counter()
-        proposal = without_search(instance, good[k])
-        if proposal is None:
+    for k, known in enumerate(without_search(instances)):
+        if known is None:
             hard.append(k)
         else:
-            if not backend.proves:
-                proposal = replace(proposal, lower_bound=None, proof=None)
-            easy.append((k, _finish(instance, proposal, backend, time.perf_counter() - start)))
+            proposal = known if backend.proves else replace(known, lower_bound=None, proof=None)
+            easy.append((k, _finish(instances[k], proposal, backend, 0.0)))
     yield from easy
     left = [instances[k] for k in hard]
     start = time.perf_counter()

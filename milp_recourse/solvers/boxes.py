@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.judge import judge
 from milp_recourse.judge.incumbent import Incumbent
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
@@ -166,11 +165,8 @@ class BoxSearch(ABC):
 
     def _judge_point(self, part: Configuration, a: Array, bound: float) -> None:
         """Decide a box that is one point by judging it exactly."""
-        action = part.program.decode(a)
-        verdict = judge(self.instance, action)
-        if verdict.feasible:
-            self.incumbent.take(action)
-        elif not verdict.faults:
+        verdict = self.incumbent.take(part.program.decode(a))
+        if not (verdict.feasible or verdict.faults):
             self.reason = "an action is accepted exactly but not as deployed: set accept.margin"
             self.give_up(bound)
 

@@ -32,8 +32,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from milp_recourse.judge import deltas, held_exactly, judge, known_factual, without_idle_holds
-from milp_recourse.judge.incumbent import Incumbent, without_search
+from milp_recourse.judge import (
+    deltas,
+    held_exactly,
+    judge,
+    known_factual,
+    without_idle_holds,
+    without_search,
+)
+from milp_recourse.judge.incumbent import Incumbent
 from milp_recourse.problem.conditions import (
     FALSE,
     TRUE,
@@ -148,7 +155,8 @@ class CaseSearch:
         if self.best.action is not None:
             bound = min(bound, self.best.cost)
         message = self.message if bound < self.best.target else None
-        return Proposal(self.best.action, max(bound, 0.0), self.proof, self.nodes, message, self.seconds)
+        made = self.proof, self.nodes, message, self.seconds, self.best.judgement
+        return Proposal(self.best.action, max(bound, 0.0), *made)
 
     # -- inside --------------------------------------------------------------------------
 
@@ -171,7 +179,8 @@ class CaseSearch:
         """
         action = None if found is None else folded.action(self._tidied(folded.instance, found))
         broken = None if action is None else self._broken(case.open, action)
-        if action is not None and broken is None and not self.best.take(action) and self.repair is not None:
+        refused = action is not None and broken is None and not self.best.take(action).feasible
+        if refused and action is not None and self.repair is not None:
             repaired = self.repair(folded.instance, action)
             if repaired is not None:
                 self.best.take(folded.action(dict(repaired)))
@@ -196,9 +205,7 @@ class CaseSearch:
         nothing moves."""
         kept = without_idle_holds(instance, action)
         verdict = judge(instance, kept)
-        if verdict.feasible:
-            kept = without_idle_holds(instance, held_exactly(instance, kept, verdict)[0])
-        return kept
+        return without_idle_holds(instance, held_exactly(verdict).action) if verdict.feasible else kept
 
     def _split(
         self, case: _Case, folded: Folded, broken: Undecided, action: Mapping[str, float], bound: float
@@ -304,7 +311,7 @@ def _side_by_side(
         begun = time.perf_counter()
         for k in list(waiting):
             found = searches[k].ask()
-            problems[k] = [without_search(one) for one in found]
+            problems[k] = without_search(found)
             if not found:
                 waiting.remove(k)
                 yield k, replace(searches[k].proposal(), seconds=searches[k].seconds)

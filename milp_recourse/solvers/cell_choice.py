@@ -91,7 +91,7 @@ class CellSearch:
                 break
             bound = max(bound, low)
             if point is not None:
-                feasible = self.best.take(action_of(axes, point))
+                feasible = self.best.take(action_of(axes, point)).feasible
                 if not feasible and not model.accepts(point):
                     model.forbid(point)
                     continue

@@ -29,10 +29,10 @@ from milp_recourse.engine.forests.causal_pieces import Forms, Piece, pieces_of
 from milp_recourse.engine.forests.cell_problem import FAR, with_domains
 from milp_recourse.engine.forests.table import LeafTable, Masks, best_cuts
 from milp_recourse.judge.incumbent import Incumbent
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.quantiles import ROUNDING
-from milp_recourse.problem.result import Proposal
 from milp_recourse.program import lower
 
 Array = NDArray[np.float64]
@@ -301,7 +301,7 @@ class _PieceSearch:
         done = np.zeros(len(points), dtype=bool)
         for k in np.flatnonzero(good)[np.argsort(costs[good], kind="stable")]:
             action = dict(zip(piece.names, points[k].tolist(), strict=True))
-            if costs[k] < best.cost and best.take(action):
+            if costs[k] < best.cost and best.take(action).feasible:
                 done[k] = nodes.least[k] >= best.target
         return done
 

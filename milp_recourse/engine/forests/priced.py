@@ -38,11 +38,11 @@ from milp_recourse.engine.forests.starts import cost_of, good_point, polished
 from milp_recourse.engine.forests.table import LeafTable, TooLarge, may_be_missing
 from milp_recourse.engine.forests.tree_arrays import score_at, tree_arrays
 from milp_recourse.engine.forests.weighted import WeightedSums
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
-from milp_recourse.problem.result import Proposal
 from milp_recourse.problem.scm import independent
 
 STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30

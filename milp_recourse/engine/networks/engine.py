@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
 
@@ -23,10 +24,10 @@ from milp_recourse.engine.networks import propose, search
 from milp_recourse.engine.networks.nearby import inside_the_edge
 from milp_recourse.engine.networks.problem_arrays import Array, People, Problems, decode, one_of
 from milp_recourse.engine.networks.propose import SLICE, STUCK, Run, first_slices, search_on, sufficient
-from milp_recourse.judge import judge
+from milp_recourse.judge import Judgement
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Options
-from milp_recourse.problem.result import Proposal
 
 REFUSED = "the deployed model refuses cheaper actions by its rounding: set accept.margin to cover it"
 """The message where the deployed model keeps an exact engine from a proof."""
@@ -120,24 +121,27 @@ def _alone(
     return _proposal(state, *made, int(state.tree.state[2]), begun, late)
 
 
-def judged(found: Closed, options: Options) -> Proposal:
-    """The proposal of a search that has closed, its action judged exactly.
+def judged(found: Closed, verdict: Judgement | None, factor: float, options: Options) -> Proposal:
+    """The proposal of a search that has closed.
 
     Parameters
     ----------
+    verdict
+        The judgement of its action, None without one; for the instance itself or for one whose costs are
+        those of the instance divided by ``factor``.
     options
         Its time limit holds where the action does not pass and another one is looked for.
     """
     begun, bound = time.perf_counter() - found.seconds, found.bound
-    if found.action is not None:
-        verdict = judge(found.instance, found.action)
-        bound = min(bound, sufficient(found.instance, float(verdict.cost)))
+    if found.action is not None and verdict is not None:
+        bound = min(bound, sufficient(found.instance, float(verdict.cost * Fraction(factor))))
         if not verdict.feasible:
             state = Run(found.instance, one_of(found.people, found.number))
             state.offer(found.action)
             late = begun + (options.time_limit or math.inf)
             return _proposal(state, bound, None, found.nodes, begun, late)
-    return Proposal(found.action, max(0.0, bound), "rigorous", found.nodes, None, time.perf_counter() - begun)
+    made = found.nodes, None, time.perf_counter() - begun, verdict
+    return Proposal(found.action, max(0.0, bound), "rigorous", *made)
 
 
 def _proposal(

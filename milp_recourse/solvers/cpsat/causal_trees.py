@@ -81,7 +81,8 @@ class RegionSearch:
             if outward:
                 assert found.lower_bound is not None
                 bound = found.lower_bound
-            if found.action is None or self.best.take(found.action) or bound >= self.best.target:
+            taken = found.action is None or self.best.take(found.action).feasible
+            if taken or bound >= self.best.target:
                 break
         self.solved[leaves, labels] = bound
 
