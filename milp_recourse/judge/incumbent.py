@@ -8,6 +8,11 @@ from milp_recourse.judge.judgement import Action, Judgement, judge
 from milp_recourse.problem.instance import Instance
 
 
+def target_below(instance: Instance, cost: float) -> float:
+    """A lower bound that proves an action of this cost optimal, with half the allowed gap to spare."""
+    return cost - 0.5 * instance.gap_tolerance(cost)
+
+
 class Incumbent:
     """Keeps the cheapest action that is exactly feasible.
 
@@ -35,7 +40,7 @@ class Incumbent:
 
         The search is complete once no node can cost less than this.
         """
-        return self.cost - 0.5 * self.tolerance if self.judgement is not None else math.inf
+        return math.inf if self.judgement is None else target_below(self.instance, self.cost)
 
     @property
     def tolerance(self) -> float:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats import instance_from_dict, population_from_dict, read_instance, read_population
-from milp_recourse.judge import conclude, without_search
+from milp_recourse.judge import Action, conclude, without_search
 from milp_recourse.problem.cost import root_below
 from milp_recourse.problem.instance import Classifier, Instance, Population, of_one_model
 from milp_recourse.problem.network import ReluNetwork
@@ -464,7 +464,7 @@ def _finish(instance: Instance, proposal: Proposal, backend: Backend, seconds: f
     return conclude(instance, proposal, backend.name, seconds, repair=_near)
 
 
-def _near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | None:
+def _near(instance: Instance, action: Action) -> Action | None:
     if not isinstance(instance.classifier, ReluNetwork):
         return None
     from milp_recourse.engine.networks.nearby import near  # loads numba

@@ -30,7 +30,7 @@ def seed_tangents(
         highs.cost_tangent(np.zeros(n))
 
 
-def _column_values(program: Program, model: MixedInteger, action: dict[str, float], n: int) -> Array:
+def _column_values(program: Program, model: MixedInteger, action: Mapping[str, float], n: int) -> Array:
     """Values of delta and residual columns at an action."""
     atoms, values = program.enclose(action), np.zeros(n)
     index = {name: k for k, name in enumerate(model.names)}
