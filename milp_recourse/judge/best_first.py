@@ -17,8 +17,64 @@ from milp_recourse.problem.result import Proof
 Node = TypeVar("Node")
 
 
-class BestFirst(Generic[Node]):
-    """Open nodes by lower bound, the best action, the clock, and what all of this proves.
+class Queue(Generic[Node]):
+    """Open nodes, the one of least bound first.
+
+    Parameters
+    ----------
+    newest
+        Whether among nodes of the same bound the newest comes first, not the oldest.
+    """
+
+    def __init__(self, newest: bool = False) -> None:
+        self._queue: list[tuple[float, int, Node]] = []
+        self._soon: list[tuple[float, Node]] = []
+        self._pushed, self._turn = 0, -1 if newest else 1
+
+    @property
+    def count(self) -> int:
+        """How many nodes are open."""
+        return len(self._queue) + len(self._soon)
+
+    @property
+    def least(self) -> float:
+        """The least bound of an open node; inf if there is none."""
+        least = min((bound for bound, _ in self._soon), default=math.inf)
+        return min(self._queue[0][0], least) if self._queue else least
+
+    def push(self, bound: float, node: Node, soon: bool = False) -> None:
+        """Open a node; with ``soon`` it comes before all others but those that are so pushed later, whatever
+        its bound."""
+        if soon:
+            self._soon.append((bound, node))
+            return
+        self._pushed += self._turn
+        heapq.heappush(self._queue, (bound, self._pushed, node))
+
+    def pop(self, target: float, most: int = 1, spread: float = math.inf) -> list[tuple[float, Node]]:
+        """Take out the nodes of least bounds, with their bounds.
+
+        Parameters
+        ----------
+        target
+            Above all of these bounds.
+        most
+            How many at most.
+        spread
+            By how much their bounds may differ.
+        """
+        if self._soon:
+            return [self._soon.pop()]
+        taken: list[tuple[float, Node]] = []
+        last = self.least + spread
+        while self._queue and len(taken) < most and self._queue[0][0] < target and self._queue[0][0] <= last:
+            bound, _, node = heapq.heappop(self._queue)
+            taken.append((bound, node))
+        return taken
+
+
+class BestFirst(Queue[Node]):
+    """Open nodes, the best action, the clock, and what all of this proves.
 
     A search pushes its first nodes, then asks for the :meth:`next` ones until there are none. Of each it
     pushes the parts that stay open, and calls :meth:`close` with a bound of what it leaves for good. Nodes in
@@ -31,7 +87,7 @@ class BestFirst(Generic[Node]):
     watch
         Called with the cost of the best action (inf without one) and the lower bound when one improves.
     newest
-        Whether among nodes of the same bound the newest comes first, not the oldest.
+        See :class:`Queue`.
 
     Attributes
     ----------
@@ -55,14 +111,12 @@ class BestFirst(Generic[Node]):
         watch: Callable[[float, float], object] | None = None,
         newest: bool = False,
     ) -> None:
+        super().__init__(newest)
         self.best, self.clock, self.watch = Incumbent(instance), clock, watch
         self.proof: Proof = proof
         self.closed = self.ceiling = math.inf
         self.nodes = 0
         self.message: str | None = None
-        self._queue: list[tuple[float, int, Node]] = []
-        self._soon: list[tuple[float, Node]] = []
-        self._pushed, self._turn = 0, -1 if newest else 1
         self._in_hand, self._stopped = 0.0, False  # at first the whole problem is in hand
         self._told = math.inf, 0.0
 
@@ -72,56 +126,24 @@ class BestFirst(Generic[Node]):
         return min(self.best.target, self.ceiling)
 
     @property
-    def least(self) -> float:
-        """The least bound of an open node, those in hand apart; inf if there is none."""
-        least = min((bound for bound, _ in self._soon), default=math.inf)
-        return min(self._queue[0][0], least) if self._queue else least
-
-    @property
     def lower_bound(self) -> float:
         """No feasible action costs less; inf: there is none."""
         least = min(self.closed, self.least, self._in_hand)
-        return min(math.inf if least >= self.ceiling else least, self.best.cost)
-
-    def push(self, bound: float, node: Node, soon: bool = False) -> None:
-        """Open a node; with ``soon`` it comes before all others but those that are so pushed later."""
-        if soon:
-            self._soon.append((bound, node))
-            return
-        self._pushed += self._turn
-        heapq.heappush(self._queue, (bound, self._pushed, node))
+        return min(math.inf if least >= self.ceiling else least, self.best.proven)
 
     def close(self, bound: float | None = None) -> None:
         """Leave a part for good in which nothing costs less than a bound; None: than the target."""
         self.closed = min(self.closed, self.target if bound is None else bound)
 
     def next(self, most: int = 1, spread: float = math.inf) -> list[tuple[float, Node]]:
-        """Take out the open nodes of least bounds, with their bounds; none if the search has ended.
-
-        Parameters
-        ----------
-        most
-            How many at most.
-        spread
-            By how much their bounds may differ.
-        """
+        """The open nodes to be bounded next, none if the search has ended; as :meth:`Queue.pop`."""
         self._in_hand = math.inf
-        least, target = self.least, self.target
-        if self._stopped or not least < target:
+        if self._stopped or not self.least < self.target:
             return []
         if self.clock.over:
             self.stop(LATE)
             return []
-        taken: list[tuple[float, Node]] = []
-        while self._soon and not taken:
-            taken = [self._soon.pop()]
-            if taken[0][0] >= target:
-                self.close(taken.pop()[0])
-        while len(taken) < most and self._queue and self._queue[0][0] < target:
-            if self._queue[0][0] > least + spread:
-                break
-            bound, _, node = heapq.heappop(self._queue)
-            taken.append((bound, node))
+        taken = self.pop(self.target, most, spread)
         self._in_hand = min(bound for bound, _ in taken)
         self._report()
         return taken

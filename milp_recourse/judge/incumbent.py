@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from milp_recourse.judge.judgement import Action, Judgement, judge
+from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.instance import Instance
 
 
@@ -41,6 +42,11 @@ class Incumbent:
         The search is complete once no node can cost less than this.
         """
         return math.inf if self.judgement is None else target_below(self.instance, self.cost)
+
+    @property
+    def proven(self) -> float:
+        """The largest double that is not above its exact cost: no lower bound is higher; inf without one."""
+        return math.inf if self.judgement is None else round_down(self.judgement.cost)
 
     @property
     def tolerance(self) -> float:
