@@ -309,7 +309,7 @@ class PricedSearch(BestFirst[_Node]):
             if not shrink(f, self.cell_cost, alive, leaves, live, True, True):
                 return None
             bound, _ = self._assess(mu, price, shares)
-        i, c = choose_split(f, live, bound, LEAST if self.only_maximum else self.target, self.loss)
+        i, c = choose_split(live, (LEAST if self.only_maximum else self.target) - bound, self.loss)
         return _Node(best, alive, leaves, price.astype(np.float32), shares, mu, weights, (int(i), int(c)))
 
     def _box(self, alive: NDArray[np.bool_]) -> float:
