@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from milp_recourse.formats import read_instance, read_population
-    from milp_recourse.problem.instance import Instance, Population
+    from milp_recourse.problem.instance import Instance
+    from milp_recourse.problem.population import Population
     from milp_recourse.problem.result import Result, Status
     from milp_recourse.questions.solve import solve, solve_population
     from milp_recourse.tables.recourse import Recourse
@@ -32,7 +33,8 @@ __all__ = [
 
 _HOMES = {
     "formats": ("read_instance", "read_population"),
-    "problem.instance": ("Instance", "Population"),
+    "problem.instance": ("Instance",),
+    "problem.population": ("Population",),
     "problem.result": ("Result", "Status"),
     "questions.solve": ("solve", "solve_population"),
     "tables.recourse": ("Recourse",),

@@ -1,7 +1,14 @@
 """Judging actions exactly, and the one place where results are made."""
 
 from milp_recourse.judge.conclude import conclude
-from milp_recourse.judge.good_already import already_good, already_good_among, without_search
+from milp_recourse.judge.good_already import (
+    already_good,
+    already_good_among,
+    at_once,
+    at_rest,
+    at_rest_in_words,
+    without_search,
+)
 from milp_recourse.judge.judgement import (
     ROUNDOFF,
     Action,
@@ -10,6 +17,7 @@ from milp_recourse.judge.judgement import (
     judge,
     judged_together,
     known_factual,
+    model_inputs,
 )
 from milp_recourse.judge.polish import Repair, held_exactly, without_idle_holds
 
@@ -20,12 +28,16 @@ __all__ = [
     "Repair",
     "already_good",
     "already_good_among",
+    "at_once",
+    "at_rest",
+    "at_rest_in_words",
     "conclude",
     "deltas",
     "held_exactly",
     "judge",
     "judged_together",
     "known_factual",
+    "model_inputs",
     "without_idle_holds",
     "without_search",
 ]

@@ -22,18 +22,26 @@ def already_good(instance: Instance) -> bool:
 def without_search(instances: Sequence[Instance]) -> list[Proposal | None]:
     """For each instance the proposal if doing nothing is feasible or there is no lever; None if a search is
     needed."""
+    return [at_once(*pair) for pair in zip(instances, at_rest(instances), strict=True)]
+
+
+def at_once(instance: Instance, rest: Judgement | None) -> Proposal | None:
+    """:func:`without_search` of one instance, given what :func:`at_rest` says of it."""
+    if rest is not None and rest.feasible:
+        return Proposal({}, 0.0, "rigorous", judgement=rest)
+    if instance.levers:
+        return None
     message = "no feature can be acted on: widen the mask, the ranges, the bounds or the domains"
-    nothing = Proposal(None, math.inf, "rigorous", message=message)
-    return [
-        (None if instance.levers else nothing)
-        if good is None
-        else Proposal({}, 0.0, "rigorous", judgement=good)
-        for instance, good in zip(instances, already_good_among(instances), strict=True)
-    ]
+    return Proposal(None, math.inf, "rigorous", message=message)
 
 
 def already_good_among(instances: Sequence[Instance]) -> list[Judgement | None]:
-    """For each instance the judgement of doing nothing if that is feasible, else None.
+    """For each instance the judgement of doing nothing if that is feasible, else None."""
+    return [None if rest is None or not rest.feasible else rest for rest in at_rest(instances)]
+
+
+def at_rest(instances: Sequence[Instance]) -> list[Judgement | None]:
+    """The judgement of doing nothing, for each instance; None where a network surely refuses the factual.
 
     One pass in float64 refuses most factuals of networks; only the others are judged exactly.
     """
@@ -46,8 +54,22 @@ def already_good_among(instances: Sequence[Instance]) -> list[Judgement | None]:
     left = np.flatnonzero(~refused).tolist()
     found: list[Judgement | None] = [None] * len(instances)
     for k, verdict in zip(left, judged_together([(instances[k], {}) for k in left]), strict=True):
-        found[k] = verdict if verdict.feasible else None
+        found[k] = verdict
     return found
+
+
+def at_rest_in_words(rest: Judgement | None) -> str | None:
+    """What is the case for a person whom the model accepts as they are, but whose values break a domain or a
+    condition, so that an action is needed all the same; None for everybody else.
+
+    Parameters
+    ----------
+    rest
+        The judgement of doing nothing.
+    """
+    if rest is None or not (rest.accepted_exact and rest.accepted_deployed and rest.broken):
+        return None
+    return f"The model accepts this person as they are, but {'; '.join(rest.broken)}."
 
 
 def _surely_refused(instances: Sequence[Instance]) -> NDArray[np.bool_]:

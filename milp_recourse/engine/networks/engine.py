@@ -23,7 +23,7 @@ from milp_recourse.engine.networks import propose, search
 from milp_recourse.engine.networks.nearby import inside_the_edge
 from milp_recourse.engine.networks.problem_arrays import Array, People, Problems, decode, one_of
 from milp_recourse.engine.networks.propose import SLICE, STUCK, Run, first_slices, search_on
-from milp_recourse.judge import Judgement
+from milp_recourse.judge import Judgement, judge
 from milp_recourse.judge.incumbent import target_below
 from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.instance import Instance
@@ -31,6 +31,9 @@ from milp_recourse.problem.options import Options
 
 REFUSED = "the deployed model refuses cheaper actions by its rounding: set accept.margin to cover it"
 """The message where the deployed model keeps an exact engine from a proof."""
+
+FAILS = "an action that the search took for feasible fails the exact check"
+"""The message where the engine itself was wrong about an action, against whose cost it closed nodes."""
 
 FINER = 0.05
 """The share of the allowed gap that the second search (:func:`_finer`) leaves."""
@@ -155,7 +158,8 @@ def _proposal(
         if best.action is not None and bound < best.target:
             bound = max(bound, _finer(state, late))
         if best.action is None or bound < best.target:
-            message = propose.reason(late) or REFUSED if message in (None, STUCK) else message
+            wrong = FAILS if judge(state.instance, state.refused).faults else REFUSED
+            message = propose.reason(late) or wrong if message in (None, STUCK) else message
     made = nodes, message, time.perf_counter() - begun, best.judgement
     return Proposal(best.action, max(0.0, min(bound, best.target)), "rigorous", *made)
 

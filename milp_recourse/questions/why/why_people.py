@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
-from milp_recourse.questions.solve import check_options, choose_backend, solve_as_finished, solve_together
+from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished, solve_together
 from milp_recourse.questions.why.answer import Why, cheapest_first, is_possible
 from milp_recourse.questions.why.minimal import Asking, Set, asking
 from milp_recourse.questions.why.restrictions import lift, restrictions
@@ -82,11 +83,10 @@ def why_population(
         this process.
     """
     counts: Counter[str] = Counter({"bad-input": len(population.unreadable)} if population.unreadable else {})
-    name, everybody = choose_backend(population.template, backend).name, range(len(population))
+    name, everybody = backend_for(population, backend).name, range(len(population))
+    options = replace(check_options(time_limit, jobs), others=backend is None)
     found: dict[int, Result] = {}
-    for k, result in solve_as_finished(
-        population, name, check_options(time_limit, jobs), everybody, Workers(jobs)
-    ):
+    for k, result in solve_as_finished(population, name, options, everybody, Workers(jobs)):
         counts[result.status.value] += 1
         if result.status is Status.INFEASIBLE:
             found[k] = result
