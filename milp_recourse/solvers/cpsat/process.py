@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from milp_recourse.problem.instance import Instance
-from milp_recourse.solvers.protocol import Options, Proposal
+from milp_recourse.solvers.protocol import Backend, Options, Proposal
 
 _children: dict[int, subprocess.Popen[bytes]] = {}  # by the parent's id: a forked worker starts its own
 
@@ -48,7 +48,9 @@ def _child() -> subprocess.Popen[bytes]:
     """This process's running child; it is started if there is none."""
     child = _children.get(os.getpid())
     if child is None or child.poll() is not None:
-        code = "from milp_recourse.solvers.cpsat.process import serve; serve()"
+        imports = ("backend import CpsatBackend", "process import serve")
+        lines = [f"from milp_recourse.solvers.cpsat.{one}" for one in imports]
+        code = "; ".join([*lines, "serve(CpsatBackend(in_process=True))"])
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
         child = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
@@ -71,13 +73,10 @@ def _stop() -> None:
 atexit.register(_stop)
 
 
-def serve() -> None:
+def serve(backend: Backend) -> None:
     """The child's loop: answer until the parent closes the pipe."""
-    from milp_recourse.solvers.cpsat.backend import CpsatBackend
-
     questions, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a solver prints must not mix with answers
-    backend = CpsatBackend(in_process=True)
     while True:
         try:
             instance, options = pickle.load(questions)
