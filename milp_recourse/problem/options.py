@@ -42,6 +42,10 @@ class Options:
     watch: Callable[[float, float], object] | None = None
 
 
+LATE = "the time limit was reached"
+"""The message of an answer whose search ended for want of time."""
+
+
 @dataclass(frozen=True)
 class Clock:
     """When a search has to stop.
@@ -67,3 +71,7 @@ class Clock:
     def left(self, least: float = 1e-3) -> float | None:
         """Seconds until the end, at least ``least``, as a time limit of the next search; None for no end."""
         return None if self.end is None else max(self.end - time.perf_counter(), least)
+
+
+NEVER = Clock()
+"""A clock that does not end."""

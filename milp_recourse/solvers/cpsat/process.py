@@ -48,8 +48,9 @@ def _child() -> subprocess.Popen[bytes]:
     """This process's running child; it is started if there is none."""
     child = _children.get(os.getpid())
     if child is None or child.poll() is not None:
-        code = "from milp_recourse.solvers.cpsat import CpsatBackend, process; "
-        code += "process.serve(CpsatBackend(in_process=True))"
+        imports = ("backend import CpsatBackend", "process import serve")
+        lines = [f"from milp_recourse.solvers.cpsat.{one}" for one in imports]
+        code = "; ".join([*lines, "serve(CpsatBackend(in_process=True))"])
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
         child = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
