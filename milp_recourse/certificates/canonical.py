@@ -10,6 +10,7 @@ from typing import Any
 
 from milp_recourse.certificates.conditions import canonical_condition
 from milp_recourse.formats.classifier_json import accept_to_dict, classifier_to_dict
+from milp_recourse.formats.feature_json import lattice_to_dict
 from milp_recourse.formats.scm_json import scm_to_dict
 from milp_recourse.problem.cost import PERCENTILES, Cost
 from milp_recourse.problem.instance import Classifier, Instance
@@ -44,6 +45,7 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
                 "monotone": f.monotone,
                 "encoding": f.encoding,
                 **({} if f.table is None else {"table": [list(row) for row in f.table]}),
+                **lattice_to_dict(f),
             }
             for f in instance.features
         ],

@@ -25,6 +25,7 @@ from milp_recourse.problem.conditions import FALSE, TRUE, Row, unlabelled
 from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.forest import TreeEnsemble, last_left
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.lattice import Lattice
 from milp_recourse.program.demands import for_acted
 from milp_recourse.program.fold import without_conditions
 
@@ -156,15 +157,15 @@ class PriceProofs:
                 return None, after
             if len(moved) != 1:
                 continue
-            [(name, c)], integral = moved, self.instance.feature(moved[0][0]).integral
+            [(name, c)], lattice = moved, self.instance.feature(moved[0][0]).lattice
             low, high = ranges[name]
             end = (row.at_least - constant) / c
             if (end > high) if c > 0 else (end < low):
                 self.nodes.append(["e"])
                 return None, after
-            inward = _inward(end, c > 0, integral)
+            inward = _inward(end, c > 0, lattice)
             if c > 0 and inward > low:
-                before = inward - 1 if integral else math.nextafter(inward, -math.inf)
+                before = math.nextafter(inward, -math.inf) if lattice is None else lattice.before(inward)
                 self.nodes += [["s", self.acted.index(name), before], ["e"]]
                 low = inward
             elif c < 0 and inward < high:
@@ -241,11 +242,12 @@ class PriceProofs:
         return axis if self.instance.feature(axis.feature).by_label else _merged(axis)
 
 
-def _inward(end: Fraction, up: bool, integral: bool) -> float:
+def _inward(end: Fraction, up: bool, lattice: Lattice | None) -> float:
     """The value that an action may take nearest to ``end``: at least it if ``up``, else at most it."""
-    if integral:
-        return float(math.ceil(end) if up else math.floor(end))
-    return round_up(end) if up else round_down(end)
+    double = round_up(end) if up else round_down(end)
+    if lattice is None:
+        return double
+    return lattice.ceil(double) if up else lattice.floor(double)
 
 
 def _fixed(instance: Instance, acted: tuple[str, ...]) -> Fraction:

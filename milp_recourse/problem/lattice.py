@@ -58,6 +58,10 @@ class _Lattice:
         """As :meth:`ceil`, for each number of an array."""
         return self._each(self.ceil, x)
 
+    def nearests(self, x: Array) -> Array:
+        """As :meth:`nearest`, for each number of an array."""
+        return self._each(self.nearest, x)
+
     @staticmethod
     def _each(one: object, x: Array) -> Array:
         flat = [one(float(v)) for v in np.ravel(x)]  # type: ignore[operator]
@@ -83,6 +87,9 @@ class Steps(_Lattice):
     def whole(self) -> bool:
         """Whether these are all the whole numbers."""
         return self.step == 1 and self.origin.is_integer()
+
+    def __str__(self) -> str:
+        return "a whole number" if self.whole else f"{self.origin:g} and a number of steps of {self.step:g}"
 
     def value(self, k: int) -> float:
         """The double nearest to the decimal origin + k step; infinite where no double is as large."""
@@ -160,6 +167,10 @@ class Values(_Lattice):
 
     values: tuple[float, ...]
 
+    def __str__(self) -> str:
+        few = ", ".join(f"{v:g}" for v in self.values[:6])
+        return f"one of {few}{', ...' if len(self.values) > 6 else ''}"
+
     def floor(self, x: float) -> float:
         """The largest of the numbers not above ``x``; -inf if there is none, nan for nan."""
         k = bisect_right(self.values, x)
@@ -169,6 +180,10 @@ class Values(_Lattice):
         """The least of the numbers not below ``x``; inf if there is none, nan for nan."""
         k = bisect_left(self.values, x)
         return x if math.isnan(x) else self.values[k] if k < len(self.values) else math.inf
+
+    def count(self, low: float, high: float) -> int:
+        """How many of the numbers are between two doubles."""
+        return max(0, bisect_right(self.values, high) - bisect_left(self.values, low))
 
     def within(self, low: float, high: float) -> Array:
         """The numbers from ``low`` to ``high``, ascending."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import inf
 from typing import Any
 
+from verify.kernel.lattice import Lattice
 from verify.kernel.problem import Interval, Piece, Term
 
 PARTS = ("l0", "l1", "l2-squared", "linf")
 
 
-def lever(content: Mapping[str, Any], chosen: Any, factual: Fraction | None) -> Interval | None:
-    """The lever interval: bounds, range, domain and monotonicity intersected; None if it is empty.
+def lever(
+    content: Mapping[str, Any], lattice: Lattice | None, chosen: Any, factual: Fraction | None
+) -> Interval | None:
+    """The lever interval: bounds, range, domain and monotonicity intersected, its ends values that may be
+    set; None if it is empty.
 
     ``chosen`` is the applicant's own range; ``factual`` is None for a missing value.
     """
@@ -26,9 +29,8 @@ def lever(content: Mapping[str, Any], chosen: Any, factual: Fraction | None) -> 
         low, high = (
             (max(low, factual), high) if content["monotone"] == "increase" else (low, min(high, factual))
         )
-    if content["kind"] != "continuous":
-        low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
-    return (low, high) if low <= high else None
+    first, last = (lattice.ceil(low), lattice.floor(high)) if lattice else (low, high)
+    return (Fraction(first), Fraction(last)) if first <= last else None
 
 
 def term(cost: Mapping[str, Any], name: str, weight: float, label: bool, factual: Fraction | None) -> Term:

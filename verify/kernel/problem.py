@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from verify.kernel.checks import Rejected
+from verify.kernel.lattice import Lattice
 from verify.kernel.trees import Ensemble
 
 Interval = tuple[Fraction, Fraction]
@@ -105,6 +106,8 @@ class Feature(NamedTuple):
     ----------
     whole
         Whether its values are whole numbers, as those of labels are.
+    lattice
+        The values that an action may set within the limits; None where these are all doubles.
     domain
         What limits the value after the action.
     table
@@ -113,6 +116,7 @@ class Feature(NamedTuple):
 
     name: str
     whole: bool
+    lattice: Lattice | None
     domain: Sequence[float] | None
     table: Sequence[Sequence[Fraction]] | None
 
