@@ -33,6 +33,7 @@ from milp_recourse.engine.networks.problem_arrays import impossible, lowered
 from milp_recourse.engine.networks.propose import Run, ready
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.lattice import Lattice
 from milp_recourse.program.cost_units import cost_units
 
 EVERY = 3
@@ -275,7 +276,7 @@ class _Writer:
     ) -> None:
         self.instance, self.acted, self.parts, self.trees = instance, acted, parts, trees
         self.moving = instance.scm.descendants(set(acted)) - set(acted)
-        self.whole = [instance.feature(name).integral for name in acted]
+        self.lattices = [instance.feature(name).lattice for name in acted]
 
     def nodes(self, box: Box) -> Iterator[list[Any]]:
         """Splits of values, with the proofs of regions below them."""
@@ -291,7 +292,7 @@ class _Writer:
                 yield from self._fitted(proof, box, ends)
             elif part.feature in self.acted:
                 i = self.acted.index(part.feature)
-                halves = _halves(box, i, part.at, math.nextafter(part.at, math.inf), self.whole[i])
+                halves = _halves(box, i, part.at, math.nextafter(part.at, math.inf), self.lattices[i])
                 both = zip((part.first, part.second), halves, strict=True)
                 inside = [(child, half, ends) for child, half in both if half is not None]
                 if len(inside) == 2:
@@ -315,7 +316,7 @@ class _Writer:
                 _, i, at = node
                 halves: tuple[Box | None, Box | None] = (None, None)
                 if part is not None:
-                    halves = _halves(part, i, at, at, self.whole[i])
+                    halves = _halves(part, i, at, at, self.lattices[i])
                     if None not in halves:
                         yield node
                 todo += reversed(halves)
@@ -345,12 +346,14 @@ _NOTHING = -1
 """The number of a part that holds nothing."""
 
 
-def _halves(box: Box, i: int, at: float, after: float, whole: bool) -> tuple[Box | None, Box | None]:
+def _halves(
+    box: Box, i: int, at: float, after: float, lattice: Lattice | None
+) -> tuple[Box | None, Box | None]:
     """The box with action i up to ``at``, and from ``after`` on; None for a half that is empty, or that is a
     single value which both halves would have."""
     low, high = box[i]
-    if whole:
-        at, after = math.floor(at), math.floor(at) + 1
+    if lattice is not None:
+        at, after = lattice.floor(at), lattice.after(at)
     outside = low > at or (low == at == after), high < after or (high == at == after)
     ends = (low, min(at, high)), (max(after, low), high)
     parts = (None if out else [*box[:i], end, *box[i + 1 :]] for out, end in zip(outside, ends, strict=True))

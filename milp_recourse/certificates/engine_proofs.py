@@ -302,7 +302,11 @@ class _Trees:
     def _single(self, chosen: NDArray[np.bool_], target: float) -> list[Any] | None:
         """A leaf for an open node that is a single action: its exact logit is too low, by however little.
         None if the node is no single action, or the action is accepted."""
-        ends = self.open.ends[int(self.open.state[0])]
+        ends = self.open.ends[int(self.open.state[0])].copy()
+        for i, name in enumerate(self.levers):
+            lattice = self.instance.feature(name).lattice
+            if lattice is not None and chosen[i]:  # the search counts steps in doubles
+                ends[:, i] = lattice.nearests(ends[:, i])
         if not (ends[0] == ends[1]).all():
             return None
         action = {n: float(a) for n, a, c in zip(self.levers, ends[0], chosen, strict=True) if c}

@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,8 @@ class _Lattice:
 
     def nearests(self, x: Array) -> Array:
         """As :meth:`nearest`, for each number of an array."""
-        return self._each(self.nearest, x)
+        low, high = self.floors(x), self.ceils(x)
+        return np.where(x - low <= high - x, low, high)
 
     @staticmethod
     def _each(one: object, x: Array) -> Array:
@@ -90,6 +92,19 @@ class Steps(_Lattice):
 
     def __str__(self) -> str:
         return "a whole number" if self.whole else f"{self.origin:g} and a number of steps of {self.step:g}"
+
+    @property
+    def spaced(self) -> Steps:
+        """Itself: neighbours are equally far apart."""
+        return self
+
+    def exact(self, low: float, high: float) -> bool:
+        """Whether the decimals between two doubles are doubles, so that sums of steps are exact, too."""
+        step, origin = self._decimals
+        shared = math.lcm(step.denominator, origin.denominator)
+        unit = Fraction(math.gcd(int(step * shared), int(origin * shared)), shared)
+        largest = max(abs(Fraction(end)) for end in (low, high, self.origin))
+        return shared & (shared - 1) == 0 and largest < 2**53 * unit
 
     def value(self, k: int) -> float:
         """The double nearest to the decimal origin + k step; infinite where no double is as large."""
@@ -170,6 +185,16 @@ class Values(_Lattice):
     def __str__(self) -> str:
         few = ", ".join(f"{v:g}" for v in self.values[:6])
         return f"one of {few}{', ...' if len(self.values) > 6 else ''}"
+
+    @cached_property
+    def spaced(self) -> Steps | None:
+        """The steps that lead through the numbers, counted in decimals; None if they are not equally far
+        apart."""
+        decimals = [Fraction(repr(float(v))) for v in self.values]
+        gaps = {b - a for a, b in pairwise(decimals)} or {Fraction(1)}
+        step = float(min(gaps))
+        even = len(gaps) == 1 and Fraction(repr(step)) in gaps
+        return Steps(step, self.values[0]) if even else None
 
     def floor(self, x: float) -> float:
         """The largest of the numbers not above ``x``; -inf if there is none, nan for nan."""

@@ -47,7 +47,11 @@ class BabBackend:
 
     def keeps_lattices(self, instance: Instance) -> bool:
         """Whether the search itself sets only steps and listed values."""
-        return in_cells(instance)
+        if isinstance(instance.classifier, TreeEnsemble):
+            return in_cells(instance)
+        from milp_recourse.engine.networks.problem_arrays import counts_exactly
+
+        return all(counts_exactly(instance, name) for name in instance.levers)
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """One instance."""

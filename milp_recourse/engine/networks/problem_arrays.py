@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.engine.compiling import by_reference, compiled
 from milp_recourse.engine.networks import layout as at
-from milp_recourse.engine.networks.causes import Effects, NotCovered, Stated, too_many_sets
+from milp_recourse.engine.networks.causes import Effects, NotCovered, Stated, is_label, too_many_sets
 from milp_recourse.engine.networks.elementary import LOG, RELU
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE, Levers, in_units
 from milp_recourse.engine.networks.numerics import slacks
@@ -224,6 +224,19 @@ def why_not(instance: Instance) -> str | None:
     if not isinstance(instance.classifier, ReluNetwork):
         return "not a network"
     return jumping(instance) or too_many_sets(instance, instance.classifier)
+
+
+def counts_exactly(instance: Instance, name: str) -> bool:
+    """Whether the engine's values of a lever are exactly those that an action may set.
+
+    It counts steps in doubles, which is exact for whole numbers, halves and the like; labels with columns of
+    their own are taken one by one.
+    """
+    feature, (low, high) = instance.feature(name), instance.levers[name]
+    if feature.only is None or is_label(feature):
+        return True
+    steps = feature.only.spaced
+    return steps is not None and steps.exact(low, high)
 
 
 def jumping(instance: Instance) -> str | None:
@@ -449,7 +462,8 @@ def decode(instance: Instance, lever: Array, acts: Array, ends: Array, values: A
         a = value
         if not label:
             a = min(max(factual + unit * value, low), high)
-            a = factual if value == 0.0 else float(round(a)) if grid else a
+            lattice = instance.feature(name).lattice
+            a = factual if value == 0.0 else lattice.nearest(a) if grid and lattice else a
         if a != factual or held:
             action[name] = a
     return action
