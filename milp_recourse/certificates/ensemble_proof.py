@@ -238,7 +238,7 @@ class PriceProofs:
 
     def _cells(self, axis: Axis) -> Axis:
         """An axis with the document's cells."""
-        axis = with_cells(axis, axis.settable)
+        axis = _acted_on(self.instance, with_cells(axis, axis.settable))
         return axis if self.instance.feature(axis.feature).by_label else _merged(axis)
 
 
@@ -248,6 +248,21 @@ def _inward(end: Fraction, up: bool, lattice: Lattice | None) -> float:
     if lattice is None:
         return double
     return lattice.ceil(double) if up else lattice.floor(double)
+
+
+def _acted_on(instance: Instance, axis: Axis) -> Axis:
+    """The axis of a lever that is acted on: where an action may not set the factual value, its cell stands
+    for the cheapest value in it that an action may set."""
+    name, held = axis.feature, np.flatnonzero(np.isnan(axis.values))
+    x, lattice = instance.factual[name], instance.feature(name).lattice
+    if lattice is None or name in instance.missing or instance.may_hold(name) or not len(held):
+        return axis
+    values, cost = axis.values.copy(), instance.lever_cost(name)
+    for k in held:
+        near = (min(max(v, axis.low[k]), axis.high[k]) for v in (lattice.floor(x), lattice.ceil(x)))
+        values[k] = min(near, key=cost.size)
+    added, widest = cost.evaluate(values)
+    return replace(axis, values=values, added=added, widest=widest, start=int(np.argmin(added + widest)))
 
 
 def _fixed(instance: Instance, acted: tuple[str, ...]) -> Fraction:

@@ -33,11 +33,21 @@ def lever(
     return (Fraction(first), Fraction(last)) if first <= last else None
 
 
-def term(cost: Mapping[str, Any], name: str, weight: float, label: bool, factual: Fraction | None) -> Term:
+def term(
+    cost: Mapping[str, Any],
+    name: str,
+    weight: float,
+    label: bool,
+    factual: Fraction | None,
+    lattice: Lattice | None = None,
+) -> Term:
     """What changing a feature costs an applicant.
 
     ``label`` says whether the feature is categorical; ``factual`` is None for a missing value.
     """
+    gap = None
+    if lattice and factual is not None and lattice.floor(factual) != factual:
+        gap = lattice.floor(factual), lattice.ceil(factual)
     given = cost["scale"][name]
     scale, down = (given["increase"], given["decrease"]) if isinstance(given, dict) else (given, given)
     s = Fraction(1) if factual is None else Fraction(scale)
@@ -45,7 +55,7 @@ def term(cost: Mapping[str, Any], name: str, weight: float, label: bool, factual
     pieces = _pieces(
         factual, label, cost.get("quantiles", {}).get(name, ()), Fraction(scale) / Fraction(down)
     )
-    return Term(square * w / s**2, linear * w / s, most * w / s, pieces)
+    return Term(square * w / s**2, linear * w / s, most * w / s, pieces, gap)
 
 
 def _pieces(x: Fraction | None, label: bool, knots: Sequence[Sequence[float]], fall: Fraction) -> list[Piece]:

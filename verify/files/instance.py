@@ -314,7 +314,8 @@ class Everyone:
             missing,
             levers=levers,
             terms={
-                f: term(cost, f, weights[f], contents[f]["kind"] == "categorical", known[f]) for f in levers
+                f: term(cost, f, weights[f], contents[f]["kind"] == "categorical", known[f], lattices[f])
+                for f in levers
             },
             fixed={f: Fraction(cost["l0"]) * Fraction(weights[f]) for f in levers},
             power=1 + cost.get("root", False),

@@ -35,12 +35,16 @@ class Term(NamedTuple):
     ``pieces`` ascend. Neighbours meet at an end and agree there, but for labels, between whose numbers there
     are no values. Every way to measure a change has this form: distances, labels and missing values (the
     size is 0 or 1), two scales by direction, percentiles.
+
+    ``gap``: the nearest values below and above the factual one that may be set, if that itself may not be
+    set; no size is less than at one of the two.
     """
 
     kappa: Fraction
     beta: Fraction
     omega: Fraction
     pieces: Sequence[Piece]
+    gap: tuple[Fraction | float, Fraction | float] | None = None
 
     def within(self, low: Fraction, high: Fraction) -> list[Piece]:
         """The pieces that meet an interval, cut to it."""
@@ -53,7 +57,11 @@ class Term(NamedTuple):
 
     def ends(self, low: Fraction, high: Fraction) -> tuple[tuple[Fraction, Fraction], ...]:
         """The least and the most that an action in an interval costs, each as :meth:`paid` returns it."""
-        sizes = [p.size(Fraction(a)) for p in self.within(low, high) for a in (p.low, p.high)]
+        parts = [(low, high)]
+        if self.gap and low <= self.gap[0] and self.gap[1] <= high:
+            parts = [(low, Fraction(self.gap[0])), (Fraction(self.gap[1]), high)]
+        met = [piece for part in parts for piece in self.within(*part)]
+        sizes = [p.size(Fraction(a)) for p in met for a in (p.low, p.high)]
         return self.paid(min(sizes)), self.paid(max(sizes))
 
     def variation(self, low: Fraction, high: Fraction) -> Fraction:
