@@ -39,7 +39,7 @@ class Action:
     """The value a_i that an action sets ``feature`` to, divided by ``unit``; it lies in [lower, upper].
 
     ``unit`` is a power of two; 1 unless :func:`~milp_recourse.program.equilibrate.equilibrate` chose another.
-    ``lattice``: the values that may be set, in the feature's unit; only ``integral`` is a part of the program.
+    ``lattice``: what may be set, in the feature's unit; only ``integral`` is a part of the program.
     """
 
     feature: str
