@@ -31,6 +31,7 @@ from milp_recourse.lab.gap import icarma_commands as icarma
 from milp_recourse.lab.recipe import recipe_commands as recipe
 from milp_recourse.lab.studies.gmsc.gmsc_command import gmsc
 from milp_recourse.lab.studies.reproduce_command import reproduce
+from milp_recourse.processes import safe_path
 
 app = typer.Typer(
     help="Exact, proven algorithmic recourse: the least an applicant must change to be accepted.",
@@ -73,7 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     command = typer.main.get_command(app)
     try:
-        code = command.main(args=given or ["--help"], prog_name="milp-recourse", standalone_mode=False)
+        with safe_path():
+            code = command.main(args=given or ["--help"], prog_name="milp-recourse", standalone_mode=False)
         sys.stdout.flush()
     except MachineFailed as error:
         return _fail(str(error), MACHINE_FAILED)

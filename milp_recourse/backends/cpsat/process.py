@@ -15,6 +15,7 @@ from typing import Any
 
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.instance import Instance
+from milp_recourse.processes import python
 
 _children: dict[int, subprocess.Popen[bytes]] = {}  # by the parent's id: a forked worker starts its own
 
@@ -49,10 +50,8 @@ def _child() -> subprocess.Popen[bytes]:
     child = _children.get(os.getpid())
     if child is None or child.poll() is not None:
         code = "from milp_recourse.backends.cpsat.process import serve; serve()"
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
-        child = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-        )
+        command = python(code, "milp_recourse")
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         _children[os.getpid()] = child
     return child
 
