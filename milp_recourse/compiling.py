@@ -108,7 +108,8 @@ def _tell(what: str, counted: _Counter, ended: threading.Event) -> None:
     begun = time.monotonic()
     if ended.wait(SECONDS):
         return
-    LOG.warning(NOTICE.format(what))
+    notice = NOTICE.format(what)
+    LOG.warning(notice.partition(" (")[0] if _Cache.absent else notice)
     while not ended.wait(EVERY):
         LOG.warning(PROGRESS.format(what, counted.functions, time.monotonic() - begun))
 

@@ -397,10 +397,10 @@ def _run_many(
         )
         share = (time.perf_counter() - clock) / len(block)
         for (position, result), certificate in zip(block, certificates, strict=True):
-            evidence = None if certificate is None else encode(certificate)
-            seconds = result.seconds + share
-            found = replace(result, evidence=evidence, seconds=seconds)
-            if evidence is None:
+            found = replace(result, seconds=result.seconds + share)
+            if certificate is not None:
+                found = replace(found, evidence=encode(certificate), lower_bound=certificate["lower_bound"])
+            else:
                 reason = reason_for_none(instances[position], result)
                 found = without_certificate(instances[position], found, reason)
             yield position, found

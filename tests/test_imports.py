@@ -28,7 +28,10 @@ LAYERS = (
     ),
     (
         "3 bounds and search",
-        ("cache_folder", "processes", "compiling", "smallest_instance", "compiled", "box_bounds", "encodings", "forests"),
+        (
+            *("cache_folder", "processes", "compiling", "smallest_instance", "compiled", "box_bounds"),
+            *("encodings", "forests"),
+        ),
     ),
     ("4 back ends and certificates", ("backends.protocol", "backends", "certificates")),
     (

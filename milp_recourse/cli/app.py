@@ -62,11 +62,19 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )
 """The commands, in the order of ``milp-recourse --help``."""
 
+GROUPS = {
+    "recipe": (recipe.app, "Make the shipped instances again."),
+    "bench": (benchmarks.app, "Time back ends against each other."),
+    "icarma": (icarma.app, "Recourse from trained networks: train, predict, evaluate."),
+}
+"""Groups of commands, with their help."""
+
 for _command in COMMANDS:
     app.command()(kept_apart(_command))
-app.add_typer(recipe.app, name="recipe", help="Make the shipped instances again.")
-app.add_typer(benchmarks.app, name="bench", help="Time back ends against each other.")
-app.add_typer(icarma.app, name="icarma", help="Recourse from trained networks: train, predict, evaluate.")
+for _name, (_group, _help) in GROUPS.items():
+    for _info in _group.registered_commands:
+        _info.callback = _info.callback and kept_apart(_info.callback)
+    app.add_typer(_group, name=_name, help=_help)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

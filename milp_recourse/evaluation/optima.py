@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from milp_recourse.instance import Population
+from milp_recourse.reports.folder_lock import only_writer
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.result import Result
 from milp_recourse.solve import check_options, choose_backend, solve_as_finished, solve_population
@@ -63,6 +64,8 @@ def certified_optima(
     ------
     BadInput
         Without a folder: an applicant could not be read. With one, that applicant's status is ``bad-input``.
+    MachineFailed
+        Another process writes the folder.
     """
     if folder is None:
         found = []
@@ -72,16 +75,17 @@ def certified_optima(
         return found
     name = choose_backend(population.template).name
     options = {"backend": name, "time_limit": time_limit, "certificates": certificates}
-    results = PopulationFolder(folder, population, options)
-    for _ in results.done:
-        advance()
-    left = results.left(range(len(population)))
-    if left:
-        checked = check_options(time_limit, jobs, certificates)
-        for index, result in solve_as_finished(population, name, checked, left, Workers(jobs)):
-            results.add(index, result)
+    with only_writer(folder):
+        results = PopulationFolder(folder, population, options)
+        for _ in results.done:
             advance()
-        results.summarise()
+        left = results.left(range(len(population)))
+        if left:
+            checked = check_options(time_limit, jobs, certificates)
+            for index, result in solve_as_finished(population, name, checked, left, Workers(jobs)):
+                results.add(index, result)
+                advance()
+            results.summarise()
     with (folder / "results.csv").open(newline="", encoding="utf-8") as file:
         return [
             Optimum(row["status"], _number(row["cost"]), _number(row["lower_bound"]))

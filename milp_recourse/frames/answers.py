@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from io import BytesIO, StringIO, TextIOWrapper
 from os import PathLike
 from pathlib import Path
+from subprocess import DEVNULL, run
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from milp_recourse.choices import Differ, choices
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, MachineFailed
 from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict, result_part
@@ -28,6 +28,8 @@ from milp_recourse.frames.show import people_of
 from milp_recourse.frames.verdict import Predict, verdicts_each
 from milp_recourse.front import front
 from milp_recourse.instance import Instance, Population
+from milp_recourse.processes import python
+from milp_recourse.reports.folder_lock import only_writer
 from milp_recourse.reports.pages import person_page, population_fragment, population_page, reasons_of
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.result_rows import BAD_INPUT
@@ -38,6 +40,15 @@ from milp_recourse.why import why as ask_why
 T = TypeVar("T")
 
 _COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds")
+
+
+@contextmanager
+def _of_the_folder() -> Iterator[None]:
+    """What is wrong with the option --out of commands is wrong with the argument ``folder``."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput("folder", error.got, error.allowed) from None
 
 
 class Interrupted(KeyboardInterrupt):
@@ -305,6 +316,8 @@ class Answers:
         ------
         BadInput
             The folder cannot be written or holds results already, or nobody could be read.
+        MachineFailed
+            The disk is full or broken, or another process writes the folder.
         """
         if not isinstance(folder, str | PathLike):
             raise BadInput("folder", shown(folder), "the path of a folder")
@@ -313,44 +326,49 @@ class Answers:
             raise BadInput("folder", f"{where}, which holds results", "a new folder")
         written = self.population()
         confirmed = any(word is not None for word in self.confirmed)
-        try:
+        with _of_the_folder(), only_writer(where):
             report = PopulationFolder(where, population_from_dict(written), dict(self.options), confirmed)
-        except BadInput as error:
-            raise BadInput("folder", error.got, error.allowed) from None
-        for index in report.left(range(len(self))):
-            result = self.results[index]
-            if result is not None:
-                report.add(index, result, self.confirmed[index])
-        report.summarise()
-        write_json(written, where / "population.json")
+            for index in report.left(range(len(self))):
+                result = self.results[index]
+                if result is not None:
+                    report.add(index, result, self.confirmed[index])
+            report.summarise()
+            write_json(written, where / "population.json")
 
     def verify(self) -> str:
         """The verdict of the independent checker ``verify/`` on these answers' certificates.
 
         The same as :meth:`save` into a new folder DIR and ``milp-recourse verify DIR``: the checker reads the
-        files and uses no code of this package.
+        files and uses no code of this package. It runs in a process of its own, in which nothing that this
+        one has imported or changed plays a part.
 
         Returns
         -------
         str
             One line, ``VERIFIED ...``, if every certificate was accepted; else the reasons, and ``REJECTED
-            ...`` as the last line.
+            ...`` as the last line. ``NOTHING TO CHECK`` if certificates were asked for and none could be
+            made; the column ``message`` says why.
 
         Raises
         ------
         BadInput
             The answers have no certificates, or nobody could be read.
+        MachineFailed
+            The checker did not come to a verdict.
         """
-        from verify.__main__ import main
-
         if not self.options.get("certificates"):
             raise BadInput("certificates", "none", "answers of certify(people, certificates=True)")
-        output = TextIOWrapper(BytesIO(), "utf-8", write_through=True)
-        with TemporaryDirectory() as folder, redirect_stdout(output), redirect_stderr(StringIO()):
-            self.save(Path(folder) / "answers")
-            main([str(Path(folder) / "answers"), "--jobs=1"])
-        output.seek(0)
-        return output.read().strip()
+        if not any(result is not None and result.evidence for result in self.results):
+            return f"NOTHING TO CHECK: none of {len(self)} answers has a certificate"
+        check = python("import sys; from verify.__main__ import run; sys.exit(run())", "verify")
+        with TemporaryDirectory() as folder:
+            where = str(Path(folder) / "answers")
+            self.save(where)
+            command = [*check, where, "--jobs=1"]
+            done = run(command, stdin=DEVNULL, capture_output=True, encoding="utf-8", check=False)
+        if done.returncode not in (0, 4):
+            raise MachineFailed(f"the checker ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        return done.stdout.strip()
 
     def page(self, person: Hashable | None = None, why: bool = False, time_limit: float | None = None) -> str:
         """The text of a self-contained HTML file, about everybody or about one person.

@@ -1,4 +1,4 @@
-"""Compiled code is kept in a folder of the user's own, or for the process only: its index files are pickles."""
+"""Compiled code is kept in a folder of the user's own, or not at all: its index files are pickles."""
 
 from __future__ import annotations
 
