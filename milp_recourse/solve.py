@@ -394,6 +394,7 @@ def _run_many(
             [result for _, result in block],
             options.time_limit,
             None if indices is None else [indices[k] for k, _ in block],
+            [result.seconds for _, result in block],
         )
         share = (time.perf_counter() - clock) / len(block)
         for (position, result), certificate in zip(block, certificates, strict=True):
@@ -401,7 +402,7 @@ def _run_many(
             if certificate is not None:
                 found = replace(found, evidence=encode(certificate), lower_bound=certificate["lower_bound"])
             else:
-                reason = reason_for_none(instances[position], result)
+                reason = reason_for_none(instances[position], found, options.time_limit)
                 found = without_certificate(instances[position], found, reason)
             yield position, found
 
@@ -462,7 +463,8 @@ def _proposed(
     for position, instance in enumerate(instances):
         start = time.perf_counter()
         proposal = backend.solve(instance, options)
-        yield position, proposal, time.perf_counter() - start
+        took = time.perf_counter() - start if proposal.seconds is None else proposal.seconds
+        yield position, proposal, took
 
 
 def _finish(instance: Instance, proposal: Proposal, backend: Backend, seconds: float) -> Result:

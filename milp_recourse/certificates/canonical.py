@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from milp_recourse.certificates.conditions import canonical_condition
 from milp_recourse.domain.cost import PERCENTILES, Cost
@@ -126,4 +127,5 @@ def _spelled(value: Any) -> Any:
 
 def _digits(numbers: Sequence[float]) -> list[str]:
     """The hexadecimal digits of doubles; -0.0 is written as 0.0."""
-    return struct.pack(f">{len(numbers)}d", *(float(v) + 0.0 for v in numbers)).hex(",", 8).split(",")
+    doubles = np.array(numbers, dtype=np.float64) + 0.0
+    return doubles.astype(">f8").tobytes().hex(",", 8).split(",")

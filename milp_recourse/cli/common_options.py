@@ -103,9 +103,14 @@ def _outputs(command: Callable[..., None]) -> tuple[list[str], list[str]]:
         options = getattr(hint, "__metadata__", ())
         if any(getattr(option, "callback", None) is a_file for option in options):
             files.append(name)
-        elif name == "out" or any("--out" in (getattr(o, "param_decls", None) or ()) for o in options):
+        elif name == "out" or any("--out" in _named(option) for option in options):
             folders.append(name)
     return files, folders
+
+
+def _named(option: Any) -> tuple[object, ...]:
+    """The names that an option declares; typer takes the first one for its default at first."""
+    return getattr(option, "default", None), *(getattr(option, "param_decls", None) or ())
 
 
 Backend = Annotated[

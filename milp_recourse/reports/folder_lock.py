@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 from milp_recourse.errors import MACHINE, BadInput, MachineFailed
 
 LOCK = ".lock"
-"""The locked file of a folder. It stays there, empty; that it is there does not mean that it is locked."""
+"""The locked file of a folder, removed at the end. After a kill it stays there, and is not locked."""
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def only_writer(folder: Path, name: str = LOCK) -> Iterator[None]:
     try:
         yield
     finally:
-        if made and [file.name for file in folder.iterdir()] == [name]:
+        if lock.lock_counter == 1:
             with suppress(OSError):
                 Path(lock.lock_file).unlink()
         lock.release()

@@ -266,7 +266,6 @@ class Check:
         known = found.files | {inner} | {folder / name for name in own if name}
         known |= {self.instances} if isinstance(self.instances, Path) else set()
         others = {path.name for path in {*folder.iterdir(), *files} if path not in known}
-        others -= {".lock"}  # of the program that writes the folder
         return self._sum_up(total, None if sample is None else found.total, bool(lost), others)
 
     def _outcomes(
