@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from milp_recourse.backends import Backend, BatchBackend, Options, Proposal
 from milp_recourse.backends import backend as find_backend
 from milp_recourse.domain.cost import root_below
+from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.errors import BadInput, Unsupported, is_number
@@ -373,6 +374,7 @@ def _run_many(
         Every instance's index in its population.
     """
     from milp_recourse.certificates import certificates_for, encode, reason_for_none, without_certificate
+    from milp_recourse.certificates.produce import ready
 
     solved = (
         (k, without_certificate(instances[k], result))
@@ -381,6 +383,8 @@ def _run_many(
     if not options.certificates:
         yield from solved
         return
+    if instances:
+        ready(instances[0])
     left, most = len(instances), FIRST_CERTIFIED
     together = isinstance(backend, BatchBackend) and all(
         isinstance(i.classifier, ReluNetwork) for i in instances
@@ -456,6 +460,9 @@ def _searched(
 def _proposed(
     instances: list[Instance], backend: Backend, options: Options
 ) -> Iterator[tuple[int, Proposal, float]]:
+    for instance in instances:
+        if isinstance(instance.classifier, TreeEnsemble):  # all applicants share what is made of it here
+            _ = instance.classifier.every_leaf
     if isinstance(backend, BatchBackend):
         for position, proposal in backend.solve_many(instances, options):
             yield position, proposal, proposal.seconds or 0.0

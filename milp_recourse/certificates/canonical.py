@@ -23,7 +23,7 @@ def instance_digest(instance: Instance) -> str:
     content = canonical_content(instance)
     del content["classifier"]
     texts = {key: _text(value) for key, value in content.items()}
-    texts["classifier"] = _classifier_text(instance.classifier)  # long, and shared
+    texts["classifier"] = classifier_text(instance.classifier)  # long, and shared
     joined = ",".join(f'"{key}":{texts[key]}' for key in sorted(texts))
     return hashlib.sha256(f"{{{joined}}}".encode()).hexdigest()
 
@@ -101,7 +101,7 @@ def _scm(instance: Instance) -> dict[str, Any]:
     return written
 
 
-def _classifier_text(classifier: Classifier) -> str:
+def classifier_text(classifier: Classifier) -> str:
     """The classifier's canonical text. The last classifier's is kept, because a population shares it."""
     known = _texts.get(id(classifier))
     if known is None or known[0] is not classifier:

@@ -13,10 +13,11 @@ from typing import Any
 
 from milp_recourse.certificates.acted_sets import acted_sets, not_idle
 from milp_recourse.certificates.by_direction import Claim, Configurations, by_direction, why_not_directions
-from milp_recourse.certificates.canonical import instance_digest
+from milp_recourse.certificates.canonical import classifier_text, instance_digest
 from milp_recourse.certificates.causal import causal_configurations, why_not_causal
 from milp_recourse.certificates.conditions import cases_of, why_not_cases
 from milp_recourse.certificates.engine_proofs import proofs
+from milp_recourse.certificates.engine_proofs import ready as compile_proofs
 from milp_recourse.certificates.limits import beyond_a_support, fits, too_large
 from milp_recourse.certificates.prices import ensemble_configurations
 from milp_recourse.domain.conditions import TRUE
@@ -128,6 +129,20 @@ def _needs_no_tree(instance: Instance, result: Result) -> bool:
 def _trivial(instance: Instance) -> list[dict[str, Any]]:
     """Configurations of one leaf each, which prove a bound of 0; none if there is no lever."""
     return [{"acted": list(names), "tree": [["e"]]} for names in acted_sets(instance)]
+
+
+def ready(instance: Instance) -> None:
+    """Make what the certificates of all applicants of a model share, and compile what they need, before
+    anybody's time limit starts."""
+    classifier_text(instance.classifier)
+    if why_not(instance) is not None:
+        return
+    if isinstance(instance.classifier, TreeEnsemble) and separable(without_conditions(instance)):
+        from milp_recourse.forests.priced import ready as compile_all  # loads numba
+
+        compile_all()
+    else:
+        compile_proofs()
 
 
 def certificates_for(

