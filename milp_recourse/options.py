@@ -38,6 +38,10 @@ class Options:
     found: Callable[[Mapping[str, float]], object] | None = None
 
 
+GRACE = 1.0
+"""Seconds after the time limit, or a tenth of it if that is longer, by which an answer is there on a quiet
+machine: the step in hand is finished, and where there is no action yet, one is looked for."""
+
 LATE = "the time limit was reached"
 """The message of an answer whose search ended for want of time."""
 
@@ -62,6 +66,10 @@ class Clock:
     def start(limit: float | None) -> Clock:
         """A clock that ends ``limit`` seconds from now, or never if ``limit`` is None."""
         return Clock(None if limit is None else time.perf_counter() + limit)
+
+    def later(self, seconds: float) -> Clock:
+        """A clock that ends so many seconds later."""
+        return Clock(None if self.end is None else self.end + seconds)
 
     @property
     def over(self) -> bool:

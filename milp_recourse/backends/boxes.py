@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.backends.protocol import Options, Proposal
+from milp_recourse.box_bounds import ready
 from milp_recourse.encodings.bounds import Configuration, ProgramBounds
 from milp_recourse.errors import Unsupported
 from milp_recourse.incumbent import Incumbent
@@ -70,6 +71,7 @@ class BoxSearch(ABC):
     """
 
     def __init__(self, instance: Instance, options: Options, many_unstable: int) -> None:
+        ready()
         self.clock = Clock.start(options.time_limit)
         self.incumbent = Incumbent(instance)
         self.instance = instance

@@ -10,6 +10,7 @@ from dataclasses import replace
 from milp_recourse.backends.cheapest_part import cheapest_part
 from milp_recourse.backends.cost_units import cost_units, in_own_units, options_for_units
 from milp_recourse.backends.protocol import Options, Proposal
+from milp_recourse.box_bounds import ready as ready_for_boxes
 from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.forests.axes import separable
 from milp_recourse.forests.causal import CausalSearch
@@ -39,6 +40,7 @@ def _solve(instance: Instance, options: Options) -> Proposal:
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     if not separable(instance):
+        ready_for_boxes()
         return _timed(instance, options, lambda own, _, deadline: CausalSearch(own, deadline).run())
     if len(forest.trees) == 1:
         start = time.perf_counter()

@@ -32,7 +32,7 @@ from milp_recourse.forests.regions import FAR, with_domains
 from milp_recourse.forests.table import LeafTable, Masks, best_cuts
 from milp_recourse.incumbent import Incumbent
 from milp_recourse.instance import Instance
-from milp_recourse.options import LATE, Clock, OutOfTime
+from milp_recourse.options import GRACE, LATE, Clock, OutOfTime
 from milp_recourse.program import lower
 from milp_recourse.result import Proposal
 
@@ -204,7 +204,8 @@ class _PieceSearch:
             if not (column.labels or piece.forms.exact[k])
         }
         self.threshold = search.instance.accept.above
-        self.table = LeafTable(forest, piece.cells, piece.columns, clock=Clock(search.deadline))
+        clock = Clock(search.deadline).later(GRACE)
+        self.table = LeafTable(forest, piece.cells, piece.columns, clock=clock)
         self.heap: list[tuple[float, int, _Boxes]] = []
         self.order = 0
         self.columns = piece.forms

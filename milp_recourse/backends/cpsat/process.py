@@ -22,11 +22,8 @@ from typing import Any, NamedTuple
 from milp_recourse.backends.protocol import Options, Proposal
 from milp_recourse.forests.axes import separable
 from milp_recourse.instance import Instance
-from milp_recourse.options import LATE, Clock
+from milp_recourse.options import GRACE, LATE, Clock
 from milp_recourse.processes import python
-
-GRACE = 1.0
-"""Seconds after the time limit, or a tenth of it if that is longer, after which the child is ended."""
 
 
 class _Begun(NamedTuple):
