@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -72,6 +73,7 @@ class _Child:
             try:
                 said = self.said.get(timeout=late.left(0.0))
             except Empty:
+                self.end()
                 return Proposal(action, 0.0, "solver", message=LATE, seconds=time.perf_counter() - begun)
             if isinstance(said, _Begun):
                 begun, limit = time.perf_counter(), options.time_limit
@@ -85,7 +87,8 @@ class _Child:
         """End the process."""
         self.process.kill()
         if self.process.stdin is not None:
-            self.process.stdin.close()
+            with suppress(OSError):  # closing writes what it has not read
+                self.process.stdin.close()
         self.process.wait()
 
 
@@ -102,16 +105,15 @@ def ask(instance: Instance, options: Options) -> Proposal:
         What the child's back end raised.
     """
     child = _children.get(os.getpid())
-    if child is None:
+    if child is None or child.process.poll() is not None:
         child = _children[os.getpid()] = _Child()
     try:
         answer = child.ask(instance, options)
     except BaseException:
         _stop()
         raise
-    if isinstance(answer, _Ended) or (isinstance(answer, Proposal) and answer.message == LATE):
-        _stop()
     if isinstance(answer, _Ended):
+        _stop()
         return Proposal(None, 0.0, "solver", message="the CP-SAT process ended")
     if isinstance(answer, Exception):
         raise answer
