@@ -1,8 +1,8 @@
 """``python -m verify CERT INSTANCE`` and ``python -m verify DIR POPULATION_OR_INSTANCES``.
 
 Exit codes: 0 if everything was verified; 4 if a certificate was rejected; 2 if there was nothing to check, or
-for wrong usage, such as a path that does not exist; 1 if another run writes the journal, or if what is
-printed cannot be written: a full disk, say; 130 on Ctrl-C.
+for wrong usage, such as a path that does not exist; 1 if another run writes the journal, or if the
+journal or what is printed cannot be written: a full disk, say; 130 on Ctrl-C.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def certified_optima(
             for index, result in solve_as_finished(population, name, checked, left, Workers(jobs)):
                 results.add(index, result)
                 advance()
-            results.summarise()
+        results.summarise()  # also where nobody is left: a run that was killed may not have come to this
     with (folder / "results.csv").open(newline="", encoding="utf-8") as file:
         return [
             Optimum(row["status"], _number(row["cost"]), _number(row["lower_bound"]))

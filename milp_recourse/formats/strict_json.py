@@ -30,6 +30,9 @@ ASCII, an eighth of its bytes (:mod:`verify.files.reading` says why)."""
 MOST_PARTS = 10_000
 """How many gzipped parts one after the other a file may consist of."""
 
+UNFINISHED = ".unfinished"
+"""How the names of temporary files end (:func:`write_whole`); they begin with a point."""
+
 _LARGEST_PLAIN_INTEGER = 2**53
 
 
@@ -222,7 +225,7 @@ def write_whole(content: bytes, path: str | Path) -> None:
                 stream.write(content)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(prefix=f".{target.name[:80]}.", dir=target.parent)
+        handle, beside = tempfile.mkstemp(UNFINISHED, f".{target.name[:80]}.", target.parent)
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(content)

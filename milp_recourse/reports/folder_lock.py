@@ -9,6 +9,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from milp_recourse.errors import MACHINE, BadInput, MachineFailed
+from milp_recourse.formats.strict_json import UNFINISHED
 
 LOCK = ".lock"
 """The locked file of a folder, removed at the end. After a kill it stays there, and is not locked."""
@@ -19,7 +20,8 @@ def only_writer(folder: Path, name: str = LOCK) -> Iterator[None]:
     """Hold a lock of a folder, which is made if it does not exist, and removed again if nothing is written.
 
     Within a thread the same lock can be held several times. On file systems without locks, where filelock
-    says so, the file itself is the lock, and stays one after a ``kill -9``.
+    says so, the file itself is the lock, and stays one after a ``kill -9``. What a killed process left of
+    files that were written whole is removed by the next one that locks the whole folder.
 
     Parameters
     ----------
@@ -44,6 +46,8 @@ def only_writer(folder: Path, name: str = LOCK) -> Iterator[None]:
     except (OSError, NotImplementedError) as error:
         raise _unusable(folder, error) from None
     try:
+        if name == LOCK and lock.lock_counter == 1:
+            _tidy(folder)
         yield
     finally:
         if lock.lock_counter == 1:
@@ -53,6 +57,13 @@ def only_writer(folder: Path, name: str = LOCK) -> Iterator[None]:
         for place in made:
             with suppress(OSError):  # it is not empty
                 place.rmdir()
+
+
+def _tidy(folder: Path) -> None:
+    for pattern in (f".*{UNFINISHED}", f"*/.*{UNFINISHED}"):
+        for file in folder.glob(pattern):
+            with suppress(OSError):
+                file.unlink()
 
 
 def make_folder(folder: Path) -> None:

@@ -93,7 +93,6 @@ def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
     lines = [csv_line([*header(features), "name"])]
     solved = [(k, name, result) for k, (name, _, result, _) in enumerate(rows) if result is not None]
     lines += [csv_line([*cells(k, result, features), name]) for k, name, result in solved]
-    write_whole("".join(lines).encode(), folder / "results.csv")
     summary = summarise((r.status.value, r.cost, r.seconds) for _, _, r in solved)
     summary["not_solved"] = len(rows) - len(solved)
     listed = [
@@ -106,7 +105,8 @@ def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
         }
         for name, instance, result, remark in rows
     ]
-    write_json(summary | {"results": listed}, folder / "results.json")
+    write_json(summary | {"results": listed}, folder / "results.json")  # it says of what the rows are
+    write_whole("".join(lines).encode(), folder / "results.csv")
     return summary
 
 

@@ -203,7 +203,7 @@ class PopulationFolder:
                 good.append(line)
             elif line.endswith(b"\n"):
                 self.damaged.append(number)
-        if len(good) != len(lines):
+        if good != lines:
             write_whole(b"".join(good), self.table)
 
     def _row(self, line: bytes) -> list[str] | None:

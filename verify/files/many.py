@@ -119,7 +119,7 @@ class Journal:
         try:
             if path.exists() and not path.is_file():
                 raise Unusable(f"--resume: {name}: no journal can be written there: it is no file")
-            self.stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+            self.stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", 0)
         except OSError as error:
             raise Unusable(f"--resume: {name}: no journal can be written there: {error.strerror}") from None
         try:
@@ -146,8 +146,16 @@ class Journal:
             self.known[outcome[0]] = digest, Outcome(*outcome)
         self.stream.truncate(self.stream.seek(len("\n".join([*lines, ""]).encode()) if lines else 0))
         if not lines:
-            self.stream.write(about.encode() + b"\n")
-        self.stream.flush()
+            self._write(about)
+
+    def _write(self, line: str) -> None:
+        """Append a line; raise :class:`Unusable` where the disk is full or broken."""
+        content = line.encode() + b"\n"
+        try:
+            while content:
+                content = content[self.stream.write(content) :]
+        except OSError as error:
+            raise Unusable(f"--resume: {plain(str(self.path))}: not written: {error.strerror}", 1) from None
 
     def outcome(self, place: Place, row: Row | None) -> Outcome | None:
         """The outcome that is recorded for a certificate, or None."""
@@ -157,8 +165,7 @@ class Journal:
     def add(self, digest: str, outcome: Outcome) -> None:
         """Record an outcome, if the certificate was verified."""
         if outcome.claim is not None:
-            self.stream.write(json.dumps([digest, *outcome]).encode() + b"\n")
-            self.stream.flush()
+            self._write(json.dumps([digest, *outcome]))
 
     @staticmethod
     def digest(place: Place, row: Row | None) -> str:
