@@ -78,8 +78,7 @@ print(solve_model({solver!r}, model, [model.component(f"set_{{n}}") for n in ins
 
 
 def test_children_of_a_script(here, tmp_path):
-    """A script in the hostile folder's neighbour, run in that folder: its joblib processes are safe, too, and
-    so is the checker that ``answers.verify()`` starts."""
+    """A script in the hostile folder's neighbour, run in that folder: its joblib processes are safe, too."""
     folder, trace = here
     script = tmp_path / "script.py"
     script.write_text(f"""
@@ -95,6 +94,29 @@ if __name__ == "__main__":
     done = run([sys.executable, str(script)], folder)
     assert done.returncode == 0 and ran(trace) == set(), done.stderr
     assert done.stdout.split("\n")[1] == "optimal"
+
+
+def test_a_trace_beside_the_script(here, tmp_path):
+    """``answers.verify()`` comes to a verdict and does not end the script; a ``trace.py`` beside it, which the
+    checker would refuse to start with, is not taken for Python's own."""
+    folder, trace = here
+    (tmp_path / "trace.py").write_text((folder / "trace.py").read_text())
+    script = tmp_path / "script.py"
+    script.write_text("""
+if __name__ == "__main__":
+    import pandas as pd
+    from sklearn.linear_model import LogisticRegression
+    from milp_recourse import Recourse
+    X = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0]})
+    answers = Recourse(LogisticRegression().fit(X, [0, 0, 1, 1]), X).certify(X.head(1), certificates=True)
+    print(answers.verify())
+    print("went on")
+""")
+    for place in (folder, tmp_path):
+        done = run([sys.executable, str(script)], place)
+        assert (done.returncode, ran(trace)) == (0, set()), done.stderr
+        verdict, went = done.stdout.splitlines()
+        assert verdict.startswith("VERIFIED 1 of 1") and went == "went on"
 
 
 def test_the_planted_modules_do_run_where_the_folder_is_on_the_path(here):

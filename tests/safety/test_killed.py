@@ -1,4 +1,4 @@
-"""A run that is killed, or that fills the disk, loses nothing: the same command again ends with the same files."""
+"""Killed or on a full disk a run loses nothing: the same command again ends with the same files."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def met():
 for module in (propose, engine_proofs, priced, box_bounds):
     module.ready()
 before = met()
-for file in {files!r}:
+for file in {[str(file) for file in files]!r}:
     assert solve(file, certificates=True).evidence is not None
     solve(file, "highs")
 print(len(before), [name for name, count in met().items() if count != before[name]])
