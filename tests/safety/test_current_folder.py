@@ -97,8 +97,8 @@ if __name__ == "__main__":
 
 
 def test_a_trace_beside_the_script(here, tmp_path):
-    """``answers.verify()`` comes to a verdict and does not end the script; a ``trace.py`` beside it, which the
-    checker would refuse to start with, is not taken for Python's own."""
+    """``answers.verify()`` comes to a verdict and does not end the script; the ``trace.py``, with which the
+    checker would refuse to start, is not taken for Python's own."""
     folder, trace = here
     (tmp_path / "trace.py").write_text((folder / "trace.py").read_text())
     script = tmp_path / "script.py"

@@ -1,4 +1,4 @@
-"""Labels and identifiers that a spreadsheet would take for formulas are written as they are, and are verified."""
+"""Labels and identifiers that a spreadsheet would take for formulas are written as they are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ def test_what_is_written_is_what_was_read(wanted, tmp_path):
             "kind": "tree-ensemble",
             "dtype": "float64",
             "trees": [{**tree, "value": [0, 0, 1]}],
-            "threshold": 0.5,
         },
         "factuals": [{"=a": LABELS[0]}] * 2,
         "ids": IDS,
