@@ -11,7 +11,7 @@ from pathlib import Path
 
 from milp_recourse.errors import BadInput, MachineFailed
 from milp_recourse.formats.strict_json import read_bytes, write_whole
-from milp_recourse.result import Result
+from milp_recourse.problem.result import Result
 
 LARGEST_CERTIFICATE = 32 * 2**20
 """The most bytes of a certificate, as ``verify/`` reads it."""

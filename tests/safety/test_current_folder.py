@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from milp_recourse import processes
-from milp_recourse.instances_path import instances_path
+from milp_recourse.formats.instances_path import instances_path
 from tests.helpers.hostile_folder import MODULES, plant, ran
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,8 +67,8 @@ def test_pyomo_does_not_take_its_solvers_from_there(solver, here):
     folder, trace = here
     code = f"""
 from milp_recourse import read_instance
-from milp_recourse.backends.pyomo import solve_model
-from milp_recourse.backends.pyomo_model import pyomo_model
+from milp_recourse.solvers.pyomo import solve_model
+from milp_recourse.solvers.pyomo_model import pyomo_model
 instance = read_instance({str(instances_path() / "smoke" / "range_misses_bounds.json")!r})
 model = pyomo_model(instance)
 print(solve_model({solver!r}, model, [model.component(f"set_{{n}}") for n in instance.levers], 5.0).kind)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from milp_recourse.cli import main
-from milp_recourse.instances_path import instances_path
+from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.reports import certificate_files, population_folder
 from tests.helpers.cut_short import killed
 from verify.__main__ import main as verify

@@ -19,10 +19,10 @@ from milp_recourse.cli import main
 from milp_recourse.errors import BadInput, MachineFailed
 from milp_recourse.evaluation import certified_optima
 from milp_recourse.formats import read_population
-from milp_recourse.instances_path import instances_path
+from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.lab.run_table import grown, read_rows
-from milp_recourse.recourse import Recourse
 from milp_recourse.reports.folder_lock import only_writer
+from milp_recourse.tables.recourse import Recourse
 
 ROOT = Path(__file__).resolve().parents[2]
 SMOKE = instances_path() / "smoke"

@@ -14,12 +14,12 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from milp_recourse import Recourse, backends, read_instance, solve
-from milp_recourse.backends import backend
-from milp_recourse.backends.cpsat import process
 from milp_recourse.certificates import certificates_for
-from milp_recourse.instances_path import instances_path
-from milp_recourse.options import GRACE, LATE, Clock, Options, OutOfTime
-from milp_recourse.result import Status
+from milp_recourse.formats.instances_path import instances_path
+from milp_recourse.problem.options import GRACE, LATE, Clock, Options, OutOfTime
+from milp_recourse.problem.result import Status
+from milp_recourse.solvers import backend
+from milp_recourse.solvers.cpsat import process
 
 ROOT = Path(__file__).resolve().parents[2]
 TREES = instances_path() / "credit_trees" / "credit_003.json"
@@ -60,7 +60,7 @@ def test_a_process_that_does_not_look_at_the_clock_is_ended(monkeypatch):
     action = solve(instance, "bab").action
     stuck = """
 import os, pickle, sys, time
-from milp_recourse.backends.cpsat.process import _Begun, _Found
+from milp_recourse.solvers.cpsat.process import _Begun, _Found
 instance, options = pickle.load(sys.stdin.buffer)
 for said in (_Begun(), _Found(ACTION)):
     sys.stdout.buffer.write(pickle.dumps(said))
@@ -128,15 +128,15 @@ def test_nothing_is_compiled_within_a_limit():
     ]
     code = f"""
 import importlib, pkgutil
-import milp_recourse.compiled, milp_recourse.forests
+import milp_recourse.engine.networks, milp_recourse.engine.forests
 from milp_recourse import box_bounds, solve
 from milp_recourse.certificates import engine_proofs
-from milp_recourse.compiled import propose
-from milp_recourse.forests import priced
+from milp_recourse.engine.networks import propose
+from milp_recourse.engine.forests import priced
 
 def met():
     found = {{}}
-    for package in (milp_recourse.compiled, milp_recourse.forests):
+    for package in (milp_recourse.engine.networks, milp_recourse.engine.forests):
         for one in pkgutil.iter_modules(package.__path__):
             module = importlib.import_module(f"{{package.__name__}}.{{one.name}}")
             for name, value in vars(module).items():

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from milp_recourse.compiling import UNKEPT
-from tests.compiled.test_announced import TWICE
+from milp_recourse.engine.compiling import UNKEPT
+from tests.engine.networks.test_announced import TWICE
 from tests.helpers.hostile_folder import plant, ran
 
 ROOT = Path(__file__).resolve().parents[2]
