@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,9 +61,11 @@ def _known(file: Path, people: Population) -> Population:
         return read_population(file)
     import pandas as pd
 
+    from milp_recourse.formats.strict_json import LARGEST_TABLE, read_bytes
+
     try:
-        frame = pd.read_csv(file)
-    except (OSError, ValueError) as error:
+        frame = pd.read_csv(BytesIO(read_bytes(file, "a table in CSV", LARGEST_TABLE)))
+    except ValueError as error:
         raise BadInput("--data", str(file), f"a table in CSV ({error})") from None
     return Population.from_frame(frame, people)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -15,6 +15,13 @@ from milp_recourse.problem.result import Proposal
 class Incumbent:
     """Keeps the cheapest action that is exactly feasible.
 
+    Parameters
+    ----------
+    instance
+        The problem.
+    found
+        Called with each action that is kept.
+
     Attributes
     ----------
     action
@@ -23,8 +30,10 @@ class Incumbent:
         Its exact cost rounded to a double; ``inf`` without one.
     """
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
+    def __init__(
+        self, instance: Instance, found: Callable[[Mapping[str, float]], object] | None = None
+    ) -> None:
+        self.instance, self.found = instance, found
         self.action: dict[str, float] | None = None
         self.cost = np.inf
 
@@ -51,6 +60,8 @@ class Incumbent:
         verdict = judge(self.instance, action)
         if verdict.feasible and float(verdict.cost) < self.cost:
             self.action, self.cost = dict(action), float(verdict.cost)
+            if self.found is not None:
+                self.found(self.action)
         return verdict.feasible
 
 

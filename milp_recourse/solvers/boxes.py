@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.engine.box_bounds import ready
 from milp_recourse.errors import Unsupported
 from milp_recourse.judge import judge
 from milp_recourse.judge.incumbent import Incumbent
@@ -70,6 +71,7 @@ class BoxSearch(ABC):
     """
 
     def __init__(self, instance: Instance, options: Options, many_unstable: int) -> None:
+        ready()
         self.clock = Clock.start(options.time_limit)
         self.incumbent = Incumbent(instance)
         self.instance = instance

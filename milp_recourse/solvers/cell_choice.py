@@ -18,7 +18,7 @@ from milp_recourse.engine.forests.table import LeafTable
 from milp_recourse.judge.incumbent import Incumbent
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import Clock
+from milp_recourse.problem.options import LATE, Clock, OutOfTime
 from milp_recourse.solvers.leaf_model import Cells, Watch
 from milp_recourse.solvers.protocol import Options, Proposal
 
@@ -59,7 +59,7 @@ class CellSearch:
         assert isinstance(instance.classifier, TreeEnsemble)
         self.instance, self.forest, self.model = instance, instance.classifier, model
         self.clock = Clock.start(options.time_limit)
-        self.best, self.watch = Incumbent(instance), options.watch
+        self.best, self.watch = Incumbent(instance, options.found), options.watch
         self.branches = 0
 
     def run(self) -> Proposal:
@@ -69,20 +69,23 @@ class CellSearch:
             return Proposal(None, math.inf, "solver", 0)
         cells = factual_cells(self.instance, self.forest)
         linf, threshold = self.instance.cost.linf, self.instance.accept.above
-        start = climb(LeafTable(self.forest, cells, axes), axes, linf, threshold)
-        if start is not None:
-            self.best.take(action_of(axes, start))
-            if self.watch is not None:
-                self.watch(self.best.cost, 0.0)
-            axes = [affordable(axis, linf, self.best.cost) for axis in axes]
-        table = LeafTable(self.forest, cells, axes)
-        if not table.bound(table.full[None])[0] > threshold:
-            return Proposal(None, math.inf, "solver", 0)
-        model = self.model(axes, table, linf, threshold, self.best.cost)
+        try:
+            start = climb(LeafTable(self.forest, cells, axes, clock=self.clock), axes, linf, threshold)
+            if start is not None:
+                self.best.take(action_of(axes, start))
+                if self.watch is not None:
+                    self.watch(self.best.cost, 0.0)
+                axes = [affordable(axis, linf, self.best.cost) for axis in axes]
+            table = LeafTable(self.forest, cells, axes, clock=self.clock)
+            if not table.bound(table.full[None])[0] > threshold:
+                return Proposal(None, math.inf, "solver", 0)
+            model = self.model(axes, table, linf, threshold, self.best.cost)
+        except OutOfTime:
+            return Proposal(self.best.action, 0.0, "solver", 0, LATE)
         bound, message = 0.0, None
         while True:
             if self.clock.over:
-                message = "the time limit was reached"
+                message = LATE
                 break
             status, low, point = model.solve(self.clock.left(), self.watch)
             self.branches += model.branches

@@ -31,6 +31,7 @@ from milp_recourse.engine.forests.table import LeafTable, Masks, best_cuts
 from milp_recourse.judge.incumbent import Incumbent
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.options import GRACE, LATE, Clock, OutOfTime
 from milp_recourse.problem.quantiles import ROUNDING
 from milp_recourse.problem.result import Proposal
 from milp_recourse.program import lower
@@ -128,7 +129,10 @@ class CausalSearch:
 
     def run(self) -> Proposal:
         """Search to the end, or to the deadline."""
-        searches = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
+        try:
+            searches = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
+        except OutOfTime:
+            return Proposal(None, 0.0, "rigorous", 0, LATE)
         searches.sort(key=lambda s: s.least)
         for search in searches:  # an action, however little time is left
             if self.best.action is None:
@@ -139,7 +143,7 @@ class CausalSearch:
         bound = max(0.0, min(self.best.target, self.stuck, open_))
         message = None
         if bound < self.best.target:
-            message = "the time limit was reached" if self.late else "a box became too small to cut"
+            message = LATE if self.late else "a box became too small to cut"
         return Proposal(self.best.action, bound, "rigorous", self.nodes, message)
 
     def out_of_time(self) -> bool:
@@ -201,7 +205,8 @@ class _PieceSearch:
             if not (column.labels or piece.forms.exact[k])
         }
         self.threshold = search.instance.accept.above
-        self.table = LeafTable(forest, piece.cells, piece.columns)
+        clock = Clock(search.deadline).later(GRACE)
+        self.table = LeafTable(forest, piece.cells, piece.columns, clock=clock)
         self.heap: list[tuple[float, int, _Boxes]] = []
         self.order = 0
         self.columns = piece.forms

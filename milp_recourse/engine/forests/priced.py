@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,6 +41,7 @@ from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.options import LATE, Clock, OutOfTime
 from milp_recourse.problem.result import Proposal
 from milp_recourse.problem.scm import independent
 
@@ -121,7 +121,7 @@ class PricedSearch:
         watch: Callable[[float, float], object] | None = None,
     ) -> None:
         assert isinstance(instance.classifier, TreeEnsemble)
-        self.instance, self.deadline, self.forest = instance, deadline, instance.classifier
+        self.instance, self.clock, self.forest = instance, Clock(deadline), instance.classifier
         self.starts, self.watch, self.proven = starts, watch, 0.0
         self.nodes = 0
         self.best: tuple[float, dict[str, float]] | None = None
@@ -133,17 +133,19 @@ class PricedSearch:
         if axes is None:
             return Proposal(None, math.inf, "rigorous", 0)
         self._set(axes)
-        self._offer(*good_point(self.points, self._rows(axes), KICKS))
+        self._offer(*good_point(self.points, self._rows(axes), KICKS, self.clock))
         if self.best is not None:
             self._set([affordable(axis, self.instance.cost.linf, self.target) for axis in axes])
         cells = factual_cells(self.instance, self.forest)
         try:
-            self.table = LeafTable(self.forest, cells, self.axes, LARGEST_TABLE)
-        except TooLarge:
+            self.table = LeafTable(self.forest, cells, self.axes, LARGEST_TABLE, self.clock)
+            masks = cell_masks(self.table, self.axes)
+        except (TooLarge, OutOfTime) as stopped:
             moves = not score_at(self.points, self.points.start) > self.instance.accept.above
             bound = least_change(self.axes, self.instance.cost.linf) if moves else 0.0
-            return self._outcome(bound, "the leaves within what the best action costs take too much memory")
-        self._make_room(factors(self.table, self.axes, cell_masks(self.table, self.axes)))
+            memory = "the leaves within what the best action costs take too much memory"
+            return self._outcome(bound, memory if isinstance(stopped, TooLarge) else LATE)
+        self._make_room(factors(self.table, self.axes, masks))
         self.sums = WeightedSums(self.factors, self.table, self.instance.accept.above)
         self.only_maximum = bool(self.instance.cost.linf) and not self.points.added.any()
         self.dearest = 1.0 + 2.0 * float(sum(self._most(axis) for axis in self.axes))
@@ -222,7 +224,7 @@ class PricedSearch:
         mu = first_multiplier(self.table, self.instance.accept.above, score, cost)
         mu, even = mu * (CLEAR if self.only_maximum else 1.0), self.sums.even
         root = self._bounded(-math.inf, *self._everything(), price, shares, mu, even, ROOT_ROUNDS)
-        if root is not None and root.bound < (1.0 - OPEN) * self.target:
+        if root is not None and root.bound < (1.0 - OPEN) * self.target and not self.clock.over:
             root = self._rebuilt(root)
         f: Factors = self.factors
         most = max(16, MOST_BYTES // (4 * int(f.class_from[-1]) + len(self.cell_cost) + len(f.value)))
@@ -235,9 +237,9 @@ class PricedSearch:
             if node.bound >= self.target:
                 self.floor = min(self.floor, node.bound)
                 continue
-            if self.deadline is not None and time.perf_counter() > self.deadline:
+            if self.clock.over:
                 bound = min(one.bound for one in (node, *(one for *_, one in heap)))
-                return self._outcome(min(bound, self.floor), "the time limit was reached")
+                return self._outcome(min(bound, self.floor), LATE)
             for side in (0, 1):
                 alive, leaves = self._half(node, side), node.leaves.copy()
                 price, shares = node.price.astype(np.float64), node.shares.copy()
@@ -322,8 +324,7 @@ class PricedSearch:
             taken_out = take_out(live, bound, slack, self.energy, self.loss, reach, alive, leaves)
             now = bound if self.only_maximum else best
             gained = (now - before) / max(reach - now, 1e-300)
-            late = self.deadline is not None and time.perf_counter() > self.deadline
-            if (taken_out == 0 and gained < GAIN) or late:
+            if (taken_out == 0 and gained < GAIN) or self.clock.over:
                 break
             before = now
             weights = self.sums.reweighted(weights, live, self.energy)
@@ -391,22 +392,26 @@ class PricedSearch:
 @lru_cache(maxsize=1)
 def ready() -> None:
     """Compile the search, or load it from disk, once per process, before anybody's time limit starts."""
-    stump = Tree(
-        np.array([0, -2, -2]),
-        np.array([0.5, -2.0, -2.0]),
-        np.array([1, -1, -1]),
-        np.array([2, -1, -1]),
-        np.array([0.0, 0.0, 1.0]),
-    )
+    names = "x", "y"
+    stumps = [
+        Tree(
+            np.array([column, -2, -2]),
+            np.array([0.5, -2.0, -2.0]),
+            np.array([1, -1, -1]),
+            np.array([2, -1, -1]),
+            np.array([0.0, 0.0, 1.0]),
+        )
+        for column in range(len(names))
+    ]
     with announced("the search of trees"):
         PricedSearch(
             Instance(
-                (Feature("x", "continuous", True, (0.0, 1.0)),),
-                independent(["x"]),
-                TreeEnsemble((stump, stump), 1),
-                {"x": 0.0},
-                Preferences(("x",)),
-                Cost.pure("l1", {"x": 1.0}),
-                Acceptance(0.5, strict=True),
+                tuple(Feature(name, "continuous", True, (0.0, 1.0)) for name in names),
+                independent(names),
+                TreeEnsemble(tuple(stumps), len(names)),
+                dict.fromkeys(names, 0.0),
+                Preferences(names),
+                Cost.pure("l1", {"x": 1.0, "y": 2.0}),
+                Acceptance(0.75, strict=True),  # one stump is not enough, so that prices are needed
             )
         ).run()

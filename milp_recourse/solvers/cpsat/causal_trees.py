@@ -28,7 +28,7 @@ from milp_recourse.engine.forests.table import BITS, LeafTable
 from milp_recourse.judge.incumbent import Incumbent
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import Clock
+from milp_recourse.problem.options import LATE, Clock, OutOfTime
 from milp_recourse.solvers.bab import BabBackend
 from milp_recourse.solvers.cpsat.piece_model import PieceModel
 from milp_recourse.solvers.leaf_model import Cells
@@ -49,7 +49,7 @@ class RegionSearch:
         assert isinstance(instance.classifier, TreeEnsemble)
         self.instance, self.forest = instance, instance.classifier
         self.clock = Clock.start(options.time_limit)
-        self.best = Incumbent(instance)
+        self.best = Incumbent(instance, options.found)
         self.nodes = 0
         self.solved: dict[tuple[LeafPerTree, Labels], float] = {}
         """Lower bounds of the regions that have been solved."""
@@ -62,7 +62,7 @@ class RegionSearch:
         message = None
         while heap and heap[0][0] < self.best.target and message is None:
             k = heap[0][1]
-            message = "the time limit was reached" if self.clock.over else pieces[k].step()
+            message = LATE if self.clock.over else pieces[k].step()
             heapq.heapreplace(heap, (pieces[k].bound, k))
         bound = min([self.best.cost, *(piece.bound for piece in pieces), *self.solved.values()])
         return Proposal(self.best.action, bound, "solver", self.nodes, message)
@@ -100,8 +100,11 @@ class _Piece:
     def step(self) -> str | None:
         """Solve the model once, and the region of its leaves; returns why CP-SAT stopped early, or None."""
         search = self.search
-        if self.model is None or search.best.cost < 0.25 * self.cutoff:  # a finer grid pays
-            self.model = self._new_model()
+        try:
+            if self.model is None or search.best.cost < 0.25 * self.cutoff:  # a finer grid pays
+                self.model = self._new_model()
+        except OutOfTime:
+            return LATE
         if self.model is None:
             self.bound = math.inf
             return None
@@ -118,12 +121,12 @@ class _Piece:
             self.model.forbid(point, self._label_axes)
         if status != "stopped":
             return None
-        return "the time limit was reached" if search.clock.over else "CP-SAT stopped early"
+        return LATE if search.clock.over else "CP-SAT stopped early"
 
     def _new_model(self) -> PieceModel | None:
         """A model that excludes what costs more than the best action; None if no leaves are accepted."""
         search, piece = self.search, self.piece
-        table = LeafTable(search.forest, piece.cells, piece.columns)
+        table = LeafTable(search.forest, piece.cells, piece.columns, clock=search.clock)
         self.cutoff = search.best.cost
         threshold = search.instance.accept.above
         if not table.bound(table.full[None])[0] > threshold:
