@@ -47,7 +47,7 @@ from milp_recourse.frames.known_rows import KnownRows, ask_model
 from milp_recourse.frames.people_rows import Rows, own_names, read_rows
 from milp_recourse.frames.plausibility_argument import Plausibility
 from milp_recourse.frames.preferences import people_preferences
-from milp_recourse.frames.verdict import Desired, Predict, desires, in_types_of, own_predict
+from milp_recourse.frames.verdict import Desired, Predict, desires, in_types_of, own_predict, verdicts
 from milp_recourse.instance import Instance, Population, Preferences, check_density, of_one_model
 from milp_recourse.program.lower import reachable
 from milp_recourse.readers import read_model, rounding_margin
@@ -172,9 +172,8 @@ class Recourse:
         self._predict = None if word is None else in_types_of(X, word)
         self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
         self._plausibility = Plausibility.of(plausibility)
-        ends = self._plausibility.domains(self.columns, X)
         self.columns = tuple(
-            replace(c, feature=replace(c.feature, domain=c.feature.domain or ends.get(c.name)))
+            replace(c, feature=replace(c.feature, domain=self._plausibility.domain_of(c, X)))
             for c in self.columns
         )
         self._problem = Instance(
@@ -191,7 +190,9 @@ class Recourse:
         )
         if self._problem.plausible:
             check_density(self._problem.scm)
-        near = self._plausibility.condition(self._problem, self.columns, X)
+        asked = self._predict
+        accepts = None if asked is None else lambda rows: verdicts(asked, rows, self._wants)
+        near = self._plausibility.condition(self._problem, self.columns, X, accepts)
         self._problem = replace(self._problem, conditions=(*self._problem.conditions, *near))
         self._cost = cost_in_words(self._problem.cost, scale)
 
