@@ -243,11 +243,20 @@ def _together(
     least = _sum_below([bounds[k] for k in _least(results, bounds, count, apart)])
     if unlisted < math.inf:
         least = min(least, _sum_below([*sorted(bounds)[: count - 1], unlisted]))
-    left = [b for r, b in zip(results, bounds, strict=True) if _apart_from(r, [results[k] for k in best], apart)]
-    bound, cost = min([unlisted, *left]), sum(costs[k] for k in best)
-    exhausted, chosen = bound == math.inf, tuple(listed[k] for k in best)
-    total = cost, min(least, cost)
-    return Choices(instance, chosen, differ, apart, {}, exhausted, None if exhausted else bound, message, total)
+    chosen, cost = [results[k] for k in best], sum(costs[k] for k in best)
+    left = [r.lower_bound or 0.0 for r in results if _apart_from(r, chosen, apart)]
+    bound = min([unlisted, *left])
+    return Choices(
+        instance,
+        tuple(listed[k] for k in best),
+        differ,
+        apart,
+        {},
+        exhausted=bound == math.inf,
+        lower_bound=None if bound == math.inf else bound,
+        message=message,
+        total=(cost, min(least, cost)),
+    )
 
 
 def _sum_below(numbers: Sequence[float]) -> float:
@@ -314,11 +323,11 @@ def differing(
 
 
 def _on_fewer(instance: Instance, result: Result, backend: str | None, clock: Clock) -> Result:
-    """An optimum, within the gap, all of whose features are needed: without any one of them the rest costs more.
+    """An optimum, within the gap, that needs each of its features: on the others alone it costs more.
 
-    Features of the optimum are left out one at a time, as long as the cost stays optimal. An optimum may hold a
-    feature, or move it by a negligible amount; to count such a feature would list the same recourse twice. No
-    other features take their place, because those could be needless in turn.
+    Features of the optimum are left out one at a time, as long as the cost stays optimal. An optimum may hold
+    a feature, or move it by a negligible amount; to count such a feature would list the same recourse twice.
+    No other features take their place, because those could be needless in turn.
     """
     for name in list(result.action or {}):
         acted = result.action or {}

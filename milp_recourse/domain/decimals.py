@@ -1,7 +1,7 @@
 """Arithmetic on numbers as people write them, where a product or sum of what was written decides.
 
-As a double, 0.1 is a little more than a tenth. Ten times 0.1 is then more than 1, so that whole numbers that are 1
-apart would not be "0.1 scales of 10" apart. With decimals they are.
+As a double, 0.1 is a little more than a tenth. Ten times 0.1 is then more than 1, so that whole numbers that
+are 1 apart would not be "0.1 scales of 10" apart. With decimals they are.
 """
 
 from __future__ import annotations

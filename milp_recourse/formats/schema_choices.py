@@ -46,8 +46,8 @@ class ChoicesModel(Strict):
     )
     choices: list[ChoiceModel]
     exhausted: bool = Field(
-        description="true if proven that no further recourse differs from those listed (see differ, apart); for "
-        "features, no further set of features whose own optimum acts on all of them"
+        description="true if proven that no further recourse differs from those listed (see differ, apart); "
+        "for features, no further set of features whose own optimum acts on all of them"
     )
     lower_bound: NonNegative | None = Field(
         description="what differs from all listed ones costs no less; null where exhausted"

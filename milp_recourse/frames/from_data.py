@@ -205,11 +205,17 @@ def prototypes(rows: Array, scale: Sequence[float], count: int) -> Array:
 def accepted_rows(instance: Instance, rows: Array) -> Array:
     """The rows that the classifier accepts, exactly and as deployed, whoever they are."""
     names = [f.name for f in instance.features]
-    scm, accept, cost = independent(names), instance.accept, Cost.pure("l0", {})
-    people = [
-        Instance(instance.features, scm, instance.classifier, dict(zip(names, row)), Preferences(), cost, accept)
-        for row in rows.tolist()
-    ]
+    nobody = replace(
+        instance,
+        scm=independent(names),
+        factual={},
+        preferences=Preferences(),
+        cost=Cost.pure("l0", {}),
+        plausible=False,
+        conditions=(),
+        reference=None,
+    )
+    people = [replace(nobody, factual=dict(zip(names, row, strict=True))) for row in rows.tolist()]
     with judged_together([(one, {}) for one in people]):
         found = [judge(one, {}) for one in people]
     return rows[[one.accepted_exact and one.accepted_deployed for one in found]]
@@ -237,9 +243,7 @@ def data_ranges(instance: Instance, rows: Array) -> dict[str, tuple[float, float
     }
 
 
-def in_both(
-    domain: tuple[float, float] | None, held: tuple[float, float], path: str
-) -> tuple[float, float]:
+def in_both(domain: tuple[float, float] | None, held: tuple[float, float], path: str) -> tuple[float, float]:
     """A feature's domain without the values that lie outside what data hold.
 
     Raises

@@ -18,18 +18,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from sklearn.model_selection import FixedThresholdClassifier
 
-from milp_recourse import Recourse
 from milp_recourse.frames.columns import TableColumn
+from tests.helpers.pipelines import OTHERS, SKLEARN_TREES
 from tests.helpers.plain_conditions import Numbers, holds
-from tests.helpers.whole_lenders import SIGMA, Lender, wanted
+from tests.helpers.whole_lenders import Lender, wanted
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 SLACK = 1e-8
-"""In doubt about numbers that are not whole, an action that is returned fits, and one that refutes does not."""
+"""If numbers are not whole: an action that is returned may miss limits by this, and one that contradicts must
+keep them by this."""
 
 
 @dataclass
@@ -50,6 +51,8 @@ class Everything:
         Rows of compared features' numbers, to one of which an outcome must be near; or None.
     level
         The least log density of an outcome, or None.
+    margin
+        By how much a logit has to pass the threshold.
     actions
         The values of ``settings``; None: all that there are, where only whole numbers and labels are set.
     slack
@@ -71,6 +74,7 @@ class Everything:
     conditions: Sequence[Mapping[str, Any]]
     near: Array | None
     level: float | None
+    margin: float
     actions: Array | None = None
     slack: float = 0.0
 
@@ -102,38 +106,33 @@ class Everything:
         for k, name in enumerate(self.levers):
             at = self.names.index(name)
             after[:, at] = np.where(self.acted[:, k], self.settings[:, k], after[:, at])
-        for name in sorted(self.lender.causes):  # by name: causes come first
+        before = {n: np.array([v]) for n, v in self.x.items()}
+        for name, mechanism in self.lender.causes.items():  # causes come first
+            if not mechanism.causes:
+                continue
             at = self.names.index(name)
-            free = ~self.acted[:, self.levers.index(name)] if name in self.levers else True
-            after[:, at] += free * (self._equation(name, after) - self._equation(name, self._before))
+            values = dict(zip(self.names, after.T, strict=True))
+            moved = mechanism.moved(self.x[name], mechanism.equation(values) - mechanism.equation(before))
+            acted = self.acted[:, self.levers.index(name)] if name in self.levers else False
+            after[:, at] = np.where(acted, after[:, at], moved)
         return after
-
-    @property
-    def _before(self) -> Array:
-        return np.array([[self.x[n] for n in self.names]])
-
-    def _equation(self, name: str, rows: Array) -> Array:
-        total = np.zeros(len(rows))
-        for cause, factor, start in self.lender.causes[name]:
-            value = rows[:, self.names.index(cause)]
-            total = total + factor * (value if start is None else np.maximum(value - start, 0.0))
-        return total
 
     # what the model says
 
     @cached_property
     def rows(self) -> pd.DataFrame:
         """The outcomes as rows of the table."""
-        frame = pd.DataFrame([self.person] * len(self.after)).reset_index(drop=True).astype(object)
+        X, cells = self.lender.X, {}
+        for key in X.columns:
+            cells[key] = np.full(len(self.after), None, dtype=object)
+            cells[key][:] = self.person[key]
         for at, column in enumerate(self.columns):
             new = self.after[:, at]
             moved = ~((new == self.x[column.name]) | np.isnan(new))
             if column.name in self.levers:
                 moved |= self.acted[:, self.levers.index(column.name)]
-            cells = frame[column.key].to_numpy(copy=True)
-            cells[moved] = [column.value(float(v)) for v in new[moved]]
-            frame[column.key] = cells
-        return frame.astype(self.lender.X.dtypes.to_dict())
+            cells[column.key][moved] = [column.value(v) for v in new[moved].tolist()]
+        return pd.DataFrame({key: pd.Series(some).astype(X[key].dtype) for key, some in cells.items()})
 
     @cached_property
     def accepted(self) -> Mask:
@@ -144,7 +143,7 @@ class Everything:
     @cached_property
     def unsure(self) -> Mask:
         """Accepted rows whose scores are so close that rounding, or a tie, may decide."""
-        return self.accepted & close_calls(self.lender, self.rows)
+        return self.accepted & close_calls(self.lender, self.rows, self.margin)
 
     def only(self, action: Mapping[str, float]) -> Everything:
         """The same with one action."""
@@ -307,6 +306,8 @@ class Everything:
         scale = self.lender.arguments.get("scale", "range")
         if isinstance(scale, Mapping):
             scale = scale.get(name, "range")
+        if scale == "factual":
+            scale = 1.0 if column.labels is not None else abs(x)
         if isinstance(scale, Mapping):
             return np.where(values > x, (values - x) / scale["increase"], (x - values) / scale["decrease"])
         return np.abs(values - x) / (self.scale(name, scale) if isinstance(scale, str) else scale)
@@ -369,32 +370,42 @@ PARTS: dict[str, dict[str, float]] = {
     "percentile": {"l1": 1.0},
     "log-percentile": {"l1": 1.0},
     "percentile-max": {"linf": 1.0},
+    "log-percentile-max": {"linf": 1.0},
 }
 
 
-def close_calls(lender: Lender, rows: pd.DataFrame) -> Mask:
-    """Whether the two largest scores are nearly equal, where rounding or a tie may then decide."""
+def close_calls(lender: Lender, rows: pd.DataFrame, margin: float) -> Mask:
+    """Whether the two largest scores are nearly equal, where rounding or a tie may then decide.
+
+    Parameters
+    ----------
+    margin
+        By how much a logit has to pass the threshold.
+    """
     rows, model = rows[list(lender.X.columns)], lender.model
-    with warnings.catch_warnings(), threadpool_limits(1):
+    boosted = lender.final in ("boosting", "histogram", *OTHERS)
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if isinstance(model, FixedThresholdClassifier):
+            away = np.abs(np.asarray(model.predict_proba(rows))[:, 1] - model.threshold)
+            return away < (-1.0 if boosted or lender.final in SKLEARN_TREES else max(1e-9, 2 * margin))
         try:
             scores = np.asarray(model.decision_function(rows), dtype=float)
         except AttributeError:
             scores = np.asarray(model.predict_proba(rows), dtype=float)
+    if boosted and (scores.ndim == 1 or scores.shape[1] == 2):
+        return np.zeros(len(rows), dtype=bool)
     if scores.ndim == 1:
-        boosted = lender.final in ("boosting", "histogram")
-        return (np.abs(scores) < 1e-7) & ~np.full(len(scores), boosted)
-    if scores.shape[1] == 2 and lender.final in ("xgboost", "lightgbm"):
-        return np.zeros(len(scores), dtype=bool)
+        return np.abs(scores) < max(1e-7, 2 * margin)
     top = np.sort(scores, axis=1)
-    return np.asarray(top[:, -1] - top[:, -2] < 1e-6)
+    return np.asarray(top[:, -1] - top[:, -2] < max(1e-6, 2 * margin))
 
 
 def movable(lender: Lender, columns: Sequence[TableColumn]) -> list[str]:
     """The features that somebody's action can move."""
     found = [c.name for c in columns if c.name not in lender.arguments["immutable"]]
-    for name in sorted(lender.causes):  # by name: causes come first
-        if any(cause in found for cause, _, _ in lender.causes[name]):
+    for name, mechanism in lender.causes.items():  # causes come first
+        if name not in found and mechanism.causes & set(found):
             found.append(name)
     return found
 
@@ -409,19 +420,13 @@ def level(lender: Lender, columns: Sequence[TableColumn], x: Mapping[str, float]
         at_least = log_density(lender, names, np.array([[x[n] for n in names]]))[0]
     elif isinstance(at_least, Mapping):
         known = log_density(lender, names, lender.X[names].astype(float).to_numpy())
+        known = known[np.isfinite(known)]
         at_least = np.quantile(known, at_least["quantile"], method="inverted_cdf")
     return float(at_least + said.get("offset", 0.0))
 
 
 def log_density(lender: Lender, names: Sequence[str], rows: Array) -> Array:
-    """log p under the causal model, whose noise is normal."""
-    total = np.zeros(len(rows))
-    for name, (mean, sd) in lender.noise.items():
-        center: Any = mean
-        if name in lender.causes:
-            center = np.zeros(len(rows))
-            for cause, factor, start in lender.causes[name]:
-                value = rows[:, names.index(cause)]
-                center = center + factor * (value if start is None else np.maximum(value - start, 0.0))
-        total += -0.5 * ((rows[:, names.index(name)] - center) / sd) ** 2 - np.log(sd) - SIGMA
-    return total
+    """log p under the causal model."""
+    values = dict(zip(names, rows.T, strict=True))
+    parts = [mechanism.log_density(values[name], values) for name, mechanism in lender.causes.items()]
+    return np.sum(parts, axis=0)

@@ -8,8 +8,8 @@ import numpy as np
 
 from tests.helpers.every_action import Array, Everything, Mask
 
-STEPS = 30
-"""Halvings between a refused and an accepted value."""
+ROUNDS, PARTS = 8, 16
+"""How often the interval between a refused and an accepted value is cut, into how many parts."""
 
 
 def many_actions(
@@ -39,7 +39,12 @@ def many_actions(
             some[:, k] = np.round(others) if blank.by_name[name].feature.integral else others
             near.append(some)
     start = np.concatenate(near)
-    return np.concatenate([start, just_so(blank, start, rng)])
+    every = np.concatenate([start, just_so(blank, start, rng)])
+    fine = np.ones(len(every), dtype=bool)
+    for k, name in enumerate(blank.levers):
+        low, high = blank.limits(name)
+        fine &= np.isnan(every[:, k]) | ((every[:, k] >= low) & (every[:, k] <= high))
+    return every[fine]
 
 
 def values(blank: Everything, k: int, count: int, rng: np.random.Generator) -> Array:
@@ -52,8 +57,8 @@ def values(blank: Everything, k: int, count: int, rng: np.random.Generator) -> A
     ends = [low, high, *blank.ranges.get(name, ()), *(blank.domain(column) or ())]
     drawn = np.choose(
         rng.integers(0, 4, count),
-        [rng.uniform(low, high, count), rng.choice(held, count), rng.choice(ends, count), np.full(count, blank.x[name])],
-    )  # fmt: skip
+        [rng.uniform(low, high, count), *(rng.choice(some, count) for some in (held, ends, [blank.x[name]]))],
+    )
     return np.clip(drawn, low, high)
 
 
@@ -66,22 +71,25 @@ def sure(blank: Everything, settings: Array) -> Mask:
 def just_so(blank: Everything, settings: Array, rng: np.random.Generator) -> Array:
     """Accepted actions of which a number that is set is moved back as far as the model allows."""
     good = settings[sure(blank, settings)]
-    good = good[rng.permutation(len(good))[:150]]
+    good = good[rng.permutation(len(good))[:60]]
     free = np.array(
         [not blank.by_name[n].feature.integral and not np.isnan(blank.x[n]) for n in blank.levers]
     )
-    can = ~np.isnan(good) & free if len(good) else np.zeros((0, len(free)), dtype=bool)
+    can = ~np.isnan(good) & free
     good, can = good[can.any(axis=1)], can[can.any(axis=1)]
     if not len(good):
-        return np.zeros((0, settings.shape[1]))
+        return good
     at = np.arange(len(good)), np.array([rng.choice(np.flatnonzero(row)) for row in can])
     today = np.array([blank.x[n] for n in blank.levers])[at[1]]
-    inside, outside = good[at].copy(), today.copy()
-    for _ in range(STEPS):
-        middle = good.copy()
-        middle[at] = (inside + outside) / 2
-        fine = sure(blank, middle)
-        inside, outside = np.where(fine, middle[at], inside), np.where(fine, outside, middle[at])
+    share = np.zeros(len(good))  # of the way back to today's value
+    for k in range(1, ROUNDS + 1):
+        shares = share + np.arange(1, PARTS)[:, None] * float(PARTS) ** -k
+        some = np.tile(good, (PARTS - 1, 1, 1))
+        some[:, *at] = good[at] + shares * (today - good[at])
+        fine = sure(blank, some.reshape(-1, good.shape[1])).reshape(shares.shape)
+        share = np.where(
+            fine.all(axis=0), shares[-1], np.where(fine[0], shares[fine.argmin(axis=0) - 1, at[0]], share)
+        )
     found = good.copy()
-    found[at] = inside
+    found[at] = good[at] + share * (today - good[at])
     return found

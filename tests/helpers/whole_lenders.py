@@ -1,28 +1,28 @@
 """Fitted models over tables of few whole numbers and labels, asked so that every action can be tried.
 
 What an action may set is finite: whole numbers between bounds, labels. Other numbers only follow from
-causes, or never move. Where the wide draw of :mod:`tests.helpers.pipelines` decides the model, this one decides
-what is asked: costs, scales by direction, ranges, domains, causes, plausibility, conditions of everybody and
-of one person.
+causes, or never move. :mod:`tests.helpers.pipelines` draws the model; here is drawn what is asked: costs,
+scales by direction, ranges, domains, causes, plausibility.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier
 
+from milp_recourse.domain.cost import KINDS
+from tests.helpers.drawn_causes import Mechanism, drawn_causes
 from tests.helpers.pipelines import FINALS, LINEAR, NATIVE, TAKES_GAPS, fitted_on
 
 MOST_ACTIONS = 2500
 """Of one person, about."""
-
-SIGMA = 0.91893853320467267  # log(2 pi) / 2
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Lender:
     ----------
     arguments
         Of ``Recourse``, beside model, X and desired.
-    causes
-        Effect -> its equation as (cause, factor, from where on it counts or None).
-    noise
-        Column -> (mean of a column without causes, standard deviation), for the density.
     people, preferences
         Who is asked about, and their own preferences without conditions.
+    causes
+        Mechanisms of columns, causes before effects; empty if nothing causes anything.
+    backend
+        Who is asked, unless the problem is refused; None: the default back end.
     """
 
     seed: int
@@ -49,8 +49,8 @@ class Lender:
     arguments: dict[str, Any]
     people: pd.DataFrame
     preferences: list[dict[str, Any]]
-    causes: dict[str, list[tuple[str, float, float | None]]] = field(default_factory=dict)
-    noise: dict[str, tuple[float, float]] = field(default_factory=dict)
+    causes: dict[str, Mechanism]
+    backend: str | None
 
 
 def lender(
@@ -84,35 +84,47 @@ def lender(
     density = plausibility == "scm-density"
     causal = density or (not plain and rng.random() < 0.35)
     native = final in NATIVE and not causal and rng.random() < 0.4
-    bare = native or density or rng.random() < 0.15
-    X = _table(rng, labels=native or not bare, gaps=not causal and (not bare or final in TAKES_GAPS))
+    bare = native or density or rng.random() < (0.7 if final == "perceptron" else 0.15)
+    X = _table(rng, native or not bare, not causal and (not bare or final in TAKES_GAPS), bare)
     if native:
         X = X.astype({c: "category" for c in X.columns if c.startswith(("label", "code"))})
     several = bool(final in (*LINEAR, "forest", "boosting", "xgboost", "lightgbm") and rng.random() < 0.25)
     model, y = fitted_on(rng, X, final, several, bare)
+    if not several and final not in ("svc", "sgd", "ridge", "perceptron") and rng.random() < 0.15:
+        share = float(rng.choice([0.3, 0.5, 0.7]))
+        model = FixedThresholdClassifier(FrozenEstimator(model), threshold=share).fit(X, y)
     classes = list(pd.unique(y))
     desired = classes[int(rng.integers(len(classes)))]
     if several and rng.random() < 0.4:
         desired = {"not": desired}
-    causes, noise, arguments = _causes(rng, X) if causal else ({}, {}, {})
-    arguments |= _limits(rng, X, set(causes), whole)
+    causes = drawn_causes(rng, X, final in LINEAR) if causal else {}
+    arguments: dict[str, Any] = {}
+    if causal:
+        said = {name: mechanism.said for name, mechanism in causes.items()}
+        arguments["scm"] = {"name": "explicit", "mechanisms": said}
+    effects = [name for name, mechanism in causes.items() if mechanism.causes]
+    arguments |= _limits(rng, X, effects, whole)
     arguments |= _cost(rng, X, arguments)
     said = _plausibility(rng, X, plausibility)
     arguments |= {} if said is None else {"plausibility": said}
     people = _people(rng, X, count, model, desired)
     own = [_own(rng, X, arguments, person if tight else None) for _, person in people.iterrows()]
-    return Lender(
-        seed, final, model, X, desired, arguments, people, own,
-        causes, noise,
-    )  # fmt: skip
+    backend = None if rng.random() < 0.7 else str(rng.choice(["highs", "cpsat"]))
+    return Lender(seed, final, model, X, desired, arguments, people, own, causes, backend)
 
 
-def _table(rng: np.random.Generator, labels: bool, gaps: bool) -> pd.DataFrame:
+def _table(rng: np.random.Generator, labels: bool, gaps: bool, bare: bool) -> pd.DataFrame:
     n = int(rng.integers(60, 160))
     columns: dict[str, Any] = {}
     for k in range(int(rng.integers(2, 5))):
         size, step = int(rng.integers(2, 6)), int(rng.choice([1, 1, 1, 2]))
-        columns[f"whole {k}"] = rng.integers(0, size, n) * step + int(rng.choice([0, 0, -2, 10]))
+        size = 1 if rng.random() < 0.05 else size
+        column = rng.integers(0, size, n) * step + int(rng.choice([0, 0, -2, 10]))
+        if rng.random() < 0.06:
+            column += 2**24 - 3  # float32 does not tell these apart
+        elif rng.random() < 0.2:
+            column = column.astype(rng.choice(["float32" if bare else "int16", "int8", "int32"]))
+        columns[f"whole {k}"] = column
     for k in range(int(rng.integers(1, 3))):
         columns[f"number {k}"] = np.round(rng.normal(0, 4, n) * 8) / 8
     if rng.random() < 0.4:
@@ -133,50 +145,13 @@ def _table(rng: np.random.Generator, labels: bool, gaps: bool) -> pd.DataFrame:
     return X[list(rng.permutation(X.columns))]
 
 
-def _causes(
-    rng: np.random.Generator, X: pd.DataFrame
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Numbers that follow from whole ones (and from each other), in eighths, so that doubles are exact."""
-    causes: dict[str, list[tuple[str, float, float | None]]] = {}
-    mechanisms: dict[str, Any] = {}
-    noise: dict[str, tuple[float, float]] = {}
-    known = [c for c in X.columns if c.startswith("whole")]
-    for name in X.columns:
-        if not name.startswith("label") and not name.startswith("code"):
-            noise[name] = (
-                float(np.round(X[name].astype(float).mean() * 8) / 8),
-                float(rng.choice([0.5, 1, 2, 4])),
-            )
-            mechanisms[name] = {"equation": noise[name][0], "noise": {"kind": "normal", "sd": noise[name][1]}}
-    for name in sorted(c for c in X.columns if c.startswith("number")):
-        if rng.random() < 0.25:
-            continue
-        chosen = rng.choice(known, int(rng.integers(1, min(3, len(known)) + 1)), replace=False).tolist()
-        causes[name] = [
-            (
-                c,
-                float(rng.choice([-1, -0.5, 0.25, 0.5, 1, 1.5])),
-                float(rng.integers(-1, 4)) if rng.random() < 0.4 else None,
-            )
-            for c in chosen
-        ]
-        mechanisms[name]["equation"] = {"sum": [_term(*part) for part in causes[name]]}
-        known = [*known, name]
-    return causes, noise, {"scm": {"name": "explicit", "mechanisms": mechanisms}}
-
-
-def _term(cause: str, factor: float, start: float | None) -> dict[str, Any]:
-    inner: Any = cause if start is None else {"relu": {"sum": [cause, -start]}}
-    return {"product": [factor, inner]}
-
-
-def _limits(rng: np.random.Generator, X: pd.DataFrame, effects: set[str], whole: bool) -> dict[str, Any]:
+def _limits(rng: np.random.Generator, X: pd.DataFrame, effects: list[str], whole: bool) -> dict[str, Any]:
     """Which columns may move, how far, in which direction, and where they must end."""
     numbers = [c for c in X.columns if c.startswith("number")]
     levers = [c for c in X.columns if c not in numbers]
     bounds: dict[str, tuple[float, float]] = {}
     for name in levers:
-        if name.startswith("whole") and X[name].max() > 1 and rng.random() < 0.3:
+        if name.startswith("whole") and X[name].max() > max(1, X[name].min()) and rng.random() < 0.3:
             low, high = X[name].min(), X[name].max()
             bounds[name] = [(low - 1, high + 1), (low + 0.5, high - 0.5), (low, high + 1.7)][
                 int(rng.integers(3))
@@ -198,7 +173,8 @@ def _limits(rng: np.random.Generator, X: pd.DataFrame, effects: set[str], whole:
     for name in [*effects, *(c for c in levers if c.startswith("whole"))]:
         if rng.random() < (0.5 if name in effects else 0.15):
             low, high = X[name].quantile([0.05, 0.95])
-            said["domain"][name] = float(low), float(high)
+            wide = 20.0 * (rng.random() < 0.3)
+            said["domain"][name] = float(low) - wide, float(high) + wide
     if rng.random() < 0.2:
         name = str(rng.choice([c for c in levers if c.startswith("whole")]))
         if name not in fixed:
@@ -214,18 +190,7 @@ def _size(X: pd.DataFrame, name: str, bounds: dict[str, tuple[float, float]]) ->
 
 
 def _cost(rng: np.random.Generator, X: pd.DataFrame, arguments: dict[str, Any]) -> dict[str, Any]:
-    kinds = [
-        "l1",
-        "l1",
-        "l2-squared",
-        "l2",
-        "linf",
-        "l0",
-        "percentile",
-        "log-percentile",
-        "percentile-max",
-        "mix",
-    ]
+    kinds = ["l1", *KINDS, "mix"]
     if arguments.get("categories"):
         kinds = [k for k in kinds if "percentile" not in k]
     kind: Any = str(rng.choice(kinds))
@@ -234,7 +199,7 @@ def _cost(rng: np.random.Generator, X: pd.DataFrame, arguments: dict[str, Any]) 
         kind = {p: float(rng.choice([0.0, 0.25, 1.0, 2.0])) for p in parts} | {"l1": 0.5}
     said: dict[str, Any] = {"cost": kind}
     if rng.random() < 0.6:
-        said["scale"] = str(rng.choice(["range", "sd", "mad", "iqr", "unit"]))
+        said["scale"] = str(rng.choice(["range", "sd", "mad", "iqr", "unit", "factual"]))
     elif "percentile" not in str(kind):
         scale: dict[str, Any] = {}
         for name in X.columns:
@@ -283,7 +248,7 @@ def _people(rng: np.random.Generator, X: pd.DataFrame, count: int, model: Any, d
 
 def wanted(model: Any, desired: Any, rows: pd.DataFrame) -> NDArray[np.bool_]:
     """Whether the model's own ``predict`` gives rows a desired class."""
-    with warnings.catch_warnings(), threadpool_limits(1):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         said = np.asarray(model.predict(rows))
     return np.asarray(said != desired["not"] if isinstance(desired, dict) else said == desired)

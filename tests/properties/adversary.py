@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from milp_recourse import Recourse
-from milp_recourse.errors import RecourseError
+from milp_recourse.errors import RecourseError, Unsupported
 from milp_recourse.frames.answers import Answers
 from milp_recourse.frames.columns import TableColumn
 from milp_recourse.reports.progress import progress_bar
@@ -34,6 +35,7 @@ from tests.properties.adversary_checks import (
     LIMIT,
     Case,
     Check,
+    check_certificate,
     check_certify,
     check_density_front,
     check_front,
@@ -70,6 +72,7 @@ KINDS: dict[str, Kind] = {
     "distance": Kind(check_far("distance")),
     "effect": Kind(check_far("effect")),
     "front": Kind(check_front),
+    "certificates": Kind(check_certificate),
     "leaves": Kind(check_leaves, None, "tree", plain=True),
     "density front": Kind(check_density_front, "scm-density"),
     "answers, any numbers": Kind(check_certify, whole=False),
@@ -95,6 +98,12 @@ def cases(seed: int, kind: Kind, counts: Counter[str], wrong: list[str]) -> Iter
     model, X, desired, people = drawn.model, drawn.X, drawn.desired, drawn.people
     try:
         plain = Recourse(model, X, desired, **drawn.arguments)
+        read = {c.name for c in plain.columns}
+        for one in drawn.preferences:
+            if "actionable" in one:
+                one["actionable"] = [name for name in one["actionable"] if name in read]
+            one["weights"] = {name: w for name, w in one["weights"].items() if name in read}
+            one["ranges"] = {name: ends for name, ends in one["ranges"].items() if name in read}
         first = plain.certify(people, preferences=drawn.preferences, time_limit=LIMIT)
         shared, own = said_conditions(rng, first, 0.0 if kind.plain else 1.0)
         drawn.arguments["conditions"] = [at_the_door(c, plain.columns) for c in shared]
@@ -103,10 +112,13 @@ def cases(seed: int, kind: Kind, counts: Counter[str], wrong: list[str]) -> Iter
             {**p, "conditions": [at_the_door(c, plain.columns) for c in some]}
             for p, some in zip(drawn.preferences, own, strict=True)
         ]
-        answers = recourse.certify(people, preferences=preferences, time_limit=LIMIT)
+        answers = certified(recourse, people, preferences, drawn.backend)
     except RecourseError as error:
         counts["lenders refused"] += 1
         counts[f"refused: {error}"] += 1
+        return
+    except Exception as error:
+        wrong.append(f"{type(error).__name__}: {error}")
         return
     near = neighbours(drawn, recourse, answers, wrong)
     levers = sum(c.name not in drawn.arguments["immutable"] for c in recourse.columns)
@@ -114,35 +126,37 @@ def cases(seed: int, kind: Kind, counts: Counter[str], wrong: list[str]) -> Iter
         if answers.problem is None or at in answers.rows.faults:
             counts["bad input"] += 1
             continue
+        instance, own_rng = answers.problem[at], np.random.default_rng([seed, at])
         x = {c.name: number(c, people.iloc[at][c.key]) for c in recourse.columns}
-        least = level(drawn, recourse.columns, x)
-        own_rng = np.random.default_rng([seed, at])
         every = Everything(
-            *(
-                drawn,
-                recourse.columns,
-                x,
-                people.iloc[at],
-                drawn.preferences[at],
-                shared,
-                own[at],
-                near,
-                least,
-            ),
-            None if kind.whole else np.full((1, levers), np.nan),
+            lender=drawn,
+            columns=recourse.columns,
+            x=x,
+            person=people.iloc[at],
+            own=drawn.preferences[at],
+            shared=shared,
+            conditions=own[at],
+            near=near,
+            level=level(drawn, recourse.columns, x),
+            margin=instance.accept.margin,
+            actions=None if kind.whole else np.full((1, levers), np.nan),
         )
         if not kind.whole:
             result = answers.results[at]
-            found = (
-                []
-                if result is None or result.action is None
-                else [answers.problem[at].numbers(result.action)]
-            )
+            found = [] if result is None or result.action is None else [instance.numbers(result.action)]
             every = every.these(many_actions(every, found, ACTIONS, own_rng))
         if kind.whole and every.doubtful:
             counts["too close to call"] += 1
             continue
-        yield Case(every, answers.problem[at], answers, at, own_rng)
+        yield Case(every, instance, answers, at, own_rng)
+
+
+def certified(recourse: Recourse, people: pd.DataFrame, own: Sequence[Json], backend: str | None) -> Answers:
+    """The answers of a back end, or of the default one if it refuses."""
+    try:
+        return recourse.certify(people, preferences=own, time_limit=LIMIT, backend=backend)
+    except Unsupported:
+        return recourse.certify(people, preferences=own, time_limit=LIMIT)
 
 
 def said_conditions(
@@ -227,6 +241,7 @@ def number(column: TableColumn, value: object) -> float:
     return column.imputed if np.isnan(code) and column.imputed is not None else code
 
 
+@threadpool_limits.wrap(limits=1)
 def run(kind: str, people: int, seed: int, advance: Any = None) -> tuple[Counter[str], list[str]]:
     """What happened to so many people, and what was wrong."""
     counts, wrong = Counter[str](), list[str]()
@@ -237,6 +252,8 @@ def run(kind: str, people: int, seed: int, advance: Any = None) -> tuple[Counter
                 break
             try:
                 lines += [f"{case.person}: {line}" for line in KINDS[kind].check(case, counts)]
+            except Unsupported:
+                counts["refused by the back end"] += 1
             except Exception as error:  # a long run goes on, and says so
                 lines.append(f"{case.person}: {type(error).__name__}: {error}")
             counts["people"] += 1

@@ -133,7 +133,7 @@ def check_far(differ: Differ) -> Check:
         apart = float(rng.choice([0.1, 0.2, 0.3, 0.5, 0.7, 1.0]))
         scale = {n: float(rng.choice([0.5, 1, 3, 5, 10])) for n in numbers if rng.random() < 0.6}
         count = int(rng.integers(1, 6))
-        found = choices(case.instance, count, differ, apart, scale, None, LONG)
+        found = choices(case.instance, count, differ, apart, scale, case.backend, LONG)
         said = f"{count} ways {apart} apart of {dict(found.scale)}: "
         earlier: list[Everything] = []
 
