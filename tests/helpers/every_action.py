@@ -286,7 +286,8 @@ class Everything:
         total, widest = np.zeros(len(self.settings)), np.zeros(len(self.settings))
         for k, name in enumerate(self.levers):
             w, on = weights.get(name, 1.0), self.acted[:, k]
-            step = np.where(on, self._steps(name, self.settings[:, k]), 0.0)
+            counted = kind == "l0"  # a scale is not read, and may be none: a value of 0
+            step = on if counted else np.where(on, self._steps(name, self.settings[:, k]), 0.0)
             total += w * (parts.get("l0", 0.0) * on + parts.get("l1", 0.0) * step)
             total += w * parts.get("l2-squared", 0.0) * step**2
             widest = np.maximum(widest, w * step)
