@@ -11,12 +11,12 @@ Importing the package loads no solver: each back end imports its own when it is 
 from typing import TYPE_CHECKING, Any
 
 from milp_recourse.formats import read_instance, read_population
-from milp_recourse.instance import Instance, Population
-from milp_recourse.result import Result, Status
-from milp_recourse.solve import solve, solve_population
+from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.questions.solve import solve, solve_population
 
 if TYPE_CHECKING:
-    from milp_recourse.recourse import Recourse
+    from milp_recourse.tables.recourse import Recourse
 
 __all__ = [
     "Instance",
@@ -32,9 +32,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import :class:`~milp_recourse.recourse.Recourse` on first use, because it needs pandas."""
+    """Import :class:`~milp_recourse.tables.recourse.Recourse` on first use, because it needs pandas."""
     if name == "Recourse":
-        from milp_recourse.recourse import Recourse
+        from milp_recourse.tables.recourse import Recourse
 
         return Recourse
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -106,9 +106,9 @@ def _imported(source: str) -> Iterator[str]:
                     f"milp_recourse.{alias.name}" if exists(alias.name) else node.module
                     for alias in node.names
                 )
-            elif node.module == "milp_recourse.backends":
+            elif node.module == "milp_recourse.solvers":
                 yield from (
-                    "milp_recourse.backends.protocol" if alias.name == "protocol" else node.module
+                    "milp_recourse.solvers.protocol" if alias.name == "protocol" else node.module
                     for alias in node.names
                 )
             else:
@@ -174,8 +174,8 @@ def test_no_layer_has_a_cycle() -> None:
     """Within a layer, parts do not import each other in a circle."""
     assert cycle((module_of(f), f.read_text(encoding="utf-8")) for f in FILES) == []
     circle = (
-        ("milp_recourse.solve", "import milp_recourse.why"),
-        ("milp_recourse.why", "import milp_recourse.solve"),
+        ("milp_recourse.questions.solve", "import milp_recourse.questions.why"),
+        ("milp_recourse.questions.why", "import milp_recourse.questions.solve"),
     )
     assert set(cycle(circle)) == {"solve", "why"}
 
@@ -216,16 +216,20 @@ def test_no_new_file_name_stands_twice() -> None:
 
 def test_the_check_sees_what_it_should() -> None:
     """An upward import, one inside a function, a relative one, a name from the package, an experiment."""
-    assert wrong_imports("milp_recourse.domain.scm", "from milp_recourse.program import lower")
-    assert wrong_imports("milp_recourse.program.lower", "def f():\n    import milp_recourse.compiled.search")
-    assert wrong_imports("milp_recourse.judge", "from milp_recourse.backends import Proposal")
-    assert wrong_imports("milp_recourse.judge", "from milp_recourse.compiled.search import run")
-    assert wrong_imports("milp_recourse.result", "from milp_recourse import solve")
-    assert wrong_imports("milp_recourse.result", "from . import errors") == ["a relative import"]
+    assert wrong_imports("milp_recourse.problem.scm", "from milp_recourse.program import lower")
+    assert wrong_imports(
+        "milp_recourse.program.lower", "def f():\n    import milp_recourse.engine.networks.search"
+    )
+    assert wrong_imports("milp_recourse.judge", "from milp_recourse.solvers import Proposal")
+    assert wrong_imports("milp_recourse.judge", "from milp_recourse.engine.networks.search import run")
+    assert wrong_imports("milp_recourse.problem.result", "from milp_recourse import solve")
+    assert wrong_imports("milp_recourse.problem.result", "from . import errors") == ["a relative import"]
     assert wrong_imports("milp_recourse.cli.solve_command", "import milp_recourse.lab.benchmarks") == ["lab"]
     assert not wrong_imports(MOUNT, "import milp_recourse.lab.benchmarks")
-    assert wrong_imports("milp_recourse.judge", "from milp_recourse.backends.protocol import Options")
-    assert not wrong_imports("milp_recourse.judge", "from milp_recourse.result import Proposal\nimport numpy")
+    assert wrong_imports("milp_recourse.judge", "from milp_recourse.solvers.protocol import Options")
+    assert not wrong_imports(
+        "milp_recourse.judge", "from milp_recourse.problem.result import Proposal\nimport numpy"
+    )
     assert not wrong_imports("milp_recourse.cli.common_options", "from milp_recourse import solve")
     with pytest.raises(AssertionError, match="no place"):
         wrong_imports("milp_recourse.novelty", "import milp_recourse.errors")

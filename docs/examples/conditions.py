@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import milp_recourse
-from milp_recourse.domain.conditions import condition_from_text, condition_text
-from milp_recourse.instances_path import instances_path
+from milp_recourse.formats.instances_path import instances_path
+from milp_recourse.problem.conditions import condition_from_text, condition_text
 
 applicant = milp_recourse.read_instance(instances_path() / "loan" / "loan_007.json")
 features = {f.name: f for f in applicant.features}

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import milp_recourse
-from milp_recourse.domain.cost import Cost
-from milp_recourse.instances_path import instances_path
+from milp_recourse.formats.instances_path import instances_path
+from milp_recourse.problem.cost import Cost
 
 applicant = milp_recourse.read_instance(instances_path() / "loan" / "loan_007.json")
 scale = dict(applicant.cost.scale)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from milp_recourse.backends import Options, Proposal
-from milp_recourse.domain.conditions import TRUE
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.instance import Instance
+from milp_recourse.problem.conditions import TRUE
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.solvers import Options, Proposal
 
 
 class DivisionBackend:
@@ -55,9 +55,9 @@ class DivisionBackend:
 def main() -> None:
     """Register the back end and solve every shipped smoke instance that it takes."""
     from milp_recourse import read_instance, solve
-    from milp_recourse.backends import register
-    from milp_recourse.instances_path import instance_files
+    from milp_recourse.formats.instances_path import instance_files
     from milp_recourse.reports.compare import compare
+    from milp_recourse.solvers import register
 
     register("division", DivisionBackend)
     for file in instance_files("smoke"):

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
+from milp_recourse.problem.instance import Instance
 from milp_recourse.program.demands import told_apart
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from milp_recourse.backends.directions import with_one_scale
 from milp_recourse.certificates.acted_sets import dearest
-from milp_recourse.domain.enclosure import round_up
-from milp_recourse.instance import Instance
+from milp_recourse.problem.enclosure import round_up
+from milp_recourse.problem.instance import Instance
+from milp_recourse.solvers.directions import with_one_scale
 
 MOST_LEVERS = 6
 """Most levers with two scales that can both rise and fall: the problem falls into two parts for each."""

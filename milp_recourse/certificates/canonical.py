@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from milp_recourse.certificates.conditions import canonical_condition
-from milp_recourse.domain.cost import PERCENTILES, Cost
 from milp_recourse.formats.classifier_json import accept_to_dict, classifier_to_dict
 from milp_recourse.formats.scm_json import scm_to_dict
-from milp_recourse.instance import Classifier, Instance
+from milp_recourse.problem.cost import PERCENTILES, Cost
+from milp_recourse.problem.instance import Classifier, Instance
 
 _texts: dict[int, tuple[Classifier, str]] = {}
 

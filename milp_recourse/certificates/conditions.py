@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
 from milp_recourse.certificates.acted_sets import acted_sets
-from milp_recourse.domain.conditions import (
+from milp_recourse.problem.conditions import (
     FALSE,
     TRUE,
     Acted,
@@ -26,11 +26,11 @@ from milp_recourse.domain.conditions import (
     leaves,
     unlabelled,
 )
-from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.instance import Instance
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance
 from milp_recourse.program import lower
 from milp_recourse.program.demands import for_acted, told_apart
-from milp_recourse.program.model import Program
+from milp_recourse.program.neutral_program import Program
 
 MOST_CASES = 3000
 """Most cases that are proven one by one: sets of features acted on, times alternatives of conditions."""

@@ -15,26 +15,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.cost_units import cost_units
 from milp_recourse.certificates.acted_sets import acted_sets
 from milp_recourse.certificates.by_direction import Claim
 from milp_recourse.certificates.conditions import case_programs
 from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
-from milp_recourse.compiled import proof_search
-from milp_recourse.compiled.causes import Effects
-from milp_recourse.compiled.layout import COST, FACTUAL, GAINED, GRID, LABEL, ZL
-from milp_recourse.compiled.lever_arrays import ACTED, IDLE
-from milp_recourse.compiled.problem import Lowered, Problem, impossible, lowered
-from milp_recourse.compiled.propose import memory
-from milp_recourse.compiling import announced
-from milp_recourse.domain.conditions import TRUE
-from milp_recourse.domain.enclosure import round_down
-from milp_recourse.domain.features import Feature
-from milp_recourse.instance import Instance
+from milp_recourse.engine.compiling import announced
+from milp_recourse.engine.networks import proof_search
+from milp_recourse.engine.networks.causes import Effects
+from milp_recourse.engine.networks.layout import COST, FACTUAL, GAINED, GRID, LABEL, ZL
+from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
+from milp_recourse.engine.networks.problem_arrays import Lowered, Problem, impossible, lowered
+from milp_recourse.engine.networks.propose import memory
+from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.judge import judge
+from milp_recourse.problem.conditions import TRUE
+from milp_recourse.problem.enclosure import round_down
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Instance
+from milp_recourse.program.cost_units import cost_units
 from milp_recourse.program.largest import largest_logit
 from milp_recourse.program.lower import lower
-from milp_recourse.smallest_instance import smallest
 
 Nodes = list[list[Any]]
 
@@ -146,7 +146,7 @@ class _Trees:
     Parameters
     ----------
     instance
-        With costs of usual size (:func:`~milp_recourse.backends.cost_units.cost_units`).
+        With costs of usual size (:func:`~milp_recourse.program.cost_units.cost_units`).
     group, k
         Its arrays: those of applicant k of a group that was lowered together.
     factor

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from milp_recourse.domain.expression import (
+from milp_recourse.problem.expression import (
     Constant,
     Expression,
     NetworkOutput,
@@ -19,11 +19,11 @@ from milp_recourse.domain.expression import (
     Square,
     Variable,
 )
-from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.noise import Bernoulli, Gamma
-from milp_recourse.domain.scm import StructuralCausalModel
-from milp_recourse.instance import Instance
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.noise import Bernoulli, Gamma
+from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.program.lower import EDGE
 
 DEEPEST, MOST_LAYERS, LONGEST = 50, 100, 2**17

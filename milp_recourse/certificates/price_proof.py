@@ -21,13 +21,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.forests.axes import Axis
-from milp_recourse.forests.factors import Array, Factors, cell_masks, factors
-from milp_recourse.forests.goal import first_multiplier, with_each_cell
-from milp_recourse.forests.living import lists, shrink
-from milp_recourse.forests.prices import ascend, assess, take_out
-from milp_recourse.forests.table import BITS, LeafTable
-from milp_recourse.forests.weighted import WeightedSums
+from milp_recourse.engine.forests.axes import Axis
+from milp_recourse.engine.forests.factors import Array, Factors, cell_masks, factors
+from milp_recourse.engine.forests.goal import first_multiplier, with_each_cell
+from milp_recourse.engine.forests.living import lists, shrink
+from milp_recourse.engine.forests.prices import ascend, assess, take_out
+from milp_recourse.engine.forests.table import BITS, LeafTable
+from milp_recourse.engine.forests.weighted import WeightedSums
 
 Cells = NDArray[np.int64]
 Flags = NDArray[np.bool_]

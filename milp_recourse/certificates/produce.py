@@ -14,19 +14,19 @@ from typing import Any
 from milp_recourse.certificates.acted_sets import acted_sets, not_idle
 from milp_recourse.certificates.by_direction import Claim, Configurations, by_direction, why_not_directions
 from milp_recourse.certificates.canonical import instance_digest
-from milp_recourse.certificates.causal import causal_configurations, why_not_causal
+from milp_recourse.certificates.causal_tree_proof import causal_configurations, why_not_causal
 from milp_recourse.certificates.conditions import cases_of, why_not_cases
 from milp_recourse.certificates.engine_proofs import proofs
+from milp_recourse.certificates.ensemble_proof import ensemble_configurations
 from milp_recourse.certificates.limits import beyond_a_support, fits, too_large
-from milp_recourse.certificates.prices import ensemble_configurations
-from milp_recourse.domain.conditions import TRUE
-from milp_recourse.domain.cost import root_below
-from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.forests.axes import separable
-from milp_recourse.instance import Instance
+from milp_recourse.engine.forests.axes import separable
+from milp_recourse.problem.conditions import TRUE
+from milp_recourse.problem.cost import root_below
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import Result, Status, is_closed
 from milp_recourse.program.fold import without_conditions
-from milp_recourse.result import Result, Status, is_closed
 
 MOST_LEVERS = 16
 """Most levers that have a different cost or effect when held than when not acted on.

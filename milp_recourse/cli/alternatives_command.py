@@ -23,8 +23,8 @@ def alternatives(
     index: Index = None,
 ) -> None:
     """The cheapest distinct recourses of one applicant, cheapest first."""
-    from milp_recourse.alternatives import alternatives as find
     from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.questions.alternatives import alternatives as find
     from milp_recourse.reports.result_words import describe_action
 
     problem = read_one(instance, index)

@@ -9,7 +9,7 @@ from milp_recourse.cli.output import console_of_stdout
 
 def backends() -> None:
     """Which back ends are usable here, and why not."""
-    from milp_recourse.backends import listed
+    from milp_recourse.solvers import listed
 
     table = Table("back end", "usable", "why not", box=None, pad_edge=False)
     for name, reason in listed().items():

@@ -23,8 +23,8 @@ from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT, Interrupted, limit
 from milp_recourse.cli.output import console_of_stdout
 from milp_recourse.cli.problems import check_index, warn_of_empty_masks, with_own_preferences
 from milp_recourse.errors import BadInput, Unsupported
-from milp_recourse.instance import Instance, Population
-from milp_recourse.workers import Workers
+from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.questions.workers import Workers
 
 LOAN_INSTANCES = 12
 
@@ -54,7 +54,7 @@ def certify(
     it there.
     """
     from milp_recourse.formats import read_any
-    from milp_recourse.solve import check_options
+    from milp_recourse.questions.solve import check_options
 
     if limit is not None and limit < 1:
         raise BadInput("--limit", limit, "a whole number, 1 or more")
@@ -112,7 +112,7 @@ def _certify_files(files: Sequence[Path], run: _Run, instead: Instance | None = 
     from milp_recourse.reports.summary import in_words
 
     if run.backend is not None:
-        from milp_recourse.backends import backend as find_backend
+        from milp_recourse.solvers import backend as find_backend
 
         find_backend(run.backend)
     out = run.out
@@ -152,11 +152,17 @@ def _certify_files(files: Sequence[Path], run: _Run, instead: Instance | None = 
 
 def _certify_population(population: Population, run: _Run) -> int:
     from milp_recourse.formats import write_population
+    from milp_recourse.questions.solve import (
+        check_backend,
+        check_options,
+        choose_backend,
+        solve,
+        solve_as_finished,
+    )
     from milp_recourse.reports.population_folder import PopulationFolder
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_rows import BAD_INPUT as UNREAD
     from milp_recourse.reports.summary import in_words
-    from milp_recourse.solve import check_backend, check_options, choose_backend, solve, solve_as_finished
 
     out, index = run.out, run.index
     everybody = range(min(run.limit or len(population), len(population)))
@@ -203,7 +209,7 @@ def _shipped(given: Mapping[str, object], limit: int | None) -> list[Path]:
     BadInput
         An option of ``given`` is set, which needs a file.
     """
-    from milp_recourse.instances_path import instance_files
+    from milp_recourse.formats.instances_path import instance_files
 
     for option, value in given.items():
         if value is not None:

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.choices import Differ
 from milp_recourse.cli.amounts import amounts
 from milp_recourse.cli.common_options import Backend, Index, Json, Problem, WholeTime
 from milp_recourse.cli.exit_codes import DONE, LIMIT
 from milp_recourse.cli.problems import read_one
+from milp_recourse.questions.choices import Differ
 
 
 def choices(
@@ -37,8 +37,8 @@ def choices(
 ) -> None:
     """The cheapest recourses that differ, each proven to be the cheapest given those before it, or with
     --together those of the least total cost."""
-    from milp_recourse.choices import choices as ask
     from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.questions.choices import choices as ask
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_words import in_one_line
 

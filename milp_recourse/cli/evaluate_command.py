@@ -49,7 +49,7 @@ def evaluate(
     from milp_recourse.evaluation.methods import from_counterfactuals, load
     from milp_recourse.evaluation.plots import plot
     from milp_recourse.formats import read_population
-    from milp_recourse.instances_path import instances_path
+    from milp_recourse.formats.instances_path import instances_path
     from milp_recourse.reports.drawing import draw_if_possible
     from milp_recourse.reports.progress import progress_bar
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from milp_recourse.result import Result, Status
+from milp_recourse.problem.result import Result, Status
 
 DONE, MACHINE_FAILED, BAD_INPUT, LIMIT, FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 

@@ -12,7 +12,7 @@ from milp_recourse.cli.problems import read_one
 from milp_recourse.errors import BadInput
 
 ExportFormat = Literal["mps", "lp"]
-"""File formats that :mod:`milp_recourse.export` writes."""
+"""File formats that :mod:`milp_recourse.solvers.export` writes."""
 
 
 def export(
@@ -22,7 +22,7 @@ def export(
     index: Index = None,
 ) -> None:
     """Write the problem as a mathematical program that other solvers read."""
-    from milp_recourse.export import export as write
+    from milp_recourse.solvers.export import export as write
 
     suffix = out.suffix.removeprefix(".")
     known = get_args(ExportFormat)

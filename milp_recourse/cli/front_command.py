@@ -11,7 +11,7 @@ from milp_recourse.cli.common_options import Backend, Index, Json
 from milp_recourse.cli.exit_codes import DONE, LIMIT
 from milp_recourse.cli.problems import read_problem
 from milp_recourse.errors import BadInput
-from milp_recourse.instance import Instance, Population
+from milp_recourse.problem.instance import Instance, Population
 
 Against = Literal["actions", "density"]
 
@@ -67,7 +67,7 @@ def _people(population: Population, count: int | None) -> list[Instance]:
 
 
 def _offsets(text: str | None) -> list[float] | None:
-    from milp_recourse.density_front import offsets_between
+    from milp_recourse.questions.density_front import offsets_between
 
     if text is None:
         return None
@@ -83,7 +83,7 @@ def _offsets(text: str | None) -> list[float] | None:
 def _of_actions(
     people: list[Instance], backend: str | None, time_limit: float | None, name: str
 ) -> list[Any]:
-    from milp_recourse.front import front as ask
+    from milp_recourse.questions.front import front as ask
     from milp_recourse.reports.progress import progress_bar
 
     fronts = []
@@ -101,7 +101,7 @@ def _of_density(
     time_limit: float | None,
     name: str,
 ) -> list[Any]:
-    from milp_recourse.density_front import OFFSETS, density_fronts
+    from milp_recourse.questions.density_front import OFFSETS, density_fronts
     from milp_recourse.reports.progress import progress_bar
 
     points = (OFFSETS[2] if offsets is None else len(offsets)) + 1
@@ -116,9 +116,9 @@ def _of_density(
 
 def _write(fronts: list[Any], folder: Path, against: Against) -> None:
     """Write fronts.json, average.json and, with matplotlib, front.png."""
-    from milp_recourse.density_front import average
     from milp_recourse.formats.strict_json import write_json
-    from milp_recourse.front import average_of_actions
+    from milp_recourse.questions.density_front import average
+    from milp_recourse.questions.front import average_of_actions
     from milp_recourse.reports.front_plots import plot_action_fronts, plot_density_fronts
     from milp_recourse.reports.population_folder import make_folder
 

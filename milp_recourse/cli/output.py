@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 
 from milp_recourse.cli.common_options import instance_beside
-from milp_recourse.instance import Instance
-from milp_recourse.result import Result
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result
 
 
 def write_certificate(problem: Instance, result: Result, path: Path, beside: str | None = None) -> Result:

@@ -11,7 +11,7 @@ from milp_recourse.cli.common_options import a_file
 from milp_recourse.errors import BadInput
 
 if TYPE_CHECKING:
-    from milp_recourse.instance import Population
+    from milp_recourse.problem.instance import Population
 
 PLAUSIBILITY = "none, domain, factual, factual:OFFSET, level:LOG_DENSITY, quantile:Q or near:DISTANCE[:ROWS]"
 
@@ -54,7 +54,7 @@ def prepare(
 def _known(file: Path, people: Population) -> Population:
     """The people of a population's file, or of a CSV table with the features as columns."""
     from milp_recourse.formats import read_population
-    from milp_recourse.instance import Population
+    from milp_recourse.problem.instance import Population
 
     if not {".csv", ".gz"} & set(file.suffixes) or ".json" in file.suffixes:
         return read_population(file)
@@ -70,13 +70,13 @@ def _known(file: Path, people: Population) -> Population:
 def _with_cost(people: Population, known: Population, cost: str | None, scale: str | None) -> Population:
     from dataclasses import replace
 
-    from milp_recourse.domain.cost import KINDS, PERCENTILES
-    from milp_recourse.factuals import undefined_values
     from milp_recourse.formats.applicant_json import build_cost, check_scale
     from milp_recourse.formats.schema import CostModel
     from milp_recourse.formats.validate import validate
-    from milp_recourse.frames import from_data
-    from milp_recourse.frames.columns import SCALES
+    from milp_recourse.problem.cost import KINDS, PERCENTILES
+    from milp_recourse.problem.factuals import undefined_values
+    from milp_recourse.tables import from_data
+    from milp_recourse.tables.columns import SCALES
 
     template, kind = people.template, cost or people.template.cost.kind
     entry: dict[str, Any] = {"kind": kind}
@@ -106,7 +106,7 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
 
 def with_template(people: Population, **changes: Any) -> Population:
     """The population with fields of its template replaced, by name."""
-    from milp_recourse.instance import Population
+    from milp_recourse.problem.instance import Population
 
     own = people.template, people.factuals, people.preferences, people.unreadable, people.ids
     return Population.of(*own, **changes)
@@ -115,8 +115,8 @@ def with_template(people: Population, **changes: Any) -> Population:
 def _with_plausibility(people: Population, known: Population, text: str) -> Population:
     from dataclasses import replace
 
-    from milp_recourse.frames import from_data
-    from milp_recourse.instance import check_density
+    from milp_recourse.problem.instance import check_density
+    from milp_recourse.tables import from_data
 
     kind, _, rest = text.partition(":")
     template, everybody = people.template, from_data.known_rows(known)

@@ -10,7 +10,7 @@ from typing import TypeVar
 import typer
 
 from milp_recourse.errors import BadInput
-from milp_recourse.instance import Instance, Population, Preferences
+from milp_recourse.problem.instance import Instance, Population, Preferences
 
 Chosen = TypeVar("Chosen", Instance, Population)
 

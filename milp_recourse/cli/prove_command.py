@@ -25,7 +25,7 @@ def prove(
 ) -> None:
     """Check anybody's action and prove how far it is from the optimum."""
     from milp_recourse.formats import read_action, write_result
-    from milp_recourse.prove import prove as run
+    from milp_recourse.questions.prove import prove as run
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_words import describe_given, distance
 

@@ -47,10 +47,10 @@ def robust(
     verify CERT.json CERT.instance.json.
     """
     from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.problem.result import Status
+    from milp_recourse.questions.robust import robust as ask
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_words import in_one_line
-    from milp_recourse.result import Status
-    from milp_recourse.robust import robust as ask
 
     problem = read_one(instance, index)
     away, wide = amounts("--missed", missed or []), intervals("--noise", noise or [])

@@ -8,7 +8,7 @@ from milp_recourse.cli.common_options import Backend, Certificate, Index, Json, 
 from milp_recourse.cli.exit_codes import DONE, LIMIT
 from milp_recourse.cli.output import write_certificate
 from milp_recourse.cli.problems import read_one, warn_of_empty_masks, with_own_preferences
-from milp_recourse.result import Status
+from milp_recourse.problem.result import Status
 
 
 def solve(
@@ -26,9 +26,9 @@ def solve(
     CERT.instance.json: verify CERT.json CERT.instance.json.
     """
     from milp_recourse.formats import write_result
+    from milp_recourse.questions.solve import solve as run
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_words import describe
-    from milp_recourse.solve import solve as run
 
     problem = read_one(instance, index)
     if preferences is not None:

@@ -11,7 +11,7 @@ from milp_recourse.cli.common_options import Backend, Index, Json, Problem, Whol
 from milp_recourse.cli.exit_codes import DONE, LIMIT
 from milp_recourse.cli.output import console_of_stdout
 from milp_recourse.cli.problems import read_problem
-from milp_recourse.instance import Population
+from milp_recourse.problem.instance import Population
 
 
 def why(
@@ -24,9 +24,9 @@ def why(
 ) -> None:
     """Which restrictions prevent recourse, what each one costs, and how little widening suffices."""
     from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.questions.why import why as ask
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.why_words import headline, why_table
-    from milp_recourse.why import why as ask
 
     problem = read_problem(instance, index)
     if isinstance(problem, Population):
@@ -46,8 +46,8 @@ def _why_everybody(
 ) -> int:
     """Print, and write, how many people's recourse each restriction prevents; return the exit code."""
     from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.questions.why import why_population
     from milp_recourse.reports.why_words import population_headline, population_table
-    from milp_recourse.why import why_population
 
     found = why_population(population, backend, time_limit, jobs)
     if json is not None:

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.errors import BadInput
 from milp_recourse.evaluation.optima import Optimum
-from milp_recourse.instance import Instance, Population
 from milp_recourse.judge import judge
-from milp_recourse.result import gap_tolerance
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.result import gap_tolerance
 
 Action = Mapping[str, float]
 

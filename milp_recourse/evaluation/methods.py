@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import BadInput
-from milp_recourse.factuals import as_number
-from milp_recourse.instance import Instance, Population
+from milp_recourse.problem.factuals import as_number
+from milp_recourse.problem.instance import Instance, Population
 
 Action = Mapping[str, float]
 Method = Callable[..., Any]

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from milp_recourse.instance import Population
+from milp_recourse.problem.instance import Population
+from milp_recourse.problem.result import Result
+from milp_recourse.questions.solve import check_options, choose_backend, solve_as_finished, solve_population
+from milp_recourse.questions.workers import Workers
 from milp_recourse.reports.population_folder import PopulationFolder
-from milp_recourse.result import Result
-from milp_recourse.solve import check_options, choose_backend, solve_as_finished, solve_population
-from milp_recourse.workers import Workers
 
 
 @dataclass(frozen=True)

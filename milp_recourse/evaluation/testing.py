@@ -13,8 +13,8 @@ from milp_recourse.evaluation.evaluate import Action, Evaluation, evaluate, is_n
 from milp_recourse.evaluation.methods import Method, ask, load
 from milp_recourse.evaluation.optima import certified_optima
 from milp_recourse.formats import read_population
-from milp_recourse.instance import Population
 from milp_recourse.judge import judge
+from milp_recourse.problem.instance import Population
 
 
 def assert_near_optimal(

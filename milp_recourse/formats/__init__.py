@@ -5,7 +5,6 @@ rule of the format raise :class:`~milp_recourse.errors.BadInput` with one line. 
 Schema files, which are generated from the pydantic models.
 """
 
-from milp_recourse.formats.preferences_text import preferences_from_text
 from milp_recourse.formats.read import (
     instance_from_dict,
     population_from_dict,
@@ -15,7 +14,6 @@ from milp_recourse.formats.read import (
     read_population,
 )
 from milp_recourse.formats.scm_json import scm_to_dict
-from milp_recourse.formats.scores_file import preferences_of, read_scores, with_scores, write_scores
 from milp_recourse.formats.write import (
     instance_to_dict,
     population_to_dict,
@@ -24,6 +22,8 @@ from milp_recourse.formats.write import (
     write_population,
     write_result,
 )
+from milp_recourse.preferences.preferences_text import preferences_from_text
+from milp_recourse.preferences.scores_file import preferences_of, read_scores, with_scores, write_scores
 
 __all__ = [
     "instance_from_dict",

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from milp_recourse.domain.cost import KINDS, PERCENTILES, Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.quantiles import Quantiles
 from milp_recourse.errors import BadInput, dotted
 from milp_recourse.formats.conditions_json import build_conditions, condition_to_dict
 from milp_recourse.formats.feature_json import ordered
 from milp_recourse.formats.schema import MixtureModel, PercentileModel, PreferencesModel, TwoScales
-from milp_recourse.instance import Preferences
+from milp_recourse.problem.cost import KINDS, PERCENTILES, Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Preferences
+from milp_recourse.problem.quantiles import Quantiles
 
 _PARTS = ("l2_squared", "l1", "linf", "l0")
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from milp_recourse.domain.forest import Tree, TreeEnsemble
-from milp_recourse.domain.network import DType, ReluNetwork
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import schema
 from milp_recourse.formats.schema_scm import Layer
 from milp_recourse.formats.strict_json import parse_json, read_bytes
 from milp_recourse.formats.validate import validate
-from milp_recourse.instance import Acceptance, Classifier, Instance
+from milp_recourse.problem.forest import Tree, TreeEnsemble
+from milp_recourse.problem.instance import Acceptance, Classifier, Instance
+from milp_recourse.problem.network import DType, ReluNetwork
 from milp_recourse.readers.json_form import to_json
 
 classifier_to_dict = to_json

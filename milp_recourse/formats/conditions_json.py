@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
-from milp_recourse.domain.conditions import (
+from milp_recourse.errors import BadInput, dotted, shown
+from milp_recourse.formats import schema_conditions as schema
+from milp_recourse.problem.conditions import (
     Acted,
     All,
     Any,
@@ -16,9 +18,7 @@ from milp_recourse.domain.conditions import (
     Not,
     Sum,
 )
-from milp_recourse.domain.features import Feature
-from milp_recourse.errors import BadInput, dotted, shown
-from milp_recourse.formats import schema_conditions as schema
+from milp_recourse.problem.features import Feature
 
 DEEPEST = 40
 """The largest number of levels of nesting that is accepted."""

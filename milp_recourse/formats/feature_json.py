@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from milp_recourse.domain.features import Feature
 from milp_recourse.errors import BadInput, shown
 from milp_recourse.formats.schema import FeatureModel
+from milp_recourse.problem.features import Feature
 
 
 def build_features(models: Sequence[FeatureModel]) -> tuple[Feature, ...]:

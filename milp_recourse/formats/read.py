@@ -10,9 +10,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.domain.features import Feature, input_columns
 from milp_recourse.errors import BadInput, dotted, shown
-from milp_recourse.factuals import (
+from milp_recourse.formats import schema
+from milp_recourse.formats.applicant_json import build_cost, build_preferences, check_scale
+from milp_recourse.formats.classifier_json import build_accept, build_classifier
+from milp_recourse.formats.conditions_json import build_conditions
+from milp_recourse.formats.feature_json import build_features
+from milp_recourse.formats.scm_json import build_scm
+from milp_recourse.formats.strict_json import read_bytes, read_json
+from milp_recourse.formats.validate import validate
+from milp_recourse.problem.factuals import (
     ID,
     FactualTable,
     Person,
@@ -22,15 +29,8 @@ from milp_recourse.factuals import (
     check_abduction,
     undefined_values,
 )
-from milp_recourse.formats import schema
-from milp_recourse.formats.applicant_json import build_cost, build_preferences, check_scale
-from milp_recourse.formats.classifier_json import build_accept, build_classifier
-from milp_recourse.formats.conditions_json import build_conditions
-from milp_recourse.formats.feature_json import build_features
-from milp_recourse.formats.scm_json import build_scm
-from milp_recourse.formats.strict_json import read_bytes, read_json
-from milp_recourse.formats.validate import validate
-from milp_recourse.instance import (
+from milp_recourse.problem.features import Feature, input_columns
+from milp_recourse.problem.instance import (
     Instance,
     Population,
     Preferences,

@@ -6,7 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from milp_recourse.domain.expression import (
+from milp_recourse.errors import BadInput
+from milp_recourse.formats import schema_scm as schema
+from milp_recourse.formats.classifier_json import build_network
+from milp_recourse.formats.validate import validate
+from milp_recourse.problem.expression import (
     Constant,
     Expression,
     NetworkOutput,
@@ -17,14 +21,10 @@ from milp_recourse.domain.expression import (
     Sum,
     Variable,
 )
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.loan import FEATURES, loan, loan_as_printed
-from milp_recourse.domain.noise import Bernoulli, Gamma, Normal
-from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel, independent
-from milp_recourse.errors import BadInput
-from milp_recourse.formats import schema_scm as schema
-from milp_recourse.formats.classifier_json import build_network
-from milp_recourse.formats.validate import validate
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.loan import FEATURES, loan, loan_as_printed
+from milp_recourse.problem.noise import Bernoulli, Gamma, Normal
+from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel, independent
 from milp_recourse.readers.json_form import layers_to_json
 
 _LOANS: dict[str, Callable[[], StructuralCausalModel]] = {"loan": loan, "loan-as-printed": loan_as_printed}
@@ -44,7 +44,7 @@ def build_scm(model: Any, features: Sequence[Feature]) -> StructuralCausalModel:
     BadInput
         A feature is unknown, the equations have a cycle, a link has scale 0, the layers of an equation's
         network do not fit each other or its inputs, or the features are not those of a built-in model. Labels
-        are checked later (:func:`~milp_recourse.instance.check_whole`).
+        are checked later (:func:`~milp_recourse.problem.instance.check_whole`).
     """
     names = [f.name for f in features]
     if model.name in _LOANS:

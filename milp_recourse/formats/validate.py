@@ -7,8 +7,8 @@ from typing import Any, NoReturn, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from milp_recourse.domain.cost import KINDS
 from milp_recourse.errors import BadInput, dotted, shown
+from milp_recourse.problem.cost import KINDS
 
 M = TypeVar("M")
 

@@ -16,8 +16,8 @@ from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT
 from milp_recourse.formats.schema_result import RESULT_FORMAT
 from milp_recourse.formats.scm_json import scm_to_dict
 from milp_recourse.formats.strict_json import write_json
-from milp_recourse.instance import Instance, Population, Preferences
-from milp_recourse.result import Result
+from milp_recourse.problem.instance import Instance, Population, Preferences
+from milp_recourse.problem.result import Result
 
 
 def instance_to_dict(instance: Instance) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from functools import cache
 
 from milp_recourse.formats import read_instance
-from milp_recourse.instances_path import instances_path
-from milp_recourse.result import Result
-from milp_recourse.solve import solve
+from milp_recourse.formats.instances_path import instances_path
+from milp_recourse.problem.result import Result
+from milp_recourse.questions.solve import solve
 
 
 @cache

@@ -3,7 +3,7 @@
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.equilibrate import equilibrate
 from milp_recourse.program.lower import lower
-from milp_recourse.program.model import Action, Program, Switch
+from milp_recourse.program.neutral_program import Action, Program, Switch
 
 __all__ = [
     "Action",

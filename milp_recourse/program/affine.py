@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.program.rationals import Rationals, common_value
 
 Number = Fraction | float | int

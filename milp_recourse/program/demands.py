@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping
 from fractions import Fraction
 
-from milp_recourse.domain.conditions import (
+from milp_recourse.problem.conditions import (
     AllOf,
     AnyOf,
     Counted,
@@ -16,7 +16,7 @@ from milp_recourse.domain.conditions import (
     leaves,
     settled,
 )
-from milp_recourse.domain.enclosure import Enclosure
+from milp_recourse.problem.enclosure import Enclosure
 
 Span = tuple[Fraction, Fraction]
 """Least and largest value of sum c x' - b of a row."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from milp_recourse.domain.expression import (
+from milp_recourse.problem.expression import (
     Constant,
     Expression,
     NetworkOutput,
@@ -18,7 +18,7 @@ from milp_recourse.domain.expression import (
 )
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.functions import Function
-from milp_recourse.program.model import Atom, Elementary, constant_value
+from milp_recourse.program.neutral_program import Atom, Elementary, constant_value
 
 
 class Builder:

@@ -24,13 +24,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.enclosure import exponent
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.quantiles import Quantiles
-from milp_recourse.instance import Acceptance
+from milp_recourse.problem.enclosure import exponent
+from milp_recourse.problem.instance import Acceptance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.quantiles import Quantiles
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.functions import evaluate
-from milp_recourse.program.model import Action, Atom, Ball, CostTerm, Program, Row, Switch
+from milp_recourse.program.neutral_program import Action, Atom, Ball, CostTerm, Program, Row, Switch
 
 Array = NDArray[np.float64]
 

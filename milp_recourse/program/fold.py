@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from milp_recourse.domain.conditions import Counted, Row, Switched, leaves, unlabelled
-from milp_recourse.domain.enclosure import round_down, round_up
-from milp_recourse.domain.features import Feature
-from milp_recourse.instance import Instance
+from milp_recourse.problem.conditions import Counted, Row, Switched, leaves, unlabelled
+from milp_recourse.problem.enclosure import round_down, round_up
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Instance
 
 Literal = Row | Switched
 

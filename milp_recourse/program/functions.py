@@ -17,8 +17,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.enclosure import Enclosure
-from milp_recourse.domain.expression import logit, sigmoid
+from milp_recourse.problem.enclosure import Enclosure
+from milp_recourse.problem.expression import logit, sigmoid
 
 Function = Literal["relu", "sigmoid", "logit", "log", "square", "indicator"]
 """``indicator`` is 1 if the argument, a whole number, equals the atom's level, else 0."""

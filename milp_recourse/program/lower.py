@@ -14,22 +14,30 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.domain.conditions import TRUE, Demand, unlabelled
-from milp_recourse.domain.conditions import Row as ConditionRow
-from milp_recourse.domain.enclosure import Enclosure, exponent
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.noise import Bernoulli, Gamma, Noise, Normal
-from milp_recourse.domain.quantiles import Quantiles
-from milp_recourse.domain.scenario import Scenario
-from milp_recourse.domain.scm import Link, Mechanism
-from milp_recourse.domain.several import smallest_logit
 from milp_recourse.errors import Unsupported
-from milp_recourse.instance import Instance
+from milp_recourse.problem.conditions import TRUE, Demand, unlabelled
+from milp_recourse.problem.conditions import Row as ConditionRow
+from milp_recourse.problem.enclosure import Enclosure, exponent
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.noise import Bernoulli, Gamma, Noise, Normal
+from milp_recourse.problem.quantiles import Quantiles
+from milp_recourse.problem.scenario import Scenario
+from milp_recourse.problem.scm import Link, Mechanism
+from milp_recourse.problem.several import smallest_logit
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.demands import Span, reachable_demand, spans
 from milp_recourse.program.equations import Builder
 from milp_recourse.program.functions import EDGE
-from milp_recourse.program.model import Action, Ball, CostCoefficients, CostTerm, Program, Row, Switch
+from milp_recourse.program.neutral_program import (
+    Action,
+    Ball,
+    CostCoefficients,
+    CostTerm,
+    Program,
+    Row,
+    Switch,
+)
 from milp_recourse.program.rationals import common_value, everyone
 
 
@@ -388,7 +396,7 @@ def _energy(
 ) -> list[Energy]:
     """The energy of one feature less its factual energy, in parts (:data:`Energy`).
 
-    See :mod:`milp_recourse.domain.plausibility`. Features that cannot move have no parts.
+    See :mod:`milp_recourse.problem.plausibility`. Features that cannot move have no parts.
     """
     m, x, value = instance.scm.mechanisms[name], factual[name], values[name]
     acted = name in instance.levers

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from milp_recourse.domain.enclosure import round_down, round_up
+from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.program.affine import Affine
-from milp_recourse.program.model import Program, Switch
+from milp_recourse.program.neutral_program import Program, Switch
 
 
 def none_left(program: Program, forms: Iterable[Affine], levers: Sequence[str], acts: Iterable[int]) -> bool:

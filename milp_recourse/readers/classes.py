@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.domain.network import DType, ReluNetwork
 from milp_recourse.errors import BadInput, Unsupported
+from milp_recourse.problem.network import DType, ReluNetwork
 from milp_recourse.readers.layers import Layers
 
 

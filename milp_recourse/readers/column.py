@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.instance import Acceptance
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Acceptance
+from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.readers.margins import Arithmetic
 
 

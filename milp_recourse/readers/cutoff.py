@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.instance import Acceptance
+from milp_recourse.problem.instance import Acceptance
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.refusal import not_fitted, refuse
 from milp_recourse.readers.tree_parts import above, last_refused

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.network import DType, ReluNetwork
+from milp_recourse.problem.network import DType, ReluNetwork
 from milp_recourse.readers.classes import two_classes
 from milp_recourse.readers.from_torch import TIED
 from milp_recourse.readers.layers import UNIT, Layers

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.readers.layers import Layers
 from milp_recourse.readers.linear import read_linear
 from milp_recourse.readers.overrides import refuse_overrides

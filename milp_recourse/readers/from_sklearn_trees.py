@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.forest import Tree, TreeEnsemble
-from milp_recourse.instance import Acceptance
+from milp_recourse.problem.forest import Tree, TreeEnsemble
+from milp_recourse.problem.instance import Acceptance
 from milp_recourse.readers.classes import Target
 from milp_recourse.readers.cutoff import Cutoff, Probabilities
 from milp_recourse.readers.overrides import refuse_overrides

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.domain.forest import Tree, TreeEnsemble
+from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.readers.classes import Target
 from milp_recourse.readers.cutoff import Cutoff, Probabilities
 from milp_recourse.readers.overrides import refuse_overrides

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.domain.network import ReluNetwork
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.network import ReluNetwork
 
 
 def to_json(network: ReluNetwork | TreeEnsemble) -> dict[str, Any]:
@@ -14,7 +14,7 @@ def to_json(network: ReluNetwork | TreeEnsemble) -> dict[str, Any]:
     Parameters
     ----------
     network
-        A classifier of the features' columns (:attr:`~milp_recourse.domain.features.Feature.columns`), in
+        A classifier of the features' columns (:attr:`~milp_recourse.problem.features.Feature.columns`), in
         feature order and in the features' own units (fold any standardisation first, see
         :func:`milp_recourse.readers.standardised`).
 

@@ -21,9 +21,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from milp_recourse.domain.network import DType, ReluNetwork
-from milp_recourse.domain.several import pairwise_extreme
 from milp_recourse.errors import Unsupported
+from milp_recourse.problem.network import DType, ReluNetwork
+from milp_recourse.problem.several import pairwise_extreme
 from milp_recourse.readers.refusal import refuse
 
 FloatArray = NDArray[np.float64]

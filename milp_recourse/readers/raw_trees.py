@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
+from milp_recourse.problem.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.readers.column import Column
 from milp_recourse.readers.operations import Operation, apply, last_raw
 from milp_recourse.readers.refusal import refuse

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from milp_recourse.domain.network import DType, ReluNetwork
 from milp_recourse.errors import BadInput
+from milp_recourse.problem.network import DType, ReluNetwork
 
 
 def standardised(

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from milp_recourse.domain.forest import Combine, Precision, Tree, TreeEnsemble
 from milp_recourse.errors import Unsupported
-from milp_recourse.instance import Acceptance
+from milp_recourse.problem.forest import Combine, Precision, Tree, TreeEnsemble
+from milp_recourse.problem.instance import Acceptance
 from milp_recourse.readers.refusal import refuse
 
 LARGEST = float(np.finfo(np.float64).max)

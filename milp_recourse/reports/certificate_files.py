@@ -9,7 +9,7 @@ from pathlib import Path
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.strict_json import write_whole
-from milp_recourse.result import Result
+from milp_recourse.problem.result import Result
 
 CHUNK = 1000
 """The number of applicants whose certificates share an archive. Populations up to this size have none."""

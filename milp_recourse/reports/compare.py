@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from milp_recourse.instance import Reference
-from milp_recourse.result import Result, Status, gap_tolerance
+from milp_recourse.problem.instance import Reference
+from milp_recourse.problem.result import Result, Status, gap_tolerance
 
 Verdict = Literal["agrees", "contradicts", "claims nothing"]
 

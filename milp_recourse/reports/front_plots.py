@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from milp_recourse.density_front import DensityFront, average
-from milp_recourse.front import Front, average_of_actions
+from milp_recourse.questions.density_front import DensityFront, average
+from milp_recourse.questions.front import Front, average_of_actions
 from milp_recourse.reports.drawing import panels, save
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.formats.read import read_instance
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import result_to_dict
-from milp_recourse.instance import Instance
+from milp_recourse.problem.instance import Instance
+from milp_recourse.questions.solve import check_options, solve
 from milp_recourse.reports.certificate_files import store_certificate
 from milp_recourse.reports.compare import compare
 from milp_recourse.reports.result_rows import Row, cells, csv_line, header
 from milp_recourse.reports.summary import summarise
-from milp_recourse.solve import check_options, solve
 
 
 def solve_files(
@@ -30,7 +30,7 @@ def solve_files(
     Raises
     ------
     BadInput, BackendUnavailable
-        As :func:`milp_recourse.solve.solve`.
+        As :func:`milp_recourse.questions.solve.solve`.
     """
     check_options(time_limit, jobs)
     if jobs == 1 or len(files) <= 1:

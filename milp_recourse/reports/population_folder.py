@@ -19,7 +19,8 @@ from typing import Any
 from milp_recourse.errors import MACHINE, BadInput, MachineFailed
 from milp_recourse.formats.strict_json import read_json, write_json, write_whole
 from milp_recourse.formats.write import population_digest
-from milp_recourse.instance import Population
+from milp_recourse.problem.instance import Population
+from milp_recourse.problem.result import Result, Status
 from milp_recourse.reports.certificate_files import CHUNK, pack, store_certificate
 from milp_recourse.reports.result_rows import (
     BAD_INPUT,
@@ -30,7 +31,6 @@ from milp_recourse.reports.result_rows import (
     one_line,
 )
 from milp_recourse.reports.summary import Tally
-from milp_recourse.result import Result, Status
 
 RUN_FORMAT = "milp-recourse/run-1"
 _STATUSES = frozenset(status.value for status in Status) | {BAD_INPUT}

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from milp_recourse.formats.write import result_part
-from milp_recourse.instance import Instance
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result
 from milp_recourse.reports.result_words import action_in_words, short
-from milp_recourse.result import Result
 
 COLUMNS = ("index", "status", "cost", "lower_bound", "gap", "proof", "backend", "seconds", "certificate")
 BAD_INPUT = "bad-input"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from milp_recourse.instance import Instance
-from milp_recourse.result import Result, Status
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result, Status
 
 
 def action_in_words(instance: Instance, result: Result) -> str:

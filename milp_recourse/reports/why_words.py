@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from milp_recourse.domain.conditions import condition_text
-from milp_recourse.instance import Instance
+from milp_recourse.problem.conditions import condition_text
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Status
+from milp_recourse.questions.why import PopulationWhy, Why
 from milp_recourse.reports.result_words import short
-from milp_recourse.result import Status
-from milp_recourse.why import PopulationWhy, Why
 
 
 def restriction_in_words(instance: Instance, id: str) -> str:

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import BadInput
-from milp_recourse.factuals import as_number
 from milp_recourse.formats.read import read_any
-from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
-from milp_recourse.solve import solve
+from milp_recourse.problem.factuals import as_number
+from milp_recourse.problem.instance import Instance
+from milp_recourse.questions.solve import solve
 from tests.certificates.attacks import ACCEPTED, load
 from verify.fast.box import arithmetics
 from verify.files.certificate import Certificate

@@ -25,9 +25,9 @@ from milp_recourse.certificates import instance_digest
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import write_instance
 from milp_recourse.formats.strict_json import read_json
-from milp_recourse.instance import Instance
-from milp_recourse.result import Result, Status
-from milp_recourse.solve import solve
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.questions.solve import solve
 from tests.helpers.certificate_kinds import KINDS
 from verify.__main__ import examine
 

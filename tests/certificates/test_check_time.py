@@ -9,8 +9,8 @@ import pytest
 
 from milp_recourse.certificates import engine_proofs, limits
 from milp_recourse.certificates.limits import MOST_SECONDS, check_seconds
-from milp_recourse.result import Status
-from milp_recourse.solve import solve
+from milp_recourse.problem.result import Status
+from milp_recourse.questions.solve import solve
 from tests.helpers.certificate_kinds import KINDS
 
 

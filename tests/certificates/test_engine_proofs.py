@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from milp_recourse.certificates import certificates_for
-from milp_recourse.compiled.problem import lowered
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import independent
+from milp_recourse.engine.networks.problem_arrays import lowered
 from milp_recourse.formats import write_instance
 from milp_recourse.formats.read import read_any
-from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import judge
-from milp_recourse.result import Status
-from milp_recourse.solve import solve
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import Status
+from milp_recourse.problem.scm import independent
+from milp_recourse.questions.solve import solve
 from tests.helpers.generators import PIECEWISE_LINEAR, Style, supported_instance
 from tests.helpers.wide import wide
 from verify.__main__ import examine

@@ -11,15 +11,15 @@ import pytest
 
 from milp_recourse.certificates import why_not
 from milp_recourse.cli import main
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.expression import Expression, Relu, Square, Variable
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.forest import Tree, TreeEnsemble
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import Mechanism, StructuralCausalModel, independent
 from milp_recourse.formats import write_instance
-from milp_recourse.instance import Acceptance, Instance, Preferences
-from milp_recourse.solve import solve
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.expression import Expression, Relu, Square, Variable
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.forest import Tree, TreeEnsemble
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.scm import Mechanism, StructuralCausalModel, independent
+from milp_recourse.questions.solve import solve
 from verify.__main__ import examine
 
 MANY = 24

@@ -17,9 +17,9 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_instance, read_population, write_instance
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.judge import judge
-from milp_recourse.prove import prove
-from milp_recourse.result import Result, Status
-from milp_recourse.solve import solve
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.questions.prove import prove
+from milp_recourse.questions.solve import solve
 from tests.certificates.random_cases import Tally, complaints, examined
 from tests.helpers.certificate_kinds import KINDS
 from tests.helpers.loan_people import refused_file

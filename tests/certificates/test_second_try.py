@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from milp_recourse import read_instance, solve
 from milp_recourse.certificates import produce
-from milp_recourse.instances_path import instances_path
+from milp_recourse.formats.instances_path import instances_path
 
 
 def test_who_fails_is_tried_again_with_a_target_nearer_the_bound(monkeypatch) -> None:

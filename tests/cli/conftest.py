@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-import milp_recourse.backends
+import milp_recourse.solvers
 from tests.helpers.fake_backend import FakeBackend
 from tests.helpers.format_samples import loan_instance, loan_population
 
@@ -12,10 +12,8 @@ from tests.helpers.format_samples import loan_instance, loan_population
 @pytest.fixture
 def fake(monkeypatch):
     """The fake back end, registered as ``fake``; nothing scripted."""
-    monkeypatch.setattr(
-        milp_recourse.backends, "_MODULES", {"fake": "tests.helpers.fake_backend:FakeBackend"}
-    )
-    monkeypatch.setattr(milp_recourse.backends, "PYOMO_SOLVERS", ())
+    monkeypatch.setattr(milp_recourse.solvers, "_MODULES", {"fake": "tests.helpers.fake_backend:FakeBackend"})
+    monkeypatch.setattr(milp_recourse.solvers, "PYOMO_SOLVERS", ())
     monkeypatch.setattr(FakeBackend, "script", [])
     monkeypatch.setattr(FakeBackend, "calls", 0)
     return FakeBackend

@@ -8,13 +8,13 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-import milp_recourse.instances_path
+import milp_recourse.formats.instances_path
 from milp_recourse.cli import main
 from milp_recourse.formats.json_schemas import FOLDER
-from milp_recourse.instance import Reference
+from milp_recourse.problem.instance import Reference
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.questions.solve import DEFAULTS
 from milp_recourse.reports.compare import compare
-from milp_recourse.result import Result, Status
-from milp_recourse.solve import DEFAULTS
 from tests.helpers.format_samples import loan_instance, tree_instance
 
 KNOWN = 2 * (5.501 / 5) ** 2
@@ -23,7 +23,7 @@ KNOWN = 2 * (5.501 / 5) ** 2
 @pytest.fixture
 def shipped(fake, tmp_path, monkeypatch):
     """A shelf of instances: two smoke, three Loan, and files that are no instances."""
-    monkeypatch.setattr(milp_recourse.instances_path, "instances_path", lambda: tmp_path / "shelf")
+    monkeypatch.setattr(milp_recourse.formats.instances_path, "instances_path", lambda: tmp_path / "shelf")
 
     def put(name, data):
         file = tmp_path / "shelf" / name
@@ -71,7 +71,7 @@ def test_a_known_answer_that_agrees_is_said(shipped, tmp_path, capsys):
 def test_what_cannot_be_solved_is_said_and_passed_over(shipped, fake, tmp_path, capsys, monkeypatch):
     """An instance the defaults refuse is named as such; the other instances are solved all the same."""
     for name in DEFAULTS:
-        monkeypatch.setitem(milp_recourse.backends._MODULES, name, "tests.helpers.fake_backend:FakeBackend")
+        monkeypatch.setitem(milp_recourse.solvers._MODULES, name, "tests.helpers.fake_backend:FakeBackend")
     shipped("smoke/known.json", tree_instance())
     assert main(["certify", "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
@@ -156,7 +156,7 @@ def test_answers_are_compared_as_intervals(reference, answer, verdict):
 
 def test_certificates_of_an_earlier_run_do_not_stay(tmp_path):
     """Another instance, without certificates, in the same folder."""
-    smoke = milp_recourse.instances_path.instances_path() / "smoke"
+    smoke = milp_recourse.formats.instances_path.instances_path() / "smoke"
     out = tmp_path / "out"
     assert main(["certify", str(smoke / "hold.json"), "--out", str(out)]) == 0
     assert [file.name for file in (out / "certificates").iterdir()] == ["0.json.gz"]

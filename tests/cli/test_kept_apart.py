@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from milp_recourse.cli import main
+from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.formats.strict_json import write_whole
-from milp_recourse.instances_path import instances_path
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from milp_recourse import read_population, solve
-from milp_recourse.backends import Options
 from milp_recourse.cli import main
 from milp_recourse.errors import BadInput, MachineFailed
-from milp_recourse.instance import Population
+from milp_recourse.problem.instance import Population
+from milp_recourse.questions.solve import batch_size, solve_as_finished, solve_population
+from milp_recourse.questions.workers import Workers
 from milp_recourse.reports import population_folder
 from milp_recourse.reports.population_folder import PopulationFolder
-from milp_recourse.solve import batch_size, solve_as_finished, solve_population
-from milp_recourse.workers import Workers
+from milp_recourse.solvers import Options
 from tests.helpers.processes import check_unwritable
 from verify.__main__ import main as verify
 
@@ -235,8 +235,8 @@ def test_a_full_disk_is_exit_code_1_and_one_line(unbuffered: str, monkeypatch: p
 
 def test_a_batch_is_smaller_where_people_have_many_levers(population_file) -> None:
     """Half as many per lever beyond four: the first rows come as soon."""
-    from milp_recourse.backends import backend
-    from milp_recourse.instance import Preferences
+    from milp_recourse.problem.instance import Preferences
+    from milp_recourse.solvers import backend
 
     people = read_population(population_file)
     sizes = []

@@ -12,8 +12,8 @@ import pytest
 import milp_recourse
 from milp_recourse.cli import main
 from milp_recourse.errors import Unsupported
+from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.formats.strict_json import read_json
-from milp_recourse.instances_path import instances_path
 
 
 def test_solve_prints_the_answer_and_writes_it(fake, instance_file, capsys):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from milp_recourse.instances_path import instance_files, instances_path
-from milp_recourse.solve import solve
+from milp_recourse.formats.instances_path import instance_files, instances_path
+from milp_recourse.questions.solve import solve
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,7 +50,7 @@ def test_the_wheel_holds_the_trained_networks(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     shipped = {path.name for path in (ROOT / "milp_recourse" / "icarma" / "checkpoints").glob("*.npz")}
     assert shipped
-    assert {f"milp_recourse/icarma/checkpoints/{name}" for name in shipped} <= names
+    assert {f"milp_recourse/lab/icarma/checkpoints/{name}" for name in shipped} <= names
 
 
 def test_the_wheel_holds_the_data_of_experiments(wheel):
@@ -74,9 +74,7 @@ def test_the_wheel_holds_the_pages_style_and_script(wheel):
 def test_the_installed_package_finds_its_instances(wheel, tmp_path):
     """Unpacked elsewhere, the command without arguments reads its own copies."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
-    script = (
-        "from milp_recourse.instances_path import *; print(instances_path(), len(instance_files('smoke')))"
-    )
+    script = "from milp_recourse.formats.instances_path import *; print(instances_path(), len(instance_files('smoke')))"
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,

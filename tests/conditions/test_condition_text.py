@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from milp_recourse.domain.conditions import (
+from milp_recourse.errors import BadInput
+from milp_recourse.problem.conditions import (
     Acted,
     AllOf,
     AnyOf,
@@ -18,8 +19,7 @@ from milp_recourse.domain.conditions import (
     condition_text,
     meaning,
 )
-from milp_recourse.domain.features import Feature
-from milp_recourse.errors import BadInput
+from milp_recourse.problem.features import Feature
 from tests.helpers.generators import Style, supported_instance
 from tests.helpers.random_conditions import random_conditions, with_conditions
 

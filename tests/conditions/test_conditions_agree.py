@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from milp_recourse import Status, solve
-from milp_recourse.backends import cases
+from milp_recourse.solvers import cases
 from tests.conditions import compare_conditions as run
 from tests.helpers.random_conditions import KINDS
 

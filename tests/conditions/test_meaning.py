@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from milp_recourse import Status, solve
-from milp_recourse.domain.conditions import FALSE, TRUE, holds
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.enclosure import Enclosure
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import StructuralCausalModel
-from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
+from milp_recourse.problem.conditions import FALSE, TRUE, holds
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.enclosure import Enclosure
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.scm import StructuralCausalModel
 from tests.helpers.generators import Style, supported_instance
 from tests.helpers.plain_conditions import Numbers
 from tests.helpers.plain_conditions import holds as plainly

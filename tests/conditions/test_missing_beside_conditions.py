@@ -1,6 +1,6 @@
 """Conditions on one feature where another one's value is missing."""
 
-from milp_recourse.solve import solve
+from milp_recourse.questions.solve import solve
 
 
 def test_acting_that_a_domain_forces_is_no_demand():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from milp_recourse.formats.conditions_json import condition_to_dict
-from milp_recourse.frames.from_data import near_rows
-from milp_recourse.instance import Instance
+from milp_recourse.problem.instance import Instance
+from milp_recourse.tables.from_data import near_rows
 from tests.conditions.compare_conditions import problem
 from tests.helpers.plain_conditions import Numbers, holds
 from tests.helpers.random_conditions import random_neighbours

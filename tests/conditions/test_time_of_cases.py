@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from milp_recourse import options as options_module
-from milp_recourse.backends import cases
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import independent
-from milp_recourse.instance import Instance, Preferences
-from milp_recourse.options import Options
-from milp_recourse.result import Proposal
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.options import Options
+from milp_recourse.problem.result import Proposal
+from milp_recourse.problem.scm import independent
+from milp_recourse.solvers import cases
 from tests.helpers.random_conditions import with_conditions
 
 

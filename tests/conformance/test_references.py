@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from milp_recourse.backends import backend, listed
-from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.formats import read_instance
-from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result, Status, gap_tolerance
+from milp_recourse.questions.solve import solve
 from milp_recourse.reports.compare import compare
-from milp_recourse.result import Result, Status, gap_tolerance
-from milp_recourse.solve import solve
+from milp_recourse.solvers import backend, listed
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 SMOKE = sorted((INSTANCES / "smoke").glob("*.json"))
@@ -31,7 +31,7 @@ TIME_LIMIT = 60
 EXACT = ("bab", "highs", "pyomo:highs", "pyomo:scip_direct")
 OTHERS = {
     "grid": "claims nothing",
-    "cpsat": "trees only: tests/forests compares it with brute force and bab",
+    "cpsat": "trees only: tests/engine/forests compares it with brute force and bab",
     "pyomo:gurobi_direct_minlp": "needs a commercial licence for larger models",
 }
 

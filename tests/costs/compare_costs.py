@@ -21,9 +21,9 @@ import numpy as np
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import read_instance
-from milp_recourse.instance import Instance
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result
 from milp_recourse.program import lower
-from milp_recourse.result import Result
 from tests.conditions.compare_conditions import cheaper_than
 from tests.helpers import tree_samples
 from tests.helpers.brute_force import attack, complaints, costs, number

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from milp_recourse.formats import instance_from_dict
-from milp_recourse.solve import solve
+from milp_recourse.questions.solve import solve
 from tests.costs.test_cost_files import said
 from verify.__main__ import examine
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import milp_recourse
-from milp_recourse.domain.cost import Cost, root_above, root_below
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, instance_to_dict, population_from_dict
+from milp_recourse.problem.cost import Cost, root_above, root_below
 
 BASE: dict[str, Any] = {
     "format": "milp-recourse/instance-1",
@@ -151,7 +151,7 @@ def test_examples_of_the_schemas_hold(tmp_path: Path) -> None:
 
 
 NEW_LINES = {
-    "milp_recourse/domain/cost.py": (
+    "milp_recourse/problem/cost.py": (
         "KINDS: dict[str, CostKind] = {\n",
         """    "both": CostKind("twice the sum of changes, and each", {"l1": 2.0, "l0": 0.5}),\n""",
     ),

@@ -10,7 +10,7 @@ import pytest
 
 from milp_recourse import read_instance, solve
 from milp_recourse.formats import write_result
-from milp_recourse.instances_path import instance_files, instances_path
+from milp_recourse.formats.instances_path import instance_files, instances_path
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "examples" / "judge_by_hand.py"
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from milp_recourse.cli import main
-from milp_recourse.domain.elicitation import LOAN_ACTIONABLE, CostProfile, cut, sample_rankings
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import (
     population_from_dict,
@@ -20,7 +19,8 @@ from milp_recourse.formats import (
     with_scores,
     write_scores,
 )
-from milp_recourse.instance import Population
+from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE, CostProfile, cut, sample_rankings
+from milp_recourse.problem.instance import Population
 
 LOAN = Path(__file__).resolve().parents[2] / "instances" / "loan"
 ONE = read_instance(LOAN / "loan_007.json")

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import (
     instance_from_dict,
@@ -22,10 +21,11 @@ from milp_recourse.formats import (
     write_instance,
     write_population,
 )
+from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.formats.write import population_digest
-from milp_recourse.instance import Acceptance, Instance, Population
-from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import judge
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Acceptance, Instance, Population
 from tests.helpers.format_samples import loan_instance, loan_population, tree_instance
 
 SHIPPED = sorted(instances_path().glob("smoke/*.json")) + sorted(instances_path().glob("loan/loan_00*.json"))

@@ -10,17 +10,17 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter, ValidationError
 
-from milp_recourse.backends import Proposal
-from milp_recourse.domain.loan import loan
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, result_to_dict, scm_to_dict
+from milp_recourse.formats.instances_path import instance_files, instances_path
 from milp_recourse.formats.json_schemas import FOLDER, json_schemas
 from milp_recourse.formats.schema import CostModel, InlineClassifier, ScmModel
 from milp_recourse.formats.schema_scm import NoiseModel
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.formats.validate import validate
-from milp_recourse.instances_path import instance_files, instances_path
 from milp_recourse.judge import conclude
+from milp_recourse.problem.loan import loan
+from milp_recourse.solvers import Proposal
 from tests.helpers.format_samples import loan_instance, loan_population, tree_instance
 
 

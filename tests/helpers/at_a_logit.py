@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.judge import already_good
+from milp_recourse.problem.instance import Acceptance, Instance
+from milp_recourse.problem.network import ReluNetwork
 from tests.helpers.generators import SEVERAL_LEVERS, random_instance, sample_actions
 
 

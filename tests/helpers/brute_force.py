@@ -14,10 +14,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
-from milp_recourse.result import Result, Status
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import Result, Status
 
 POINTS = {1: 4001, 2: 121, 3: 25, 4: 11}
 TOLERANCE = 1e-7  # how lenient the float check is; the exact one decides

@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from milp_recourse.domain.forest import Tree, TreeEnsemble
-from milp_recourse.instance import Instance
 from milp_recourse.judge import deltas
+from milp_recourse.problem.forest import Tree, TreeEnsemble
+from milp_recourse.problem.instance import Instance
 from tests.helpers.tree_samples import candidates
 
 CLEAR = 1e-5

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import independent
-from milp_recourse.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.scm import independent
 from tests.conditions.compare_conditions import problem
 from tests.helpers.at_a_logit import at_a_logit
 from tests.helpers.cost_kinds import DENSITIES, with_kind

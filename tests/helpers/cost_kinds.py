@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.quantiles import Quantiles
-from milp_recourse.frames.from_data import at_level, known_rows, quantile_level
-from milp_recourse.instance import Instance, Population
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.quantiles import Quantiles
+from milp_recourse.tables.from_data import at_level, known_rows, quantile_level
 from tests.helpers.generators import with_percentile_cost
 
 Parts = dict[str, float]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from milp_recourse.compiled.engine import Closed, judged, searched
-from milp_recourse.compiled.problem import alone, lower
-from milp_recourse.instance import Instance
-from milp_recourse.options import Options
-from milp_recourse.result import Proposal
+from milp_recourse.engine.networks.engine import Closed, judged, searched
+from milp_recourse.engine.networks.problem_arrays import alone, lower
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.options import Options
+from milp_recourse.problem.result import Proposal
 
 
 def solve_alone(instance: Instance, options: Options) -> Proposal:

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.model_selection import FixedThresholdClassifier
 
-from milp_recourse.frames.columns import TableColumn
+from milp_recourse.tables.columns import TableColumn
 from tests.helpers.pipelines import OTHERS, SKLEARN_TREES
 from tests.helpers.plain_conditions import Numbers, holds
 from tests.helpers.whole_lenders import Lender, wanted

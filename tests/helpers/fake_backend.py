@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from milp_recourse.backends import Options, Proposal
-from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.instance import Instance
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance
+from milp_recourse.solvers import Options, Proposal
 
 
 class FakeBackend:

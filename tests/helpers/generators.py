@@ -14,8 +14,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.expression import (
+from milp_recourse.errors import Unsupported
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.expression import (
     Expression,
     NetworkOutput,
     Relu,
@@ -24,13 +25,12 @@ from milp_recourse.domain.expression import (
     Variable,
     as_expression,
 )
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.noise import Bernoulli, Gamma, Noise, Normal
-from milp_recourse.domain.quantiles import Quantiles
-from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel
-from milp_recourse.errors import Unsupported
-from milp_recourse.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.noise import Bernoulli, Gamma, Noise, Normal
+from milp_recourse.problem.quantiles import Quantiles
+from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.program import lower
 
 COSTS = ("l2-squared", "l1", "linf", "l0", "mixture")

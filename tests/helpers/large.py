@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import independent
-from milp_recourse.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.scm import independent
 
 
 def large(seed: int, units: int = 256, layers: int = 3, levers: int = 5) -> Instance:

@@ -1,4 +1,4 @@
-"""Trained trees in the Loan causal model: two back ends, certificates, checker (``tests.forests.run``)."""
+"""Trained trees in the Loan causal model: two back ends, certificates, checker (``tests.engine.forests.run``)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from milp_recourse import read_instance
 from milp_recourse.certificates.produce import certificates_for
-from milp_recourse.domain.loan import loan
-from milp_recourse.instance import Acceptance, Instance
-from milp_recourse.instances_path import instances_path
+from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.judge import already_good
+from milp_recourse.problem.instance import Acceptance, Instance
+from milp_recourse.problem.loan import loan
+from milp_recourse.questions.solve import solve
 from milp_recourse.readers import read_sklearn_trees
-from milp_recourse.solve import solve
 from tests.helpers.tree_checks import examined, same
 
 MODELS = ((1, 5), (5, 4), (20, 5))

@@ -32,8 +32,8 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from milp_recourse.domain.enclosure import Dyadic
-from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.problem.enclosure import Dyadic
+from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.readers import Reading, model_columns, rounding_margin
 
 LINEAR = ("logistic", "svc", "sgd", "ridge", "perceptron", "mlp", "deep mlp", "identity mlp")

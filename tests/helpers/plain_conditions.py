@@ -1,6 +1,6 @@
 """Conditions judged from their JSON alone, straight from the format: the second opinion in tests.
 
-Nothing here uses :mod:`milp_recourse.domain.conditions`: a negation is judged where it stands, on the
+Nothing here uses :mod:`milp_recourse.problem.conditions`: a negation is judged where it stands, on the
 numbers of a result, in Fractions; ``slack`` says by how much at most a sum may miss its bound (0: exactly).
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from milp_recourse.domain.features import Feature
+from milp_recourse.problem.features import Feature
 
 Json = Mapping[str, Any]
 

@@ -13,10 +13,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.expression import logit, sigmoid
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.instance import Instance
-from milp_recourse.robust import Uncertainty
+from milp_recourse.problem.expression import logit, sigmoid
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.questions.robust import Uncertainty
 from tests.helpers.tree_samples import candidates
 
 Array = NDArray[np.float64]

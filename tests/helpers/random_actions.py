@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.grid import as_action, looks_accepted, looks_feasible
-from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
+from milp_recourse.problem.instance import Instance
+from milp_recourse.solvers.grid import as_action, looks_accepted, looks_feasible
 from tests.helpers.brute_force import Best
 
 COUNT = 10_000

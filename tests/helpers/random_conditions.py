@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from milp_recourse.formats.conditions_json import build_conditions, condition_to_dict
 from milp_recourse.formats.schema_conditions import ConditionModel
 from milp_recourse.formats.validate import validate
-from milp_recourse.frames.from_data import near_rows
-from milp_recourse.instance import Instance
+from milp_recourse.problem.instance import Instance
+from milp_recourse.tables.from_data import near_rows
 from tests.helpers.generators import sample_actions
 
 NEAR = "near data"

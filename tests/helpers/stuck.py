@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from milp_recourse import Status, solve
-from milp_recourse.domain.conditions import AtMostActions, Sum
-from milp_recourse.instance import Instance
-from milp_recourse.why import lift, restrictions
+from milp_recourse.problem.conditions import AtMostActions, Sum
+from milp_recourse.problem.instance import Instance
+from milp_recourse.questions.why import lift, restrictions
 from tests.helpers.generators import Style, supported_instance
 from tests.helpers.random_conditions import random_conditions, with_conditions
 from tests.helpers.tree_samples import random_causal_instance, random_tree_instance

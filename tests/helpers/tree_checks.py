@@ -8,9 +8,9 @@ from typing import Any
 
 from milp_recourse.certificates.produce import certificates_for
 from milp_recourse.formats.write import write_instance
-from milp_recourse.instance import Instance
 from milp_recourse.lab.recipe.files import write_json
-from milp_recourse.result import Result
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result
 from verify.__main__ import Outcome, examine
 
 

@@ -11,11 +11,11 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.instance import Acceptance, Instance
-from milp_recourse.result import Result, Status
-from milp_recourse.solve import solve_together
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Acceptance, Instance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.questions.solve import solve_together
 
 
 def regions(instance: Instance) -> list[Instance]:

@@ -14,13 +14,13 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.forest import Combine, Tree, TreeEnsemble
-from milp_recourse.domain.quantiles import Quantiles
-from milp_recourse.domain.scm import independent
-from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import judge
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.forest import Combine, Tree, TreeEnsemble
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.quantiles import Quantiles
+from milp_recourse.problem.scm import independent
 from tests.helpers.generators import Style, random_instance
 
 COSTS = ("l2-squared", "l1", "linf", "l0", "mixture", "percentile", "percentile-max")

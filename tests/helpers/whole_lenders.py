@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier
 
-from milp_recourse.domain.cost import KINDS
+from milp_recourse.problem.cost import KINDS
 from tests.helpers.drawn_causes import Mechanism, drawn_causes
 from tests.helpers.pipelines import FINALS, LINEAR, NATIVE, TAKES_GAPS, fitted_on
 

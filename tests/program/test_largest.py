@@ -9,14 +9,14 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import independent
-from milp_recourse.instance import Instance, Preferences
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.scm import independent
 from milp_recourse.program.largest import best_of_box, largest_logit
 from milp_recourse.program.lower import lower
-from milp_recourse.program.model import Program
+from milp_recourse.program.neutral_program import Program
 from tests.helpers.generators import Style, random_instance
 
 STYLES = Style(levers=3, curves=False, gamma=False), Style(levers=3, causes=False), Style(levers=4)

@@ -9,14 +9,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.enclosure import Enclosure
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.loan import FEATURES, loan
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.plausibility import excess_energy
-from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import deltas
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.enclosure import Enclosure
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.loan import FEATURES, loan
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.plausibility import excess_energy
 from milp_recourse.program import Action, Affine, Program, Switch, lower
 from tests.helpers.generators import PIECEWISE_LINEAR, Style, sample_actions, supported_instance
 
@@ -209,7 +209,7 @@ def one_lever(**changes) -> Instance:
     bounds = changes.pop("bounds", (-1.0, 1.0))
     cost = changes.pop("cost", Cost.pure("l1", {"a": 1.0}))
     features = (Feature("a", actionable=True, bounds=bounds), Feature("b"))
-    from milp_recourse.domain.scm import independent
+    from milp_recourse.problem.scm import independent
 
     network = ReluNetwork.from_layers([([[1.0, 1.0]], [0.0])])
     return Instance(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import independent
-from milp_recourse.instance import Instance, Preferences
-from milp_recourse.solve import solve
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.scm import independent
+from milp_recourse.questions.solve import solve
 
 
 @pytest.mark.parametrize("kind", ["categorical", "ordinal"])

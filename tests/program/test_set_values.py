@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from milp_recourse import solve
-from milp_recourse.instances_path import instances_path
+from milp_recourse.formats.instances_path import instances_path
 
 DOUBLES = (0.1, 0.3, 1.1, 1.7, 2.3, 0.7)
 

@@ -24,9 +24,9 @@ from threadpoolctl import threadpool_limits
 
 from milp_recourse import Recourse
 from milp_recourse.errors import RecourseError, Unsupported
-from milp_recourse.frames.answers import Answers
-from milp_recourse.frames.columns import TableColumn
 from milp_recourse.reports.progress import progress_bar
+from milp_recourse.tables.answers import Answers
+from milp_recourse.tables.columns import TableColumn
 from tests.helpers.every_action import Array, Everything, level, movable
 from tests.helpers.many_actions import many_actions
 from tests.helpers.random_conditions import random_conditions

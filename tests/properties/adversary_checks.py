@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from milp_recourse.alternatives import alternatives
-from milp_recourse.density_front import density_fronts
-from milp_recourse.frames.answers import Answers
-from milp_recourse.instance import Instance
-from milp_recourse.result import Result, Status
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.questions.alternatives import alternatives
+from milp_recourse.questions.density_front import density_fronts
+from milp_recourse.tables.answers import Answers
 from tests.helpers.every_action import Everything, Mask
 from tests.helpers.plain_conditions import Numbers
 from tests.properties.agreement import count_verdict, verdict_of

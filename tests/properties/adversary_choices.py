@@ -9,8 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
-from milp_recourse.choices import Differ, choices
-from milp_recourse.result import Status
+from milp_recourse.problem.result import Status
+from milp_recourse.questions.choices import Differ, choices
 from tests.helpers.every_action import Everything, Mask
 from tests.properties.adversary_checks import Case, Check, above, answer, same
 

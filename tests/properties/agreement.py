@@ -17,9 +17,9 @@ from tempfile import TemporaryDirectory
 from milp_recourse import solve
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import write_instance
-from milp_recourse.instance import Instance
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result, Status
 from milp_recourse.reports.progress import progress_bar
-from milp_recourse.result import Result, Status
 from verify.__main__ import examine
 
 TWO, BRUTE = "decided by two", "brute force asked"

@@ -51,7 +51,7 @@ What brute force does:
 The comparison is independent of the engines: code of the tests makes the points, computes their cost,
 evaluates the models in float64, reads the conditions from their JSON and decides whether two choices differ.
 One part is not independent. Whether a point that looks feasible is feasible is decided by the package's exact
-judgement (`milp_recourse/judge.py`). No search uses that for its bounds, and [judging](../../judging.md)
+judgement (`milp_recourse/judge/judgement.py`). No search uses that for its bounds, and [judging](../../judging.md)
 checks it by hand.
 """
 

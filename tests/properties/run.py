@@ -22,8 +22,8 @@ import numpy as np
 
 from milp_recourse import solve
 from milp_recourse.errors import Unsupported
-from milp_recourse.instance import Instance
-from milp_recourse.result import Result, Status
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result, Status
 from tests.helpers.brute_force import Best, attack, brute_force, complaints
 from tests.helpers.generators import Style, bernoulli_instance, random_instance
 from tests.helpers.random_actions import COUNT, actions, cheapest

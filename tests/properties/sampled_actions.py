@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.instance import Instance
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Status
+from milp_recourse.questions.solve import solve
 from milp_recourse.reports.progress import progress_bar
-from milp_recourse.result import Status
-from milp_recourse.solve import solve
 from tests.helpers.certificate_kinds import KINDS
 from tests.helpers.random_actions import COUNT, Array, actions, cheapest
 

@@ -8,10 +8,10 @@ import pytest
 
 from milp_recourse import choices as choosing
 from milp_recourse import density_front
-from milp_recourse.domain.conditions import AtMostActions
-from milp_recourse.frames import arguments, plausibility_argument
-from milp_recourse.frames.from_data import near_rows
-from milp_recourse.why import answer as why_answer
+from milp_recourse.problem.conditions import AtMostActions
+from milp_recourse.questions.why import answer as why_answer
+from milp_recourse.tables import arguments, plausibility_argument
+from milp_recourse.tables.from_data import near_rows
 from tests.properties.adversary import KINDS, run
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from milp_recourse import solve
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import independent
-from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
-from milp_recourse.result import Status
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import Status
+from milp_recourse.problem.scm import independent
 from tests.helpers.brute_force import (
     attack,
     axis,

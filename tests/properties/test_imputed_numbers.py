@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from milp_recourse.errors import BadInput, Unsupported
-from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good
-from milp_recourse.result import Status
-from milp_recourse.solve import solve
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Status
+from milp_recourse.questions.solve import solve
 from tests.helpers.brute_force import brute_force
 from tests.helpers.generators import random_instance
 

@@ -13,14 +13,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import independent
-from milp_recourse.instance import Instance, Preferences
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import Result, Status, gap_tolerance
+from milp_recourse.problem.scm import independent
 from milp_recourse.program import equilibrate, lower
-from milp_recourse.result import Result, Status, gap_tolerance
-from milp_recourse.solve import solve
+from milp_recourse.questions.solve import solve
 
 KINDS = ("l2-squared", "l1", "linf", "l0", "mixture")
 

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from milp_recourse import solve
-from milp_recourse.backends import backend, listed
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.quantiles import Quantiles
-from milp_recourse.domain.scm import independent
-from milp_recourse.encodings.bounds import Configuration
-from milp_recourse.instance import Instance, Preferences
 from milp_recourse.judge import judge
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.quantiles import Quantiles
+from milp_recourse.problem.result import Status
+from milp_recourse.problem.scm import independent
 from milp_recourse.program import lower
-from milp_recourse.result import Status
+from milp_recourse.solvers import backend, listed
+from milp_recourse.solvers.rows.bounds import Configuration
 from tests.helpers.brute_force import costs
 from tests.helpers.generators import (
     Style,

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from milp_recourse.result import Status
+from milp_recourse.problem.result import Status
 from tests.helpers.certificate_kinds import linear
 from tests.properties import sampled_actions
 

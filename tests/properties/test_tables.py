@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from milp_recourse.certificates.produce import certificates_for, why_not
-from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats.read import read_instance
 from milp_recourse.formats.write import write_instance
-from milp_recourse.instance import Instance
 from milp_recourse.lab.recipe.files import write_json
-from milp_recourse.result import Result, Status, gap_tolerance
-from milp_recourse.solve import solve
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import Result, Status, gap_tolerance
+from milp_recourse.questions.solve import solve
 from tests.helpers.generators import Style, random_instance
 from verify.__main__ import examine
 

@@ -9,18 +9,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from milp_recourse.backends.bab import BabBackend
-from milp_recourse.backends.protocol import Options, Proposal
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.forest import Tree, TreeEnsemble
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import independent
 from milp_recourse.formats import write_instance
-from milp_recourse.instance import Acceptance, Instance, Preferences
 from milp_recourse.judge import conclude, judge
-from milp_recourse.result import Status, gap_tolerance, is_closed
-from milp_recourse.solve import solve
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.forest import Tree, TreeEnsemble
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import Status, gap_tolerance, is_closed
+from milp_recourse.problem.scm import independent
+from milp_recourse.questions.solve import solve
+from milp_recourse.solvers.bab import BabBackend
+from milp_recourse.solvers.protocol import Options, Proposal
 from tests.properties.test_other_units import drawn
 from verify.__main__ import examine
 from verify.files.instance import Source

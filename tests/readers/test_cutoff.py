@@ -19,8 +19,8 @@ from sklearn.svm import LinearSVC
 
 from milp_recourse import Recourse
 from milp_recourse.cli import main
-from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.errors import Unsupported
+from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.readers import read_model
 from tests.helpers.pipelines import (
     FINALS,

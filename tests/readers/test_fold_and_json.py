@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import milp_recourse
-from milp_recourse.domain.enclosure import Enclosure
-from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import BadInput, Unsupported
+from milp_recourse.problem.enclosure import Enclosure
+from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.readers import read_onnx, read_sklearn, read_torch, standardised, to_json
 from milp_recourse.readers.refusal import require
 

@@ -155,7 +155,7 @@ def test_a_sigmoid_before_an_identity_is_a_sigmoid() -> None:
 
 
 def _point(value: float):
-    from milp_recourse.domain.enclosure import Dyadic
+    from milp_recourse.problem.enclosure import Dyadic
 
     return Dyadic.of(float(value))
 

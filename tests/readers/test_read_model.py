@@ -9,7 +9,7 @@ pytest.importorskip("sklearn")  # an optional extra: without it there is nothing
 pytest.importorskip("xgboost")  # an optional extra
 pytest.importorskip("lightgbm")  # an optional extra
 
-from milp_recourse.domain.forest import TreeEnsemble
+from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.readers import read_model
 from tests.helpers.pipelines import FINALS, at_thresholds, decide, encode, predict, random_pipeline, scores
 

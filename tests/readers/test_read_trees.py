@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats.classifier_json import build_classifier, classifier_to_dict
 from milp_recourse.formats.schema import EnsembleModel
+from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.readers import read_lightgbm, read_sklearn_trees, read_xgboost, safe_threshold
 
 pytest.importorskip("sklearn")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.solve import solve
+from milp_recourse.questions.solve import solve
 from verify.__main__ import examine
 from verify.files.instance import Source
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from milp_recourse.cli import main as product
-from milp_recourse.workers import Workers
+from milp_recourse.questions.workers import Workers
 from verify.__main__ import main
 from verify.files.lines import Lines
 from verify.files.many import Check

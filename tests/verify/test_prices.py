@@ -12,7 +12,7 @@ from math import floor
 
 import pytest
 
-from milp_recourse.certificates.prices import shortened
+from milp_recourse.certificates.ensemble_proof import shortened
 from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
 from tests.helpers.tree_samples import random_tree_instance, with_missing

@@ -16,16 +16,16 @@ from typing import Annotated, Any
 
 import typer
 
-from milp_recourse.backends.grid import BINS
 from milp_recourse.formats import read_population
-from milp_recourse.icarma.runs import write_table
-from milp_recourse.instances_path import population_file
+from milp_recourse.formats.instances_path import population_file
+from milp_recourse.lab.icarma.runs import write_table
 from milp_recourse.lab.studies.grid_together import SharedGrid
 from milp_recourse.lab.studies.kept_answers import Answer
 from milp_recourse.lab.studies.paper_cells import Cell, Draws
 from milp_recourse.lab.studies.tables import Served, served, table
+from milp_recourse.questions.solve import solve_together
 from milp_recourse.reports.progress import progress_bar
-from milp_recourse.solve import solve_together
+from milp_recourse.solvers.grid import BINS
 
 FINER = (BINS, 49, 97, 193, 385)
 """Every grid but for the cut at the bounds has the one before it among its points."""

@@ -17,13 +17,13 @@ import numpy as np
 import typer
 
 from milp_recourse.formats import read_population
-from milp_recourse.icarma.exact import Certified
-from milp_recourse.icarma.runs import write_table
-from milp_recourse.icarma.sampling import Wishes
-from milp_recourse.icarma.score import score
-from milp_recourse.instance import Population
-from milp_recourse.instances_path import population_file
+from milp_recourse.formats.instances_path import population_file
+from milp_recourse.lab.icarma.exact import Certified
+from milp_recourse.lab.icarma.runs import write_table
+from milp_recourse.lab.icarma.sampling import Wishes
+from milp_recourse.lab.icarma.score import score
 from milp_recourse.lab.studies.amortised import read_networks
+from milp_recourse.problem.instance import Population
 from milp_recourse.reports.progress import progress_bar
 
 

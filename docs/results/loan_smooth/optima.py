@@ -19,21 +19,21 @@ import torch
 import typer
 
 from milp_recourse.formats import read_population
-from milp_recourse.icarma.checkpoint import read_recommender, write_recommender
-from milp_recourse.icarma.exact import Certified, Exact
-from milp_recourse.icarma.flow import CausalFlow
-from milp_recourse.icarma.model import Recommender
-from milp_recourse.icarma.runs import write_table
-from milp_recourse.icarma.sampling import Wishes
-from milp_recourse.icarma.score import score
-from milp_recourse.icarma.settings import Settings
-from milp_recourse.icarma.shipped import shipped
-from milp_recourse.icarma.task import Task, loan_task
-from milp_recourse.icarma.train import Trainer, train
-from milp_recourse.icarma.training_optima import Optima, certify_optima
-from milp_recourse.instance import Population
-from milp_recourse.instances_path import population_file
+from milp_recourse.formats.instances_path import population_file
 from milp_recourse.lab.gap.paper_settings import SETTINGS, draw
+from milp_recourse.lab.icarma.checkpoint import read_recommender, write_recommender
+from milp_recourse.lab.icarma.exact import Certified, Exact
+from milp_recourse.lab.icarma.flow import CausalFlow
+from milp_recourse.lab.icarma.icarma_model import Recommender
+from milp_recourse.lab.icarma.runs import write_table
+from milp_recourse.lab.icarma.sampling import Wishes
+from milp_recourse.lab.icarma.score import score
+from milp_recourse.lab.icarma.settings import Settings
+from milp_recourse.lab.icarma.shipped import shipped
+from milp_recourse.lab.icarma.task import Task, loan_task
+from milp_recourse.lab.icarma.train import Trainer, train
+from milp_recourse.lab.icarma.training_optima import Optima, certify_optima
+from milp_recourse.problem.instance import Population
 from milp_recourse.reports.progress import progress_bar
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)

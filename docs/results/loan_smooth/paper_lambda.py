@@ -15,13 +15,13 @@ import torch
 import typer
 
 from milp_recourse.formats import read_population
-from milp_recourse.icarma.checkpoint import read_recommender
-from milp_recourse.icarma.runs import write_table
-from milp_recourse.icarma.settings import Settings
-from milp_recourse.icarma.shipped import shipped
-from milp_recourse.icarma.task import loan_task
-from milp_recourse.icarma.train import train
-from milp_recourse.instances_path import population_file
+from milp_recourse.formats.instances_path import population_file
+from milp_recourse.lab.icarma.checkpoint import read_recommender
+from milp_recourse.lab.icarma.runs import write_table
+from milp_recourse.lab.icarma.settings import Settings
+from milp_recourse.lab.icarma.shipped import shipped
+from milp_recourse.lab.icarma.task import loan_task
+from milp_recourse.lab.icarma.train import train
 from milp_recourse.lab.studies.amortised import Networks, amortised_rows
 from milp_recourse.lab.studies.paper_cells import TABLES, Draws
 from milp_recourse.reports.progress import progress_bar

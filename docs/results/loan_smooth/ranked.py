@@ -23,22 +23,22 @@ import typer
 from numpy.typing import NDArray
 
 from milp_recourse.formats import read_population
-from milp_recourse.icarma.checkpoint import read_recommender, write_recommender
-from milp_recourse.icarma.exact import Certified
-from milp_recourse.icarma.flow import CausalFlow
-from milp_recourse.icarma.model import Recommender
-from milp_recourse.icarma.runs import write_table
-from milp_recourse.icarma.sampling import Profile, Wishes
-from milp_recourse.icarma.score import score
-from milp_recourse.icarma.settings import Settings
-from milp_recourse.icarma.shipped import shipped
-from milp_recourse.icarma.task import Task, loan_task
-from milp_recourse.icarma.train import Trainer
-from milp_recourse.instance import Population
-from milp_recourse.instances_path import population_file
+from milp_recourse.formats.instances_path import population_file
 from milp_recourse.lab.gap.table_one import summary
+from milp_recourse.lab.icarma.checkpoint import read_recommender, write_recommender
+from milp_recourse.lab.icarma.exact import Certified
+from milp_recourse.lab.icarma.flow import CausalFlow
+from milp_recourse.lab.icarma.icarma_model import Recommender
+from milp_recourse.lab.icarma.runs import write_table
+from milp_recourse.lab.icarma.sampling import Profile, Wishes
+from milp_recourse.lab.icarma.score import score
+from milp_recourse.lab.icarma.settings import Settings
+from milp_recourse.lab.icarma.shipped import shipped
+from milp_recourse.lab.icarma.task import Task, loan_task
+from milp_recourse.lab.icarma.train import Trainer
 from milp_recourse.lab.studies.amortised import published_icarma, read_networks
 from milp_recourse.lab.studies.paper_cells import Cell, Draws
+from milp_recourse.problem.instance import Population
 from milp_recourse.reports.progress import progress_bar
 
 PROFILES: tuple[Profile, ...] = ("concave", "linear", "convex")

@@ -11,12 +11,12 @@ from typing import Any
 import torch
 
 from milp_recourse.formats import read_population
-from milp_recourse.icarma.checkpoint import read_recommender
-from milp_recourse.icarma.settings import Settings
-from milp_recourse.icarma.shipped import shipped
-from milp_recourse.icarma.task import loan_task
-from milp_recourse.icarma.train import Trainer
-from milp_recourse.instances_path import population_file
+from milp_recourse.formats.instances_path import population_file
+from milp_recourse.lab.icarma.checkpoint import read_recommender
+from milp_recourse.lab.icarma.settings import Settings
+from milp_recourse.lab.icarma.shipped import shipped
+from milp_recourse.lab.icarma.task import loan_task
+from milp_recourse.lab.icarma.train import Trainer
 
 WIDE: dict[str, Any] = {
     "mask_hidden": (64, 64),

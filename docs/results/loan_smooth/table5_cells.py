@@ -28,21 +28,21 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from milp_recourse.backends.grid import BINS, HAIR, grid_values, log_density_gain, looks_accepted
-from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
-from milp_recourse.domain.loan import FEATURES
-from milp_recourse.domain.loan_rows import sample_loan
 from milp_recourse.formats import read_population
-from milp_recourse.icarma.density import log_density
-from milp_recourse.icarma.runs import write_table
-from milp_recourse.instance import Instance, Population, Preferences
-from milp_recourse.instances_path import population_file
+from milp_recourse.formats.instances_path import population_file
+from milp_recourse.lab.icarma.density import log_density
+from milp_recourse.lab.icarma.runs import write_table
 from milp_recourse.lab.recipe.loan_instances import lever_ranges
+from milp_recourse.lab.recipe.loan_rows import sample_loan
 from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
 from milp_recourse.lab.studies.paper_cells import TABLES, Cell, Draws
 from milp_recourse.lab.studies.published import published
 from milp_recourse.lab.studies.tables import COST_WITHIN, VALIDITY_WITHIN
+from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
+from milp_recourse.problem.instance import Instance, Population, Preferences
+from milp_recourse.problem.loan import FEATURES
 from milp_recourse.reports.progress import progress_bar
+from milp_recourse.solvers.grid import BINS, HAIR, grid_values, log_density_gain, looks_accepted
 
 Gain = Callable[[Instance, NDArray, NDArray[np.bool_]], NDArray]
 MASKS = tuple(mask for count in (1, 2) for mask in combinations(LOAN_ACTIONABLE, count))

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.grid import grid_values, looks_accepted
-from milp_recourse.instance import Instance
+from milp_recourse.problem.instance import Instance
+from milp_recourse.solvers.grid import grid_values, looks_accepted
 
 
 def points(instance: Instance, mask: Sequence[str]) -> tuple[NDArray, NDArray, NDArray]:

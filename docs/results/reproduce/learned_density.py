@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
 from milp_recourse.formats import read_population
-from milp_recourse.icarma.density import log_density
-from milp_recourse.instances_path import instances_path
+from milp_recourse.formats.instances_path import instances_path
+from milp_recourse.lab.icarma.density import log_density
 from milp_recourse.lab.studies.paper_cells import Cell, Draws
 
 PEOPLE = read_population(instances_path() / "loan" / "population.json")

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import Unsupported
-from milp_recourse.instance import Population
+from milp_recourse.problem.instance import Population
+from milp_recourse.problem.network import ReluNetwork
 
 Array = NDArray[np.float64]
 STEPS, RATE, PENALTIES = 300, 0.01, (0.1, 1.0, 10.0, 100.0)

@@ -58,13 +58,13 @@ def speed(
     ``bab`` solves all instances in one batch, as part of a population; ``bab-single`` one at a time. Gurobi
     and SCIP get the whole problem as one MIQCP.
     """
-    from milp_recourse.backends.bab import BabBackend
     from milp_recourse.errors import BadInput
     from milp_recourse.formats import read_instance, read_population
+    from milp_recourse.formats.instances_path import instance_files, instance_files_in, instances_path
     from milp_recourse.formats.strict_json import write_json
-    from milp_recourse.instances_path import instance_files, instance_files_in, instances_path
     from milp_recourse.lab.benchmarks import speed as bench
     from milp_recourse.lab.benchmarks.peers import available
+    from milp_recourse.solvers.bab import BabBackend
 
     chosen = available(solvers)
     if instances is not None:
@@ -101,7 +101,7 @@ def settings(
 ) -> None:
     """Solve all refused test applicants of Loan in the paper's five settings, plausibility asked or not."""
     from milp_recourse.formats import read_population
-    from milp_recourse.instances_path import instances_path
+    from milp_recourse.formats.instances_path import instances_path
     from milp_recourse.lab.benchmarks import bench_settings as bench
 
     people = read_population(instances_path() / "loan" / "population.json")[:limit]
@@ -125,7 +125,7 @@ def growth(
 ) -> None:
     """Measure time against actions, width, depth and population size, on random problems and Loan."""
     from milp_recourse.formats import read_population
-    from milp_recourse.instances_path import instances_path
+    from milp_recourse.formats.instances_path import instances_path
     from milp_recourse.lab.benchmarks import growth as bench
 
     loan = read_population(instances_path() / "loan" / "population.json")
@@ -172,8 +172,8 @@ def certificates(
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N of each folder.")] = None,
 ) -> None:
     """Measure time and size of certificates, on every shipped instance."""
+    from milp_recourse.formats.instances_path import instance_files
     from milp_recourse.formats.strict_json import write_json
-    from milp_recourse.instances_path import instance_files
     from milp_recourse.lab.benchmarks import certificates as bench
 
     paths = [path for name in ("smoke", "loan", "credit_trees") for path in instance_files(name, limit)]

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
-from milp_recourse.instance import Population, Preferences
 from milp_recourse.lab.gap import paper_settings as tables
 from milp_recourse.lab.means import mean, quantile, sd
 from milp_recourse.lab.run_table import Key, Row, filled
+from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
+from milp_recourse.problem.instance import Population, Preferences
+from milp_recourse.problem.result import Result
+from milp_recourse.questions.solve import solve_population
 from milp_recourse.reports.drawing import panels, save
-from milp_recourse.result import Result
-from milp_recourse.solve import solve_population
 
 SETTINGS = ("4", "3", "2", "1", "random")
 """How many features each applicant can act on."""

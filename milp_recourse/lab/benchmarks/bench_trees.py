@@ -19,13 +19,13 @@ from typing import Any, Self
 import numpy as np
 
 from milp_recourse.errors import BadInput
-from milp_recourse.instance import Instance
 from milp_recourse.lab.benchmarks.child import Child, answered, of_solver
 from milp_recourse.lab.benchmarks.fitted import MODELS, UNIT, Fitted, fit_trees, read_table
 from milp_recourse.lab.benchmarks.plan import ANSWER, CHECK, EFFORT, KEYS
 from milp_recourse.lab.benchmarks.plan import Plan as SharedPlan
 from milp_recourse.lab.benchmarks.timed import judged
 from milp_recourse.lab.run_table import Key
+from milp_recourse.problem.instance import Instance
 
 SOLVERS = ("bab", "highs", "cpsat", "leaf-milp", "ocean-cp", "ocean-mip")
 """``leaf-milp`` is the plain leaf formulation in HiGHS; the last two are OceanPy's. OceanPy does not scale

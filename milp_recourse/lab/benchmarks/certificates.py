@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.certificates import certificates_for, encode, reason_for_none
-from milp_recourse.domain.forest import TreeEnsemble
 from milp_recourse.formats import read_instance
-from milp_recourse.instance import Instance
 from milp_recourse.lab.measured import measured
 from milp_recourse.lab.run_table import Key, Row, filled, read_rows
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result
+from milp_recourse.questions.solve import CERTIFIED_TOGETHER, choose_backend, sharing, solve, solve_together
 from milp_recourse.reports.drawing import draw_shares, panels, save
-from milp_recourse.result import Result
-from milp_recourse.solve import CERTIFIED_TOGETHER, choose_backend, sharing, solve, solve_together
 
 KINDS = {
     "a": "cuts",

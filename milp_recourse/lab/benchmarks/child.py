@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import ExitStack, suppress
 from typing import Any, Literal, Protocol, Self
 
-from milp_recourse.instance import Instance
+from milp_recourse.problem.instance import Instance
 
 
 class Child:

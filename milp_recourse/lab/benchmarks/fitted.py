@@ -18,19 +18,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.expression import Constant, Expression, Variable
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.domain.loan import FEATURES as LOAN_COLUMNS
-from milp_recourse.domain.loan import loan
-from milp_recourse.domain.loan_rows import sample_loan
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import Link, Mechanism, StructuralCausalModel, independent
 from milp_recourse.errors import BadInput
-from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.lab.recipe.credit import EDUCATION, EMPLOYMENT, NAMES, sample_profiles
 from milp_recourse.lab.recipe.gmsc_data import COLUMNS, PARENTS
+from milp_recourse.lab.recipe.loan_rows import sample_loan
 from milp_recourse.lab.recipe.real import SETS, Table, numeric, read_set
+from milp_recourse.problem.expression import Constant, Expression, Variable
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Acceptance, Instance
+from milp_recourse.problem.loan import FEATURES as LOAN_COLUMNS
+from milp_recourse.problem.loan import loan
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel, independent
 from milp_recourse.readers import (
     read_lightgbm,
     read_sklearn,

@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.expression import Variable, as_expression
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.noise import Normal
-from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
-from milp_recourse.instance import Acceptance, Instance, Population, Preferences
 from milp_recourse.lab.measured import load_engine, measured
 from milp_recourse.lab.run_table import grown, read_rows
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.expression import Variable, as_expression
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Acceptance, Instance, Population, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.noise import Normal
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.problem.scm import Mechanism, StructuralCausalModel
+from milp_recourse.questions.solve import solve, solve_population
+from milp_recourse.questions.workers import Workers
 from milp_recourse.reports.drawing import panels, save
-from milp_recourse.result import Result, Status
-from milp_recourse.solve import solve, solve_population
-from milp_recourse.workers import Workers
 
 FEATURES = tuple(f"x{k}" for k in range(8))
 NETWORKS = 3

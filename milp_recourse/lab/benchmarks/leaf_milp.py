@@ -25,12 +25,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.forest import Tree, TreeEnsemble, last_left
-from milp_recourse.encodings import MixedInteger
-from milp_recourse.instance import Instance
 from milp_recourse.lab.benchmarks.peers import Watch, highs
 from milp_recourse.lab.benchmarks.timed import Answer
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.forest import Tree, TreeEnsemble, last_left
+from milp_recourse.problem.instance import Instance
+from milp_recourse.solvers.rows import MixedInteger
 
 MARGIN = 1e-5
 """Ten times HiGHS's tolerance. With 1e-6, solutions that take a little of a second leaf in a tree met the row

@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.encodings import MixedInteger, encode
-from milp_recourse.encodings.bounds import hull
-from milp_recourse.encodings.mixed_integer import Form, QuadraticRow, combine
-from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
 from milp_recourse.lab.benchmarks.timed import Answer
 from milp_recourse.lab.known import known, parts
 from milp_recourse.lab.measured import measured
+from milp_recourse.problem.instance import Instance
 from milp_recourse.program import lower
-from milp_recourse.solve import solve, solve_together
+from milp_recourse.questions.solve import solve, solve_together
+from milp_recourse.solvers.rows import MixedInteger, encode
+from milp_recourse.solvers.rows.bounds import hull
+from milp_recourse.solvers.rows.mixed_integer import Form, QuadraticRow, combine
 
 MIP_GAP = 1e-6
 """The relative gap at which peers stop."""
@@ -113,7 +113,7 @@ def highs(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> A
     """
     import highspy
 
-    from milp_recourse.backends.highs.cells import watched
+    from milp_recourse.solvers.highs.ensemble_milp import watched
 
     if mip.squares:
         return {"status": "refused", "message": "HiGHS has no mixed-integer quadratic solver"}

@@ -23,15 +23,15 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from milp_recourse.backends import Options
-from milp_recourse.backends import backend as find_backend
-from milp_recourse.backends.cpsat import CpsatBackend
-from milp_recourse.instance import Acceptance, Instance
 from milp_recourse.judge import conclude, judge
 from milp_recourse.lab.benchmarks.leaf_milp import LeafMilp
 from milp_recourse.lab.benchmarks.peers import PEERS, Solve, raw_action, whole_program
 from milp_recourse.lab.benchmarks.timed import Answer, Events, clocked, judged
-from milp_recourse.result import Result
+from milp_recourse.problem.instance import Acceptance, Instance
+from milp_recourse.problem.result import Result
+from milp_recourse.solvers import Options
+from milp_recourse.solvers import backend as find_backend
+from milp_recourse.solvers.cpsat import CpsatBackend
 
 TOLERANCE = 1e-5
 """In units of the logit: ten times the feasibility tolerance of the peers' default settings."""
@@ -116,13 +116,13 @@ def ready(solver: str, models: str) -> Callable[[Instance, float], Answer]:
         return leaf_milp
     if solver == "bab" and models == "networks":
         from milp_recourse.certificates.engine_proofs import ready as compile_proofs
-        from milp_recourse.compiled.propose import ready as compile_search
+        from milp_recourse.engine.networks.propose import ready as compile_search
 
         compile_search()
         compile_proofs()
     elif solver == "bab":
         from milp_recourse.certificates import price_proof  # noqa: F401
-        from milp_recourse.forests.priced import ready as compile_all
+        from milp_recourse.engine.forests.priced import ready as compile_all
 
         compile_all()
     else:

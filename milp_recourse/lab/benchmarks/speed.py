@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import read_instance
-from milp_recourse.instance import Instance, Population
 from milp_recourse.lab.benchmarks.peers import RUNNERS, TOGETHER
 from milp_recourse.lab.run_table import Key, Row, filled
+from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import RELATIVE_GAP
 from milp_recourse.reports.drawing import draw_shares, panels, save
-from milp_recourse.result import RELATIVE_GAP
 
 FIELDS = ["instance", "solver", "status", "cost", "seconds", "cpu_seconds", "nodes", "exactly_feasible"]
 OURS = ("bab", "bab-single", "highs")

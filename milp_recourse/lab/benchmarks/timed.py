@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from milp_recourse.instance import Instance
 from milp_recourse.judge import judge
+from milp_recourse.problem.instance import Instance
 
 Answer = dict[str, Any]
 

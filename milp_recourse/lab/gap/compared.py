@@ -22,13 +22,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.icarma.exact import Certified, Exact
-from milp_recourse.icarma.model import Recommender
-from milp_recourse.icarma.sampling import Wishes
-from milp_recourse.icarma.score import Recommended, Scored, recommended
-from milp_recourse.icarma.shipped import Kind
-from milp_recourse.instance import Population
 from milp_recourse.lab.gap.paper_settings import Setting, draw
+from milp_recourse.lab.icarma.exact import Certified, Exact
+from milp_recourse.lab.icarma.icarma_model import Recommender
+from milp_recourse.lab.icarma.sampling import Wishes
+from milp_recourse.lab.icarma.score import Recommended, Scored, recommended
+from milp_recourse.lab.icarma.shipped import Kind
+from milp_recourse.problem.instance import Population
 
 Level = Literal["optimum", "mask", "direction"]
 

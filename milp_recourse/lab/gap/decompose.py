@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.icarma.model import Recommender
-from milp_recourse.instance import Population
 from milp_recourse.judge import judge
 from milp_recourse.lab.gap.compared import Compared, Level
 from milp_recourse.lab.gap.paper_settings import SETTINGS
+from milp_recourse.lab.icarma.icarma_model import Recommender
 from milp_recourse.lab.means import bootstrap, interval, mean, quantile
+from milp_recourse.problem.instance import Population
 from milp_recourse.reports.number_table import write_table
 
 PLAN = tuple((s, True) for s in SETTINGS if s.table == 1 and s.cell.actionable != "random")

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.icarma.model import Recommender
-from milp_recourse.icarma.score import hard_actions
-from milp_recourse.instance import Population
 from milp_recourse.lab.gap.compared import Compared
 from milp_recourse.lab.gap.paper_settings import SETTINGS, Setting
 from milp_recourse.lab.gap.table_one import summary
+from milp_recourse.lab.icarma.icarma_model import Recommender
+from milp_recourse.lab.icarma.score import hard_actions
 from milp_recourse.lab.means import mean, quantile
+from milp_recourse.problem.instance import Population
 from milp_recourse.reports.number_table import write_table
 
 ALSO_WITHOUT_PLAUSIBILITY = 1

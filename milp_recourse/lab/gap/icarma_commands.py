@@ -15,12 +15,12 @@ from milp_recourse.reports.drawing import draw_if_possible
 from milp_recourse.reports.progress import progress_bar
 
 if TYPE_CHECKING:
-    from milp_recourse.icarma.model import Recommender
-    from milp_recourse.icarma.settings import Settings
-    from milp_recourse.icarma.shipped import Kind
-    from milp_recourse.icarma.task import Task
-    from milp_recourse.icarma.training_optima import Optima
-    from milp_recourse.instance import Population
+    from milp_recourse.lab.icarma.icarma_model import Recommender
+    from milp_recourse.lab.icarma.settings import Settings
+    from milp_recourse.lab.icarma.shipped import Kind
+    from milp_recourse.lab.icarma.task import Task
+    from milp_recourse.lab.icarma.training_optima import Optima
+    from milp_recourse.problem.instance import Population
 
 app = typer.Typer(no_args_is_help=True, help="Amortised recourse by networks: train, predict, evaluate.")
 
@@ -86,11 +86,11 @@ def train(
     _needs_torch()
     import torch
 
-    from milp_recourse.icarma.runs import train_seeds
-    from milp_recourse.icarma.sampling import Elicitation
-    from milp_recourse.icarma.settings import Recipe, Settings
-    from milp_recourse.icarma.structural import StructuralModel
-    from milp_recourse.icarma.task import loan_task, sampled_task
+    from milp_recourse.lab.icarma.runs import train_seeds
+    from milp_recourse.lab.icarma.sampling import Elicitation
+    from milp_recourse.lab.icarma.settings import Recipe, Settings
+    from milp_recourse.lab.icarma.structural import StructuralModel
+    from milp_recourse.lab.icarma.task import loan_task, sampled_task
 
     torch.set_num_threads(threads)
     if device == "auto":
@@ -145,8 +145,8 @@ def predict(
 
     from milp_recourse.errors import BadInput
     from milp_recourse.formats import read_population
-    from milp_recourse.icarma.predict import predict as run
-    from milp_recourse.instance import Preferences
+    from milp_recourse.lab.icarma.predict import predict as run
+    from milp_recourse.problem.instance import Preferences
 
     kind: Kind = "constant"
     if applicants.suffix == ".csv":
@@ -204,8 +204,8 @@ def flow_report(
     """Measure how far the causal flow's counterfactuals are from the true model's, in standard deviations."""
     _needs_torch()
     from milp_recourse.errors import BadInput
-    from milp_recourse.icarma.flow import CausalFlow
     from milp_recourse.lab.gap.table_one import flow_check
+    from milp_recourse.lab.icarma.flow import CausalFlow
 
     people = _population(population)
     flow = _model(checkpoint, "constant", people).flow
@@ -233,9 +233,9 @@ def decompose(
     proven that there is none.
     """
     _needs_torch()
-    from milp_recourse.icarma.task import check_loan
     from milp_recourse.lab.gap.compared import compare
     from milp_recourse.lab.gap.decompose import EXACT, LEVELS, MISSED, PLAN, write
+    from milp_recourse.lab.icarma.task import check_loan
 
     people = _population(population)
     check_loan(people.template)
@@ -273,10 +273,10 @@ def gap(
 ) -> None:
     """Compare trained networks with certified optima in the settings of the paper's tables."""
     _needs_torch()
-    from milp_recourse.icarma.task import check_loan
     from milp_recourse.lab.gap.compared import compare
     from milp_recourse.lab.gap.gap import SHOWN, plan, write
     from milp_recourse.lab.gap.gap_plots import plot
+    from milp_recourse.lab.icarma.task import check_loan
 
     chosen = [int(known("--tables", name, ("1", "2", "3", "5"))) for name in parts(tables)]
     people = _population(population)
@@ -308,7 +308,7 @@ def gap(
 
 
 def _optima(task: Task, settings: Settings, folder: Path) -> Optima:
-    from milp_recourse.icarma.training_optima import certify_optima
+    from milp_recourse.lab.icarma.training_optima import certify_optima
 
     margins = settings.logit_margin(task.spread), settings.density_margin
     with progress_bar("certified optima", 0, rate=True) as bar:
@@ -316,8 +316,8 @@ def _optima(task: Task, settings: Settings, folder: Path) -> Optima:
 
 
 def _model(checkpoint: Path | None, kind: Kind, people: Population | None = None) -> Recommender:
-    from milp_recourse.icarma.checkpoint import read_recommender
-    from milp_recourse.icarma.shipped import shipped
+    from milp_recourse.lab.icarma.checkpoint import read_recommender
+    from milp_recourse.lab.icarma.shipped import shipped
 
     template = None if people is None else people.template
     return read_recommender(shipped(kind, template) if checkpoint is None else checkpoint)[0]
@@ -325,7 +325,7 @@ def _model(checkpoint: Path | None, kind: Kind, people: Population | None = None
 
 def _population(name: str) -> Population:
     from milp_recourse.formats import read_population
-    from milp_recourse.instances_path import population_file
+    from milp_recourse.formats.instances_path import population_file
 
     return read_population(population_file(name))
 

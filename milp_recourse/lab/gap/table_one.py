@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
-from milp_recourse.domain.loan_rows import sample_loan
-from milp_recourse.domain.scm import StructuralCausalModel
-from milp_recourse.icarma.fit_flow import loan_flow_rows
-from milp_recourse.icarma.flow import CausalFlow
-from milp_recourse.icarma.model import Recommender
-from milp_recourse.icarma.score import Scored, outside_masks, recommended
-from milp_recourse.icarma.structural import StructuralModel
-from milp_recourse.instance import Population
 from milp_recourse.lab.gap.paper_settings import SETTINGS, draw
+from milp_recourse.lab.icarma.fit_flow import loan_flow_rows
+from milp_recourse.lab.icarma.flow import CausalFlow
+from milp_recourse.lab.icarma.icarma_model import Recommender
+from milp_recourse.lab.icarma.score import Scored, outside_masks, recommended
+from milp_recourse.lab.icarma.structural import StructuralModel
 from milp_recourse.lab.means import mean, sd
+from milp_recourse.lab.recipe.loan_rows import sample_loan
+from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
+from milp_recourse.problem.instance import Population
+from milp_recourse.problem.scm import StructuralCausalModel
 
 CHUNK = 20_000
 

@@ -31,11 +31,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.alternatives import alternatives
 from milp_recourse.formats import instance_from_dict, read_instance
 from milp_recourse.lab.recipe.files import sha256, write_json
+from milp_recourse.questions.alternatives import alternatives
+from milp_recourse.questions.solve import solve
 from milp_recourse.readers import read_sklearn_trees, to_json
-from milp_recourse.solve import solve
 
 EDUCATION = (
     ("no diploma", 0.09, 0.0),

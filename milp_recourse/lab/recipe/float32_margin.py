@@ -25,9 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.enclosure import Enclosure
-from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.lab.recipe.training import deployed_logits
+from milp_recourse.problem.enclosure import Enclosure
+from milp_recourse.problem.network import ReluNetwork
 
 _UNIT = 2.0**-24
 _TINY = 2.0**-149

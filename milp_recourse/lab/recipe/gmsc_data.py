@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from milp_recourse.domain.loan_rows import Split
 from milp_recourse.errors import BadInput
+from milp_recourse.lab.recipe.loan_rows import Split
 from milp_recourse.lab.recipe.real import clean_gmsc
 
 LABEL = "SeriousDlqin2yrs"

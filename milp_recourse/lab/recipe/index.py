@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import instance_from_dict
+from milp_recourse.formats.instances_path import is_instance
 from milp_recourse.formats.strict_json import read_json
-from milp_recourse.instance import Instance
-from milp_recourse.instances_path import is_instance
 from milp_recourse.lab.recipe.files import sha256
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
 
 COLUMNS = (
     "file",

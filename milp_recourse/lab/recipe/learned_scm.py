@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.expression import Constant, NetworkOutput, Variable
-from milp_recourse.domain.noise import Normal
-from milp_recourse.domain.scm import Mechanism, StructuralCausalModel
-from milp_recourse.icarma.relu_fit import ReluTraining, fit_relu
+from milp_recourse.lab.icarma.relu_fit import ReluTraining, fit_relu
+from milp_recourse.problem.expression import Constant, NetworkOutput, Variable
+from milp_recourse.problem.noise import Normal
+from milp_recourse.problem.scm import Mechanism, StructuralCausalModel
 
 FloatArray = NDArray[np.float64]
 

@@ -24,16 +24,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature, Kind, Monotone
-from milp_recourse.domain.forest import TreeEnsemble
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import StructuralCausalModel, independent
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.write import population_to_dict
-from milp_recourse.instance import Acceptance, Instance, Population, Preferences
 from milp_recourse.lab.known import known
 from milp_recourse.lab.recipe.files import sha256, write_json
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature, Kind, Monotone
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Acceptance, Instance, Population, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.scm import StructuralCausalModel, independent
 from milp_recourse.readers import read_sklearn_trees, to_json
 
 

@@ -120,10 +120,10 @@ def references(
     Exits 3 when the two back ends give a file no reference that they agree on, unless it has one by hand and
     one of them does not support it. Exits 4 when the grid's action is cheaper than a reference.
     """
-    from milp_recourse.backends import backend as find_backend
     from milp_recourse.lab.recipe.files import write_json
     from milp_recourse.lab.recipe.index import read_index, refreshed, write_index
     from milp_recourse.lab.recipe.references import compare_with_grid, fill_references
+    from milp_recourse.solvers import backend as find_backend
 
     for name in (backend, confirm):
         find_backend(name)  # an unknown or missing one is refused before the first file

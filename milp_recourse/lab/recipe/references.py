@@ -12,13 +12,10 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from milp_recourse.backends.grid import GridBackend
-from milp_recourse.backends.protocol import Options
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_instance
+from milp_recourse.formats.instances_path import instance_files_in
 from milp_recourse.formats.strict_json import read_json
-from milp_recourse.instance import Instance
-from milp_recourse.instances_path import instance_files_in
 from milp_recourse.judge import conclude
 from milp_recourse.lab.recipe.files import sha256, write_json
 from milp_recourse.lab.recipe.index import (
@@ -29,8 +26,11 @@ from milp_recourse.lab.recipe.index import (
     refreshed,
     write_index,
 )
-from milp_recourse.result import Result, Status
-from milp_recourse.solve import solve
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.questions.solve import solve
+from milp_recourse.solvers.grid import GridBackend
+from milp_recourse.solvers.protocol import Options
 
 AGREEMENT = 1e-6
 """Relative difference of cost up to which two back ends agree."""

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.loan_rows import Split
-from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import RecourseError
+from milp_recourse.lab.recipe.loan_rows import Split
+from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.readers.standardisation import standardised
 
 

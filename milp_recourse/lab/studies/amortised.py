@@ -23,9 +23,9 @@ from milp_recourse.lab.studies.paper_cells import SCENARIOS, Cell, Draws, Proble
 from milp_recourse.lab.studies.tables import COLUMNS
 
 if TYPE_CHECKING:
-    from milp_recourse.icarma.model import Recommender
-    from milp_recourse.icarma.sampling import Wishes
-    from milp_recourse.icarma.score import Recommended
+    from milp_recourse.lab.icarma.icarma_model import Recommender
+    from milp_recourse.lab.icarma.sampling import Wishes
+    from milp_recourse.lab.icarma.score import Recommended
 
 PUBLISHED = "iCARMA published"
 VALIDITY_WITHIN, PLAUSIBILITY_WITHIN = 0.03, 0.05
@@ -77,7 +77,7 @@ def read_networks(place: Path) -> Networks:
     BadInput
         ``place`` is neither.
     """
-    from milp_recourse.icarma.checkpoint import read_recommender
+    from milp_recourse.lab.icarma.checkpoint import read_recommender
 
     if place.is_file():
         name = place.parent.name if place.stem == "recommender" else place.stem
@@ -175,16 +175,16 @@ def recommendations(
 
 def _asked(model: Recommender, cell: Cell, draws: Draws) -> tuple[Wishes, Recommended]:
     """The applicants' preferences in a cell, and the networks' recommendations."""
-    from milp_recourse.icarma.sampling import Wishes
-    from milp_recourse.icarma.score import recommended
+    from milp_recourse.lab.icarma.sampling import Wishes
+    from milp_recourse.lab.icarma.score import recommended
 
     wishes = Wishes.of_scores(draws.scores(cell), cell.profile)
     return wishes, recommended(model, draws.population, wishes)
 
 
 def _of_one(model: Recommender, cell: Cell, draws: Draws) -> dict[str, float]:
-    from milp_recourse.icarma.score import score
     from milp_recourse.lab.gap.table_one import summary
+    from milp_recourse.lab.icarma.score import score
 
     wishes, found = _asked(model, cell, draws)
     short = summary(found.scored)

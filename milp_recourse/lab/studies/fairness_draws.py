@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
-from milp_recourse.instance import Population
 from milp_recourse.lab.means import mean
 from milp_recourse.lab.studies.amortised import Networks
 from milp_recourse.lab.studies.fairness import GAPS
 from milp_recourse.lab.studies.kept_answers import Answer, Answers
 from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.tables import served
+from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
+from milp_recourse.problem.instance import Population
 from milp_recourse.reports.number_table import write_table
 
 Array = NDArray[np.float64]
@@ -83,8 +83,8 @@ def certified_offers(population: Population, known: Mapping[Problem, Answer]) ->
 
 def amortised_offers(population: Population, networks: Networks) -> Offers:
     """The actions of the first seed's networks whose outcome the deployed model accepts."""
-    from milp_recourse.icarma.sampling import Wishes
-    from milp_recourse.icarma.score import recommended
+    from milp_recourse.lab.icarma.sampling import Wishes
+    from milp_recourse.lab.icarma.score import recommended
 
     scm, by_mask = population.template.scm, []
     for mask in MASKS:

@@ -3,7 +3,7 @@
 Which grid points are feasible does not depend on the weights, and a mask only says on which axes nothing is
 acted on. So the grid over all of an applicant's features is evaluated once, and every mask is a slice of it.
 Plausibility is cheap and leaves about one point in a hundred for the network. Answers are those of
-:class:`~milp_recourse.backends.grid.GridBackend`, one cost at a time.
+:class:`~milp_recourse.solvers.grid.GridBackend`, one cost at a time.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.backends.grid import BINS, grid_values, looks_feasible
-from milp_recourse.backends.protocol import Proposal
-from milp_recourse.domain.cost import Cost
 from milp_recourse.errors import Unsupported
-from milp_recourse.instance import Instance
 from milp_recourse.judge import conclude
-from milp_recourse.result import Result
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result
+from milp_recourse.solvers.grid import BINS, grid_values, looks_feasible
+from milp_recourse.solvers.protocol import Proposal
 
 
 class SharedGrid:

@@ -12,7 +12,8 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.elicitation import (
+from milp_recourse.lab.icarma.sampling import LIKERT, Elicitation
+from milp_recourse.preferences.elicitation import (
     LOAN_ACTIONABLE,
     CostProfile,
     ProfileName,
@@ -23,9 +24,8 @@ from milp_recourse.domain.elicitation import (
     sample_rankings,
     sample_thresholds,
 )
-from milp_recourse.formats.scores_file import preferences_of
-from milp_recourse.icarma.sampling import LIKERT, Elicitation
-from milp_recourse.instance import Instance, Population, Preferences
+from milp_recourse.preferences.scores_file import preferences_of
+from milp_recourse.problem.instance import Instance, Population, Preferences
 
 Scenario = Literal["non-personalized", "random-assigned", "race-correlated", "income-dependent"]
 SCENARIOS: tuple[Scenario, ...] = (

@@ -10,10 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.write import population_digest
-from milp_recourse.instance import Population
 from milp_recourse.lab.studies import fairness
 from milp_recourse.lab.studies.amortised import Networks, amortised_rows, recommendations
 from milp_recourse.lab.studies.kept_answers import METHODS, Answers
@@ -28,6 +26,8 @@ from milp_recourse.lab.studies.tables import (
     served,
     table,
 )
+from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
+from milp_recourse.problem.instance import Population
 from milp_recourse.reports.number_table import write_table
 
 Row = dict[str, Any]

@@ -11,10 +11,10 @@ import typer
 from milp_recourse.lab.run_table import print_rows
 
 if TYPE_CHECKING:
-    from milp_recourse.instance import Population
     from milp_recourse.lab.studies.amortised import Networks
     from milp_recourse.lab.studies.reproduce import Asked
     from milp_recourse.lab.studies.tables import Density
+    from milp_recourse.problem.instance import Population
 
 FAILED, LIMIT = 4, 3
 
@@ -58,7 +58,7 @@ def reproduce(
     is accepted; 3 if a limit was reached.
     """
     from milp_recourse.formats import read_population
-    from milp_recourse.instances_path import population_file
+    from milp_recourse.formats.instances_path import population_file
     from milp_recourse.lab.studies.amortised import read_networks
     from milp_recourse.lab.studies.reproduce import Asked, Reproduction
     from milp_recourse.reports.progress import progress_bar
@@ -92,7 +92,7 @@ def _check(target: str) -> None:
         raise BackendUnavailable("reproduce: draws with matplotlib; pip install 'milp-recourse[plots]'")
 
 
-FLOW = "milp_recourse.icarma.density:log_density"
+FLOW = "milp_recourse.lab.icarma.density:log_density"
 
 
 def _density(name: str | None) -> Density | None:

@@ -14,8 +14,9 @@ from milp_recourse.formats.schema_result import ResultsModel
 from milp_recourse.formats.strict_json import read_bytes, read_json, write_whole
 from milp_recourse.formats.validate import validate
 from milp_recourse.formats.write import population_digest
-from milp_recourse.instance import Instance, Population
 from milp_recourse.judge import known_factual
+from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.questions.why import why
 from milp_recourse.reports.pages.gather import (
     changes_of,
     facts_of,
@@ -27,7 +28,6 @@ from milp_recourse.reports.pages.gather import (
 from milp_recourse.reports.pages.person import STATUSES, Person
 from milp_recourse.reports.pages.person_page import person_page
 from milp_recourse.reports.pages.population_page import population_page
-from milp_recourse.why import why
 
 Problem = Instance | Population
 NEEDED = ("index", "status", "cost", "lower_bound", "gap", "proof")
@@ -56,7 +56,7 @@ def write_report(
     index
         One applicant of a population, by position from 0; None for the whole population.
     with_why
-        Whether one person's page also has the answer of :func:`milp_recourse.why.why`, which is computed now.
+        Whether one person's page also has the answer of :func:`milp_recourse.questions.why.why`, which is computed now.
     time_limit
         Seconds for this answer; None for no limit.
 

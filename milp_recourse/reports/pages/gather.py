@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from milp_recourse.domain.cost import KINDS
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.schema_result import ResultModel
-from milp_recourse.instance import Classifier, Instance, Population
 from milp_recourse.judge import deltas
+from milp_recourse.problem.cost import KINDS
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Classifier, Instance, Population
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.questions.why import Why
 from milp_recourse.reports.pages.person import Cause, Change, Person, Reason, Reasons
 from milp_recourse.reports.pages.values import plain, shown
 from milp_recourse.reports.why_words import restriction_in_words
-from milp_recourse.result import Result, Status
-from milp_recourse.why import Why
 
 Value = float | int | str
 MANY_LABELS = 12

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from milp_recourse.backends import Options, Proposal, backend, register
 from milp_recourse.cli import main
 from milp_recourse.formats import read_population
-from milp_recourse.instance import Instance
 from milp_recourse.judge import already_good
 from milp_recourse.lab.benchmarks import growth
 from milp_recourse.lab.run_table import read_rows
-from milp_recourse.result import Result, Status
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.solvers import Options, Proposal, backend, register
 
 LOAN = Path(__file__).resolve().parents[3] / "instances" / "loan" / "population.json"
 
@@ -39,7 +39,7 @@ def test_factuals_are_refused(shape: growth.Shape) -> None:
 def test_about_half_can_be_accepted() -> None:
     """The threshold lies where sampled actions take half of all applicants."""
     problems = growth.problems(growth.Shape(actions=2, width=8), 24, 0)
-    from milp_recourse.solve import solve_together
+    from milp_recourse.questions.solve import solve_together
 
     optimal = [r.status is Status.OPTIMAL for r in solve_together(problems, "bab")]
     assert 0.25 < np.mean(optimal) < 0.75

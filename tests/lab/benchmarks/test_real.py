@@ -8,7 +8,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.lab.benchmarks import bench_real as real
 from milp_recourse.lab.benchmarks.fitted import fit_network
 from milp_recourse.lab.benchmarks.tree_report import write
-from milp_recourse.solve import solve
+from milp_recourse.questions.solve import solve
 
 
 def test_solvers_agree_and_rows_are_not_solved_twice(tmp_path) -> None:

@@ -11,10 +11,10 @@ import pytest
 from milp_recourse.cli import main
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
-from milp_recourse.instance import Population
 from milp_recourse.lab.benchmarks import bench_settings as settings
 from milp_recourse.lab.run_table import read_rows
-from milp_recourse.result import Result, Status
+from milp_recourse.problem.instance import Population
+from milp_recourse.problem.result import Result, Status
 
 LOAN = Path(__file__).resolve().parents[3] / "instances" / "loan" / "population.json"
 

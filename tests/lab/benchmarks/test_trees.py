@@ -15,7 +15,7 @@ from milp_recourse.lab.benchmarks import bench_trees as bench
 from milp_recourse.lab.benchmarks import tree_report as report
 from milp_recourse.lab.benchmarks.fitted import fit_trees, read_table
 from milp_recourse.lab.benchmarks.leaf_milp import LeafMilp
-from milp_recourse.solve import solve
+from milp_recourse.questions.solve import solve
 
 pytest.importorskip("sklearn")
 

@@ -10,15 +10,15 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.features import Feature
-from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.formats import instance_from_dict, instance_to_dict, write_instance
-from milp_recourse.icarma.relu_fit import ReluTraining, fit_relu
-from milp_recourse.instance import Acceptance, Instance, Preferences
+from milp_recourse.lab.icarma.relu_fit import ReluTraining, fit_relu
 from milp_recourse.lab.recipe.learned_scm import column_log_densities, fit_scm
-from milp_recourse.result import Status
-from milp_recourse.solve import solve
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import Status
+from milp_recourse.questions.solve import solve
 from verify.__main__ import examine
 
 NAMES = ("a", "b", "c")

@@ -21,8 +21,8 @@ from milp_recourse.formats import read_population
 from milp_recourse.judge import judge
 from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.real import ADULT, GERMAN, SETS, write_real
-from milp_recourse.result import Status, gap_tolerance
-from milp_recourse.solve import solve
+from milp_recourse.problem.result import Status, gap_tolerance
+from milp_recourse.questions.solve import solve
 from verify.__main__ import examine
 
 DATA = Path(os.environ.get("MILP_RECOURSE_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))

@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from milp_recourse.alternatives import alternatives
 from milp_recourse.formats import read_instance
-from milp_recourse.instances_path import instances_path
+from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.lab.recipe.credit import CreditSettings, bradley_terry, sample_profiles, write_credit
-from milp_recourse.result import Status, gap_tolerance
-from milp_recourse.solve import solve
+from milp_recourse.problem.result import Status, gap_tolerance
+from milp_recourse.questions.alternatives import alternatives
+from milp_recourse.questions.solve import solve
 
 FOLDER = instances_path() / "credit_trees"
 FILES = sorted(FOLDER.glob("credit_*.json"))

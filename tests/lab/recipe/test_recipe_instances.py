@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from milp_recourse.formats import read_instance, read_population
+from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.formats.strict_json import read_json
-from milp_recourse.instances_path import instances_path
 from milp_recourse.judge import judge
 from milp_recourse.lab.recipe.files import write_instance, write_json
 from milp_recourse.lab.recipe.index import checksum_faults
@@ -74,7 +74,7 @@ def test_the_population_holds_every_refused_row(made: Path) -> None:
 
 def test_bounds_are_those_of_the_refused_train_rows_and_scales_follow(made: Path) -> None:
     """s_i = sqrt(4 sd_i (max_i - min_i)) with the sd of all train rows."""
-    from milp_recourse.domain.loan_rows import sample_loan
+    from milp_recourse.lab.recipe.loan_rows import sample_loan
 
     instance = read_instance(made / "loan_000.json")
     rows = sample_loan(0, TINY.sizes).train.rows
@@ -147,7 +147,7 @@ def test_attempts_are_listed_and_the_first_ships(tmp_path: Path) -> None:
 
 def test_the_smooth_population_is_the_first_of_ten_attempts() -> None:
     """Its classifier's numbers are those of attempts.csv, near the released classifier's; loan is steep."""
-    from milp_recourse.domain.loan_rows import sample_loan
+    from milp_recourse.lab.recipe.loan_rows import sample_loan
     from milp_recourse.lab.recipe.training import deployed_logits
 
     folder = instances_path() / "loan_smooth"

@@ -7,10 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from milp_recourse.domain.enclosure import Enclosure
-from milp_recourse.domain.loan import loan
-from milp_recourse.domain.loan_rows import loan_label, sample_loan
-from milp_recourse.domain.network import ReluNetwork
 from milp_recourse.lab.recipe.float32_margin import (
     choose_margin,
     forward_error_bound,
@@ -18,7 +14,11 @@ from milp_recourse.lab.recipe.float32_margin import (
     subdivided_error_bound,
 )
 from milp_recourse.lab.recipe.loan_instances import reachable_box
+from milp_recourse.lab.recipe.loan_rows import loan_label, sample_loan
 from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
+from milp_recourse.problem.enclosure import Enclosure
+from milp_recourse.problem.loan import loan
+from milp_recourse.problem.network import ReluNetwork
 
 SIZES = (600, 50, 200)
 QUICK = Training(hidden=(8, 8), batch=64, epochs=60)

@@ -8,14 +8,14 @@ import pytest
 from typer.testing import CliRunner
 
 from milp_recourse.errors import Unsupported
+from milp_recourse.formats.instances_path import instance_files_in, instances_path
 from milp_recourse.formats.strict_json import read_json
-from milp_recourse.instance import Instance
-from milp_recourse.instances_path import instance_files_in, instances_path
 from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.index import checksum_faults, read_index, refreshed, write_index
 from milp_recourse.lab.recipe.recipe_commands import app
 from milp_recourse.lab.recipe.references import agree, compare_with_grid, fill_references
-from milp_recourse.result import Result, Status
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result, Status
 
 run = CliRunner().invoke
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from milp_recourse.backends.grid import GridBackend
-from milp_recourse.backends.protocol import Options
 from milp_recourse.formats import read_instance
-from milp_recourse.instance import Instance
-from milp_recourse.instances_path import instance_files
+from milp_recourse.formats.instances_path import instance_files
 from milp_recourse.judge import judge
+from milp_recourse.problem.instance import Instance
+from milp_recourse.solvers.grid import GridBackend
+from milp_recourse.solvers.protocol import Options
 
 FILES = instance_files("smoke")
 ACTIONS: dict[str, dict[str, float | str] | None] = json.loads(

@@ -16,11 +16,11 @@ pytest.importorskip("zuko")
 from milp_recourse.cli import main
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
-from milp_recourse.icarma.sampling import Wishes
-from milp_recourse.icarma.score import score
-from milp_recourse.icarma.shipped import shipped
-from milp_recourse.instances_path import population_file
+from milp_recourse.formats.instances_path import population_file
 from milp_recourse.lab.gap.table_one import table_one
+from milp_recourse.lab.icarma.sampling import Wishes
+from milp_recourse.lab.icarma.score import score
+from milp_recourse.lab.icarma.shipped import shipped
 from milp_recourse.lab.studies.amortised import (
     amortised_rows,
     published_icarma,

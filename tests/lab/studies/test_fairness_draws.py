@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from milp_recourse.cli import main
-from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.formats import read_population
-from milp_recourse.instance import Population
-from milp_recourse.instances_path import population_file
+from milp_recourse.formats.instances_path import population_file
 from milp_recourse.lab.studies import fairness
 from milp_recourse.lab.studies.fairness import GAPS
 from milp_recourse.lab.studies.fairness_draws import (
@@ -31,6 +29,8 @@ from milp_recourse.lab.studies.fairness_draws import (
 from milp_recourse.lab.studies.kept_answers import Answers
 from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Draws
 from milp_recourse.lab.studies.tables import served
+from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
+from milp_recourse.problem.instance import Population
 
 PEOPLE = read_population(population_file("loan-smooth"))
 SOME = PEOPLE[:40]

@@ -15,7 +15,7 @@ pytest.importorskip("zuko")
 from milp_recourse.cli import main
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
-from milp_recourse.instances_path import instances_path
+from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.lab.recipe.gmsc import reachable_box
 from milp_recourse.lab.recipe.gmsc_data import (
     COLUMNS,
@@ -28,8 +28,8 @@ from milp_recourse.lab.recipe.gmsc_data import (
 )
 from milp_recourse.lab.run_table import read_rows
 from milp_recourse.lab.studies.gmsc.fidelity import _adjusted, followers
-from milp_recourse.result import gap_tolerance
-from milp_recourse.solve import solve
+from milp_recourse.problem.result import gap_tolerance
+from milp_recourse.questions.solve import solve
 from verify.__main__ import examine
 
 SHIPPED = instances_path() / "gmsc"

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from milp_recourse.domain.cost import Cost
-from milp_recourse.domain.elicitation import LOAN_ACTIONABLE
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_population
-from milp_recourse.instance import Instance, Preferences
 from milp_recourse.lab.studies.grid_together import SharedGrid
-from milp_recourse.result import Status
-from milp_recourse.solve import solve
+from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.result import Status
+from milp_recourse.questions.solve import solve
 
 LOAN = read_population(Path(__file__).resolve().parents[3] / "instances" / "loan" / "population.json")
 

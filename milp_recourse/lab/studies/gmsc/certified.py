@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.instance import Population
 from milp_recourse.lab.gap.paper_settings import Setting, draw, settings_of
 from milp_recourse.lab.recipe.gmsc_data import LEVERS
 from milp_recourse.lab.studies.kept_answers import Answer, AnswerFile
 from milp_recourse.lab.studies.paper_cells import Problem
-from milp_recourse.solve import solve
+from milp_recourse.problem.instance import Population
+from milp_recourse.questions.solve import solve
 
 FloatArray = NDArray[np.float64]
 

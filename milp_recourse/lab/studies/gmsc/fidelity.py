@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.domain.scm import StructuralCausalModel
-from milp_recourse.icarma.flow import CausalFlow
+from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscData, dequantised
 from milp_recourse.lab.recipe.learned_scm import column_log_densities
+from milp_recourse.problem.scm import StructuralCausalModel
 
 FloatArray = NDArray[np.float64]
 

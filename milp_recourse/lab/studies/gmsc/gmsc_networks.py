@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from milp_recourse.icarma.checkpoint import read_recommender, write_recommender
-from milp_recourse.icarma.model import Recommender
-from milp_recourse.icarma.settings import Settings
-from milp_recourse.icarma.structural import StructuralModel
-from milp_recourse.icarma.task import Task
-from milp_recourse.icarma.train import train
+from milp_recourse.lab.icarma.checkpoint import read_recommender, write_recommender
+from milp_recourse.lab.icarma.icarma_model import Recommender
+from milp_recourse.lab.icarma.settings import Settings
+from milp_recourse.lab.icarma.structural import StructuralModel
+from milp_recourse.lab.icarma.task import Task
+from milp_recourse.lab.icarma.train import train
 from milp_recourse.lab.recipe.gmsc import refused
 from milp_recourse.lab.recipe.gmsc_data import GmscData
 from milp_recourse.lab.studies.gmsc.models import Learned

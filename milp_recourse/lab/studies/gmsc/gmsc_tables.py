@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from milp_recourse.icarma.flow import CausalFlow
-from milp_recourse.icarma.model import Recommender
-from milp_recourse.icarma.sampling import Wishes
-from milp_recourse.icarma.score import Scored, score
-from milp_recourse.instance import Population
 from milp_recourse.lab.gap.paper_settings import Setting, draw
+from milp_recourse.lab.icarma.flow import CausalFlow
+from milp_recourse.lab.icarma.icarma_model import Recommender
+from milp_recourse.lab.icarma.sampling import Wishes
+from milp_recourse.lab.icarma.score import Scored, score
 from milp_recourse.lab.means import mean, quantile, sd
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS
 from milp_recourse.lab.studies.gmsc.certified import actions, problems
 from milp_recourse.lab.studies.gmsc.gmsc_networks import THROUGH, Profile, Through
 from milp_recourse.lab.studies.kept_answers import Answer
 from milp_recourse.lab.studies.paper_cells import Problem
-from milp_recourse.result import gap_tolerance
+from milp_recourse.problem.instance import Population
+from milp_recourse.problem.result import gap_tolerance
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

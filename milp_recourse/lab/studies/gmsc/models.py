@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.domain.network import ReluNetwork
-from milp_recourse.domain.scm import StructuralCausalModel
 from milp_recourse.formats import read_population, scm_to_dict
 from milp_recourse.formats.scm_json import scm_of_dict
 from milp_recourse.formats.strict_json import read_json
-from milp_recourse.icarma.checkpoint import FORMAT, flow_content, flow_of, read_arrays, write_arrays
-from milp_recourse.icarma.fit_flow import FlowTraining, fit_flow
-from milp_recourse.icarma.flow import CausalFlow
-from milp_recourse.instance import Population
+from milp_recourse.lab.icarma.checkpoint import FORMAT, flow_content, flow_of, read_arrays, write_arrays
+from milp_recourse.lab.icarma.fit_flow import FlowTraining, fit_flow
+from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.gmsc import (
     CHOSEN_UNITS,
@@ -31,6 +28,9 @@ from milp_recourse.lab.recipe.gmsc import (
     train_decision,
 )
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, PARENTS, GmscData, dequantised
+from milp_recourse.problem.instance import Population
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.scm import StructuralCausalModel
 
 FLOW = FlowTraining(hidden=(32, 32), batch=1024, epochs=30)
 """The paper's neural spline flow has 32 units and ELU (appendix C.3.2); batch and epochs are chosen here."""

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from milp_recourse.formats.strict_json import read_json
-from milp_recourse.instance import Population
 from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.gmsc import CHOSEN_UNITS, UNITS
 from milp_recourse.lab.recipe.gmsc_data import GmscData, read_gmsc
@@ -32,8 +31,9 @@ from milp_recourse.lab.studies.gmsc.models import STEPS, Learned, learned
 from milp_recourse.lab.studies.kept_answers import AnswerFile
 from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.lab.studies.spot_check import spot_check
+from milp_recourse.problem.instance import Population
+from milp_recourse.questions.solve import solve
 from milp_recourse.reports.number_table import write_table
-from milp_recourse.solve import solve
 
 SIZED = 30
 """The most applicants on whom the sizes of the equations are compared."""

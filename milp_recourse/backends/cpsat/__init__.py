@@ -1,5 +1,0 @@
-"""OR-Tools' CP-SAT for tree ensembles: levers that move only themselves, and causal models."""
-
-from milp_recourse.backends.cpsat.backend import CpsatBackend
-
-__all__ = ["CpsatBackend"]

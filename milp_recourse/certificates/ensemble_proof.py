@@ -1,0 +1,410 @@
+"""Ensembles whose levers cause nothing else, proven by prices (section 7.3 of the document)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.certificates.acted_sets import acted_sets, dearest
+from milp_recourse.certificates.conditions import Case
+from milp_recourse.certificates.limits import MOST_NODES
+from milp_recourse.certificates.single_tree import Box, refined, single_tree_configurations
+from milp_recourse.engine.forests.axes import Axis, axes_of, factual_cells
+from milp_recourse.engine.forests.goal import window, with_cells
+from milp_recourse.engine.forests.parts import each_part
+from milp_recourse.engine.forests.table import LeafTable, TooLarge
+from milp_recourse.problem.conditions import FALSE, TRUE, Row, unlabelled
+from milp_recourse.problem.enclosure import round_down, round_up
+from milp_recourse.problem.forest import TreeEnsemble, last_left
+from milp_recourse.problem.instance import Instance
+from milp_recourse.program.demands import for_acted
+from milp_recourse.program.fold import without_conditions
+
+Array = NDArray[np.float64]
+Node = list[Any]
+
+MOST_PRICES = 2_500_000
+"""Most prices for one case of one configuration;
+:func:`~milp_recourse.certificates.limits.fits` checks the whole file against ``MOST_ROOM``."""
+
+
+def ensemble_configurations(
+    instance: Instance, bound: float | None, time_limit: float | None
+) -> list[dict[str, Any]] | None:
+    """Configurations that prove that no action costs less than ``bound`` (None: none exists).
+
+    The proof is by prices; a single tree without conditions whose leaves are not too many is proven leaf by
+    leaf. None if a limit was reached, or the claim is false.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds; None for no limit.
+    """
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    demand, plain = unlabelled(instance.demand), without_conditions(instance)
+    deadline = None if time_limit is None else time.perf_counter() + time_limit
+    if len(forest.trees) == 1 and demand == TRUE:
+        found = single_tree_configurations(instance, bound, deadline)
+        if found is not None:
+            return found
+    configurations, left = [], MOST_NODES
+    for acted in acted_sets(instance):
+        remaining = for_acted(demand, acted)
+        if remaining == FALSE:
+            continue
+        if _outside_domain(instance, acted):
+            configurations.append({"acted": list(acted), "tree": [["e"]]})
+            continue
+        cases = []
+        for part in each_part(plain):
+            proof = _Proofs(part, acted, bound, deadline).of(Case().joined(remaining), left)
+            if proof is None or len(proof["tree"]) > left:
+                return None
+            left -= len(proof["tree"])
+            cases.append(proof)
+        proofs = cases[0] if len(cases) == 1 else {"cases": cases}
+        configurations.append({"acted": list(acted), **proofs})
+    return configurations
+
+
+def _outside_domain(instance: Instance, acted: tuple[str, ...]) -> bool:
+    """Whether a feature that is not acted on has a factual value outside its domain, so that no action on
+    ``acted`` is feasible."""
+    return any(
+        f.domain is not None
+        and f.name not in {*acted, *instance.missing}
+        and not f.domain[0] <= instance.factual[f.name] <= f.domain[1]
+        for f in instance.features
+    )
+
+
+@dataclass
+class _Proofs:
+    """The proofs of one configuration, one for each case of its conditions.
+
+    Parameters
+    ----------
+    instance
+        Without conditions. If its score is the largest of several sums, an instance of one of them
+        (:func:`~milp_recourse.engine.forests.parts.each_part`).
+    acted
+        The levers that are acted on.
+    bound, deadline
+        The lower bound to prove (None: that there is no action), and the ``time.perf_counter()`` value to
+        stop at, or None.
+    """
+
+    instance: Instance
+    acted: tuple[str, ...]
+    bound: float | None
+    deadline: float | None
+
+    def of(self, root: Case, most_nodes: int) -> dict[str, Any] | None:
+        """The configuration's tree and tables of prices; None if a case is not proven."""
+        self.nodes, self.tables = list[Node](), list[dict[str, Any]]()
+        waiting: list[Case | Node] = [root]
+        while waiting:
+            case = waiting.pop()
+            if not isinstance(case, Case):
+                self.nodes.append(case)
+            elif case.open:
+                self.nodes.append(["o"])
+                waiting += reversed(case.alternatives())
+            else:
+                ranges, after = self._cut(case.rows)
+                if ranges is not None and not self._prove(ranges, bool(case.rows), most_nodes):
+                    return None
+                waiting += reversed(after)
+        # a merging makes it a proof by prices even if there is no table
+        priced = any(node[0] in ("p", "t", "m") for node in self.nodes)
+        return {"tree": self.nodes, **({"prices": self.tables} if priced else {})}
+
+    def _cut(self, rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]] | None, list[Case | Node]]:
+        """Cut the levers' intervals to what rows about one action leave, and append these cuts as nodes.
+
+        Rows about several actions are left out, which makes the rest harder to prove but nothing false.
+
+        Returns
+        -------
+        (ranges, after)
+            The intervals, None if a row cannot be met; the nodes that follow in preorder once the rest is
+            proven.
+        """
+        ranges, after = {name: self.instance.levers[name] for name in self.acted}, list[Case | Node]()
+        for row in rows:
+            moved = [(name, c) for name, c in row.terms if name in ranges]
+            constant = sum(
+                (c * Fraction(self.instance.factual[name]) for name, c in row.terms if name not in ranges),
+                Fraction(0),
+            )
+            if not moved and constant < row.at_least:
+                self.nodes.append(["e"])
+                return None, after
+            if len(moved) != 1:
+                continue
+            [(name, c)], integral = moved, self.instance.feature(moved[0][0]).integral
+            low, high = ranges[name]
+            end = (row.at_least - constant) / c
+            if (end > high) if c > 0 else (end < low):
+                self.nodes.append(["e"])
+                return None, after
+            inward = _inward(end, c > 0, integral)
+            if c > 0 and inward > low:
+                before = inward - 1 if integral else math.nextafter(inward, -math.inf)
+                self.nodes += [["s", self.acted.index(name), before], ["e"]]
+                low = inward
+            elif c < 0 and inward < high:
+                self.nodes.append(["s", self.acted.index(name), inward])
+                after.insert(0, ["e"])
+                high = inward
+            ranges[name] = low, high
+        return ranges, after
+
+    def _prove(self, ranges: dict[str, tuple[float, float]], demanded: bool, most_nodes: int) -> bool:
+        """Append the nodes that prove the box of these ranges; returns whether there is a proof.
+
+        ``demanded``: whether rows of conditions hold besides, so that no cell may stand for another.
+        """
+        from milp_recourse.certificates.price_proof import PriceProof, paid_for  # loads numba
+        from milp_recourse.engine.forests.priced import LARGEST_TABLE
+
+        instance, acted = self.instance, self.acted
+        forest = instance.classifier
+        assert isinstance(forest, TreeEnsemble)
+        everything = axes_of(instance)
+        narrowed = {**instance.preferences.ranges, **ranges}
+        inside = replace(instance, preferences=replace(instance.preferences, ranges=narrowed))
+        axes = axes_of(inside)
+        if axes is None or everything is None:
+            self.nodes.append(["e"])
+            return True
+        levers = axes
+        whole = [self._cells(axis) for axis in everything if axis.feature in acted]
+        axes = [self._cells(axis) for axis in axes if axis.feature in acted]
+        costs, widest = zip(*(_paid(instance, axis) for axis in axes), strict=True)
+        fixed = _fixed(instance, acted)
+        exact = dearest(instance, acted) - fixed + 1 if self.bound is None else Fraction(self.bound) - fixed
+        target = math.nextafter(float(exact), math.inf) if exact > 0 else 0.0
+        kept = paid_for(costs, widest, target)
+        if kept is None:
+            self.nodes.append(["e"])
+            return True
+        after = self._cut_to(axes, kept)
+        cost, wide = (
+            np.concatenate([own[a : b + 1] for own, (a, b) in zip(each, kept, strict=True)])
+            for each in (costs, widest)
+        )
+        axes = [window(axis, *ends) for axis, ends in zip(axes, kept, strict=True)]
+        try:
+            table = LeafTable(forest, factual_cells(instance, forest), axes, LARGEST_TABLE)
+        except TooLarge:
+            return False
+        above, room = instance.accept.above, most_nodes - len(self.nodes)
+        rank = None if demanded else np.concatenate([_ranks(instance, axis) for axis in axes])
+        proof = PriceProof(table, axes, cost, wide, above, target, self.deadline, room, rank)
+        if not proof.run():
+            return False
+        writer = _Writer(inside, acted, axes, whole, proof.factors, len(self.tables))
+        self.tables += [writer.table(one) for one in proof.tables]
+        self.nodes += [node for step in proof.steps for node in writer.nodes(step, levers)] + after
+        return writer.numbers <= MOST_PRICES
+
+    def _cut_to(self, axes: Sequence[Axis], kept: Sequence[tuple[int, int]]) -> list[Node]:
+        """Cut the axes to their cells of these numbers, and close the other parts by cost: append the nodes
+        that come before the rest in preorder, and return those that follow it."""
+        after: list[Node] = []
+        for i, (axis, (first, last)) in enumerate(zip(axes, kept, strict=True)):
+            if first > 0:
+                self.nodes += [["s", i, float(axis.high[first - 1])], ["e"]]
+            if last < len(axis) - 1:
+                self.nodes.append(["s", i, float(axis.high[last])])
+                after.append(["e"])
+        return after
+
+    def _cells(self, axis: Axis) -> Axis:
+        """An axis with the document's cells."""
+        axis = with_cells(axis, axis.settable)
+        return axis if self.instance.feature(axis.feature).by_label else _merged(axis)
+
+
+def _inward(end: Fraction, up: bool, integral: bool) -> float:
+    """The value that an action may take nearest to ``end``: at least it if ``up``, else at most it."""
+    if integral:
+        return float(math.ceil(end) if up else math.floor(end))
+    return round_up(end) if up else round_down(end)
+
+
+def _fixed(instance: Instance, acted: tuple[str, ...]) -> Fraction:
+    """What acting on these levers costs under l0, whatever their values."""
+    return Fraction(instance.cost.l0) * sum((Fraction(instance.weight(f)) for f in acted), Fraction(0))
+
+
+def _merged(axis: Axis) -> Axis:
+    """The axis with neighbouring cells that no tree tells apart made one cell, whose cost is the least.
+
+    So the document counts cells. In an axis, ordinal labels that enter by their index are a cell each.
+    """
+    [(column, cells)] = axis.columns
+    begins = np.concatenate([[True], cells[1:] != cells[:-1]])
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(cells)) - 1
+    paid = axis.added + axis.widest  # neither falls with the distance
+    cheapest = np.array([a + int(np.argmin(paid[a : b + 1])) for a, b in zip(first, last, strict=True)])
+    arrays = {name: getattr(axis, name)[cheapest] for name in ("values", "added", "widest", "settable")}
+    start = int(np.argmin(arrays["added"] + arrays["widest"]))
+    columns = ((column, cells[first]),)
+    return replace(axis, low=axis.low[first], high=axis.high[last], start=start, columns=columns, **arrays)
+
+
+def _paid(instance: Instance, axis: Axis) -> tuple[Array, Array]:
+    """Lower bounds of what acting in each cell costs without the l0 part, and of its entry in the maximum;
+    rounded down."""
+    fixed = instance.cost.l0 * instance.weight(axis.feature)
+    held = np.isnan(axis.values)
+    paid = axis.added - fixed - 2.0**-49 * (axis.added + fixed)
+    most = instance.cost.linf * axis.widest * (1 - 2.0**-49)
+    paid, most = (np.where(held, 0.0, np.maximum(each - 2.0**-1000, 0.0)) for each in (paid, most))
+    return paid, most
+
+
+def _ranks(instance: Instance, axis: Axis) -> NDArray[np.int64]:
+    """The places of an axis' cells by what they cost exactly, then by what enters the maximum, then in order:
+    as the checker compares them. Both rise with the distance from the factual, in scales."""
+    feature, cost = instance.feature(axis.feature), instance.cost
+    x, rise, steps = instance.factual[axis.feature], cost.scale.get(axis.feature, 1.0), list[Fraction]()
+    for value in axis.values.tolist():
+        if math.isnan(value) or not cost.uses_scale or axis.feature in instance.missing:
+            steps.append(Fraction(0))  # l0 is paid whatever the value
+        elif feature.kind == "categorical":
+            steps.append(Fraction(int(value != x)))
+        else:
+            far = abs(cost.position(axis.feature, value) - cost.position(axis.feature, x))
+            steps.append(far / Fraction(cost.decrease.get(axis.feature, rise) if value < x else rise))
+    rank = np.empty(len(steps), dtype=np.int64)
+    rank[sorted(range(len(steps)), key=lambda k: (steps[k], k))] = np.arange(len(steps))
+    return rank
+
+
+class _Writer:
+    """Turns a proof over cells into the document's nodes and tables.
+
+    Parameters
+    ----------
+    axes, whole
+        The levers' cells in the box that is proven, and in the whole lever intervals.
+    factors
+        The proof's factor graph, over ``axes``.
+    tables
+        How many tables the configuration has already.
+
+    Attributes
+    ----------
+    listed
+        For each tree and each axis that it tests, the number of every class among the factor graph's classes
+        (-1: it has no cell in the box); None for an axis that tells no leaves apart.
+    numbers
+        How many prices have been written.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        acted: tuple[str, ...],
+        axes: list[Axis],
+        whole: list[Axis],
+        factors: Any,
+        tables: int,
+    ) -> None:
+        self.instance, self.acted, self.axes, self.numbers, self.before = instance, acted, axes, 0, tables
+        self.first = factors.axis_from
+        forest = instance.classifier
+        assert isinstance(forest, TreeEnsemble)
+        owner = {column: i for i, axis in enumerate(axes) for column, _ in axis.columns}
+        slots = {
+            (t, int(factors.slot_axis[s])): s
+            for t in range(len(forest.trees))
+            for s in range(int(factors.slot_from[t]), int(factors.slot_from[t + 1]))
+        }
+        self.listed: list[list[NDArray[np.int64] | None]] = []
+        for t, tree in enumerate(forest.trees):
+            inner = tree.left != -1
+            looks = sorted({owner[c] for c in tree.feature[inner].tolist() if c in owner})
+            row: list[NDArray[np.int64] | None] = []
+            for i in looks:
+                s = slots.get((t, i))
+                if s is None:
+                    row.append(None)
+                    continue
+                cells = self._representatives(axes[i], whole[i], tree, inner)
+                at = factors.class_from[s] + factors.classes[t, factors.axis_from[i] + cells]
+                row.append(np.where(cells < 0, -1, at))
+            self.listed.append(row)
+
+    def _representatives(
+        self, axis: Axis, whole: Axis, tree: Any, inner: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """A cell of each class, -1 for a class that has none in the box.
+
+        Classes are as in the document: labels with numbers of their own are one each, other cells are in one
+        class if no threshold of the tree separates them, over the whole lever interval.
+        """
+        if self.instance.feature(axis.feature).by_label:
+            sides = [own.low.astype(np.int64) for own in (whole, axis)]
+        else:
+            forest = self.instance.classifier
+            assert isinstance(forest, TreeEnsemble)
+            [(column, _)] = axis.columns
+            ends = np.unique(last_left(tree.threshold[inner & (tree.feature == column)], forest.dtype))
+            sides = [np.searchsorted(ends, own.low, side="left") for own in (whole, axis)]
+        known, first = np.unique(sides[1], return_index=True)
+        classes = np.unique(sides[0])
+        found = np.full(len(classes), -1)
+        found[np.searchsorted(classes, known)] = first
+        return found
+
+    def table(self, table: Any) -> dict[str, Any]:
+        """A table of prices as JSON."""
+        trees = []
+        for row in self.listed if table.price is not None else []:
+            prices = [[] if at is None else np.where(at < 0, 0, table.price[at]).tolist() for at in row]
+            prices = [own if any(own) else [] for own in prices]
+            trees.append(shortened(prices))
+            self.numbers += sum(map(len, prices)) + 1
+        made = {"unit": table.unit, "mu": table.mu, "trees": shortened(trees)}
+        made |= {"weights": table.weights.tolist()} if len(table.weights) > 1 else {}
+        return made | ({"shares": table.shares.tolist()} if len(table.shares) else {})
+
+    def nodes(self, step: Any, levers: list[Axis]) -> Iterator[Node]:
+        """The nodes of one step."""
+        if step.kind == "split":
+            cell = step.cell - int(self.first[step.axis])
+            yield ["s", step.axis, float(self.axes[step.axis].high[cell])]
+        elif step.kind in ("prices", "take"):
+            yield ["p" if step.kind == "prices" else "t", self.before + step.table]
+        elif step.kind == "merge":
+            yield ["m"]
+        else:
+            box: Box = {
+                axis.feature: (float(axis.low[a]), float(axis.high[b]))
+                for axis, a, b in zip(self.axes, step.low, step.high, strict=True)
+            }
+            yield from refined(self.instance, levers, self.acted, box)
+
+
+def shortened(lists: list[list[Any]]) -> list[Any]:
+    """Lists with a number n in place of every n empty ones in a row; no list if all are empty."""
+    found: list[Any] = []
+    for empty, some in groupby(lists, key=lambda own: not own):
+        run = list(some)
+        found += [len(run)] if empty else run
+    return found if any(lists) else []

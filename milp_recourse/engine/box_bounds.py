@@ -1,0 +1,256 @@
+"""What the compiled engine proves of one box, for the searches of other back ends.
+
+What is acted on is decided; the box is one of the actions. The engine contracts it by cost, rows and
+plausibility, bounds the units of equations and network, and bounds the least cost by a Lagrangian.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.engine.compiling import announced
+from milp_recourse.engine.networks import layout as at
+from milp_recourse.engine.networks import search
+from milp_recourse.engine.networks.elementary import LOG
+from milp_recourse.engine.networks.nearby import acted_on
+from milp_recourse.engine.networks.numerics import BELOW
+from milp_recourse.engine.networks.problem_arrays import Lowered, Problems, alone, between
+from milp_recourse.engine.networks.propose import memory
+from milp_recourse.problem.conditions import TRUE
+from milp_recourse.problem.enclosure import difference_below, round_down
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.quantiles import ROUNDING
+from milp_recourse.program.neutral_program import Program
+
+Array = NDArray[np.float64]
+
+TURNS = 2
+"""How often a box is bounded, each time in what the turn before has left of it."""
+
+WHOLE = 1e-6
+"""How far outside an interval's end a whole number may be and still be kept."""
+
+USUAL = 2.0**-60, 2.0**60
+"""Costs between these stay in their unit."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is proven of the feasible actions in a box that cost less than a target.
+
+    Attributes
+    ----------
+    least
+        None of them costs less.
+    low, high
+        The box that is left, (d,).
+    point
+        Where the relaxation costs least, (d,).
+    barred
+        By an action's place, the labels that are ruled out.
+    causes
+        The argument of each function in an equation, (2,), by atom.
+    hidden
+        The arguments of the network's hidden units, (width, 2) per layer; may be infinite.
+    """
+
+    least: float
+    low: Array
+    high: Array
+    point: Array
+    barred: Mapping[int, frozenset[int]]
+    causes: Mapping[int, Array]
+    hidden: Sequence[Array]
+
+
+class EngineBox:
+    """The compiled engine's arrays for a program in which it is decided what is acted on.
+
+    Parameters
+    ----------
+    instance, made
+        What :func:`~milp_recourse.engine.networks.nearby.acted_on` returns.
+    features
+        The features acted on, in the order of the program's actions.
+    """
+
+    def __init__(self, instance: Instance, made: Lowered, features: Sequence[str]) -> None:
+        levers, stated = list(instance.levers), made.effects.stated
+        self._places = np.array([levers.index(name) for name in features])
+        self._units_of = made.effects.units_of
+        self._problem, self._unit = _in_cost_units(made.problems(0))
+        self._instance, self._levers, cost = instance, levers, instance.cost
+        # percentiles that the engine has no lines below: squared ones, and those that jump
+        self._stepped = [n for n, q in cost.quantiles.items() if n in levers and (q.jumps or cost.l2_squared)]
+        self._two_scales = [n for n in cost.decrease if n in levers]
+        rows = [(stated[f].feature, side, made.effects.holds[0, f] == 0) for f, side, _ in made.ends]
+        self._rows = [
+            (r, side, f.name, instance.factual[f.name])
+            for r, (f, side, binds) in enumerate(rows)
+            if f is not None and binds
+        ]
+
+    @staticmethod
+    def of(instance: Instance, fixed: Program) -> EngineBox | None:
+        """Of a program from :meth:`Program.fix`; None where the engine has no arrays for it. Alternatives of
+        conditions are left out."""
+        features = [action.feature for action in fixed.actions]
+        own, made = acted_on(instance, replace(fixed, demand=TRUE)) if features else (instance, None)
+        return None if made is None else EngineBox(own, made, features)
+
+    def bound(
+        self,
+        low: Array,
+        high: Array,
+        target: float,
+        hidden: Sequence[Array] = (),
+        domains: Mapping[str, tuple[float, float]] | None = None,
+        signs: Mapping[int, bool] | None = None,
+    ) -> Found | None:
+        """What is proven of a box (d,) of actions; None if nothing feasible in it costs less than the target.
+
+        Parameters
+        ----------
+        hidden
+            Known bounds of the hidden units' arguments, (width, 2) per layer.
+        domains
+            Other domains of features that the instance gives one and that actions move, but that are not
+            acted on.
+        signs
+            By atom, whether the argument of a ReLU in an equation is at least 0, or else at most 0.
+        """
+        p, places = self._problem, self._places
+        x, unit, grid, label = (p.lever[row, places] for row in (at.FACTUAL, at.UNIT, at.GRID, at.LABEL))
+        ends = np.empty((2, len(places)))
+        ends[:, places] = low, high
+        for name in self._stepped:
+            self._cut_to_paid(name, ends, target)
+        if (ends[0] > ends[1]).any():
+            return None
+        p = between(p, *ends)
+        if self._own_costs:
+            p = p._replace(lever=p.lever.copy())
+            self._cost_of_box(p.lever, *ends)
+        if domains:
+            p = p._replace(row_const=p.row_const.copy())
+            for r, side, name, factual in self._rows:
+                if name not in domains:
+                    continue
+                end = domains[name][0 if side > 0 else 1]
+                rest = difference_below(end, factual) if side > 0 else difference_below(factual, end)
+                p.row_const[0, :, r] = -rest, abs(factual) + abs(end)
+        work, _ = memory(p, aside=True)
+        with announced("the bounds of boxes"):
+            known = self._known(hidden, signs or {})
+            # the ceiling is of the engine's own costs
+            most = target / self._unit if self._own_costs else min(target / self._unit, p.ceiling)
+            least = search.bound_box(alone(p), work, known, most, TURNS)
+        if least == math.inf:
+            return None
+        ends = x + unit * work.box[: at.MODE, places]  # rounded once
+        low, high = np.nextafter(ends[0], -math.inf), np.nextafter(ends[1], math.inf)
+        low = np.where(grid > 0, np.ceil(low - WHOLE), low)
+        high = np.where(grid > 0, np.floor(high + WHOLE), high)
+        point, barred = np.clip(x + unit * work.at[at.POINT, places], low, high), {}
+        for k in np.flatnonzero(label > 0).tolist():
+            allowed = work.allowed[slice(*p.start[places[k] : places[k] + 2])]
+            low[k], high[k] = np.flatnonzero(allowed)[[0, -1]]
+            point[k] = work.at[at.POINT, places[k]]
+            barred[k] = frozenset(np.flatnonzero(allowed == 0).tolist())
+        units = np.stack([work.unit[at.ZL], work.unit[at.ZH]], axis=-1)
+        causes = {k: self._argument(units[0], own) for k, own in self._units_of.items()}
+        layers = [units[layer, :width].copy() for layer, width in enumerate(p.widths.tolist())][1:]
+        return Found(float(least) * self._unit, low, high, point, barred, causes, layers)
+
+    @property
+    def _own_costs(self) -> bool:
+        """Whether some costs are not the engine's own."""
+        return bool(self._stepped or self._two_scales)
+
+    def _scale(self, name: str) -> float:
+        """What a lever's change is divided by."""
+        cost = self._instance.cost
+        return cost.scale[name] if cost.uses_scale else 1.0
+
+    def _cut_to_paid(self, name: str, ends: Array, target: float) -> None:
+        """Cut a stepped lever's interval, in ``ends``, to what alone costs at most a target."""
+        cost, weight = self._instance.cost, self._instance.weight(name)
+        if not 0.0 <= target < math.inf:
+            return
+        scale, quantiles = self._scale(name), cost.quantiles[name]
+        reach = min(
+            math.sqrt(target / (cost.l2_squared * weight)) if cost.l2_squared else math.inf,
+            target / (max(cost.l1, cost.linf) * weight) if cost.l1 or cost.linf else math.inf,
+        )
+        here = quantiles.evaluate(np.array(self._instance.factual[name]))
+        room = reach * scale * (1.0 + ROUNDING) + ROUNDING
+        span = ROUNDING * (1.0 + max(map(abs, quantiles.values)))
+        i = self._levers.index(name)
+        ends[0, i] = np.fmax(ends[0, i], quantiles.least_value(here - room) - span)
+        ends[1, i] = np.fmin(ends[1, i], quantiles.largest_value(here + room) + span)
+
+    def _cost_of_box(self, lever: Array, low: Array, high: Array) -> None:
+        """Write lower bounds, in a box, of costs that are not the engine's own into ``lever``.
+
+        A stepped one is that of the nearest value, its share in the maximum left out. Where a rise and a fall
+        have scales of their own, it is measured in the one that changes in the box have, or in the larger.
+        """
+        cost = self._instance.cost
+        for name in self._stepped:
+            i, quantiles = self._levers.index(name), cost.quantiles[name]
+            values = self._instance.factual[name], float(low[i]), float(high[i])
+            x, l, h = (quantiles.exact(Fraction(v)) for v in values)
+            d = max(Fraction(0), l - x, x - h) / Fraction(self._scale(name))
+            parts = Fraction(cost.l0) + Fraction(cost.l1) * d + Fraction(cost.l2_squared) * d**2
+            lever[[at.KNOTS, at.LINEAR, at.SQUARE, at.LARGEST], i] = 0.0
+            lever[at.FIXED, i] = round_down(
+                Fraction(self._instance.weight(name)) * parts / Fraction(self._unit)
+            )
+        for name in self._two_scales:
+            i, rise, fall = self._levers.index(name), cost.scale[name], cost.decrease[name]
+            factual = self._instance.factual[name]
+            scale = fall if high[i] <= factual else rise if low[i] >= factual else max(rise, fall)
+            ratio = round_down(Fraction(rise) / Fraction(scale)) * BELOW
+            lever[[at.LINEAR, at.LARGEST], i] *= ratio * BELOW
+            lever[at.SQUARE, i] *= ratio * ratio * BELOW
+
+    def _known(self, hidden: Sequence[Array], signs: Mapping[int, bool]) -> Array:
+        """Known bounds of all units, and the ends that were split on, (3, K + 1, n)."""
+        p = self._problem
+        known = np.zeros((3, *p.biases.shape))
+        known[at.ZL], known[at.ZH] = -math.inf, math.inf
+        known[at.SPLIT, 0, : len(p.kind)] = p.kind == LOG
+        for layer, one in enumerate(hidden, start=1):
+            known[: at.SPLIT, layer, : len(one)] = one.T
+        for k, on in signs.items():
+            for m in self._units_of.get(k, ()):
+                known[at.ZL if on else at.ZH, 0, m], known[at.SPLIT, 0, m] = 0.0, 1.0 if on else 2.0
+        return known
+
+    @staticmethod
+    def _argument(units: Array, own: Sequence[int]) -> Array:
+        """The interval of a function's argument from its causal units'."""
+        low, high = units[own[0]]
+        for m in own[1:]:  # of a logit: the logarithm of 1 less the argument
+            low, high = max(low, 1.0 - units[m, 1]), min(high, 1.0 - units[m, 0])
+        return np.array([low, high])
+
+
+def _in_cost_units(p: Problems) -> tuple[Problems, float]:
+    """A problem whose costs are divided by a power of two if they are very large or very small, and that
+    power: the engine takes multipliers that are very large for useless."""
+    exponent = math.frexp(p.ceiling)[1]
+    if not USUAL[0] < p.ceiling < USUAL[1] and 0.0 < p.ceiling < math.inf:
+        unit = 2.0 ** min(max(exponent, -1000), 1000)
+        for row in (at.FIXED, at.LINEAR, at.SQUARE, at.LARGEST, at.OWN_FIXED, at.RATE, at.TOP_RATE):
+            p.lever[row] /= unit
+        p.column[:] /= unit
+        p.base[:] /= unit
+        return p._replace(ceiling=p.ceiling / unit, allowance=p.allowance / unit), unit
+    return p, 1.0

@@ -1,0 +1,245 @@
+r"""The choices of one applicant, feature by feature, where no feature causes another.
+
+What an ensemble sees of a value is the cell it lies in, and every part of a cost grows with the
+distance from the factual. So of each cell only the double nearest to the factual matters, and a lever
+becomes a short list: an :class:`Axis`. Costs of cells are float64; :func:`rounded_down` turns a sum of
+them into a lower bound of the exact cost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.problem.conditions import TRUE
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.forest import MISSING, TreeEnsemble
+from milp_recourse.problem.instance import Instance
+
+Array = NDArray[np.float64]
+Cells = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One lever's cells, in ascending order of value; cells without an allowed value are left out.
+
+    Attributes
+    ----------
+    feature
+        The lever.
+    values
+        The cheapest value to set in each cell, in the feature's unit; nan where not acting is cheapest.
+    low, high
+        Least and largest double that a value in the cell can have, in the feature's unit.
+    added, widest
+        What the cell costs: the lever's term in the sum, and w |delta| / s for the maximum (the linf part).
+    start
+        The cell of least cost; costs fall towards it from both sides.
+    settable
+        Whether an action may set a value in the cell. No action may where the cell holds nothing but a
+        factual outside the lever's interval, a fractional factual of a whole-valued feature, or a missing
+        factual (whose cell comes first).
+    columns
+        The classifier's columns that the lever fills, and the cell of the ensemble on each of them, shape
+        (columns, cells).
+    """
+
+    feature: str
+    values: Array
+    low: Array
+    high: Array
+    added: Array
+    widest: Array
+    start: int
+    settable: NDArray[np.bool_]
+    columns: tuple[tuple[int, Cells], ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def axes_of(instance: Instance) -> list[Axis] | None:
+    """An axis per lever, in feature order; None if a feature must move and cannot.
+
+    Not acting stays a choice, in the factual's cell, as long as the factual is inside its domain.
+    """
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    axes, column = [], 0
+    for feature in instance.features:
+        columns = tuple(range(column, column + len(feature.columns)))
+        column += len(columns)
+        if feature.name in instance.levers:
+            axis = _axis(instance, forest, feature, columns)
+            if not len(axis):
+                return None
+            axes.append(axis)
+        elif not _inside_domain(instance, feature):
+            return None
+    return axes
+
+
+def rounded_down(costs: Array, levers: int) -> Array:
+    """A lower bound of exact costs, from sums of cells' costs in float64.
+
+    Every number is made of at most 8 correctly rounded operations on non-negative terms, then added up;
+    2^-1000 covers what underflow takes away.
+    """
+    slack = 2.0**-53 * 2 * (levers + 16)
+    return np.maximum(costs * (1.0 - slack) - 2.0**-1000, 0.0)
+
+
+def _inside_domain(instance: Instance, feature: Feature) -> bool:
+    """Whether a feature's factual value is inside its domain, or missing."""
+    x = instance.factual[feature.name]
+    missing = feature.name in instance.missing  # a domain does not bind what stays missing
+    return missing or feature.domain is None or feature.domain[0] <= x <= feature.domain[1]
+
+
+def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]) -> Axis:
+    """The axis of one lever."""
+    name, x = feature.name, instance.factual[feature.name]
+    stays = _inside_domain(instance, feature)
+    if name in instance.missing:
+        return _missing_axis(instance, forest, feature, columns)
+    if not feature.labelled:
+        low, high, cells = _intervals(instance, forest.cuts[columns[0]], feature)
+        on_columns: tuple[tuple[int, Cells], ...] = ((columns[0], cells),)
+    else:
+        first, last = instance.levers[name]
+        labels = np.arange(first, last + 1)
+        if stays and not first <= x <= last:
+            labels = np.union1d(labels, [x])
+        low = high = labels
+        on_columns = _label_cells(forest, feature, labels, columns)
+        cells = np.arange(len(labels))
+    values = np.clip(x, low, high)
+    cost, w = instance.cost, instance.weight(name)
+    delta = np.abs(values - x)
+    if feature.kind == "categorical":
+        delta = (delta != 0).astype(np.float64)
+    elif name in cost.quantiles:
+        percentile = cost.position(name, x)
+        delta = np.array([float(abs(cost.position(name, v) - percentile)) for v in values.tolist()])
+    step = np.zeros(len(values))
+    if cost.uses_scale:
+        rise = cost.scale[name]
+        step = delta / np.where(values < x, cost.decrease.get(name, rise), rise)
+    added = w * (cost.l2_squared * step**2 + cost.l1 * step) + cost.l0 * w
+    widest = w * step
+    first, last = instance.levers[name]
+    settable = (low >= first) & (high <= last)
+    if stays:
+        here_cells = (low <= x) & (x <= high)
+        if feature.integral and not float(x).is_integer():
+            here_cells |= cells == _cell(forest.cuts[columns[0]], np.array([x]))[0]
+            settable &= low == np.floor(low)
+        values = np.where(here_cells, np.nan, values)
+        added, widest = np.where(here_cells, 0.0, added), np.where(here_cells, 0.0, widest)
+    start = int(np.argmin(added + cost.linf * widest)) if len(values) else 0
+    return Axis(name, values, low, high, added, widest, start, settable, on_columns)
+
+
+def _label_cells(
+    forest: TreeEnsemble, feature: Feature, labels: Array, columns: tuple[int, ...]
+) -> tuple[tuple[int, Cells], ...]:
+    """The cells of labels on the columns that they fill."""
+    assert feature.lookup is not None
+    numbers = feature.lookup[labels.astype(np.int64)]
+    return tuple((c, _cell(forest.cuts[c], numbers[:, k])) for k, c in enumerate(columns))
+
+
+def _missing_axis(
+    instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]
+) -> Axis:
+    """The axis of a missing lever. Staying missing is free, and any value costs the lever's weight; in each
+    cell it is the value nearest to the middle of the lever's interval."""
+    name, cost = feature.name, instance.cost
+    first, last = instance.levers[name]
+    if feature.labelled:
+        low = high = np.arange(first, last + 1)
+        on_columns = _label_cells(forest, feature, low, columns)
+    else:
+        low, high, cells = _intervals(instance, forest.cuts[columns[0]], feature)
+        on_columns = ((columns[0], cells),)
+    middle = 0.5 * first + 0.5 * last
+    values = np.clip(round(middle) if feature.integral else middle, low, high)
+    w, step = instance.weight(name), float(cost.uses_scale)
+    paid = w * (cost.l2_squared * step + cost.l1 * step) + cost.l0 * w
+    return Axis(
+        name,
+        np.concatenate([[np.nan], values]),
+        np.concatenate([[np.nan], low]),
+        np.concatenate([[np.nan], high]),
+        np.concatenate([[0.0], np.full(len(values), paid)]),
+        np.concatenate([[0.0], np.full(len(values), w * step)]),
+        0,
+        np.arange(len(values) + 1) > 0,
+        tuple((c, np.concatenate([[MISSING], cells])) for c, cells in on_columns),
+    )
+
+
+def _intervals(instance: Instance, cuts: Array, feature: Feature) -> tuple[Array, Array, Cells]:
+    """Least and largest allowed double of each cell that has one, and the cell's number.
+
+    A factual outside the allowed interval has an entry of its own, which stands for not acting. A factual
+    that is no whole number although actions are (an imputed mean) keeps its cell even if there is no whole
+    number in it.
+    """
+    first, last = instance.levers[feature.name]
+    with np.errstate(over="ignore"):  # nothing but infinity is above the largest double
+        low = np.concatenate([[-np.inf], np.nextafter(cuts, np.inf)])
+    high = np.concatenate([cuts, [np.inf]])
+    if feature.integral:
+        low, high = np.ceil(low), np.floor(high)
+    low, high = np.maximum(low, first), np.minimum(high, last)
+    cells = np.flatnonzero(low <= high)
+    low, high = low[cells], high[cells]
+    x = instance.factual[feature.name]
+    outside = x < first or x > last  # not where it is missing
+    if outside and _inside_domain(instance, feature):
+        cell = int(_cell(cuts, np.array([x]))[0])
+        at = 0 if x < first else len(low)
+        # A separate entry even if the cell is there already: it holds a value no action may set.
+        low, high, cells = np.insert(low, at, x), np.insert(high, at, x), np.insert(cells, at, cell)
+    elif feature.integral and first < x < last and not x.is_integer() and _inside_domain(instance, feature):
+        cell = int(_cell(cuts, np.array([x]))[0])
+        at = int(np.searchsorted(cells, cell))
+        if at == len(cells) or cells[at] != cell:  # no whole number lies in the factual's cell
+            low, high, cells = np.insert(low, at, x), np.insert(high, at, x), np.insert(cells, at, cell)
+    return low, high, cells
+
+
+def _cell(cuts: Array, values: Array) -> Cells:
+    """How many cuts lie below each value."""
+    return np.searchsorted(cuts, values, side="left")
+
+
+def factual_cells(instance: Instance, forest: TreeEnsemble, labels: Mapping[str, int] | None = None) -> Cells:
+    """The factual's cell on every column, shape (columns,); with other labels where these are given."""
+    values = instance.factual_row.copy()
+    for k, feature in enumerate(instance.features):
+        values[k] = (labels or {}).get(feature.name, values[k])
+    row = instance.model_rows(values)
+    cells = np.array([_cell(cuts, row[k : k + 1])[0] for k, cuts in enumerate(forest.cuts)], dtype=np.int64)
+    return np.where(np.isnan(row), MISSING, cells)
+
+
+def action_of(axes: Sequence[Axis], cells: Cells) -> dict[str, float]:
+    """The action that sets each axis to its cheapest value in a cell."""
+    chosen = ((axis.feature, float(axis.values[k])) for axis, k in zip(axes, cells, strict=True))
+    return {feature: value for feature, value in chosen if not math.isnan(value)}
+
+
+def separable(instance: Instance) -> bool:
+    """Whether levers move only themselves, and neither plausibility nor a demand ties them together."""
+    return (
+        not instance.plausible
+        and instance.demand == TRUE
+        and all(instance.scm.descendants({name}) == {name} for name in instance.levers)
+    )

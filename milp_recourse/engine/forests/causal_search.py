@@ -1,0 +1,448 @@
+r"""Branch and bound over cells where actions have effects on other features, piece by piece.
+
+A node is a box of actions and a box of cells of what they move. Cells follow from the actions' intervals, and
+the actions' intervals from the cells and the rows, to and fro; intervals are rounded outward. A node is
+closed when it is empty, when its largest score is not accepted, or when no action in it costs less than the
+best one in hand, whether or not the trees accept it. The compiled engine says what actions cost at least,
+given rows, cells, plausibility and the signs of structural ReLUs (:mod:`milp_recourse.engine.box_bounds`); where
+trees have nothing left to say, its relaxed optimum is the cheapest action.
+
+References
+----------
+Messine (2004), https://doi.org/10.1051/ro:2004026 (affine constraints propagated to and fro)
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.engine.box_bounds import EngineBox
+from milp_recourse.engine.forests.axes import rounded_down
+from milp_recourse.engine.forests.causal_pieces import Forms, Piece, pieces_of
+from milp_recourse.engine.forests.cell_problem import FAR, with_domains
+from milp_recourse.engine.forests.table import LeafTable, Masks, best_cuts
+from milp_recourse.judge.incumbent import Incumbent
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.quantiles import ROUNDING
+from milp_recourse.problem.result import Proposal
+from milp_recourse.program import lower
+
+Array = NDArray[np.float64]
+Cells = NDArray[np.int64]
+
+BATCH = 64
+"""Nodes that are examined together."""
+
+ROUNDS = 3
+"""Passes of propagation per node."""
+
+SMALLEST = 1e-13
+"""Intervals of actions that are relatively shorter than this are not cut any more."""
+
+INSIDE = 1e-12
+"""Relative distance that points keep from the ends of their box, and how far outside the ball they may seem
+to be and still be judged."""
+
+SAMPLES = 500
+"""Actions that are tried before any box is cut, and as many between these and the factual."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """c(a) = fixed + sum of (kappa d^2 + beta d + jump [d > 0]) + the largest omega d, with d = |a - x|."""
+
+    factual: Array
+    kappa: Array
+    beta: Array
+    jump: Array
+    omega: Array
+    label: NDArray[np.bool_]
+    """Categories: d is 1 where the label changes, in the maximum too."""
+    fixed: float
+
+    @staticmethod
+    def of(instance: Instance, piece: Piece) -> Costs:
+        """The cost of acting on all of a piece's features."""
+        cost = instance.cost
+        w = np.array([instance.weight(n) for n in piece.names])
+        s = np.array([cost.scale[n] if cost.uses_scale else 1.0 for n in piece.names])
+        label = np.array([instance.feature(n).kind == "categorical" for n in piece.names], dtype=bool)
+        smooth = w * cost.l2_squared / s**2, w * cost.l1 / s
+        return Costs(
+            np.array([instance.factual[n] for n in piece.names]),
+            np.where(label, 0.0, smooth[0]),
+            np.where(label, 0.0, smooth[1]),
+            np.where(label, smooth[0] + smooth[1], 0.0),
+            cost.linf * w / s,
+            label,
+            cost.l0 * float(w.sum()),
+        )
+
+    def least(self, instance: Instance, piece: Piece, low: Array, high: Array) -> Array:
+        """The least cost in boxes (B, d), rounded down."""
+        near = np.maximum(np.maximum(low - self.factual, self.factual - high), 0.0)
+        for i, name in enumerate(piece.names):
+            if name in instance.cost.decrease:
+                ratio = instance.cost.scale[name] / instance.cost.decrease[name]
+                near[:, i] *= np.where(high[:, i] < self.factual[i], ratio, 1.0)
+            quantiles = instance.cost.quantiles.get(name)
+            if quantiles is not None:
+                percentile = quantiles.evaluate(self.factual[i])
+                ends = [quantiles.evaluate(end[:, i]) for end in (low, high)]
+                near[:, i] = np.maximum(ends[0] - percentile, percentile - ends[1]) - 2.0 * ROUNDING
+        near = np.maximum(near, 0.0)  # squared and times kappa it has seen 12 roundings at most
+        apart = near > 0
+        total = self.kappa * near**2 + self.beta * near + self.jump * apart
+        widest = (self.omega * np.where(self.label, apart, near)).max(axis=1, initial=0.0)
+        return rounded_down(total.sum(axis=1) + widest + self.fixed, len(piece.names))
+
+
+class CausalSearch:
+    """One applicant's search over all pieces.
+
+    Parameters
+    ----------
+    instance
+        Its classifier is a :class:`TreeEnsemble`; see :func:`~milp_recourse.engine.forests.causal_pieces.why_not_pieces`.
+    deadline
+        ``time.perf_counter()`` value to stop at, or None.
+    """
+
+    def __init__(self, instance: Instance, deadline: float | None = None) -> None:
+        self.instance, self.deadline = instance, deadline
+        self.engines = _Engines(instance)
+        self.feature_of = [feature for feature in instance.features for _ in feature.columns]
+        self.best = Incumbent(instance)
+        self.stuck = math.inf
+        self.nodes = 0
+        self.late = False
+
+    def run(self) -> Proposal:
+        """Search to the end, or to the deadline."""
+        searches = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
+        searches.sort(key=lambda s: s.least)
+        for search in searches:  # an action, however little time is left
+            if self.best.action is None:
+                search.look()
+        open_ = math.inf
+        for search in searches:
+            open_ = min(open_, search.run())
+        bound = max(0.0, min(self.best.target, self.stuck, open_))
+        message = None
+        if bound < self.best.target:
+            message = "the time limit was reached" if self.late else "a box became too small to cut"
+        return Proposal(self.best.action, bound, "rigorous", self.nodes, message)
+
+    def out_of_time(self) -> bool:
+        """Whether the deadline has passed."""
+        self.late = self.late or (self.deadline is not None and time.perf_counter() > self.deadline)
+        return self.late
+
+
+class _Engines:
+    """The compiled engine's arrays by what is acted on, with domains in place of trees."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = with_domains(instance)
+        self.program = lower(self.instance)
+        self.known: dict[tuple[str, ...], EngineBox | None] = {}
+
+    def of(self, names: tuple[str, ...]) -> EngineBox | None:
+        """Where exactly these features are acted on; None if the engine has no arrays."""
+        if names not in self.known:
+            self.known[names] = EngineBox.of(self.instance, self.program.fix(frozenset(names)))
+        return self.known[names]
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """Nodes: boxes of actions (B, d) and of cells (B, columns), their masks and bounds."""
+
+    low: Array
+    high: Array
+    first: Cells
+    last: Cells
+    masks: Masks
+    bound: Array
+    """Largest score, (B,)."""
+    least: Array
+    """Lower bound of the cost, (B,)."""
+
+    def at(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> _Boxes:
+        return _Boxes(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
+
+    @staticmethod
+    def joined(parts: Sequence[_Boxes]) -> _Boxes:
+        names = _Boxes.__dataclass_fields__
+        return _Boxes(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+class _PieceSearch:
+    """The search of one piece: a queue of boxes, the one of least cost first."""
+
+    def __init__(self, search: CausalSearch, piece: Piece) -> None:
+        forest = search.instance.classifier
+        assert isinstance(forest, TreeEnsemble)
+        self.search, self.piece = search, piece
+        self.costs, self.engine = Costs.of(search.instance, piece), search.engines.of(piece.names)
+        # columns whose values follow from actions: their cells are domains to the engine
+        self.moved = {
+            k: search.feature_of[column.columns[0][0]]
+            for k, column in enumerate(piece.columns)
+            if not (column.labels or piece.forms.exact[k])
+        }
+        self.threshold = search.instance.accept.above
+        self.table = LeafTable(forest, piece.cells, piece.columns)
+        self.heap: list[tuple[float, int, _Boxes]] = []
+        self.order = 0
+        self.columns = piece.forms
+        self.whole = self.columns.exact & (np.abs(self.columns.matrix) @ piece.integral > 0)
+        first = np.zeros((1, len(piece.columns)), dtype=np.int64)
+        last = np.array([len(c) - 1 for c in piece.columns], dtype=np.int64)[None]
+        low, high, masks = piece.low[None].copy(), piece.high[None].copy(), self.table.full[None]
+        self.queue(_Boxes(low, high, first, last, masks, np.full(1, math.inf), np.zeros(1)))
+        self.least = self.heap[0][0] if self.heap else math.inf
+
+    def run(self) -> float:
+        """Search to the end, or to the deadline; returns the least bound of the nodes still open, inf for
+        none."""
+        search = self.search
+        while self.heap and self.heap[0][0] < search.best.target:
+            if search.out_of_time():
+                return self.heap[0][0]
+            taken: list[_Boxes] = []
+            while self.heap and len(taken) < BATCH and self.heap[0][0] < search.best.target:
+                taken.append(heapq.heappop(self.heap)[2])
+            search.nodes += len(taken)
+            self.step(_Boxes.joined(taken))
+        return math.inf
+
+    def look(self) -> None:
+        """Try random actions, and points between each of them and the cheapest point of the root box."""
+        if not self.heap:
+            return
+        root, rng = self.heap[0][2], np.random.default_rng(0)
+        start = np.clip(self.costs.factual, root.low, root.high)
+        far = root.low + rng.random((SAMPLES, start.shape[1])) * (root.high - root.low)
+        points = np.concatenate([far, start + rng.random((SAMPLES, 1)) * (far - start)])
+        self.try_points(root.at(np.zeros(len(points), dtype=np.int64)), points)
+
+    def step(self, nodes: _Boxes) -> None:
+        """Try points of the nodes, raise their bounds by duality, split those that stay open."""
+        points = np.clip(self.costs.factual, nodes.low, nodes.high)
+        done = self.try_points(nodes, points)
+        done |= self.try_points(nodes, np.clip(self.costs.factual, *_inner(nodes.low, nodes.high)))
+        open_ = np.flatnonzero(~done & (nodes.least < self.search.best.target))
+        if self.engine is not None and len(open_):
+            decided = self.decided(nodes)
+            for k in open_.tolist():
+                found = self.cheapest(nodes, k, bool(decided[k]))
+                done[k], points[k] = found is None, points[k] if found is None else found
+            left = open_[~done[open_]]
+            done[left] |= self.try_points(nodes.at(left), points[left])
+        kept = np.flatnonzero(~done & (nodes.least < self.search.best.target))
+        if len(kept):
+            self.split(nodes.at(kept))
+
+    def cheapest(self, nodes: _Boxes, k: int, decided: bool) -> Array | None:
+        """Shrink node k and raise its bound to what the engine proves; the relaxed optimum, None if nothing
+        in the node costs less than the target.
+
+        Where trees are ``decided``, the optimum of a slightly smaller node: it lies at the ends of cells,
+        and rounding could move it into the next ones.
+        """
+        assert self.engine is not None
+        low, high, target = nodes.low[k], nodes.high[k], self.search.best.target
+        ends = np.stack(self.ends(nodes.first[k : k + 1], nodes.last[k : k + 1]))[:, 0]
+        found = self.engine.bound(low, high, target, (), self.domains(*ends), self.piece.signs)
+        if found is None:
+            return None
+        nodes.low[k], nodes.high[k] = low, high = np.maximum(low, found.low), np.minimum(high, found.high)
+        nodes.least[k] = max(nodes.least[k], found.least)
+        if (low > high).any():
+            return None
+        if decided:
+            domains, box = self.domains(*_inner(*ends)), _inner(low, high)
+            found = self.engine.bound(*box, target, (), domains, self.piece.signs) or found
+        return found.point
+
+    def domains(self, low: Array, high: Array) -> dict[str, tuple[float, float]]:
+        """Intervals of the columns' values, (columns,), as domains of the features that actions move."""
+        made = {}
+        for i, feature in self.moved.items():
+            least, most = feature.domain or (-FAR, FAR)
+            made[feature.name] = max(least, float(low[i])), min(most, float(high[i]))
+        return made
+
+    def try_points(self, nodes: _Boxes, points: Array) -> NDArray[np.bool_]:
+        """Judge points that look feasible and cheaper than the best; returns which nodes are closed because
+        their point attains their bound."""
+        piece, best = self.piece, self.search.best
+        points = np.where(piece.integral, np.round(points), points)
+        costs = self.costs.least(self.search.instance, piece, points, points)
+        values = points @ self.columns.matrix.T + self.columns.constant
+        cells = self.cells(values, values)[0]
+        scores = self.table.bound(self.table.met(cells, cells))
+        good = (scores > self.threshold) & (costs < best.cost)
+        if len(piece.rows.constant):
+            rows = points @ piece.rows.matrix.T + piece.rows.constant
+            good &= ((rows >= piece.row_low) & (rows <= piece.row_high)).all(axis=1)
+        if piece.weights is not None:
+            good &= self.excess(points) <= INSIDE
+        done = np.zeros(len(points), dtype=bool)
+        for k in np.flatnonzero(good)[np.argsort(costs[good], kind="stable")]:
+            action = dict(zip(piece.names, points[k].tolist(), strict=True))
+            if costs[k] < best.cost and best.take(action):
+                done[k] = nodes.least[k] >= best.target
+        return done
+
+    def excess(self, points: Array) -> Array:
+        """Left side of the ball at points, (B,)."""
+        piece = self.piece
+        assert piece.weights is not None
+        r = points @ piece.residuals.matrix.T + piece.residuals.constant
+        linear = (points @ piece.linear.matrix.T + piece.linear.constant)[:, 0]
+        return np.asarray(r**2 @ piece.weights + linear)
+
+    def cells(self, low: Array, high: Array) -> tuple[Cells, Cells]:
+        """Cells of intervals of the columns' values, (B, columns) each."""
+        first, last = np.zeros(low.shape, dtype=np.int64), np.zeros(low.shape, dtype=np.int64)
+        for k, column in enumerate(self.piece.columns):
+            first[:, k] = np.searchsorted(column.cuts, low[:, k])
+            last[:, k] = np.searchsorted(column.cuts, high[:, k])
+        return first, last
+
+    # -- propagation ---------------------------------------------------------------------
+
+    def queue(self, nodes: _Boxes) -> None:
+        """Shrink boxes, close what can be closed, queue the rest."""
+        for _ in range(ROUNDS):
+            nodes = self.shrink(nodes)
+            empty = (nodes.low > nodes.high).any(axis=1) | (nodes.first > nodes.last).any(axis=1)
+            nodes = nodes.at(np.flatnonzero(~empty))
+        if not len(nodes.least):
+            return
+        masks = nodes.masks & self.table.met(nodes.first, nodes.last)
+        bound = self.table.bound(masks)
+        costs = self.costs.least(self.search.instance, self.piece, nodes.low, nodes.high)
+        nodes = replace(nodes, masks=masks, bound=bound, least=np.maximum(nodes.least, costs))
+        for k in np.flatnonzero((bound > self.threshold) & (nodes.least < self.search.best.target)):
+            self.order -= 1
+            heapq.heappush(self.heap, (float(nodes.least[k]), self.order, nodes.at(np.array([k]))))
+
+    def shrink(self, nodes: _Boxes) -> _Boxes:
+        """One pass: cells from actions, actions from cells and rows."""
+        piece = self.piece
+        low, high, first, last = nodes.low, nodes.high, nodes.first, nodes.last
+        if piece.columns:
+            reached = self.cells(*self.columns.range(low, high))
+            first, last = np.maximum(first, reached[0]), np.minimum(last, reached[1])
+            low, high = self.pull(self.columns, low, high, *self.ends(first, last))
+        if len(piece.rows.constant):
+            low, high = self.pull(piece.rows, low, high, *np.broadcast_arrays(piece.row_low, piece.row_high))
+        whole = piece.integral
+        low = np.where(whole, np.ceil(low - 1e-9), low)
+        high = np.where(whole, np.floor(high + 1e-9), high)
+        return replace(nodes, low=low, high=high, first=first, last=last)
+
+    def ends(self, first: Cells, last: Cells) -> tuple[Array, Array]:
+        """Interval of real column values whose nearest doubles lie in cells, (B, columns), outward.
+
+        For a column that is an action, a double itself, the ends are the cells' own.
+        """
+        low, high = np.full(first.shape, -np.inf), np.full(last.shape, np.inf)
+        for k, column in enumerate(self.piece.columns):
+            cuts = np.concatenate([[-np.inf], column.cuts, [np.inf]])
+            below, above = (
+                cuts[np.clip(first[:, k], 0, len(cuts) - 1)],
+                cuts[np.clip(last[:, k], -1, len(cuts) - 2) + 1],
+            )
+            exact = self.columns.exact[k]
+            if self.whole[k]:
+                low[:, k] = np.floor(below) + 1
+            else:
+                low[:, k] = np.nextafter(below, np.inf) if exact else below
+            high[:, k] = above if exact else np.nextafter(above, np.inf)
+        return low, high
+
+    def pull(self, forms: Forms, low: Array, high: Array, least: Array, most: Array) -> tuple[Array, Array]:
+        """Shrink boxes to where least <= form <= most can hold, rounded outward."""
+        slack = forms.slack(low, high)
+        for k in range(len(forms.constant)):
+            row = forms.matrix[k]
+            used = np.flatnonzero(row)
+            if not len(used):
+                continue
+            floor = least[..., k] - forms.constant[k] - 2 * slack[:, k]
+            top = most[..., k] - forms.constant[k] + 2 * slack[:, k]
+            small = np.where(row > 0, row * low, row * high)
+            large = np.where(row > 0, row * high, row * low)
+            for j in used:
+                others = [i for i in used if i != j]
+                up = (top - small[:, others].sum(axis=1)) / row[j]
+                down = (floor - large[:, others].sum(axis=1)) / row[j]
+                if row[j] < 0:
+                    up, down = down, up
+                if not forms.exact[k]:
+                    up, down = up + 4 * 2.0**-52 * np.abs(up), down - 4 * 2.0**-52 * np.abs(down)
+                high[:, j] = np.minimum(high[:, j], np.where(np.isnan(up), np.inf, up))
+                low[:, j] = np.maximum(low[:, j], np.where(np.isnan(down), -np.inf, down))
+        return low, high
+
+    def decided(self, nodes: _Boxes) -> NDArray[np.bool_]:
+        """Whether no split of cells can change what the trees say."""
+        return self.table.decided(nodes.masks) | (nodes.first == nodes.last).all(axis=1)
+
+    # -- splitting -----------------------------------------------------------------------
+
+    def split(self, nodes: _Boxes) -> None:
+        """Queue the halves of nodes: of boxes of cells while trees are undecided, then of actions."""
+        decided = self.decided(nodes)
+        open_ = np.flatnonzero(~decided)
+        if len(open_):
+            n = nodes.at(open_)
+            axis, cut, low_masks, high_masks = best_cuts(
+                self.table, n.first, n.last, n.masks, n.bound, self.threshold
+            )
+            rows = np.arange(len(axis))
+            last, first = n.last.copy(), n.first.copy()
+            last[rows, axis], first[rows, axis] = cut, cut + 1
+            below, above = replace(n, last=last, masks=low_masks), replace(n, first=first, masks=high_masks)
+            self.queue(_Boxes.joined([below, above]))
+        n = nodes.at(np.flatnonzero(decided))
+        if not len(n.least):
+            return
+        width = n.high - n.low
+        room = np.maximum(self.piece.high - self.piece.low, 1e-300)
+        size = np.where(width > SMALLEST * (np.abs(n.low) + np.abs(n.high) + room), width / room, 0.0)
+        axis = size.argmax(axis=1)
+        rows = np.arange(len(axis))
+        thin = size[rows, axis] <= 0
+        if thin.any():
+            self.search.stuck = min(self.search.stuck, float(n.least[thin].min()))
+        n, axis = n.at(~thin), axis[~thin]
+        rows = np.arange(len(axis))
+        if not len(axis):
+            return
+        middle = 0.5 * (n.low[rows, axis] + n.high[rows, axis])
+        whole = self.piece.integral[axis]
+        high, low = n.high.copy(), n.low.copy()
+        high[rows, axis] = np.where(whole, np.floor(middle), middle)
+        low[rows, axis] = np.where(whole, np.floor(middle) + 1, middle)
+        self.queue(_Boxes.joined([replace(n, high=high), replace(n, low=low)]))
+
+
+def _inner(low: Array, high: Array) -> tuple[Array, Array]:
+    """The ends of slightly smaller intervals (by :data:`INSIDE`, relatively, at most to the middle), so that
+    rounding seldom moves a point into the next cell."""
+    size = 1.0 + sum(np.where(np.isfinite(end), np.abs(end), 0.0) for end in (low, high))
+    room = np.fmin(INSIDE * size, 0.5 * (high - low))
+    return low + room, high - room

@@ -1,0 +1,354 @@
+"""What is left in a node of the search by prices: cells, leaves, and what still tells leaves apart."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.engine.compiling import counting as compiled
+from milp_recourse.engine.compiling import counting_entry as entry
+from milp_recourse.engine.forests.factors import Array, Factors, Ints
+
+FLAGS = 63
+"""Most sets of a slot with which its classes are compared; where there are more, all classes count as
+different."""
+
+
+class Live(NamedTuple):
+    """What is left in a node, as lists that :func:`shrink` fills; the entries of ``*_to`` say where the part
+    of each axis, tree or slot ends.
+
+    Attributes
+    ----------
+    cell, cell_to
+        Living cells, axis by axis.
+    leaf, leaf_to
+        Living leaves, tree by tree.
+    slot, slot_to
+        Slots that still tell living leaves of a tree apart, tree by tree.
+    used, used_to
+        Sets that living leaves need, listed slot by listed slot.
+    kept
+        Whether a class has a living cell.
+    """
+
+    cell: Ints
+    cell_to: Ints
+    leaf: Ints
+    leaf_to: Ints
+    slot: Ints
+    slot_to: Ints
+    used: Ints
+    used_to: Ints
+    kept: NDArray[np.bool_]
+
+
+def lists(f: Factors) -> Live:
+    """Empty lists, large enough for any node."""
+    axes, trees, slots = len(f.axis_from) - 1, len(f.leaf_from) - 1, len(f.slot_axis)
+    cells, sets, classes = int(f.axis_from[-1]), int(f.set_from[-1]), int(f.class_from[-1])
+
+    def room(count: int) -> Ints:
+        return np.zeros(count, dtype=np.int32)
+
+    return Live(
+        *(room(cells), room(axes + 1), room(len(f.value)), room(trees + 1)),
+        *(room(slots), room(trees + 1), room(sets), room(slots + 1)),
+        kept=np.zeros(classes, dtype=np.bool_),
+    )
+
+
+class _Marks(NamedTuple):
+    """What one call of :func:`shrink` notes.
+
+    Attributes
+    ----------
+    good, used
+        Of a set: whether one of its classes has a living cell; whether a living leaf needs it.
+    served
+        Whether a class is in a used set of its slot.
+    bits
+        The used sets that a class is in, as bits.
+    kind
+        The first class of the slot that is in the same used sets.
+    """
+
+    good: NDArray[np.bool_]
+    used: NDArray[np.bool_]
+    served: NDArray[np.bool_]
+    bits: NDArray[np.uint64]
+    kind: Ints
+
+
+@entry
+def shrink(f, cost, alive, leaf_alive, live, merge, settle):  # type: ignore[no-untyped-def]
+    """Take out leaves without cells, cells without leaves and cells that a cheaper one stands for; False if a
+    tree has no leaf or an axis no cell left.
+
+    Parameters
+    ----------
+    cost
+        What cells cost; compared where one may stand for another.
+    alive, leaf_alive
+        Which cells and leaves are left; what is taken out becomes False.
+    merge
+        Whether a cell may stand for another.
+    settle
+        Whether cells without leaves go, and slots that tell nothing apart are left out of the list; if not,
+        only leaves without cells go, and all slots are listed.
+    """
+    sets, classes = f.set_from[-1], f.class_from[-1]
+    marks = _Marks(
+        np.zeros(sets, np.bool_),
+        np.zeros(sets, np.bool_),
+        np.zeros(classes, np.bool_),
+        np.zeros(classes, np.uint64),
+        np.zeros(classes, np.int32),
+    )
+    changed = True
+    while changed:
+        changed = False
+        for t in range(len(f.slot_from) - 1):
+            for s in range(f.slot_from[t], f.slot_from[t + 1]):
+                _mark(f, alive, live, marks, t, s)
+            if not _keep_leaves(f, leaf_alive, live, marks, t):
+                return False
+            if _list_slots(f, alive, live, marks, merge, settle, t):
+                changed = True
+        if merge and not changed:
+            changed = _merge(f, cost, alive, live, marks.kind)
+    return _list_cells(f, alive, live)
+
+
+@compiled
+def _mark(f, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
+    """Mark the slot's classes with living cells, and the sets that contain one of them."""
+    i, first = f.slot_axis[s], f.class_from[s]
+    for k in range(first, f.class_from[s + 1]):
+        live.kept[k] = False
+        marks.served[k] = False
+        marks.bits[k] = 0
+    for c in range(f.axis_from[i], f.axis_from[i + 1]):
+        if alive[c]:
+            live.kept[first + f.classes[t, c]] = True
+    for z in range(f.set_from[s], f.set_from[s + 1]):
+        marks.used[z] = False
+        marks.good[z] = False
+        for m in range(f.member_from[z], f.member_from[z + 1]):
+            if live.kept[f.member[m]]:
+                marks.good[z] = True
+                break
+
+
+@compiled
+def _keep_leaves(f, leaf_alive, live, marks, t):  # type: ignore[no-untyped-def]
+    """List the tree's leaves that living cells lead to, and mark the sets they need; returns whether any leaf
+    is left."""
+    n = live.leaf_to[t]
+    at, width = f.table_from[t], f.slot_from[t + 1] - f.slot_from[t]
+    for leaf in range(f.leaf_from[t], f.leaf_from[t + 1]):
+        good, s = leaf_alive[leaf], 0
+        while good and s < width:
+            good = marks.good[f.table[at + s]]
+            s += 1
+        leaf_alive[leaf] = good
+        if good:
+            live.leaf[n] = leaf
+            n += 1
+            for s in range(width):
+                marks.used[f.table[at + s]] = True
+        at += width
+    live.leaf_to[t + 1] = n
+    return n > live.leaf_to[t]
+
+
+@compiled
+def _list_slots(f, alive, live, marks, merge, settle, t):  # type: ignore[no-untyped-def]
+    """List the tree's slots that tell living leaves apart; returns whether cells were taken out."""
+    n, lost = live.slot_to[t], False
+    for s in range(f.slot_from[t], f.slot_from[t + 1]):
+        start = live.used_to[n]
+        end, matters = _list_sets(f, live, marks, s, start)
+        if settle and _lose_cells(f, alive, live, marks, t, s):
+            lost = True
+        if matters or not settle:
+            _compare_classes(f, live, marks, s, merge and end - start < FLAGS)
+            live.slot[n] = s
+            n += 1
+            live.used_to[n] = end
+    live.slot_to[t + 1] = n
+    return lost
+
+
+@compiled
+def _list_sets(f, live, marks, s, n):  # type: ignore[no-untyped-def]
+    """List the slot's used sets from place n on; returns where they end, and whether one of them lacks a
+    living class."""
+    count = 0
+    for k in range(f.class_from[s], f.class_from[s + 1]):
+        count += live.kept[k]
+    matters, flag, start = False, np.uint64(1), n
+    for z in range(f.set_from[s], f.set_from[s + 1]):
+        if not marks.used[z]:
+            continue
+        living = 0
+        for m in range(f.member_from[z], f.member_from[z + 1]):
+            k = f.member[m]
+            marks.served[k] = True
+            living += live.kept[k]
+            marks.bits[k] |= flag
+        matters = matters or living < count
+        live.used[n] = z
+        n += 1
+        if n - start < FLAGS:
+            flag = np.uint64(flag << np.uint64(1))
+    return n, matters
+
+
+@compiled
+def _lose_cells(f, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
+    """Take out cells of classes that no used set contains; returns whether there were any."""
+    i, first, lost = f.slot_axis[s], f.class_from[s], False
+    for k in range(first, f.class_from[s + 1]):
+        lost = lost or (live.kept[k] and not marks.served[k])
+    if lost:
+        for c in range(f.axis_from[i], f.axis_from[i + 1]):
+            if alive[c] and not marks.served[first + f.classes[t, c]]:
+                alive[c] = False
+    return lost
+
+
+@compiled
+def _compare_classes(f, live, marks, s, told):  # type: ignore[no-untyped-def]
+    """Note which classes of a slot are in the same used sets. Without ``told`` all count as different."""
+    first = f.class_from[s]
+    for k in range(first, f.class_from[s + 1]):
+        marks.kind[k] = k
+        if told:
+            for other in range(first, k):
+                if live.kept[other] and marks.bits[other] == marks.bits[k]:
+                    marks.kind[k] = other
+                    break
+
+
+@compiled
+def _merge(f, cost, alive, live, kind):  # type: ignore[no-untyped-def]
+    """Of neighbouring cells that no listed slot tells apart, keep the cheapest; returns whether any cell was
+    taken out."""
+    merged = False
+    for i in range(len(f.axis_from) - 1):
+        last_cell = -1
+        for c in range(f.axis_from[i], f.axis_from[i + 1]):
+            if not alive[c]:
+                continue
+            if last_cell < 0 or _apart(f, live, kind, i, last_cell, c):
+                last_cell = c
+                continue
+            merged = True
+            if cost[c] < cost[last_cell]:
+                alive[last_cell] = False
+                last_cell = c
+            else:
+                alive[c] = False
+    return merged
+
+
+@compiled
+def _apart(f, live, kind, i, a, b):  # type: ignore[no-untyped-def]
+    """Whether a listed slot tells two cells of axis i apart."""
+    t = 0
+    for n in range(live.slot_to[-1]):
+        s = live.slot[n]
+        if f.slot_axis[s] == i:
+            while n >= live.slot_to[t + 1]:
+                t += 1
+            first = f.class_from[s]
+            if kind[first + f.classes[t, a]] != kind[first + f.classes[t, b]]:
+                return True
+    return False
+
+
+@compiled
+def _list_cells(f, alive, live):  # type: ignore[no-untyped-def]
+    """List the living cells; returns whether every axis has one."""
+    n = 0
+    for i in range(len(f.axis_from) - 1):
+        for c in range(f.axis_from[i], f.axis_from[i + 1]):
+            if alive[c]:
+                live.cell[n] = c
+                n += 1
+        live.cell_to[i + 1] = n
+        if live.cell_to[i + 1] == live.cell_to[i]:
+            return False
+    return True
+
+
+def restricted(f: Factors, live: Live, price: Array) -> tuple[Factors, Array]:
+    """The factor graph of the living cells and leaves only, and its prices; its bounds are the same."""
+    axis_from, slot_from, leaf_from = (ends.copy() for ends in (live.cell_to, live.slot_to, live.leaf_to))
+    *arrays, prices = _restricted(f, live, price)
+    classes, slot_axis, class_from, set_from, member_from, member, value, table_from, table = arrays
+    return (
+        Factors(
+            *(axis_from, classes, slot_from, slot_axis, class_from, set_from),
+            *(member_from, member, leaf_from, value, table_from, table),
+        ),
+        prices,
+    )
+
+
+@entry
+def _restricted(f, live, price):  # type: ignore[no-untyped-def]
+    """The arrays of :func:`restricted`, with cells, classes and sets numbered anew."""
+    trees, cells, slots = len(f.slot_from) - 1, live.cell_to[-1], live.slot_to[-1]
+    class_now, set_now = np.full(f.class_from[-1], -1, np.int32), np.full(f.set_from[-1], -1, np.int32)
+    slot_axis = np.zeros(slots, np.int32)
+    class_from, set_from = np.zeros(slots + 1, np.int32), np.zeros(slots + 1, np.int32)
+    prices, member = np.zeros(f.class_from[-1]), np.zeros(len(f.member), np.int32)
+    member_from = np.zeros(live.used_to[slots] + 1, np.int32)
+    count = sets = members = 0
+    for n in range(slots):
+        s = live.slot[n]
+        slot_axis[n] = f.slot_axis[s]
+        for k in range(f.class_from[s], f.class_from[s + 1]):
+            if live.kept[k]:
+                class_now[k], prices[count] = count, price[k]
+                count += 1
+        class_from[n + 1] = count
+        for u in range(live.used_to[n], live.used_to[n + 1]):
+            z = live.used[u]
+            for m in range(f.member_from[z], f.member_from[z + 1]):
+                if live.kept[f.member[m]]:
+                    member[members] = class_now[f.member[m]]
+                    members += 1
+            set_now[z] = sets
+            sets += 1
+            member_from[sets] = members
+        set_from[n + 1] = sets
+    classes = np.zeros((trees, cells), np.int32)
+    leaves, table_from = live.leaf_to[-1], np.zeros(trees + 1, np.int64)
+    for t in range(trees):
+        width = live.slot_to[t + 1] - live.slot_to[t]
+        table_from[t + 1] = table_from[t] + np.int64(live.leaf_to[t + 1] - live.leaf_to[t]) * width
+    value, table = np.zeros(leaves), np.zeros(table_from[trees], np.int32)
+    for t in range(trees):
+        a, b, at = live.slot_to[t], live.slot_to[t + 1], table_from[t]
+        for n in range(a, b):
+            s = live.slot[n]
+            i = f.slot_axis[s]
+            for m in range(live.cell_to[i], live.cell_to[i + 1]):
+                classes[t, m] = class_now[f.class_from[s] + f.classes[t, live.cell[m]]] - class_from[n]
+        width = f.slot_from[t + 1] - f.slot_from[t]
+        for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
+            leaf = live.leaf[n]
+            value[n] = f.value[leaf]
+            before = f.table_from[t] + (leaf - f.leaf_from[t]) * width - f.slot_from[t]
+            for m in range(a, b):
+                table[at] = set_now[f.table[before + live.slot[m]]]
+                at += 1
+    return (
+        *(classes, slot_axis, class_from, set_from, member_from, member[:members].copy()),
+        *(value, table_from, table, prices[:count].copy()),
+    )

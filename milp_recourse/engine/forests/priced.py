@@ -1,0 +1,412 @@
+r"""Branch and bound for large ensembles: bounds by prices, best bound first.
+
+It starts with a good action (:mod:`milp_recourse.engine.forests.starts`), whose cost takes out cells and leaves, and
+improves prices and multiplier at the root (:mod:`milp_recourse.engine.forests.prices`). A node is closed when the
+deployed score of its trees' largest values is refused, when its bound reaches the cost in hand, or when its
+cheapest point is accepted. Otherwise it is split where, at the same prices, both halves' bounds rise most,
+and the halves go on from its prices. The bound is rounded down by more than its rounding error, so it is
+rigorous whatever the prices are.
+
+Where the cost is a maximum alone, cells that cost as much as the action in hand are taken out, and the
+question left is whether any point of the others is accepted. Prices then bound the score, as if cells cost
+nothing.
+
+Where the score is the smallest of several sums, the bound weighs them
+(:mod:`milp_recourse.engine.forests.weighted`). A sum that the relaxed point leaves below its goal then gets more
+weight.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.engine.compiling import announced
+from milp_recourse.engine.forests.axes import Axis, action_of, axes_of, factual_cells, rounded_down
+from milp_recourse.engine.forests.factors import Array, Factors, Ints, cell_masks, factors
+from milp_recourse.engine.forests.goal import affordable, first_multiplier, least_change, with_cells
+from milp_recourse.engine.forests.living import lists, restricted, shrink
+from milp_recourse.engine.forests.prices import ascend, assess, choose_split, take_out
+from milp_recourse.engine.forests.starts import cost_of, good_point, polished
+from milp_recourse.engine.forests.table import LeafTable, TooLarge, may_be_missing
+from milp_recourse.engine.forests.tree_arrays import score_at, tree_arrays
+from milp_recourse.engine.forests.weighted import WeightedSums
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.forest import Tree, TreeEnsemble
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.result import Proposal
+from milp_recourse.problem.scm import independent
+
+STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
+"""Steps of the prices in one round, after which cells and leaves are taken out; most rounds of a node and of
+the root."""
+
+GAIN = 0.05
+"""A round that takes nothing out has to raise the bound by this share of its distance from the target; else
+the node is split."""
+
+LENGTH = 0.5
+"""What Polyak's step is multiplied by in a node's first round."""
+
+MOST_BYTES = 2**30
+"""With open nodes of more bytes the newest node comes first instead of the one with the least bound."""
+
+LARGEST_TABLE = 2**31
+"""Most bytes of the masks of leaves; a search that would need more ends with its first action."""
+
+OPEN = 0.03
+"""If the root's bound is below the target by more than this share of it, the factor graph is rebuilt from the
+cells and leaves that are left."""
+
+OFTEN = 16
+"""At each of the first so many nodes an action is looked for, later at every eighth."""
+
+KICKS, NEAREST = 12, 12
+"""The ``kicks`` of :func:`~milp_recourse.engine.forests.starts.good_point`, and most rows that it starts from."""
+
+WEIGHT = 10.0
+"""How much larger a relative step of the multiplier is than one of a price."""
+
+CLEAR, AIM = 10.0, 0.1
+"""Where the cost is a maximum alone: what the first multiplier is multiplied by, and the share of the target
+that the steps' length aims at."""
+
+LEAST = 2.0**-900
+"""Where the cost is a maximum alone, a bound by prices of this much proves that nothing is accepted."""
+
+
+@dataclass
+class _Node:
+    """An open node: what lives in it, its prices and shares, and where it is to be split."""
+
+    bound: float
+    alive: NDArray[np.bool_]
+    leaves: NDArray[np.bool_]
+    price: NDArray[np.float32]
+    shares: Array
+    mu: float
+    weights: Array
+    choice: tuple[int, int]
+
+
+class PricedSearch:
+    """One applicant's search.
+
+    Parameters
+    ----------
+    instance
+        Its classifier is a :class:`TreeEnsemble`, nothing that can move causes anything else, and no
+        plausibility is asked. Of several sums, the smallest is its score.
+    deadline
+        ``time.perf_counter()`` value to stop at, or None.
+    starts
+        Rows (n, features) that are thought to be accepted, or None.
+    watch
+        Called with the cost of the best action (inf without one) and the lower bound when one improves.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        deadline: float | None = None,
+        starts: Array | None = None,
+        watch: Callable[[float, float], object] | None = None,
+    ) -> None:
+        assert isinstance(instance.classifier, TreeEnsemble)
+        self.instance, self.deadline, self.forest = instance, deadline, instance.classifier
+        self.starts, self.watch, self.proven = starts, watch, 0.0
+        self.nodes = 0
+        self.best: tuple[float, dict[str, float]] | None = None
+        self.floor = math.inf
+
+    def run(self) -> Proposal:
+        """Search to the end, or to the deadline."""
+        axes = axes_of(self.instance)
+        if axes is None:
+            return Proposal(None, math.inf, "rigorous", 0)
+        self._set(axes)
+        self._offer(*good_point(self.points, self._rows(axes), KICKS))
+        if self.best is not None:
+            self._set([affordable(axis, self.instance.cost.linf, self.target) for axis in axes])
+        cells = factual_cells(self.instance, self.forest)
+        try:
+            self.table = LeafTable(self.forest, cells, self.axes, LARGEST_TABLE)
+        except TooLarge:
+            moves = not score_at(self.points, self.points.start) > self.instance.accept.above
+            bound = least_change(self.axes, self.instance.cost.linf) if moves else 0.0
+            return self._outcome(bound, "the leaves within what the best action costs take too much memory")
+        self._make_room(factors(self.table, self.axes, cell_masks(self.table, self.axes)))
+        self.sums = WeightedSums(self.factors, self.table, self.instance.accept.above)
+        self.only_maximum = bool(self.instance.cost.linf) and not self.points.added.any()
+        self.dearest = 1.0 + 2.0 * float(sum(self._most(axis) for axis in self.axes))
+        return self._search()
+
+    def _most(self, axis: Axis) -> float:
+        """The most that a cell of an axis costs."""
+        return float((axis.added + self.instance.cost.linf * axis.widest).max())
+
+    @property
+    def target(self) -> float:
+        """What a node's bound must reach; half the allowed gap below the cost in hand."""
+        if self.best is None:
+            return self.dearest
+        return self.best[0] - 0.5 * self.instance.gap_tolerance(self.best[0])
+
+    def _set(self, axes: Sequence[Axis]) -> None:
+        """Search over these axes from now on."""
+        self.axes = list(axes)
+        cells, linf = factual_cells(self.instance, self.forest), self.instance.cost.linf
+        self.points = tree_arrays(self.forest, cells, self.axes, linf, self.instance.accept.above)
+
+    def _make_room(self, made: Factors) -> None:
+        """Take a factor graph, and make the arrays that a node is bounded in."""
+        self.factors, self.room = made, lists(made)
+        self.x = np.zeros(len(self.axes), dtype=np.int32)
+        self.energy, self.loss = np.zeros(len(made.value)), np.zeros((3, len(self.points.added)))
+        self.wide = self.points.linf * self.points.widest
+        self.cell_cost = self.points.added + self.wide  # with nothing else acted on
+        self.of_cell = np.repeat(np.arange(len(self.axes)), [len(axis) for axis in self.axes])
+
+    def _offer(self, point: Ints, cost: float) -> bool:
+        """Keep an accepted point if it is the cheapest."""
+        if not math.isfinite(cost):
+            return False
+        low = float(rounded_down(np.array([cost]), len(self.axes))[0])
+        if self.best is not None and low >= self.best[0]:
+            return False
+        self.best = low, action_of(self.axes, point - self.points.axis_from[:-1])
+        self._report(0.0)
+        return True
+
+    def _report(self, bound: float) -> None:
+        """Call ``watch`` with the best action's cost and a bound, if the bound has risen or is 0."""
+        cost = math.inf if self.best is None else self.best[0]
+        bound = min(bound, cost)
+        if self.watch is not None and (bound > self.proven or not bound):
+            self.proven = max(self.proven, bound)
+            self.watch(cost, self.proven)
+
+    def _rows(self, axes: Sequence[Axis]) -> Ints:
+        """The cheapest of the given rows as points, (rows, axes)."""
+        if self.starts is None or not len(self.starts) or not axes:
+            return np.empty((0, len(axes)), dtype=np.int32)
+        names = [f.name for f in self.instance.features]
+        offset = self.points.axis_from
+        rows, paid = [], np.zeros(len(self.starts))
+        for i, axis in enumerate(axes):
+            values = self.starts[:, names.index(axis.feature)]
+            after = int(may_be_missing(axis))  # the first cell holds no values then
+            cells = after + np.searchsorted(axis.high[after:], values)
+            cells = np.where(np.isnan(values), axis.start, np.minimum(cells, len(axis) - 1))
+            paid += axis.added[cells] + self.instance.cost.linf * axis.widest[cells]
+            rows.append(cells + offset[i])
+        nearest = np.argsort(paid, kind="stable")[:NEAREST]
+        return np.ascontiguousarray(np.stack(rows, axis=1)[nearest].astype(np.int32))
+
+    def _search(self) -> Proposal:
+        """Bound the root, then split open nodes until none is left, or the deadline."""
+        heap: list[tuple[float, int, _Node]] = []
+        price = np.zeros(int(self.factors.class_from[-1]))
+        shared = len(self.axes) if self.points.linf and not self.only_maximum else 0
+        shares = np.full(shared, 1.0 / max(1, shared))
+        score = float(score_at(self.points, self.points.start))
+        cost = self.dearest if self.best is None else self.best[0]
+        mu = first_multiplier(self.table, self.instance.accept.above, score, cost)
+        mu, even = mu * (CLEAR if self.only_maximum else 1.0), self.sums.even
+        root = self._bounded(-math.inf, *self._everything(), price, shares, mu, even, ROOT_ROUNDS)
+        if root is not None and root.bound < (1.0 - OPEN) * self.target:
+            root = self._rebuilt(root)
+        f: Factors = self.factors
+        most = max(16, MOST_BYTES // (4 * int(f.class_from[-1]) + len(self.cell_cost) + len(f.value)))
+        if root is not None:
+            heap.append((root.bound, 0, root))
+        order = 0
+        while heap:
+            node = heapq.heappop(heap)[2]
+            self._report(min(node.bound, self.floor))
+            if node.bound >= self.target:
+                self.floor = min(self.floor, node.bound)
+                continue
+            if self.deadline is not None and time.perf_counter() > self.deadline:
+                bound = min(one.bound for one in (node, *(one for *_, one in heap)))
+                return self._outcome(min(bound, self.floor), "the time limit was reached")
+            for side in (0, 1):
+                alive, leaves = self._half(node, side), node.leaves.copy()
+                price, shares = node.price.astype(np.float64), node.shares.copy()
+                child = self._bounded(node.bound, alive, leaves, price, shares, node.mu, node.weights, ROUNDS)
+                if child is not None:
+                    order -= 1  # the newest first among equals, and where memory is short
+                    heapq.heappush(heap, (child.bound if len(heap) < most else -math.inf, order, child))
+        return self._outcome(self.floor, None)
+
+    def _everything(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Flags that all cells and all leaves live."""
+        return np.ones(len(self.cell_cost), dtype=np.bool_), np.ones(len(self.factors.value), dtype=np.bool_)
+
+    def _rebuilt(self, root: _Node) -> _Node | None:
+        """The root, with axes, trees and factor graph made of nothing but its living cells and leaves; None
+        where it is closed."""
+        price = root.price.astype(np.float64)
+        # the leaves' own values, without the root's weights: what is left is weighted anew
+        self.factors = self.sums.factors
+        if not shrink(self.factors, self.cell_cost, root.alive, root.leaves, self.room, True, True):
+            return None
+        kept = np.split(root.alive, self.factors.axis_from[1:-1])
+        made, price = restricted(self.factors, self.room, price)
+        self._set([with_cells(axis, own) for axis, own in zip(self.axes, kept, strict=True)])
+        self._make_room(made)
+        self.sums = self.sums.of(made)
+        return self._bounded(
+            root.bound, *self._everything(), price, root.shares, root.mu, root.weights, ROUNDS
+        )
+
+    def _half(self, node: _Node, side: int) -> NDArray[np.bool_]:
+        """The living cells of a node's lower half (side 0) or upper half."""
+        axis, cell = node.choice
+        alive = node.alive.copy()
+        first, end = self.factors.axis_from[axis], self.factors.axis_from[axis + 1]
+        if side == 0:
+            alive[cell + 1 : end] = False
+        else:
+            alive[first : cell + 1] = False
+        return alive
+
+    def _bounded(
+        self,
+        parent: float,
+        alive: NDArray[np.bool_],
+        leaves: NDArray[np.bool_],
+        price: Array,
+        shares: Array,
+        mu: float,
+        weights: Array,
+        rounds: int,
+    ) -> _Node | None:
+        """Bound a new node; None where it is closed."""
+        self.nodes += 1
+        self.factors, self.goal = self.sums.under(weights)
+        f, live = self.factors, self.room
+        best, before, length = parent, -math.inf, LENGTH
+        for round_ in range(rounds):
+            if self.only_maximum:
+                best = max(best, self._box(alive))
+            if best >= self.target:
+                self.floor = min(self.floor, best)
+                return None
+            if not shrink(f, self.cell_cost, alive, leaves, live, True, True):
+                return None
+            if not self._largest() > self.instance.accept.above or self._cheapest(alive):
+                return None
+            target, costs = self.target, (self.points.added, self.wide, shares)
+            aim, weight = (AIM * target, 0.0) if self.only_maximum else (target, WEIGHT)
+            _, mu, length = ascend(
+                f, *costs, live, mu, self.goal, price, aim, STEPS, max(length, 0.02), weight
+            )
+            bound, slack = self._assess(mu, price, shares)
+            if bound >= (LEAST if self.only_maximum else target):
+                self.floor = min(self.floor, max(bound, target))
+                return None
+            best = best if self.only_maximum else max(best, bound)
+            often = self.nodes <= OFTEN or self.best is None
+            if round_ == 0 and (often or self.nodes % 8 == 0) and self._offer(*polished(self.points, self.x)):
+                target = self.target
+            reach = LEAST if self.only_maximum else target
+            taken_out = take_out(live, bound, slack, self.energy, self.loss, reach, alive, leaves)
+            now = bound if self.only_maximum else best
+            gained = (now - before) / max(reach - now, 1e-300)
+            late = self.deadline is not None and time.perf_counter() > self.deadline
+            if (taken_out == 0 and gained < GAIN) or late:
+                break
+            before = now
+            weights = self.sums.reweighted(weights, live, self.energy)
+            self.factors, self.goal = self.sums.under(weights)
+            f = self.factors
+        if taken_out:
+            if not shrink(f, self.cell_cost, alive, leaves, live, True, True):
+                return None
+            bound, _ = self._assess(mu, price, shares)
+        i, c = choose_split(f, live, bound, LEAST if self.only_maximum else self.target, self.loss)
+        return _Node(best, alive, leaves, price.astype(np.float32), shares, mu, weights, (int(i), int(c)))
+
+    def _box(self, alive: NDArray[np.bool_]) -> float:
+        """What the dearest axis costs at least, rounded down, after cells that cost the target or more have
+        been taken out; where the cost is a maximum alone."""
+        alive &= self.cell_cost * (1.0 - 2.0**-48) < self.target
+        least = np.minimum.reduceat(np.where(alive, self.cell_cost, np.inf), self.factors.axis_from[:-1])
+        return max(float(least.max()) * (1.0 - 2.0**-48) - 2.0**-1000, 0.0)
+
+    def _assess(self, mu: float, price: Array, shares: Array) -> tuple[float, float]:
+        """The node's bound, rounded down, and by how much."""
+        f, live = self.factors, self.room
+        cost = self._separate(shares)
+        bound, slack = assess(f, cost, live, mu, self.goal, price, self.x, self.energy, self.loss)
+        return float(bound), float(slack)
+
+    def _separate(self, shares: Array) -> Array:
+        """What cells cost in a sum over the axes, with each axis' share of the maximum; rounded down."""
+        cost = self.points.added
+        if len(shares):
+            whole = shares / (shares.sum() * (1.0 + 2.0**-44))  # together at most 1, whatever was rounded
+            cost = cost + whole[self.of_cell] * self.wide
+        return np.maximum(cost * (1.0 - 2.0**-48) - 2.0**-1000, 0.0)
+
+    def _largest(self) -> float:
+        """The deployed score of the trees' most valuable living leaves."""
+        first = self.room.leaf[self.room.leaf_to[:-1]]
+        return float(self.forest.total(self.sums.values[first][None])[0])
+
+    def _cheapest(self, alive: NDArray[np.bool_]) -> bool:
+        """Whether the cheapest living point is accepted; if so, nothing in the node is cheaper, and it is
+        kept if it is the best."""
+        p = self.points
+        cost = np.where(alive, self.cell_cost, np.inf)
+        point = p.axis_from[:-1] + np.array(
+            [int(np.argmin(cost[a:b])) for a, b in zip(p.axis_from[:-1], p.axis_from[1:], strict=True)],
+            dtype=np.int32,
+        )
+        point = point.astype(np.int32)
+        if not score_at(p, point) > self.instance.accept.above:
+            return False
+        self._offer(point, float(cost_of(p, point)))
+        return True
+
+    def _outcome(self, bound: float, message: str | None) -> Proposal:
+        """The proposal, with the least bound of what has been closed or is open."""
+        if self.best is None:
+            bound = max(bound, 0.0) if message else math.inf
+            return Proposal(None, bound, "rigorous", self.nodes, message)
+        _, action = self.best
+        low = min(bound, self.floor, self.target)  # cells and leaves were taken out at the target
+        return Proposal(action, max(low, 0.0), "rigorous", self.nodes, message)
+
+
+@lru_cache(maxsize=1)
+def ready() -> None:
+    """Compile the search, or load it from disk, once per process, before anybody's time limit starts."""
+    stump = Tree(
+        np.array([0, -2, -2]),
+        np.array([0.5, -2.0, -2.0]),
+        np.array([1, -1, -1]),
+        np.array([2, -1, -1]),
+        np.array([0.0, 0.0, 1.0]),
+    )
+    with announced("the search of trees"):
+        PricedSearch(
+            Instance(
+                (Feature("x", "continuous", True, (0.0, 1.0)),),
+                independent(["x"]),
+                TreeEnsemble((stump, stump), 1),
+                {"x": 0.0},
+                Preferences(("x",)),
+                Cost.pure("l1", {"x": 1.0}),
+                Acceptance(0.5, strict=True),
+            )
+        ).run()

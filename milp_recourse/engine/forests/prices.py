@@ -1,0 +1,375 @@
+r"""Lower bounds by prices: each tree may choose a leaf as if at a point of its own, but pays for the cells.
+
+Every tree t pays a price :math:`p_t(k)` for the cell k that its leaf is reached from, axis by axis; what it
+pays is credited to the axis. With a multiplier :math:`\mu \ge 0` on the score and g the score that is needed,
+for any prices whatsoever
+
+.. math:: \sum_i \min_k \Big(c_i(k) - \sum_t p_{t,i}(k)\Big)
+          + \sum_t \min_\ell \Big(\sum_i \min_{k \in \ell} p_{t,i}(k) - \mu v_\ell\Big) + \mu g
+
+is at most the cost of every accepted point. At the best prices this is the bound of the leaf formulation's
+linear program. Where the cost has a maximum, :math:`\max_i m_i(k_i) \ge \sum_i q_i m_i(k_i)` for any
+shares :math:`q_i \ge 0` of the maximum that add up to at most 1: a sum again. The bound is concave in
+prices, shares and multiplier; subgradients with Polyak's step raise it, its aim being the cost of the
+action in hand. The same minima tell which cells, leaves and halves of axes cannot hold anything cheaper than
+that action (:func:`assess`).
+
+References
+----------
+Parmentier and Vidal (2021), https://proceedings.mlr.press/v139/parmentier21a.html (the linear program);
+Sherali and Ulular (1989), https://doi.org/10.1007/BF01448355 (average direction strategy);
+Polyak (1969), https://doi.org/10.1016/0041-5553(69)90061-5;
+Held, Wolfe and Crowder (1974), https://doi.org/10.1007/BF01580223 (projection)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from milp_recourse.engine.compiling import counting as compiled
+from milp_recourse.engine.compiling import counting_entry as entry
+
+INF = np.inf
+ROUNDOFF = 2.0**-53
+"""Unit roundoff of a double."""
+
+STALLED = 12
+"""After so many steps without progress the steps become 0.6 times as long."""
+
+
+@compiled
+def _left_over(f, cost, live, price, rest):  # type: ignore[no-untyped-def]
+    """rest = cost - sum of the trees' prices, for living cells."""
+    for n in range(live.cell_to[-1]):
+        rest[live.cell[n]] = cost[live.cell[n]]
+    for t in range(len(f.slot_from) - 1):
+        for n in range(live.slot_to[t], live.slot_to[t + 1]):
+            s = live.slot[n]
+            i, first = f.slot_axis[s], f.class_from[s]
+            for m in range(live.cell_to[i], live.cell_to[i + 1]):
+                c = live.cell[m]
+                rest[c] -= price[first + f.classes[t, c]]
+
+
+@compiled
+def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-untyped-def]
+    """Fill in the energy of each living leaf of tree t (its prices less mu times its value), and the prices
+    of sets, each the least of its classes'; returns the least energy and its leaf."""
+    a, b = live.slot_to[t], live.slot_to[t + 1]
+    for n in range(a, b):
+        for u in range(live.used_to[n], live.used_to[n + 1]):
+            z, least = live.used[u], INF
+            for m in range(f.member_from[z], f.member_from[z + 1]):
+                k = f.member[m]
+                if live.kept[k] and price[k] < least:
+                    least = price[k]
+            set_price[z] = least
+    width, s0 = f.slot_from[t + 1] - f.slot_from[t], f.slot_from[t]
+    best, chosen = INF, live.leaf[live.leaf_to[t]]
+    for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
+        leaf = live.leaf[n]
+        at = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0
+        total = -mu * f.value[leaf]
+        for m in range(a, b):
+            total += set_price[f.table[at + live.slot[m]]]
+        energy[leaf] = total
+        if total < best:
+            best, chosen = total, leaf
+    return best, chosen
+
+
+@compiled
+def _onto_simplex(q):  # type: ignore[no-untyped-def]
+    """The nearest shares that are not negative and add up to 1 (Held, Wolfe and Crowder 1974)."""
+    ordered, total, level = np.sort(q)[::-1], 0.0, 0.0
+    for k in range(len(q)):
+        total += ordered[k]
+        if ordered[k] - (total - 1.0) / (k + 1) > 0.0:
+            level = (total - 1.0) / (k + 1)
+    for k in range(len(q)):
+        q[k] = max(q[k] - level, 0.0)
+
+
+@entry
+def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]
+    """Improve prices, shares and multiplier; returns the best bound, its multiplier and the last factor of
+    the step.
+
+    Prices and shares are improved in place.
+
+    Parameters
+    ----------
+    cost, wide, q
+        What cells cost in the sum, and in the maximum; the axes' shares of the maximum, empty where the cost
+        has no maximum.
+    live, goal
+        What is left in the node; what the leaves' values must add up to.
+    target
+        The bound to reach; the steps end there.
+    shrinking
+        What Polyak's step is multiplied by; reduced after :data:`STALLED` steps without progress.
+    weight
+        How much larger a relative step of the multiplier is than one of a price.
+    """
+    axes, size, shared = len(f.axis_from) - 1, f.class_from[-1], len(q) > 0
+    set_price, energy, rest = np.empty(f.set_from[-1]), np.empty(len(f.value)), np.empty(len(cost))
+    paid, x, unit = cost.copy(), np.zeros(axes, np.int32), weight / max(target, 1e-300)
+    slope, slope_q = np.zeros(size), np.zeros(len(q))
+    direction, direction_q, turn = np.zeros(size), np.zeros(len(q)), 0.0  # turn: the multiplier's
+    best, best_mu, best_price, best_q, length, stalled = -INF, mu, price.copy(), q.copy(), 0.0, 0
+    for _ in range(steps):
+        if shared:
+            _share_out(cost, wide, q, live, paid)
+        _left_over(f, paid, live, price, rest)
+        total, miss = mu * goal, goal
+        for i in range(axes):
+            least, x[i] = _cheapest_cell(live, i, rest)
+            total += least
+        least, values = _add_trees(f, live, mu, price, x, set_price, energy, slope)
+        total += least
+        miss -= values
+        if total > best:
+            stalled = 0 if total > best + 1e-3 * (target - best) else stalled + 1
+            best, best_mu = total, mu
+            best_price[:] = price
+            best_q[:] = q
+            if best >= target:
+                break
+        else:
+            stalled += 1
+        if stalled >= STALLED:
+            shrinking, stalled = 0.6 * shrinking, 0
+        if shared:
+            _slope_of_shares(wide, x, unit, slope_q)
+        steep = miss * weight * mu
+        now = steep * steep + _square(slope) + _square(slope_q)
+        if now == 0.0:
+            break
+        pull = np.sqrt(now / length) if length > 0.0 else 0.0  # weight of the step before
+        turn = steep + pull * turn
+        length = turn * turn + _turned(direction, slope, pull) + _turned(direction_q, slope_q, pull)
+        if length < 1e-30:
+            break
+        move = shrinking * (target - total) / length
+        _move(price, move, direction)
+        if shared:
+            _move(q, move * unit, direction_q)
+            _onto_simplex(q)
+        mu = max(mu + move * turn * weight * mu, 0.2 * mu)
+    price[:] = best_price
+    q[:] = best_q
+    return best, best_mu, shrinking
+
+
+@compiled
+def _share_out(cost, wide, q, live, paid):  # type: ignore[no-untyped-def]
+    """paid = cost and the axis' share of the maximum, for living cells."""
+    for i in range(len(q)):
+        for n in range(live.cell_to[i], live.cell_to[i + 1]):
+            c = live.cell[n]
+            paid[c] = cost[c] + q[i] * wide[c]
+
+
+@compiled
+def _cheapest_cell(live, i, rest):  # type: ignore[no-untyped-def]
+    """The least of an axis' living cells, and which that is."""
+    low, cell = INF, -1
+    for n in range(live.cell_to[i], live.cell_to[i + 1]):
+        c = live.cell[n]
+        if rest[c] < low:
+            low, cell = rest[c], c
+    return low, cell
+
+
+@compiled
+def _add_trees(f, live, mu, price, x, set_price, energy, slope):  # type: ignore[no-untyped-def]
+    """The sum of the trees' least energies, and of the values of the leaves that have these; ``slope`` gets
+    the subgradient with respect to the prices."""
+    total, values = 0.0, 0.0
+    slope[:] = 0.0
+    for t in range(len(f.slot_from) - 1):
+        least, leaf = _energies(f, t, live, mu, price, set_price, energy)
+        total += least
+        values += f.value[leaf]
+        _add_slope(f, live, t, leaf, x, price, set_price, slope)
+    return total, values
+
+
+@compiled
+def _add_slope(f, live, t, leaf, x, price, set_price, slope):  # type: ignore[no-untyped-def]
+    """Add a tree's subgradient with respect to its prices: +1 for the class that its leaf pays for, -1 for
+    the class of the axis' cheapest cell, where these differ."""
+    s0, width = f.slot_from[t], f.slot_from[t + 1] - f.slot_from[t]
+    at = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0
+    for n in range(live.slot_to[t], live.slot_to[t + 1]):
+        s = live.slot[n]
+        z = f.table[at + s]
+        cheapest, paid = f.class_from[s] + f.classes[t, x[f.slot_axis[s]]], -1
+        for m in range(f.member_from[z], f.member_from[z + 1]):
+            k = f.member[m]
+            if live.kept[k] and price[k] <= set_price[z] and (paid < 0 or k == cheapest):
+                paid = k
+        if paid != cheapest:
+            slope[paid] += 1.0
+            slope[cheapest] -= 1.0
+
+
+@compiled
+def _slope_of_shares(wide, x, unit, slope):  # type: ignore[no-untyped-def]
+    """The subgradient with respect to the shares of the maximum, less its mean, as the shares' sum stays."""
+    middle = 0.0
+    for i in range(len(x)):
+        slope[i] = unit * wide[x[i]]
+        middle += slope[i] / len(x)
+    for i in range(len(x)):
+        slope[i] -= middle
+
+
+@compiled
+def _move(v, by, direction):  # type: ignore[no-untyped-def]
+    """Add a multiple of a direction to a vector."""
+    for k in range(len(v)):
+        v[k] += by * direction[k]
+
+
+@compiled
+def _square(v):  # type: ignore[no-untyped-def]
+    """The sum of a vector's squares."""
+    total = 0.0
+    for k in range(len(v)):
+        total += v[k] * v[k]
+    return total
+
+
+@compiled
+def _turned(direction, slope, pull):  # type: ignore[no-untyped-def]
+    """Set direction = slope + pull * direction; returns the sum of its squares."""
+    for k in range(len(direction)):
+        direction[k] = slope[k] + pull * direction[k]
+    return _square(direction)
+
+
+@entry
+def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-untyped-def]
+    """The bound of a node, rounded down, and by how much it was lowered for that.
+
+    Parameters
+    ----------
+    x
+        Gets each axis' cell that costs least after the trees' prices.
+    energy
+        Gets by how much each leaf's energy exceeds its tree's least.
+    loss
+        Gets, for every cell, how much the bound rises if its axis is left with this cell alone, with the
+        cells up to it, or with those from it on, (3, cells).
+    """
+    trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
+    set_price, set_least = np.empty(f.set_from[-1]), np.empty(f.set_from[-1])
+    least, rest, values = np.empty(f.class_from[-1]), np.empty(len(cost)), np.empty(len(cost))
+    _left_over(f, cost, live, price, rest)
+    total, size = mu * goal, abs(mu * goal)
+    loss[:] = 0.0
+    for i in range(axes):
+        for n in range(live.cell_to[i], live.cell_to[i + 1]):
+            size += abs(cost[live.cell[n]])
+        low, x[i] = _cheapest_cell(live, i, rest)
+        total += low
+        _spread(live, i, rest, low, loss)
+    for t in range(trees):
+        best, _ = _energies(f, t, live, mu, price, set_price, energy)
+        total += best
+        size += mu * _excesses(f, live, t, best, energy, set_least)
+        for n in range(live.slot_to[t], live.slot_to[t + 1]):
+            s = live.slot[n]
+            i, first, last = f.slot_axis[s], f.class_from[s], f.class_from[s + 1]
+            largest = 0.0
+            for k in range(first, last):
+                least[k] = INF
+                if live.kept[k]:
+                    largest = max(largest, abs(price[k]))
+            size += 4.0 * largest
+            for u in range(live.used_to[n], live.used_to[n + 1]):
+                z = live.used[u]
+                without = set_least[z] - set_price[z]
+                for m in range(f.member_from[z], f.member_from[z + 1]):
+                    k = f.member[m]
+                    least[k] = min(least[k], without)
+            for m in range(live.cell_to[i], live.cell_to[i + 1]):
+                c = live.cell[m]
+                k = first + f.classes[t, c]
+                values[c] = least[k] + price[k]
+            _spread(live, i, values, best, loss)
+    slack = 8.0 * (2 * trees + axes + 32) * ROUNDOFF * size
+    return total - slack, slack
+
+
+@compiled
+def _excesses(f, live, t, best, energy, set_least):  # type: ignore[no-untyped-def]
+    """Fill in the least energy of each set's leaves, and by how much each leaf's energy exceeds the tree's
+    least; returns the largest absolute value of a leaf."""
+    a, b, largest = live.slot_to[t], live.slot_to[t + 1], 0.0
+    width, s0 = f.slot_from[t + 1] - f.slot_from[t], f.slot_from[t]
+    for u in range(live.used_to[a], live.used_to[b]):
+        set_least[live.used[u]] = INF
+    for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
+        leaf = live.leaf[n]
+        at, e = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0, energy[leaf]
+        largest = max(largest, abs(f.value[leaf]))
+        for m in range(a, b):
+            z = f.table[at + live.slot[m]]
+            set_least[z] = min(set_least[z], e)
+        energy[leaf] = e - best
+    return largest
+
+
+@entry
+def take_out(live, bound, slack, energy, loss, target, alive, leaf_alive):  # type: ignore[no-untyped-def]
+    """Take out cells and leaves that hold nothing below the target; returns how many."""
+    count = 0
+    for n in range(live.cell_to[-1]):
+        c = live.cell[n]
+        if bound + loss[0, c] - slack >= target:
+            alive[c] = False
+            count += 1
+    for n in range(live.leaf_to[-1]):
+        leaf = live.leaf[n]
+        if bound + energy[leaf] - slack >= target:
+            leaf_alive[leaf] = False
+            count += 1
+    return count
+
+
+@compiled
+def _spread(live, i, values, best, loss):  # type: ignore[no-untyped-def]
+    """Add to ``loss`` how much one term of the bound, ``values`` by cell with least ``best``, rises if axis i
+    is left with one cell, with the cells up to it, or with those from it on."""
+    a, b = live.cell_to[i], live.cell_to[i + 1]
+    below, above = INF, INF
+    for n in range(a, b):
+        c = live.cell[n]
+        below = min(below, values[c] - best)
+        loss[0, c] += max(values[c] - best, 0.0)
+        loss[1, c] += max(below, 0.0)
+    for m in range(b - a):
+        c = live.cell[b - 1 - m]
+        above = min(above, values[c] - best)
+        loss[2, c] += max(above, 0.0)
+
+
+@entry
+def choose_split(f, live, bound, target, loss):  # type: ignore[no-untyped-def]
+    """The axis, and the last cell of the lower half, of the split after which both halves' bounds rise most.
+
+    The axis is -1 where there is nothing to split.
+    """
+    top = max(target - bound, 1e-300)
+    merit, axis, cell = 0.0, -1, -1
+    for i in range(len(f.axis_from) - 1):
+        a, b = live.cell_to[i], live.cell_to[i + 1]
+        for n in range(a, b - 1):
+            below = min(loss[1, live.cell[n]] / top, 1.0) + 1e-3
+            above = min(loss[2, live.cell[n + 1]] / top, 1.0) + 1e-3
+            value = below * above * (1.0 + 1e-3 * (b - a))
+            if value > merit:
+                merit, axis, cell = value, i, live.cell[n]
+    return axis, cell

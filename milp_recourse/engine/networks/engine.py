@@ -1,0 +1,168 @@
+"""From an instance to a proposal: search, judge the action exactly, and search again if it does not pass.
+
+A search goes on in slices. :func:`~milp_recourse.engine.networks.propose.first_slices` hands several applicants to
+compiled code (:func:`~milp_recourse.engine.networks.search.run`), which goes from one to the next as long as each
+one's first slice closes its search. What has closed is yielded (:func:`searched`) and judged later
+(:func:`judged`). The one that has not closed is left in memory as it is and searched on by itself
+(:func:`~milp_recourse.engine.networks.propose.search_on`): slice after slice, what it asks judged exactly in
+between.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from milp_recourse.engine.networks import layout as at
+from milp_recourse.engine.networks import propose, search
+from milp_recourse.engine.networks.nearby import inside_the_edge
+from milp_recourse.engine.networks.problem_arrays import Array, People, Problems, decode, one_of
+from milp_recourse.engine.networks.propose import SLICE, STUCK, Run, first_slices, search_on, sufficient
+from milp_recourse.judge import judge
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.options import Options
+from milp_recourse.problem.result import Proposal
+
+REFUSED = "the deployed model refuses cheaper actions by its rounding: set accept.margin to cover it"
+"""The message where the deployed model keeps an exact engine from a proof."""
+
+FINER = 0.05
+"""The share of the allowed gap that the second search (:func:`_finer`) leaves."""
+
+
+class Closed(NamedTuple):
+    """A search that closed with its first nodes and whose action has not been judged yet.
+
+    Attributes
+    ----------
+    people, number
+        Its arrays.
+    action
+        Its best action, None without one.
+    bound, nodes, seconds
+        What it proves, how many nodes it examined, and in what time.
+    """
+
+    instance: Instance
+    people: People
+    number: int
+    action: dict[str, float] | None
+    bound: float
+    nodes: int
+    seconds: float
+
+
+def searched(
+    instances: Sequence[Instance], people: People, options: Sequence[Options]
+) -> Iterator[list[Closed | Proposal]]:
+    """What each search has found, several searches at a time. If its first nodes close it, its action is
+    still to be judged (:func:`judged`).
+
+    With many applicants it pays to judge after several searches: right after compiled code, whose
+    instructions then fill the processor's caches, Python needs twice the time. None of those that have closed
+    waits for one that has not.
+
+    Parameters
+    ----------
+    people
+        The instances' arrays.
+
+    Yields
+    ------
+    list
+        One entry for each of the next instances, in their order.
+    """
+    count, k = len(instances), 0
+    found, numbers = np.zeros((count, people.lever.shape[2])), np.zeros((5, count))
+    # of plain ones nothing is done or asked between the slices of a search before the first one ends
+    plain = all((o.time_limit or SLICE) >= SLICE and o.watch is None and o.starts is None for o in options)
+    while k < count:
+        begun, first, why, spent = time.perf_counter(), k, None, 0.0
+        if plain:
+            k, why = first_slices(people, first, found, numbers, options[k].time_limit or math.inf)
+            ticks = numbers[search.TICKS, first : k + 1]
+            seconds = ((time.perf_counter() - begun) / max(1.0, ticks.sum()) * ticks).tolist()
+            spent, each = seconds[-1], zip(range(first, k), seconds, strict=False)
+            closed = [_closed(instances[n], people, n, found[n], numbers[:, n], s) for n, s in each]
+            if closed:
+                with propose.kept(one_of(people, first)):  # its taker may search in memory of this shape
+                    yield [*closed]
+        if why != search.DONE:
+            begun = time.perf_counter() - spent
+            yield [_alone(instances[k], one_of(people, k), options[k], why, begun)]
+            k += 1
+
+
+def _closed(
+    instance: Instance, people: People, k: int, values: Array, numbers: Array, seconds: float
+) -> Closed:
+    """With a bound of at most what nodes were closed against, by compiled code's own cost of the action."""
+    cost, case, bound, nodes, _ = numbers.tolist()
+    arrays = people.lever[k], people.acts[int(case)], people.ends[k]
+    action = decode(instance, *arrays, values) if cost < math.inf else None
+    proven = bound if action is None else min(bound, sufficient(instance, cost))
+    return Closed(instance, people, k, action, proven, int(nodes), seconds)
+
+
+def _alone(
+    instance: Instance, problem: Problems, options: Options, why: int | None, begun: float
+) -> Proposal:
+    """One search, or the rest of it after its first slice, which has returned because of ``why``."""
+    late = begun + (options.time_limit or math.inf)
+    state = Run(instance, problem, options.starts, begun=why is not None)
+    watch = options.watch or (lambda cost, bound: None)
+    made = search_on(state, late, watch, partial(inside_the_edge, late=late), why)
+    return _proposal(state, *made, int(state.tree.state[2]), begun, late)
+
+
+def judged(found: Closed, options: Options) -> Proposal:
+    """The proposal of a search that has closed, its action judged exactly.
+
+    Parameters
+    ----------
+    options
+        Its time limit holds where the action does not pass and another one is looked for.
+    """
+    begun, bound = time.perf_counter() - found.seconds, found.bound
+    if found.action is not None:
+        verdict = judge(found.instance, found.action)
+        bound = min(bound, sufficient(found.instance, float(verdict.cost)))
+        if not verdict.feasible:
+            state = Run(found.instance, one_of(found.people, found.number))
+            state.offer(found.action)
+            late = begun + (options.time_limit or math.inf)
+            return _proposal(state, bound, None, found.nodes, begun, late)
+    return Proposal(found.action, max(0.0, bound), "rigorous", found.nodes, None, time.perf_counter() - begun)
+
+
+def _proposal(
+    state: Run, bound: float, message: str | None, nodes: int, begun: float, late: float
+) -> Proposal:
+    """What a search has found and proven. If the deployed model refuses the cheapest action, one that it
+    accepts is looked for next to that, and for :data:`SLICE` at least."""
+    if state.refused is not None:
+        inside_the_edge(state, max(late, time.perf_counter() + SLICE))
+        if state.cost < math.inf and bound < sufficient(state.instance, state.cost):
+            bound = max(bound, _finer(state, late))
+        if state.action is None or bound < sufficient(state.instance, state.cost):
+            message = propose.reason(late) or REFUSED if message in (None, STUCK) else message
+    if state.action is not None:
+        bound = min(bound, max(0.0, sufficient(state.instance, state.cost)))
+    return Proposal(state.action, max(0.0, bound), "rigorous", nodes, message, time.perf_counter() - begun)
+
+
+def _finer(state: Run, late: float) -> float:
+    """The bound of another search, which leaves only a part of the gap below the action that the deployed
+    model refuses: the one that it accepts may cost more by up to the rest."""
+    again = Run(state.instance, state.problem)
+    again.offer(state.refused or {})
+    again.work.scalar[at.ALLOWANCE] -= (1.0 - FINER) * state.instance.gap_tolerance(state.least)
+    bound, _ = search_on(again, late)
+    if again.action is not None:
+        state.offer(again.action)
+    return bound

@@ -1,0 +1,574 @@
+r"""The convex problem of a node: a primal-dual interior-point method whose multipliers prove the bound.
+
+.. math:: \min \sum_j q_j y_j^2 + c_j y_j \quad s.t. \quad A y + b \ge 0,\; 0 \le y \le 1
+
+The variables y are the changes of numeric levers (two variables where the cost bends at zero), the shares of
+labels in a convex combination, and the cost's maximum. Where plausibility is asked for, y is also subject to
+the ball
+
+.. math:: \sum_f w_f \big(p_f(y)^2 - n_f^2\big) \le 0,
+
+where two lines enclose the noise :math:`n_f + \rho_f` and p_f is what is nearest to zero between them. With
+noise that is not normal, a line below the linear part of the energy is added on the left. (The ball's row in
+the proof is that of :func:`~milp_recourse.engine.networks.rows.ball_row`.) The method only guesses multipliers: the
+bound is computed from them by :func:`dual_value` in closed form. Its steps are those of Mehrotra (1992,
+https://doi.org/10.1137/0802028).
+"""
+
+from __future__ import annotations
+
+import math
+
+from milp_recourse.engine.compiling import compiled
+from milp_recourse.engine.networks import layout as at
+from milp_recourse.engine.networks.levers import absolute, respond, times, top_of
+from milp_recourse.engine.networks.numerics import CLOSE, FINE, HUGE, PIVOT, ROUNDOFF
+from milp_recourse.engine.networks.rows import ball_row, in_ball, is_linear, summed, touching
+from milp_recourse.engine.networks.work import add, cleared, copied, dot
+
+INF = math.inf
+
+NEAR = 2.0**-6
+"""The method stops early if the bound can rise, and has just risen, by less than this share of what it still
+misses the target by, and of itself."""
+
+
+@compiled
+def dual_value(p, w, rows, consts, count, multipliers, shares, choice):
+    r"""The Lagrangian bound of the cost in w's node, rounding included; w.col[GAIN] gets the rows' sum.
+
+    .. math:: D = \sum_i \min_{u_i \in X_i} \Big(c_i(u_i) + \mu_i top_i |u_i| - \sum_r \lambda_r G_{ri}
+    u_i\Big)
+              - \sum_r \lambda_r g_r
+
+    for rows :math:`G_r u + g_r \ge 0`, any multipliers lambda >= 0 and shares mu >= 0 with sum at most one.
+
+    Parameters
+    ----------
+    choice
+        Gets the minimiser, (d,).
+
+    Returns
+    -------
+    float
+        inf where nothing is left of a lever, -inf where multipliers are so large that products could
+        overflow.
+    """
+    gain, size = w.col[at.GAIN], w.col[at.SIZE]
+    total, slack = summed(rows, consts, multipliers, count, gain, size)
+    for c in range(len(size)):  # a product that overflows is no number, and would read as "nothing is left"
+        if not size[c] < HUGE:
+            return -INF
+    value = -total
+    for i in range(p.lever.shape[1]):
+        v = respond(p, w.box, w.allowed, i, gain, 1.0, shares[i], choice)
+        if v == INF:
+            return INF
+        value += v
+        slack += absolute(p, w.box, w.allowed, i, shares[i], size)
+    value -= p.dual * slack + p.tiny
+    return -INF if math.isnan(value) else value
+
+
+@compiled
+def _factor(m, k):
+    """Replace the lower triangle of a (k, k) matrix by its Cholesky factor, whose diagonal is inverted.
+
+    A pivot that vanishes is made so large that its unknown becomes about zero.
+    """
+    for j in range(k):
+        row = m[j]
+        v = row[j] - dot(row, row, j)
+        if not v > row[j] * PIVOT:
+            v = max(row[j], 1.0) / ROUNDOFF
+        inverse = 1.0 / math.sqrt(v)
+        row[j] = inverse
+        for i in range(j + 1, k):
+            m[i, j] = (m[i, j] - dot(m[i], row, j)) * inverse
+
+
+@compiled
+def _solve(m, k, x):
+    """Solve the system that :func:`_factor` factored; ``x`` holds the right side and gets the solution."""
+    for i in range(k):
+        x[i] = (x[i] - dot(m[i], x, i)) * m[i, i]
+    for i in range(k - 1, -1, -1):
+        x[i] *= m[i, i]
+        add(x, -x[i], m[i], i)
+
+
+@compiled
+def _variables(p, w, point):
+    """Write the variables y of the box in w: their columns, steps, costs and what they add to their lever's
+    entry in the maximum. ``point`` gets the point at which all are zero.
+
+    A step is what a coordinate changes by as y goes from 0 to 1; a label's is 1. The last variable is the
+    maximum, if it costs anything: its column is -2, and its step is more than it can be.
+
+    Returns
+    -------
+    (number, scale, quadratic)
+        How many variables there are; the largest cost of one, by which all costs are divided; whether any
+        cost is quadratic.
+    """
+    m, own, far, quadratic = 0, 0.0, 0.0, False
+    for i in range(p.lever.shape[1]):
+        label = p.lever[at.LABEL, i] > 0.0
+        m = _labels(p, w, i, point, m) if label else _intervals(p, w, i, point, m)
+        own = max(own, top_of(p, i, point[i]))
+    q, c, tops = w.vec[at.Q], w.vec[at.C], w.vec[at.TOPS]
+    for j in range(m):
+        far = max(far, abs(tops[j]))
+    if p.has_largest and own + far > 0.0:
+        far = 2.0 * (own + far)
+        m = _variable(w, m, -2, -1, far, 0.0, far, 0.0)
+    scale = 0.0
+    for j in range(m):
+        scale = max(scale, abs(c[j]) + q[j])
+    scale = scale if scale > 0.0 else 1.0
+    for j in range(m):
+        c[j], q[j] = c[j] / scale, q[j] / scale
+        quadratic = quadratic or q[j] > 0.0
+    return m, scale, quadratic
+
+
+@compiled
+def _variable(w, m, column, lever, step, q, c, top):
+    """Write variable m: its column and lever, its step, its costs, and what it adds to the lever's entry in
+    the maximum; returns how many variables there are then."""
+    w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = column, lever, step
+    w.vec[at.Q, m], w.vec[at.C, m], w.vec[at.TOPS, m] = q, c, top
+    return m + 1
+
+
+@compiled
+def _labels(p, w, i, point, m):
+    """Write a variable for each allowed label but the cheapest, from number m on; returns how many variables
+    there are then. ``point`` gets the cheapest label."""
+    least = respond(p, w.box, w.allowed, i, w.col[at.NOTHING], 1.0, 0.0, point)
+    cheapest, top = p.start[i] + int(point[i]), top_of(p, i, point[i])
+    for c in range(p.start[i], p.start[i + 1]):
+        if w.allowed[c] != 0 and c != cheapest:
+            m = _variable(w, m, c, i, 1.0, 0.0, p.column[at.COST, c] - least, p.column[at.TOP, c] - top)
+    return m
+
+
+@compiled
+def _intervals(p, w, i, point, m):
+    """Write a variable for a numeric lever's way from its start to each end of its interval, from number m
+    on; returns how many variables there are then. ``point`` gets the start: zero where the cost bends there,
+    else an end."""
+    point[i] = 0.0
+    if w.box[at.MODE, i] == 2:
+        return m
+    l, h, fixed, column = w.box[at.LO, i], w.box[at.HI, i], 0.0, p.start[i]
+    if w.box[at.MODE, i] == 0:
+        l, h, fixed = min(l, 0.0), max(h, 0.0), p.lever[at.FIXED, i]
+    linear, square, top = p.lever[at.LINEAR, i], p.lever[at.SQUARE, i], p.lever[at.LARGEST, i]
+    bent = l < 0.0 < h and (linear > 0.0 or fixed > 0.0 or top > 0.0)
+    start = 0.0 if bent else l if h > 0.0 else h
+    point[i] = start
+    for side in (1.0, -1.0):
+        step = (h if side > 0.0 else l) - start
+        far = abs(step)
+        if far > 0.0:
+            paid = linear * far + 2.0 * square * start * step + fixed
+            entry = top * (abs(start + step) - abs(start))
+            m = _variable(w, m, column, i, step, square * far * far, paid, entry)
+    return m
+
+
+@compiled
+def _along(p, w, line, point, j):
+    """By how much a line changes as variable j goes from 0 to 1."""
+    c, i = w.ints[at.COLUMN, j], w.ints[at.LEVER, j]
+    if c < 0:
+        return 0.0
+    if p.lever[at.LABEL, i] > 0.0:
+        return line[c] - line[p.start[i] + int(point[i])]
+    return line[c] * w.vec[at.STEP, j]
+
+
+@compiled
+def _rows(p, w, count, ball, m, point):
+    """Write the convex problem's rows to w.a: the node's (without the ball's), one for each lever with
+    several labels, and one for each lever that the cost's maximum covers; returns their number."""
+    a, column, lever, tops, d = w.a, w.ints[at.COLUMN], w.ints[at.LEVER], w.vec[at.TOPS], p.lever.shape[1]
+    k = 0
+    for r in range(count):
+        if r == ball:
+            continue
+        largest = 0.0
+        for j in range(m):
+            a[k, j] = _along(p, w, w.rows[r], point, j)
+            largest = max(largest, abs(a[k, j]))
+        if largest > 0.0:
+            const = w.row[at.CONSTS, r] - w.row[at.INSIDE, r] + times(p, w.rows[r], point)
+            k = _taken(w, k, m, r, const, largest)
+    for i in range(d):  # shares of labels sum to one
+        n = 0
+        for j in range(m if p.lever[at.LABEL, i] > 0.0 else 0):
+            a[k, j] = -1.0 if lever[j] == i else 0.0
+            n += lever[j] == i
+        if n > 1:
+            k = _taken(w, k, m, -1, 1.0, 1.0)
+    if m == 0 or column[m - 1] != -2:
+        return k
+    for i in range(d):  # each lever's entry is at most the maximum
+        own = top_of(p, i, point[i])
+        some = own > 0.0
+        for j in range(m):
+            a[k, j] = -tops[j] if lever[j] == i else 0.0
+            some = some or a[k, j] != 0.0
+        if some:
+            a[k, m - 1] = far = w.vec[at.STEP, m - 1]
+            k = _taken(w, k, m, -2 - i, -own, far)
+    return k
+
+
+@compiled
+def _taken(w, k, m, what, const, unit):
+    """Make w.a[k] with its constant a row of the convex problem, both divided by ``unit``; returns how many
+    rows there are then. ``what``: which row of the node it is, -1 for labels' shares, -2 - i for lever i's
+    entry in the maximum."""
+    for j in range(m):
+        w.a[k, j] /= unit
+    w.kvec[at.B, k], w.kvec[at.ROW_SCALE, k], w.ints[at.ROW_OF, k] = const / unit, unit, what
+    return k + 1
+
+
+# -- the ball ---------------------------------------------------------------------------------
+
+
+@compiled
+def _ball_lines(p, w, m, point):
+    """Write the residuals' lines over the variables y; returns what the ball's row is divided by, 0 where no
+    variable moves the ball."""
+    far = 0.0
+    for f in range(len(p.noise)):
+        if not in_ball(p, f):
+            continue
+        reach = 0.0
+        for side in range(2):
+            line = w.tangent[side, f]
+            w.ball[at.BALL_AT + side, f] = w.ball[side, f] + times(p, line, point)
+            for j in range(m):
+                w.pull[side, f, j] = v = _along(p, w, line, point, j)
+                reach = max(reach, abs(v))
+        linear = is_linear(p, f)
+        far += 2.0 * p.precision[f] * reach * (abs(p.noise[f]) + reach) + (reach if linear else 0.0)
+    return far
+
+
+@compiled
+def _ball_at(p, w, m, k, scale, inside):
+    """Write the ball at the iterate as row k: minus its gradient over ``scale``, and a constant such that the
+    row's value is minus the ball's. ``inside`` is added to the ball; w.ball[PHAT] gets the residuals.
+
+    Its second derivatives become rows k + 1, k + 2, ... of w.a, with their weights in w.kvec[WEIGHT];
+    returns the number of all rows.
+    """
+    y, row, total, every = w.pair[at.SLACK], w.a[k, :m], inside, k + 1
+    multiplier = w.pair[at.LAMBDA, 2 * m + k] / scale
+    cleared(row)
+    for f in range(len(p.noise)):
+        n, phat = p.noise[f], 0.0
+        if in_ball(p, f):
+            above = w.ball[at.BALL_AT, f] + dot(w.pull[0, f], y, m)
+            below = w.ball[at.BALL_AT + 1, f] + dot(w.pull[1, f], y, m)
+            if is_linear(p, f):
+                total -= below
+            else:
+                phat = n - below if n - below > 0.0 else min(n + above, 0.0)
+                total += p.precision[f] * (phat - n) * (phat + n)
+            side, rate = touching(p, f, phat)
+            add(row, rate / scale, w.pull[side, f], m)
+            if phat != 0.0 and multiplier > 0.0:
+                copied(w.pull[side, f], w.a[every, :m])
+                w.kvec[at.WEIGHT, every] = 2.0 * p.precision[f] * multiplier
+                every += 1
+        w.ball[at.PHAT, f] = phat
+    w.kvec[at.B, k] = -total / scale - dot(row, y, m)
+    return every
+
+
+# -- Newton's step ----------------------------------------------------------------------------
+# Every inequality is a pair of a slack and its multiplier, w.pair: first y >= 0, then 1 - y >= 0, then rows.
+
+
+@compiled
+def _factored(w, m, k, every):
+    r"""Write the matrix of a Newton step, factored, to w.m: in the variables or in the rows, whichever are
+    fewer,
+
+    .. math:: \Theta^{-1} + A^T W A \quad or \quad A \Theta A^T + W^{-1},
+
+    with W = Lambda / S. Rows k to ``every`` are the ball's curvature, whose part of W is in w.kvec[WEIGHT].
+    """
+    a, matrix, weight, first, scaled = w.a, w.m, w.kvec[at.WEIGHT], 2 * m, w.vec[at.SCALED]
+    s, lam, theta, inverse = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.THETA], w.pair[at.INVERSE]
+    for i in range(2 * m + k):
+        inverse[i] = 1.0 / s[i]
+    for j in range(m):
+        theta[j] = 1.0 / (2.0 * w.vec[at.Q, j] + lam[j] * inverse[j] + lam[m + j] * inverse[m + j])
+    for r in range(k):
+        weight[r] = lam[first + r] * inverse[first + r]
+    if m < every:
+        for j in range(m):
+            for t in range(j):
+                matrix[j, t] = 0.0
+            matrix[j, j] = 1.0 / theta[j]
+        for r in range(every):
+            for j in range(m):
+                add(matrix[j], weight[r] * a[r, j], a[r], j + 1)
+    for r in range(every if m >= every else 0):
+        for j in range(m):
+            scaled[j] = a[r, j] * theta[j]
+        for t in range(r + 1):
+            matrix[r, t] = dot(scaled, a[t], m)
+        matrix[r, r] += 1.0 / weight[r]
+    _factor(matrix, min(m, every))
+
+
+@compiled
+def _direction(w, m, k, every, target, corrected):
+    """A Newton step towards complementarity ``target``, into w.pair[DS] and w.pair[DL]; if ``corrected``,
+    with Mehrotra's correction from the step that is there."""
+    pair, vec = w.pair, w.vec
+    s, lam, ds, dl, rest = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL], pair[at.REST]
+    inverse = pair[at.INVERSE]
+    for i in range(2 * m + k):
+        rest[i] = -s[i] * lam[i]
+        if corrected:
+            rest[i] += target - ds[i] * dl[i]
+    for j in range(m):
+        vec[at.H, j] = rest[j] * inverse[j] - rest[m + j] * inverse[m + j] - vec[at.RD, j]
+    _step(w, m, k, every)
+    for j in range(m):
+        ds[m + j] = -ds[j]
+    for i in range(2 * m):
+        dl[i] = (rest[i] - lam[i] * ds[i]) * inverse[i]
+
+
+@compiled
+def _step(w, m, k, every):
+    """The step of the variables and of the rows' slacks and multipliers, from :func:`_factored`'s matrix."""
+    pair, a, first, dy, rp = w.pair, w.a, 2 * m, w.pair[at.DS], w.kvec[at.RP]
+    s, lam, rest = pair[at.SLACK, first:], pair[at.LAMBDA, first:], pair[at.REST, first:]
+    inverse = pair[at.INVERSE, first:]
+    ds, dl, x, theta = pair[at.DS, first:], pair[at.DL, first:], w.kvec[at.X], w.vec[at.THETA]
+    for j in range(m):
+        dy[j] = w.vec[at.H, j]
+    if m < every:
+        for r in range(k):
+            add(dy, (rest[r] - lam[r] * rp[r]) * inverse[r], a[r], m)
+        _solve(w.m, m, dy)
+        for r in range(k):
+            ds[r] = rp[r] + dot(a[r], dy, m)
+            dl[r] = (rest[r] - lam[r] * ds[r]) * inverse[r]
+        return
+    for j in range(m):
+        w.vec[at.SCALED, j] = theta[j] * dy[j]
+    for r in range(every):
+        x[r] = (rest[r] / lam[r] - rp[r] if r < k else 0.0) - dot(a[r], w.vec[at.SCALED], m)
+    _solve(w.m, every, x)
+    for r in range(every):
+        add(dy, x[r], a[r], m)
+    for j in range(m):
+        dy[j] *= theta[j]
+    for r in range(k):
+        dl[r], ds[r] = x[r], (rest[r] - s[r] * x[r]) / lam[r]
+
+
+@compiled
+def _lengths(pair, n):
+    """The largest step lengths, at most 1, with which no slack and no multiplier becomes negative."""
+    inverse, lam, ds, dl = pair[at.INVERSE], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
+    primal, dual = 1.0, 1.0
+    for i in range(n):
+        primal, dual = max(primal, -ds[i] * inverse[i]), max(dual, -dl[i] / lam[i])
+    return 1.0 / primal, 1.0 / dual
+
+
+@compiled
+def _centring(pair, n, mu, primal, dual):
+    """Mehrotra's choice of how much to centre, from where the uncorrected step leads."""
+    s, lam, ds, dl = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
+    after = 0.0
+    for i in range(n):
+        after += (s[i] + primal * ds[i]) * (lam[i] + dual * dl[i])
+    return min(max((after / (n * mu)) ** 3, 0.0), 1.0) if mu > 0.0 else 0.0
+
+
+@compiled
+def _move(pair, n, primal, dual):
+    """Take the step; False where rounding has left the interior."""
+    s, lam, ds, dl = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
+    good = True
+    for i in range(n):
+        s[i] += primal * ds[i]
+        lam[i] += dual * dl[i]
+        good = good and s[i] > 0.0 and lam[i] > 0.0
+    return good
+
+
+@compiled
+def _residuals(w, m, k):
+    """Residuals of the optimality conditions; the mean complementarity."""
+    s, lam, rd, mu = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.RD], 0.0
+    for j in range(m):
+        rd[j] = 2.0 * w.vec[at.Q, j] * s[j] + w.vec[at.C, j] - lam[j] + lam[m + j]
+    for r in range(k):
+        w.kvec[at.RP, r] = w.kvec[at.B, r] - s[2 * m + r] + dot(w.a[r], s, m)
+        add(rd, -lam[2 * m + r], w.a[r], m)
+    for i in range(2 * m + k):
+        mu += s[i] * lam[i]
+    return mu / (2 * m + k)
+
+
+@compiled
+def _begin(p, w, m, k, ball_scale):
+    """The first iterate: in the middle of the box, with multipliers and slacks of rows of at least 1."""
+    s, lam = w.pair[at.SLACK], w.pair[at.LAMBDA]
+    for i in range(2 * m + k):
+        s[i], lam[i] = 0.5 if i < 2 * m else 0.0, 1.0
+    if ball_scale > 0.0:
+        _ball_at(p, w, m, k - 1, ball_scale, 0.0)
+    _residuals(w, m, k)
+    for r in range(k):
+        s[2 * m + r] = max(1.0, abs(w.kvec[at.RP, r]))
+
+
+@compiled
+def _on_trial(p, w, m, k, scale):
+    """Turn the iterate's multipliers into those of the node's rows, w.row[TRY_MULTIPLIERS], and into shares
+    of the maximum, w.at[TRY_SHARES], for the proof."""
+    multipliers, shares, lam = w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES], w.pair[at.LAMBDA]
+    cleared(multipliers)
+    whole = 0.0
+    for r in range(k):
+        row, multiplier = w.ints[at.ROW_OF, r], lam[2 * m + r] * scale / w.kvec[at.ROW_SCALE, r]
+        if row >= 0:
+            multipliers[row] = multiplier
+        elif row <= -2:
+            shares[-2 - row] = multiplier
+            whole += multiplier
+    if whole > 1.0:
+        for i in range(len(shares)):
+            shares[i] /= whole * p.up
+
+
+@compiled
+def _relaxed_optimum(p, w, m, point):
+    """Turn the variables into a point: a coordinate for a numeric lever, else the label with the largest
+    share. w.col[SHARE] gets the shares."""
+    y, share, start = w.pair[at.SLACK], w.col[at.SHARE], p.start
+    cleared(share)
+    for j in range(m):
+        c, i, part = w.ints[at.COLUMN, j], w.ints[at.LEVER, j], y[j]
+        part = 0.5 if math.isnan(part) else min(max(part, 0.0), 1.0)
+        if c >= 0 and p.lever[at.LABEL, i] > 0.0:
+            share[c] += part
+        elif c >= 0:
+            point[i] += w.vec[at.STEP, j] * part
+    for i in range(len(point)):
+        if p.lever[at.LABEL, i] > 0.0:
+            rest, most, main = 1.0, -1.0, start[i] + int(point[i])
+            for j in range(start[i], start[i + 1]):
+                rest -= share[j]
+            share[main] += rest
+            for j in range(start[i], start[i + 1]):
+                if share[j] > most:
+                    main, most = j, share[j]
+            point[i] = float(main - start[i])
+
+
+DIVERGED = 2.0**40
+"""A convex problem whose mean complementarity is larger is given up: no point is as far inside its rows as is
+asked, and the iterates only get worse."""
+
+
+@compiled
+def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
+    """Bound the least cost over w.box subject to the rows in w.rows, w.row[CONSTS] (rows u + consts >= 0).
+
+    Parameters
+    ----------
+    count, ball
+        Rows, and which of them is the tangent to the plausibility ball, -1 for none; it gets the tangent that
+        the best bound came from.
+    target
+        Stop once the bound reaches it.
+    point
+        Gets the relaxed optimum: coordinates; for labels the label with the largest share. ``w.col[SHARE]``
+        gets the shares per column.
+    choice
+        Work, (d,).
+    exactly
+        Whether to go on until the point is as good as it gets, though the bound no longer rises.
+
+    Returns
+    -------
+    float
+        The proven bound; inf where the box is empty. ``w.row[MULTIPLIERS]`` and ``w.at[SHARES]`` get its
+        multipliers, ``w.scalar[LEFT]`` the mean complementarity of the last iterate, which is large where
+        the convex problem has no optimum.
+    """
+    pair, multipliers, shares = w.pair, w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES]
+    cleared(multipliers)
+    cleared(shares)
+    copied(multipliers, w.row[at.MULTIPLIERS])
+    copied(shares, w.at[at.SHARES])
+    w.scalar[at.LEFT], consts = 0.0, w.row[at.CONSTS]
+    best = dual_value(p, w, w.rows, consts, count, multipliers, shares, choice)
+    m, scale, quadratic = _variables(p, w, point)
+    if best >= target or m == 0:
+        _relaxed_optimum(p, w, 0, point)
+        return best
+    k = _rows(p, w, count, ball, m, point)
+    ball_scale = _ball_lines(p, w, m, point) if ball >= 0 else 0.0
+    curved = ball_scale > 0.0
+    if curved:
+        w.kvec[at.ROW_SCALE, k], w.ints[at.ROW_OF, k] = ball_scale, ball
+        k += 1
+    every, n = k, 2 * m + k
+    _begin(p, w, m, k, ball_scale)
+    stalled, mu = 0, 0.0
+    for step in range(steps):
+        if curved:
+            every = _ball_at(p, w, m, k - 1, ball_scale, w.row[at.INSIDE, ball])
+        mu = _residuals(w, m, k)
+        if mu > DIVERGED:
+            break
+        if step >= 3:  # the bound that these multipliers prove
+            _on_trial(p, w, m, k, scale)
+            if curved:
+                ball_row(p, w, ball, w.ball[at.PHAT])
+            value, before = dual_value(p, w, w.rows, consts, count, multipliers, shares, choice), best
+            stalled = 0 if value > best + CLOSE * abs(value) else stalled + 1
+            if value > best:
+                best = value
+                copied(multipliers, w.row[at.MULTIPLIERS])
+                copied(shares, w.at[at.SHARES])
+                copied(w.ball[at.PHAT], w.ball[at.BEST_PHAT])
+            if best >= target or (stalled >= 3 and mu < CLOSE and not exactly) or mu < FINE:
+                break
+            # about the largest bound is best + gap; far below the target its last digits change nothing
+            gap, near = n * mu * scale, NEAR * min(target - best, best)
+            if gap < near and best - before < near and not exactly:
+                break
+        _factored(w, m, k, every)
+        _direction(w, m, k, every, 0.0, False)
+        primal, dual = _lengths(pair, n)
+        sigma = _centring(pair, n, mu, primal, dual)
+        _direction(w, m, k, every, sigma * mu, True)
+        primal, dual = _lengths(pair, n)
+        if quadratic and not curved:  # one length keeps the residual of a quadratic problem falling
+            primal = dual = min(primal, dual)
+        if not _move(pair, n, min(1.0, 0.995 * primal), min(1.0, 0.995 * dual)):
+            break
+    if ball >= 0:
+        ball_row(p, w, ball, w.ball[at.BEST_PHAT])
+    w.scalar[at.LEFT] = mu
+    _relaxed_optimum(p, w, m, point)
+    return best

@@ -1,0 +1,46 @@
+"""Names of the rows of the few arrays that compiled code passes around: many small arrays would cost more to
+pass than to use.
+
+What the rows hold is written at :class:`~milp_recourse.engine.networks.problem_arrays.Problem` (``lever``, ``box``,
+``column``) and :class:`~milp_recourse.engine.networks.work.Work` (the others).
+"""
+
+# lever; where the change is measured in percentiles, the cost itself is made of OWN_FIXED, RATE, TOP_RATE and
+# KNOTS, and FIXED, LINEAR and LARGEST are a lower bound of it in the node at hand
+LABEL, GRID, FIXED, LINEAR, SQUARE, LARGEST, FACTUAL, UNIT = range(8)
+OWN_FIXED, RATE, TOP_RATE, KNOTS, SHIFT = range(8, 13)
+# box
+LO, HI, MODE = range(3)
+# column
+COST, TOP = range(2)
+# unit
+ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL, THETA_HIGH, THETA_LOW, Z_SIZE = range(14)
+# at
+BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START = range(11)
+# col
+GRAD, LINE, GAIN, SIZE, SHARE, CUT, NOTHING, PLACE = range(8)
+# lines: of each its unit and side, constant, sum of absolute terms, largest value over the box and within the
+# budget, and the theta of that; then work of `within`; then its terms, a row for each column
+UNIT_OF, SIDE_OF, CONST_OF, SPREAD_OF, TOP_OF, BOUND, THETA_OF = range(7)
+TRIED, GAINS, PAYS, HERE, OWN, REST_OF, ALL_PAYS, TERMS = range(7, 15)
+# row
+CONSTS, MULTIPLIERS, TRY_MULTIPLIERS, INSIDE = range(4)
+# vec, of the convex problem's variables: step, costs, entry in the maximum, then work of a Newton step
+STEP, Q, C, TOPS, RD, H, THETA, SCALED = range(8)
+# pair: slacks and multipliers of the convex problem's inequalities, their steps, the right side, 1 / slacks
+SLACK, LAMBDA, DS, DL, REST, INVERSE = range(6)
+# kvec, of the convex problem's rows: constant, scale, residual, work, and weight in a Newton step
+B, ROW_SCALE, RP, X, WEIGHT = range(5)
+# ball: 0 and 1 are the constants of the lines above a residual and above its negative; the last is of its
+# linear part alone, the most that its negative can be in the node
+BALL_SIZE, BALL_AT, _, PHAT, BEST_PHAT, BALL_ROOM = range(2, 8)
+# ints: of variables their column and lever, of the convex problem's rows and of the node's what they are
+COLUMN, LEVER, ROW_OF, KINDS = range(4)
+# scalar: the best action's cost and configuration, the configuration at hand, the cut's constant, the
+# tolerance's part that is no share of the cost, more than any action costs, how far the logit may still be
+# above what it must be, what a split promises to take of that (negative for a sign), what such splits have
+# taken and had promised (two numbers each: of signs, of levers), the complementarity that the last convex
+# problem was left with, the split's column in ``learned``, and the clock's value when no more good actions
+# are to be searched for
+BEST_COST, BEST_CASE, CASE, CUT_CONST, ALLOWANCE, CEILING = range(6)
+ROOM, PROMISE, GAINED, _, PROMISED, _, LEFT, WHICH, LATE = range(6, 15)

@@ -1,0 +1,397 @@
+r"""The network at a point, and linear bounds over a box.
+
+Each ReLU z -> max(0, z) with z in [l, h], l < 0 < h, lies below s z + t with s = h / (h - l), t = max(-s l,
+(1 - s) h), and above alpha z for any alpha in [0, 1]. Put in from the last layer back to the levers, by the
+sign of the coefficient, these give a line above (or below) any unit (Zhang et al. 2018,
+https://arxiv.org/abs/1811.00866; Singh et al. 2019, https://doi.org/10.1145/3290354).
+
+Layer 0 holds the causal units, whose arguments depend on the levers and on causal units of lower number;
+layer 1 depends on the levers and on layer 0; later layers on the one before. Layer K + 1 is the logit.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from milp_recourse.engine.compiling import compiled
+from milp_recourse.engine.networks import layout as at
+from milp_recourse.engine.networks.elementary import RELU, curve, draw_lines, size_at
+from milp_recourse.engine.networks.levers import absolute, least_at, respond, term
+from milp_recourse.engine.networks.numerics import TINY
+from milp_recourse.engine.networks.work import add, cleared, copied
+
+INF = math.inf
+
+CHORD = 2.0**32
+"""Slopes of upper lines are multiples of its inverse, as in certificates."""
+
+
+@compiled
+def arguments(p, w, x, z, sums, clipped):
+    """Every unit's argument where the columns have values x (labels have shares), into z, (K + 1, n); the
+    logit.
+
+    Parameters
+    ----------
+    sums
+        1 for the sums of absolute terms behind the arguments in w.unit[Z] instead, the logit's as well, and
+        those behind the causal units into w.layer[2]; else 0.
+    clipped
+        Whether arguments of curves stay inside their bounds, which relaxed points may leave.
+    """
+    layers, logit = len(p.widths), w.layer[0]
+    for k in range(2):
+        out = logit[:1] if k == layers else z[k, : p.widths[k]]
+        copied(p.offset[sums, k], out)
+        for c in range(len(x)):
+            v = x[c] if sums == 0 else abs(x[c])
+            for j in range(len(out) if v != 0.0 else 0):
+                out[j] += p.first[sums, k, j, c] * v
+        for m in range(p.widths[0]):  # in layer 0 each feeds those after it
+            if k == 0 and clipped and p.kind[m] != RELU:
+                z[0, m] = min(max(z[0, m], w.unit[at.ZL, 0, m]), w.unit[at.ZH, 0, m])
+            if sums == 0:
+                v = curve(p.kind[m], z[0, m], p.edge[m]) - p.resting[m]
+            else:
+                w.layer[2, m] = size_at(p.kind[m], w.unit[at.Z, 0, m], z[0, m], p.edge[m], p.line)
+                v = w.layer[2, m] + abs(p.resting[m])
+            for j in range(m + 1 if k == 0 else 0, len(out)):
+                if p.caused[sums, k, j, m] != 0.0:
+                    out[j] += p.caused[sums, k, j, m] * v
+    for k in range(1, layers):
+        after = z[k + 1, : p.widths[k + 1]] if k + 1 < layers else logit[:1]
+        for i in range(len(after)):
+            after[i] = p.biases[k, i] if sums == 0 else abs(p.biases[k, i])
+        for j in range(p.widths[k]):
+            v = z[k, j]
+            for i in range(len(after) if v > 0.0 else 0):
+                weight = p.turned[k, j, i]
+                after[i] += v * (weight if sums == 0 else abs(weight))
+    return logit[0]
+
+
+@compiled
+def logit_at(p, w, u):
+    """The logit at a point, every unit's argument there into w.unit[Z], and the columns' values into
+    w.col[PLACE]."""
+    x = w.col[at.PLACE]
+    cleared(x)
+    for i in range(len(u)):
+        if p.lever[at.LABEL, i] > 0.0:
+            x[p.start[i] + int(u[i])] = 1.0
+        else:
+            x[p.start[i]] = u[i]
+    return arguments(p, w, x, w.unit[at.Z], 0, False)
+
+
+@compiled
+def at_point(p, w, form, caused, value, size):
+    """A form's value at the point of :func:`logit_at` and the sum of absolute terms behind it, added to what
+    is given, with w.layer[2] of :func:`arguments`."""
+    for c in range(w.col.shape[1]):
+        v = w.col[at.PLACE, c]
+        if v != 0.0:
+            value += form[0, c] * v
+            size += form[1, c] * abs(v)
+    for m in range(p.widths[0]):
+        if caused[1, m] > 0.0:
+            value += caused[0, m] * (curve(p.kind[m], w.unit[at.Z, 0, m], p.edge[m]) - p.resting[m])
+            size += caused[1, m] * (w.layer[2, m] + abs(p.resting[m]))
+    return value, size
+
+
+@compiled
+def relax(n, unit, k, j):
+    """Lines of one unit from the bounds of its argument. The slope of a ReLU's chord is rounded down to a
+    multiple of 1 / CHORD; a curve's tangents touch it in the middle of the bounds where they can."""
+    l, h, rise = unit[at.ZL, k, j], unit[at.ZH, k, j], 0.0
+    if k == 0 and n.kind[j] != RELU:
+        draw_lines(unit, j, n.kind[j], n.edge[j], 0.5 * (l + h))
+        return
+    if h <= 0.0:
+        slope, alpha = 0.0, 0.0
+    elif l >= 0.0:
+        slope, alpha = 1.0, 1.0
+    else:
+        slope, alpha = np.floor(h / (h - l) * CHORD) / CHORD, 1.0 if h > -l else 0.0
+        # the checker may round to the next slope
+        rise = max(-slope * l, (1.0 - slope) * h) * n.up + (h - l) / CHORD
+    unit[at.SLOPE, k, j], unit[at.RISE, k, j] = slope, rise
+    unit[at.ALPHA, k, j], unit[at.FALL, k, j] = alpha, 0.0
+
+
+@compiled
+def second_lines(n, unit, second):
+    """Lines above all arguments of layer 2 and above their negatives, over the columns and the causal units.
+
+    The same as one at a time (:func:`back`), but for all units at once, which processors do several of at
+    a time: weights times the middle of a unit's two slopes, and their sizes times half the difference.
+    """
+    columns, units = n.first.shape[3], n.widths[0]
+    for c in range(second.shape[1]):
+        above, below, count = second[0, c], second[1, c], n.widths[2]
+        cleared(above)
+        cleared(below)
+        for j in range(n.widths[1]):
+            v, rise = n.offset[0, 1, j], unit[at.RISE, 1, j]
+            if c < columns + units:
+                v, rise = n.first[0, 1, j, c] if c < columns else n.caused[0, 1, j, c - columns], 0.0
+            high, low, weights = v * unit[at.SLOPE, 1, j] + rise, v * unit[at.ALPHA, 1, j], n.turned[1, j]
+            middle, half = 0.5 * (high + low), 0.5 * (high - low)
+            add(above, middle, weights, count if middle != 0.0 else 0)  # 0 where it is off
+            for i in range(count if half != 0.0 else 0):
+                below[i] += half * abs(weights[i])
+        for i in range(count):
+            above[i], below[i] = below[i] + above[i], below[i] - above[i]
+
+
+@compiled
+def add_argument(n, k, j, a, coef, line, causes):
+    """Add a times argument j of layer k (of layer K + 1: the logit) to ``coef``, the coefficients of layer
+    k - 1, or for k < 2 to ``line`` and ``causes``, those of the columns and the causal units; returns a times
+    its constant."""
+    if k > 1:
+        add(coef, a, n.weights[k - 1, j], n.widths[k - 1])
+        return a * n.biases[k - 1, j]
+    add(line, a, n.first[0, k, j], len(line))
+    add(causes, a, n.caused[0, k, j], n.widths[0])
+    return a * n.offset[0, k, j]
+
+
+@compiled
+def back_causes(n, unit, coef, const, out):
+    """Put in the causal units: a line above sum of coef * (causal unit - at rest) + const, added to ``out``.
+
+    Parameters
+    ----------
+    coef
+        (M,); used up; what each had goes into ``unit[SCORE]``.
+    """
+    for m in range(n.widths[0] - 1, -1, -1):
+        a = coef[m]
+        unit[at.SCORE, 0, m] = a
+        if a == 0.0:
+            continue
+        slope = a * unit[at.SLOPE, 0, m] if a > 0.0 else a * unit[at.ALPHA, 0, m]
+        const += a * (unit[at.RISE, 0, m] if a > 0.0 else unit[at.FALL, 0, m])
+        const += slope * n.offset[0, 0, m] - a * n.resting[m]
+        if slope != 0.0:
+            add(out, slope, n.first[0, 0, m], len(out))
+            add(coef, slope, n.caused[0, 0, m], m)
+    return const
+
+
+@compiled
+def back(n, unit, k, coef, const, out, causes):
+    """A line above sum of coef * relu(layer k) + sum of causes * causal units + const, added to ``out``.
+
+    Parameters
+    ----------
+    coef
+        Of layer k's outputs, (n,); used up. Those of lower layers' outputs are in ``unit[SCORE]``.
+    out
+        Gets the line's coefficients added, (P,).
+    causes
+        (n,); used up.
+
+    Returns
+    -------
+    float
+        The line's constant. ``unit[SCORE]`` gets the coefficient that each unit had.
+    """
+    for layer in range(k, 0, -1):
+        new = unit[at.SCORE, layer - 1]
+        for j in range(n.widths[layer]):
+            a = coef[j]
+            unit[at.SCORE, layer, j] = a
+            if a > 0.0:
+                const += a * unit[at.RISE, layer, j]
+                a *= unit[at.SLOPE, layer, j]
+            else:
+                a *= unit[at.ALPHA, layer, j]
+            if a != 0.0:
+                const += add_argument(n, layer, j, a, new, out, causes)
+        copied(new, coef)
+    return back_causes(n, unit, causes, const, out)
+
+
+@compiled
+def over_box(p, w, line):
+    """The largest value of a line's terms over a box (without its constant)."""
+    total = 0.0
+    for i in range(p.lever.shape[1]):
+        s, mode = p.start[i], w.box[at.MODE, i]
+        if p.lever[at.LABEL, i] > 0.0:
+            best = -INF
+            for c in range(s, p.start[i + 1]):
+                if w.allowed[c] != 0:
+                    best = max(best, line[c])
+            total += best
+        elif mode != 2:
+            v = max(line[s] * w.box[at.LO, i], line[s] * w.box[at.HI, i])
+            total += v if mode == 1 else max(v, 0.0)
+    return total
+
+
+@compiled
+def sizes_over_box(p, w, sizes):
+    """The largest sum of absolute terms of a line, or of a row of sizes, over a box."""
+    total = 0.0
+    for i in range(p.lever.shape[1]):
+        s, most = p.start[i], 0.0
+        if p.lever[at.LABEL, i] > 0.0:
+            for c in range(s, p.start[i + 1]):
+                if w.allowed[c] != 0:
+                    most = max(most, abs(sizes[c]))
+        elif w.box[at.MODE, i] != 2:
+            most = abs(sizes[s]) * max(abs(w.box[at.LO, i]), abs(w.box[at.HI, i]))
+        total += most
+    return total
+
+
+@compiled
+def decimal(value, width, digits, side):
+    """A short decimal near a number (side 0), not below it (1) or not above it (-1).
+
+    It is a multiple of a power of ten, about ``width`` / 10^digits. If rounding puts it on the wrong side,
+    or beyond all numbers, the number itself is returned.
+    """
+    scale = 10.0 ** min(max(np.ceil(-math.log10(max(width, TINY))) + digits, 0.0), 22.0)
+    scaled = value * scale
+    result = (np.ceil(scaled) if side > 0 else np.floor(scaled if side < 0 else scaled + 0.5)) / scale
+    return result if (result - value) * side >= 0.0 and abs(result) < INF else value
+
+
+@compiled
+def short(value, digits):
+    """A number at so many significant decimal digits."""
+    return decimal(value, abs(value), digits - 1.0, 0)
+
+
+@compiled
+def least_paid(p, w):
+    """What :func:`within` needs whatever the line is: the least r of the box (w.at[IDLE] gets its point), and
+    the sum of absolute terms behind the largest r."""
+    least, size = 0.0, 0.0
+    for i in range(p.lever.shape[1]):
+        share, cut = w.at[at.CUT_SHARES, i], w.col[at.CUT]
+        least += respond(p, w.box, w.allowed, i, cut, 1.0, share, w.at[at.IDLE])
+        size += absolute(p, w.box, w.allowed, i, share, cut)
+    return least, size
+
+
+@compiled
+def _at_thetas(p, w, count):
+    r""":math:`\sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))` of every line at its theta, and r there."""
+    lines, box, cuts = w.lines, w.box, w.col[at.CUT]
+    theta, value, paid = lines[at.TRIED], lines[at.GAINS], lines[at.PAYS]
+    most, own = lines[at.HERE], lines[at.OWN]
+    cleared(value[:count])
+    cleared(paid[:count])
+    for i in range(p.lever.shape[1]):
+        s, share, mode = p.start[i], w.at[at.CUT_SHARES, i], box[at.MODE, i]
+        if p.lever[at.LABEL, i] > 0.0:
+            for m in range(count):
+                most[m] = -INF
+            for c in range(s, p.start[i + 1]):
+                line, r = lines[at.TERMS + c], p.column[at.COST, c] + share * p.column[at.TOP, c] - cuts[c]
+                for m in range(count if w.allowed[c] != 0 else 0):
+                    v = line[m] - theta[m] * r
+                    if v > most[m]:
+                        most[m], own[m] = v, r
+            add(value, 1.0, most, count)
+            add(paid, 1.0, own, count)
+        elif mode != 2:
+            linear, square = p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i], p.lever[at.SQUARE, i]
+            line, cut, fixed = lines[at.TERMS + s], cuts[s], p.lever[at.FIXED, i]
+            low, high, rests = box[at.LO, i], box[at.HI, i], -INF if mode == 1 else 0.0
+            for m in range(count):
+                t = least_at(theta[m] * linear, theta[m] * square, line[m] + theta[m] * cut, low, high)
+                r = fixed + term(linear, square, cut, t)
+                v = line[m] * t - theta[m] * r
+                value[m] += 0.0 if v <= rests else v  # no number stays no number
+                paid[m] += 0.0 if v <= rests else r
+
+
+@compiled
+def keep_line(w, k, unit, side, const, top, spread):
+    """Make the line in w.col[LINE] number k of w.lines: of which unit and side it is, its constant, its
+    largest value over the box, constant included, and the sum of absolute terms behind it."""
+    lines = w.lines
+    lines[at.UNIT_OF, k], lines[at.SIDE_OF, k], lines[at.CONST_OF, k] = unit, side, const
+    lines[at.TOP_OF, k], lines[at.SPREAD_OF, k] = top, spread
+    for c in range(w.col.shape[1]):
+        lines[at.TERMS + c, k] = w.col[at.LINE, c]
+
+
+@compiled
+def within(p, w, count, budget, paid, digits):
+    r"""Upper bounds of the first lines of w.lines over the part of a box that costs at most ``budget``,
+    rounding included, into w.lines[BOUND]; w.lines[THETA_OF] gets their thetas (0: the box alone).
+
+    With a cut u + constant >= 0 that holds at every feasible point of the node, and shares mu of the cost's
+    maximum, these points have
+
+    .. math:: r(u) = \sum_i c_i(u_i) + \mu_i top_i |u_i| - cut \cdot u \le C + constant = C',
+
+    and for any theta >= 0 the line is at most
+    :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`. This is convex in theta. Two are tried.
+    Where costs are squares, the first is the best one for a box without ends, else it is where the tangents
+    at 0 and at infinity meet; at the second, the tangent at the first meets one of these. All lines are
+    treated at once, because processors do several of the same at a time. The cut is w.col[CUT] with
+    w.scalar[CUT_CONST] and w.at[CUT_SHARES]; zeros there leave the budget alone.
+
+    Parameters
+    ----------
+    count
+        How many lines there are (:func:`keep_line`).
+    paid
+        From :func:`least_paid`.
+    digits
+        Significant decimal digits of theta, 0 for all.
+    """
+    lines, limit, (least, size), d = w.lines, budget + w.scalar[at.CUT_CONST], paid, p.lever.shape[1]
+    theta, rest, whole, const = lines[at.TRIED], lines[at.REST_OF], lines[at.ALL_PAYS], lines[at.CONST_OF]
+    value, spent, top, bound = lines[at.GAINS], lines[at.PAYS], lines[at.TOP_OF], lines[at.BOUND]
+    chosen, spread = lines[at.THETA_OF], lines[at.SPREAD_OF]
+    copied(top, bound)
+    cleared(chosen)
+    if limit <= least:  # nothing can be paid with it
+        return
+    cleared(theta)
+    _at_thetas(p, w, count)
+    copied(spent, whole)
+    copied(const, rest)
+    for i in range(d):
+        line, idle, square = lines[at.TERMS + p.start[i]], w.at[at.IDLE, i], p.lever[at.SQUARE, i]
+        if p.lever[at.LABEL, i] > 0.0:
+            line, idle = lines[at.TERMS + p.start[i] + int(idle)], 1.0
+        add(rest, idle, line, count)
+        for m in range(count if square > 0.0 and w.box[at.MODE, i] != 2 else 0):
+            theta[m] += line[m] * line[m] / square
+    for m in range(count):
+        if not whole[m] > limit:  # all of the box can be paid with it
+            theta[m] = 0.0
+        elif theta[m] > 0.0:
+            theta[m] = 0.5 * math.sqrt(theta[m] / (limit - least))
+        else:
+            theta[m] = max(top[m] - rest[m], 0.0) / (whole[m] - least)
+    for _ in range(2):
+        for m in range(count if digits > 0 else 0):
+            theta[m] = short(theta[m], digits)
+        _at_thetas(p, w, count)
+        for m in range(count):
+            here = value[m] + theta[m] * limit + const[m]
+            most = here + p.budget * (spread[m] + theta[m] * (size + abs(limit))) + p.tiny
+            if most < bound[m]:
+                bound[m], chosen[m] = most, theta[m]
+            slope, other = limit - spent[m], limit - whole[m]
+            zero = here - slope * theta[m]  # what the tangent there is at 0
+            if not other < 0.0:
+                theta[m] = 0.0
+            elif slope < 0.0:
+                theta[m] = max(zero - rest[m], 0.0) / (limit - least - slope)
+            else:
+                theta[m] = max(top[m] - zero, 0.0) / (slope - other)

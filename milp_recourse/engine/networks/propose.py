@@ -1,0 +1,353 @@
+"""Searches: in compiled code, slice by slice, with what one applicant's finds judged exactly in between."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.engine.compiling import announced
+from milp_recourse.engine.networks import layout as at
+from milp_recourse.engine.networks import search
+from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
+from milp_recourse.engine.networks.problem_arrays import (
+    People,
+    Problems,
+    alone,
+    coordinates,
+    decode,
+    lower,
+    one_of,
+)
+from milp_recourse.engine.networks.work import Work, workspace
+from milp_recourse.engine.smallest_instance import smallest
+from milp_recourse.judge import judge
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import gap_tolerance
+from milp_recourse.program.largest import best_of_box
+from milp_recourse.program.lower import lower as neutral
+from milp_recourse.program.on_rows import onto_rows
+
+SLICE = 0.05
+"""Seconds after which compiled code returns to Python, which may be asked to end."""
+
+MOST_BYTES = 4e9
+"""Most bytes that one applicant's open nodes may take."""
+
+FEW = 6
+"""With at most so many levers, and no ``starts``, no good action is searched for before the first nodes."""
+
+FIRST, FIRST_OF_MANY = 1000, 250
+"""Nodes of the first slice, with few levers and with many. If a search is not finished then, a longer search
+for good actions follows."""
+
+FIRST_LEAST, FIRST_WORK = 16, 2**22
+"""In wide networks the first slice ends once nodes times the square of the widest layer's units are about
+``FIRST_WORK``, but not before so many nodes: a node takes 50 ms where three layers have 512 units."""
+
+MOST_SECONDS = 2000.0
+"""Of one longer search: what the clock of compiled code can count to."""
+
+LONGER_BY = 4
+"""The longer search is repeated whenever the number of nodes has become so many times as large."""
+
+NODES_EACH, NODES_AGAIN = 64, 256
+"""While there is no action, longer searches go round the open configurations: the first round takes one more
+of these in for each ``NODES_EACH`` nodes, later ones make one more search for each ``NODES_AGAIN``."""
+
+LAST_TURNS = 16
+"""How many longer searches each configuration gets, within at most a second, before a search ends without an
+action."""
+
+STUCK = "a box became too small to split"
+"""The message where rounding keeps an exact engine from a proof."""
+
+
+@cache
+def ready() -> None:
+    """Compile the engine, or load it from disk, once per process. Compiling is announced."""
+    with announced("the search"):
+        instance = smallest()
+        state = Run(instance, lower(instance))
+        state.examine(1, 0)
+
+
+_SHAPES = threading.local()
+"""Memory of earlier searches by shape: making it takes longer than many searches do."""
+
+
+def memory(p: Problems, aside: bool = False) -> tuple[Work, search.Pool]:
+    """Memory for a problem, which problems of the same shape share, one for searches and one for those
+    ``aside``, in the middle of another; :func:`~milp_recourse.engine.networks.search.run` clears it."""
+    shape = _shape(p, aside)
+    known: dict[tuple[object, ...], tuple[Work, search.Pool]] = _SHAPES.__dict__.setdefault("known", {})
+    if shape not in known:
+        if len(known) > 8:
+            known.clear()
+        known[shape] = workspace(p), search.pool(p, 256)
+    return known[shape]
+
+
+@contextmanager
+def kept(p: Problems) -> Iterator[None]:
+    """Inside, the memory of a search that has begun stays as it is: others of its shape get other memory."""
+    shape = _shape(p, False)
+    own = _SHAPES.known.pop(shape)
+    yield  # from here on maybe in another thread
+    _SHAPES.__dict__.setdefault("known", {})[shape] = own
+
+
+def _shape(p: Problems, aside: bool) -> tuple[object, ...]:
+    arrays = p.lever, p.allowed, p.weights, p.row, p.residual
+    return *(one.shape for one in arrays), p.kind.tobytes(), p.widths.tobytes(), aside
+
+
+class Run:
+    """One applicant's search. It is for the cheapest action that is accepted exactly; whether the deployed
+    model, which rounds, accepts it too is asked of what is found.
+
+    Attributes
+    ----------
+    problem, work, tree
+        What compiled code sees.
+    action, cost
+        The cheapest action that was judged feasible, and its cost rounded up; None and inf without one.
+    least
+        The cost of the cheapest action that was judged to be feasible but for the deployed model; inf
+        without one.
+    refused
+        That action if the deployed model refuses it, else None.
+    aside
+        Whether this is a short search in the middle of another.
+    late
+        When to end, a value of :func:`time.perf_counter`.
+    confirmed
+        What the search's best action cost by compiled code's own numbers when it was judged; inf without one.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        problem: Problems | None = None,
+        starts: NDArray[np.float64] | None = None,
+        begun: bool = False,
+        aside: bool = False,
+    ) -> None:
+        self.instance, self.problem = instance, lower(instance) if problem is None else problem
+        self.aside, (self.work, self.tree) = aside, memory(self.problem, aside)
+        given = np.zeros((0, len(instance.features))) if starts is None else np.asarray(starts, dtype=float)
+        # another layout would be compiled anew
+        self.starts = np.ascontiguousarray(coordinates(instance, self.problem, given))
+        self._fixed = cache(lambda acted: neutral(instance).fix(acted, prune=False))
+        self.few = self.problem.lever.shape[1] <= FEW and not len(self.starts)
+        self.action: dict[str, float] | None = None
+        self.refused: dict[str, float] | None = None
+        self.cost = self.least = self.confirmed = self.late = math.inf
+        if not begun:
+            search.begin(self.problem, self.work, self.tree)
+
+    @property
+    def bound(self) -> float:
+        """The least bound of an open node; inf where none is open."""
+        return float(self.tree.bound[self.tree.heap[0]]) if self.tree.state[0] else math.inf
+
+    @property
+    def target(self) -> float:
+        """A sufficient bound: half the gap below ``least``, and no more than what nodes are closed against;
+        without an action, more than any costs."""
+        if self.least == math.inf:
+            return float(self.problem.ceiling)
+        cost = min(self.least, float(self.work.scalar[at.BEST_COST]))
+        return cost - 0.5 * max(0.0, gap_tolerance(cost, float(self.work.scalar[at.ALLOWANCE])))
+
+    def examine(self, share: int, around: int = -1) -> int:
+        """Examine at most so many nodes, for at most :data:`SLICE`, after a search for good actions in one
+        configuration; see :func:`~milp_recourse.engine.networks.search.run`.
+        """
+        answers = np.zeros((1, self.problem.lever.shape[1])), np.zeros((5, 1))
+        settings = slice_and(self.late - time.perf_counter()), share, self.few, around, self.starts
+        return int(search.run(alone(self.problem), 0, False, self.work, self.tree, *answers, *settings)[1])
+
+    def seek(self, cases: Sequence[int], count: int) -> None:
+        """Without an action, search for good ones so many times, in these configurations in turn; once there
+        is one, no configuration has another turn."""
+        for k in range(count if self.least == math.inf else 0):
+            if time.perf_counter() > self.late or (k >= len(cases) and self.least < math.inf):
+                break
+            self.examine(0, cases[k % len(cases)])
+            self.confirm()
+
+    def confirm(self) -> None:
+        """Judge the search's best action exactly. Should it not pass, beyond what rounding can do, it is
+        refused, too: nodes were closed against its cost, which no bound may exceed then."""
+        cost, case = float(self.work.scalar[at.BEST_COST]), int(self.work.scalar[at.BEST_CASE])
+        if cost < self.confirmed:
+            self.confirmed = cost
+            action = self._action(at.BEST, case)
+            if not self.offer(action, own=True):
+                self.least, self.refused = cost, action
+
+    def _action(self, row: int, case: int) -> dict[str, float]:
+        """The action of a point of w.at."""
+        p = self.problem
+        return decode(self.instance, p.lever, p.acts[case], p.ends, self.work.at[row])
+
+    def answer(self) -> None:
+        """Judge exactly the point w.at[ANCHOR], of which rounding leaves open whether it is feasible, and
+        then points next to it that meet the rows exactly."""
+        case = int(self.work.scalar[at.CASE])
+        action = self._action(at.ANCHOR, case)
+        if not self.offer(action) and self.problem.row.shape[2] and action:
+            for near in onto_rows(self._fixed(frozenset(action)), action):
+                if self.offer(near):
+                    break
+
+    def close_below(self) -> None:
+        """Close the node in w, on which no unit of the network is open, if its largest logit, which rounding
+        does not tell from what is needed, is less; else judge the action of the largest logit."""
+        p, w, case = self.problem, self.work, int(self.work.scalar[at.CASE])
+        box, (factual, unit, grid, label) = w.box, p.lever[[at.FACTUAL, at.UNIT, at.GRID, at.LABEL]]
+        ends = np.clip(factual + unit * box[: at.MODE], *p.ends)
+        spots = np.vstack([np.where(grid > 0.0, np.round(ends), ends), factual])
+        values = {}
+        for i, name in enumerate(self.instance.levers):
+            if p.box[case, at.MODE, i] != IDLE:
+                labels, mode = w.allowed[p.start[i] : p.start[i + 1]], box[at.MODE, i]
+                # the ends where it may be acted on, the factual where it may rest
+                own = spots[2 if mode == IDLE else 0 : 2 if mode == ACTED else 3, i]
+                values[name] = (np.flatnonzero(labels) if label[i] else own).tolist()
+        active = [w.unit[at.ZL, k, :n] >= 0.0 for k, n in enumerate(p.widths.tolist())][1:]
+        best = best_of_box(self._fixed(frozenset(values)), active, values, self.instance.accept.needed)
+        if best is None:
+            self.tree.asked[self.tree.free[self.tree.state[1]]] = search.CLOSED
+        elif best:
+            self.offer(best)
+
+    def offer(self, action: dict[str, float], own: bool = False) -> bool:
+        """Judge an action exactly, and keep it if it is cheaper; whether it is feasible but for the deployed
+        model. The compiled search is not told of its own, so that nothing depends on when a slice ends."""
+        verdict = judge(self.instance, action)
+        cost, w = float(verdict.cost), self.work
+        if verdict.feasible and cost < self.cost:
+            self.action, self.cost = action, cost
+        if not verdict.faults and cost < self.least:
+            self.least, self.refused = cost, None if verdict.feasible else action
+            if not own:
+                row = [action.get(f.name, self.instance.factual[f.name]) for f in self.instance.features]
+                # coordinates may be rounded; the action counts
+                w.at[at.BEST] = coordinates(self.instance, self.problem, np.array([row]))[0]
+                w.scalar[at.BEST_COST] = self.confirmed = cost
+        return not verdict.faults
+
+
+def slice_and(left: float) -> tuple[int, int]:
+    """:data:`SLICE`, and the seconds that are left, as compiled code takes them: ticks of its clock."""
+    return int(1e6 * SLICE), int(1e6 * min(max(0.0, left), MOST_SECONDS))
+
+
+def reason(late: float) -> str | None:
+    """A reason to end once that value of :func:`time.perf_counter` has passed, before that None."""
+    return "the time limit was reached" if time.perf_counter() > late else None
+
+
+def sufficient(instance: Instance, cost: float) -> float:
+    """A lower bound that proves an action of this cost optimal, with half the allowed gap to spare."""
+    return cost - 0.5 * instance.gap_tolerance(cost)
+
+
+def first_slice(p: Problems, few: bool) -> tuple[int, int]:
+    """How many nodes the first slice has, and in which configuration it first searches for good actions (-1:
+    in none)."""
+    nodes = min(FIRST if few else FIRST_OF_MANY, max(FIRST_LEAST, FIRST_WORK // p.weights.shape[1] ** 2))
+    return nodes, -1 if few else 0
+
+
+def first_slices(
+    people: People, first: int, found: NDArray[np.float64], numbers: NDArray[np.float64], limit: float
+) -> tuple[int, int]:
+    """The first slices of several applicants' searches, from number ``first`` on, until one does not finish
+    or :data:`SLICE` has passed.
+
+    Parameters
+    ----------
+    found, numbers
+        What is found; see :func:`~milp_recourse.engine.networks.search.run`, whose answer is returned.
+    limit
+        Most seconds of one applicant's search for good actions.
+    """
+    p, few = one_of(people, first), people.lever.shape[2] <= FEW
+    share, around = first_slice(p, few)
+    settings = slice_and(limit), share, few, around, np.zeros((0, found.shape[1]))
+    k, why = search.run(people, first, True, *memory(p), found, numbers, *settings)
+    return int(k), int(why)
+
+
+def search_on(
+    state: Run,
+    late: float = math.inf,
+    watch: Callable[[float, float], object] = lambda cost, bound: None,
+    inside: Callable[[Run], object] = lambda state: None,
+    why: int | None = None,
+    enough: Callable[[], object] = lambda: False,
+) -> tuple[float, str | None]:
+    """Search until the best action, or that there is none, is proven.
+
+    Parameters
+    ----------
+    late
+        When to end, a value of :func:`time.perf_counter`.
+    watch
+        Gets the cost in hand and the bound after every slice.
+    inside
+        Called once if the deployed model refuses the first action: looks for one that it accepts.
+    why
+        Why the first slice has returned, if it has been searched.
+    enough
+        Whether to end now; it is called before every slice.
+
+    Returns
+    -------
+    (bound, message)
+        The proven bound, and why the search ended before its proof, or None.
+    """
+    tree, looked, message, state.late = state.tree, False, None, late
+    look, around = first_slice(state.problem, state.few)
+    while why is not None or (message := "it was a short search" if enough() else reason(late)) is None:
+        if why is None:
+            why = state.examine(max(look - int(tree.state[2]), 1), around)
+        around = -1
+        state.confirm()
+        if state.refused and state.action is None and not looked:
+            looked = True
+            inside(state)
+        watch(state.cost, min(state.bound, float(tree.stuck[0]), state.target, state.cost))
+        if why == search.DONE:
+            break
+        if why in (search.ASK, search.EDGE):
+            state.answer()
+            if why == search.EDGE and not state.instance.scenarios:
+                state.close_below()
+        elif why == search.FULL:
+            if 2 * sum(array.nbytes for array in tree) > MOST_BYTES:
+                message = "the open nodes fill the memory"
+                break
+            tree = state.tree = search.larger(tree, 2 * len(tree.heap))
+        elif int(tree.state[2]) >= look:
+            look, around = LONGER_BY * int(tree.state[2]), int(tree.case[tree.heap[0]])
+            cases, n = np.unique(tree.case[tree.heap[: tree.state[0]]]).tolist(), int(tree.state[2])
+            state.seek(cases, max(min(n // NODES_EACH, len(cases)), n // NODES_AGAIN) if cases else 0)
+        why = None
+    stuck = float(tree.stuck[0])
+    # an action should not be missed, however short the time
+    if not state.aside and (message is not None or stuck < state.target):
+        state.late = time.perf_counter() + min(max(late - time.perf_counter(), SLICE), 1.0)
+        state.seek(range(len(state.problem.box)), LAST_TURNS * len(state.problem.box))
+    if stuck < state.target and message is None:
+        message = STUCK
+    return max(0.0, min(state.bound, stuck, state.target if state.least < math.inf else math.inf)), message

@@ -1,0 +1,371 @@
+r"""The rows of a node's Lagrangian: lines above its units, the logit and what a problem states, rounding
+included.
+
+A row is a line over the columns with its constant; it is not negative at any feasible point of the node. The
+line at hand is w.col[LINE].
+"""
+
+from __future__ import annotations
+
+from milp_recourse.engine.compiling import compiled
+from milp_recourse.engine.networks import layout as at
+from milp_recourse.engine.networks import network
+from milp_recourse.engine.networks.elementary import RELU, curve, is_open, steepness
+from milp_recourse.engine.networks.numerics import HUGE
+from milp_recourse.engine.networks.work import add, cleared, copied, dot
+
+
+@compiled
+def _size_through_causes(n, unit, sizes, count):
+    """The sum of absolute terms behind a form's causal units, the first ``count`` of them."""
+    total = 0.0
+    for m in range(count):
+        v = abs(n.resting[m])
+        if n.kind[m] != RELU:
+            v += max(abs(unit[at.SLOPE, 0, m]), abs(unit[at.ALPHA, 0, m])) * unit[at.ZS, 0, m]
+            fall = abs(unit[at.FALL, 0, m])
+            # a fall of HUGE stands for a line so low that its rounding does not matter (a square's lines
+            # touch it: there the slope's share is at least the fall)
+            v += max(abs(unit[at.RISE, 0, m]), fall if fall < HUGE else 0.0)
+        elif unit[at.ZH, 0, m] > 0.0:
+            v += unit[at.ZS, 0, m] + max(-unit[at.ZL, 0, m], 0.0)
+        total += sizes[m] * v
+    return total
+
+
+@compiled
+def sizes_direct(p, w, k, first, count):
+    """Sums of absolute terms behind arguments ``first`` to ``count`` of layer k (0 or 1), into w.layer[0]."""
+    size = w.layer[0]
+    for j in range(first, count):
+        size[j] = p.offset[1, k, j] + network.sizes_over_box(p, w, p.first[1, k, j])
+        size[j] += _size_through_causes(p, w.unit, p.caused[1, k, j], j if k == 0 else p.widths[0])
+
+
+@compiled
+def sizes_next(p, w, k):
+    """Sums of absolute terms behind layer k >= 1 (the logit's for k = K + 1), likewise."""
+    count = p.widths[k] if k < len(p.widths) else 1
+    if k == 1:
+        sizes_direct(p, w, 1, 0, count)
+        return
+    zl, zh, zs, size = w.unit[at.ZL, k - 1], w.unit[at.ZH, k - 1], w.unit[at.ZS, k - 1], w.layer[0]
+    for i in range(count):
+        size[i] = abs(p.biases[k - 1, i])
+    for j in range(p.widths[k - 1]):
+        if zh[j] > 0.0:
+            v, weights = zs[j] + max(-zl[j], 0.0), p.turned[k - 1, j]
+            for i in range(count):
+                size[i] += abs(weights[i]) * v
+
+
+@compiled
+def unit_line(p, w, k, i, side):
+    """A line above side * (argument i of layer k), k = K + 1 for the logit, into w.col[LINE]; its constant.
+
+    ``w.unit[SCORE]`` gets the coefficient that every unit before had.
+    """
+    if k < 2:
+        return form_line(p, w, p.first[0, k, i], p.caused[0, k, i], p.offset[0, k, i], side)
+    coef, causes, line = w.layer[2], w.layer[1], w.col[at.LINE]
+    cleared(line)
+    cleared(w.layer[1:])
+    cleared(w.unit[at.SCORE, : k - 1])
+    const = network.add_argument(p, k, i, side, coef, line, causes)
+    return network.back(p, w.unit, k - 1, coef, const, line, causes)
+
+
+@compiled
+def argument_line(p, w, k, i, side):
+    """As :func:`unit_line`, for layer 2 from what is known of all its arguments; then scores are not kept."""
+    if k != 2:
+        return unit_line(p, w, k, i, side)
+    line, causes, second = w.col[at.LINE], w.layer[1], w.second[0 if side > 0.0 else 1]
+    columns, units = len(line), p.widths[0]
+    for c in range(columns):
+        line[c] = second[c, i]
+    for m in range(units):
+        causes[m] = second[columns + m, i]
+    return network.back_causes(p, w.unit, causes, side * p.biases[1, i] + second[columns + units, i], line)
+
+
+@compiled
+def form_line(p, w, form, caused, const, side):
+    """A line above side * (a form over levers and causal units), into w.col[LINE]; its constant."""
+    line, causes = w.col[at.LINE], w.layer[1]
+    for c in range(len(line)):
+        line[c] = side * form[c]
+    for m in range(len(caused)):
+        causes[m] = side * caused[m]
+    return network.back_causes(p, w.unit, causes, side * const, line)
+
+
+@compiled
+def linearise(p, w):
+    """The logit along the linear pieces, and the tangents to curves, of the point whose units' arguments are
+    in w.unit[Z]: its gradient into w.col[GRAD], and its constant. The units' lines are these then."""
+    unit = w.unit
+    for k in range(len(p.widths)):
+        for j in range(p.widths[k]):
+            z, rest = unit[at.Z, k, j], 0.0
+            if k > 0:
+                on = 1.0 if z > 0.0 else 0.0
+            else:
+                on = steepness(p.kind[j], z, p.edge[j])
+                rest = curve(p.kind[j], z, p.edge[j]) - on * z
+                unit[at.ZL, 0, j], unit[at.ZH, 0, j], unit[at.ZS, 0, j] = 0.0, on, abs(z)
+            unit[at.SLOPE, k, j] = unit[at.ALPHA, k, j] = on
+            unit[at.RISE, k, j] = unit[at.FALL, k, j] = rest
+    const = unit_line(p, w, len(p.widths), 0, 1.0)
+    copied(w.col[at.LINE], w.col[at.GRAD])
+    return const
+
+
+@compiled
+def never_negative(p, w, const):
+    """Whether the line in w.col[LINE] with this constant is nowhere negative in the box."""
+    for c in range(w.col.shape[1]):
+        w.col[at.GAIN, c] = -w.col[at.LINE, c]
+    return const - network.over_box(p, w, w.col[at.GAIN]) >= 0.0
+
+
+@compiled
+def keep_row(p, w, const, inside, count, layer, what):
+    """Take w.col[LINE] + const >= 0 as row ``count``; False where nothing in the box meets it.
+
+    Parameters
+    ----------
+    inside
+        How far inside the convex problem's point is to stay.
+    layer
+        The units that the line was put together from lie in layers below this.
+    what
+        -1, -2, ... for lines above the logit; layer * width + unit of what was split on; the number of a row
+        that the problem states, after all of these. w.ints[KINDS] gets it.
+    """
+    w.ints[at.KINDS, count] = what
+    copied(w.col[at.LINE], w.rows[count])
+    w.row[at.CONSTS, count], w.row[at.INSIDE, count] = const, inside
+    cleared(w.row_coefficients[0, count])
+    copied(w.unit[at.SCORE], w.row_coefficients[0, count, :layer])
+    copied(w.unit[at.ALPHA], w.row_coefficients[1, count])
+    return not network.over_box(p, w, w.col[at.LINE]) + const < 0.0
+
+
+@compiled
+def cut_by_row(p, w, r):
+    """Cut the intervals of numeric levers that are acted on to what row ``r`` leaves of them where every
+    other term is as large as it can be."""
+    box, top = w.box, network.over_box(p, w, w.rows[r]) + w.row[at.CONSTS, r]
+    for i in range(p.lever.shape[1]):
+        a, low, high = w.rows[r, p.start[i]], box[at.LO, i], box[at.HI, i]
+        if a == 0.0 or box[at.MODE, i] != 1 or p.lever[at.LABEL, i] > 0.0:
+            continue
+        room = top / abs(a) * p.up
+        room += (p.up - 1.0) * (room + abs(low) + abs(high)) + p.tiny
+        if a > 0.0 and high - room > low:
+            box[at.LO, i] = high - room
+        elif a < 0.0 and low + room < high:
+            box[at.HI, i] = low + room
+
+
+@compiled
+def stated_size(p, w, r):
+    """The sum of absolute terms behind one of the problem's own rows."""
+    size = network.sizes_over_box(p, w, p.row[1, r]) + p.row_const[1, r]
+    return size + _size_through_causes(p, w.unit, p.row_caused[1, r], p.widths[0])
+
+
+@compiled
+def stated_rows(p, w, count, curved_only):
+    """The problem's own rows that the box does not imply; how many rows there are then, -1 - r where row r
+    leaves nothing.
+
+    Parameters
+    ----------
+    curved_only
+        Whether to add the rows through curves only: with new lines these have changed, the others have not.
+    """
+    for r in range(p.row.shape[1]):
+        wanted = not curved_only
+        for m in range(p.widths[0]):
+            wanted = wanted or (p.kind[m] != RELU and p.row_caused[0, r, m] != 0.0)
+        if not wanted:
+            continue
+        slack = p.line * stated_size(p, w, r) + p.tiny
+        const = form_line(p, w, p.row[0, r], p.row_caused[0, r], p.row_const[0, r], 1.0) + slack
+        if not never_negative(p, w, const):
+            what = w.unit.shape[1] * w.unit.shape[2] + r
+            if not keep_row(p, w, const, 4.0 * slack, count, 1, what):
+                return -1 - count
+            count += 1
+    return count
+
+
+@compiled
+def residual_lines(p, w):
+    """Lines above every residual of the ball and its negative, into w.tangent and w.ball.
+
+    Returns
+    -------
+    int
+        0 where the lines show that the whole box is in the ball, -1 where they show that nothing of it is,
+        else 1.
+    """
+    most, least, slack = 0.0, 0.0, 0.0
+    for f in range(len(p.noise)):
+        if not in_ball(p, f):
+            continue
+        form, caused, noise, low, high = p.residual[0, f], p.residual_caused[0, f], p.noise[f], 0.0, 0.0
+        rest = p.excess if is_linear(p, f) else 0.0
+        size = network.sizes_over_box(p, w, p.residual[1, f]) + abs(rest)
+        size += _size_through_causes(p, w.unit, p.residual_caused[1, f], p.widths[0])
+        w.ball[at.BALL_SIZE, f] = size
+        for side in range(2):
+            const = form_line(p, w, form, caused, rest, 1.0 - 2.0 * side) + p.line * size + p.tiny
+            w.ball[side, f] = const
+            copied(w.col[at.LINE], w.tangent[side, f])
+            for m in range(p.widths[0]):
+                w.ball_coefficients[side, f, m] = w.unit[at.SCORE, 0, m]
+            far = network.over_box(p, w, w.col[at.LINE]) + const
+            if side == 0:
+                high = noise + far
+            else:
+                low = noise - far
+        if is_linear(p, f):
+            w.ball[at.BALL_ROOM, f] = -low
+            most += high
+            least += low
+            slack += 4.0 * size
+        else:
+            weight, near = p.precision[f], max(low, -high, 0.0)
+            most += weight * (max(low * low, high * high) - noise**2)
+            least += weight * (near * near - noise**2)
+            slack += weight * (near + abs(noise) + size) ** 2
+    if least > p.line * slack + p.tiny:
+        return -1
+    return 1 if most > 0.0 else 0
+
+
+@compiled
+def is_linear(p, f):
+    """Whether a residual is the ball's linear part."""
+    return p.bent and f == len(p.noise) - 1
+
+
+@compiled
+def in_ball(p, f):
+    """Whether a residual is in the ball at all."""
+    return p.precision[f] > 0.0 or is_linear(p, f)
+
+
+@compiled
+def touching(p, f, where):
+    """Which line of a residual (0: above it, 1: above its negative) a tangent to the ball at value ``where``
+    of its noise takes, and times what: (side, rate). Of the ball's linear part it takes the second, once,
+    whatever the value."""
+    if is_linear(p, f):
+        return 1, 1.0
+    return (1 if where > 0.0 else 0), 2.0 * p.precision[f] * abs(where)
+
+
+@compiled
+def ball_row(p, w, r, phat):
+    r"""The tangent to the plausibility ball at residuals phat, as row r with its constant, rounding included.
+
+    For any phat, :math:`(n + \rho)^2 \ge 2 \hat p (n + \rho) - \hat p^2`, so the ball implies
+
+    .. math:: \sum_f w_f \big( (\hat p_f - n_f)^2 - 2 \hat p_f \rho_f \big) \ge 0,
+
+    where a residual is replaced by the line above :math:`-\hat p_f \rho_f`, and the ball's linear part L by
+    the one above -L: a row that is valid in the node whatever phat is.
+    """
+    cleared(w.rows[r])
+    const, size = 0.0, 0.0
+    for f in range(len(p.noise)):
+        if not in_ball(p, f):
+            continue
+        weight, n, touched = p.precision[f], p.noise[f], phat[f]
+        side, rate = touching(p, f, touched)
+        const += weight * (touched - n) * (touched - n) + rate * w.ball[side, f]
+        size += weight * (abs(touched) + abs(n)) ** 2 + rate * w.ball[at.BALL_SIZE, f]
+        add(w.rows[r], rate, w.tangent[side, f], w.rows.shape[1])
+    w.row[at.CONSTS, r] = const + p.line * size + p.tiny
+
+
+@compiled
+def ball_slack(p, w):
+    """What rounding can do to the ball's value in a node, after :func:`residual_lines` drew its lines."""
+    total = 0.0
+    for f in range(len(p.noise)):
+        size = w.ball[at.BALL_SIZE, f]
+        if is_linear(p, f):
+            total += size
+        elif p.precision[f] > 0.0:
+            total += p.precision[f] * size * (2.0 * size + abs(p.noise[f]))
+    return 8.0 * p.line * total + p.tiny
+
+
+@compiled
+def note_ball_coefficients(p, w, r):
+    """Write every unit's coefficient in the ball's row r, and its lower slope, to w.row_coefficients.
+
+    The coefficients of units that are not causal are 0.
+    """
+    cleared(w.row_coefficients[0, r])
+    copied(w.unit[at.ALPHA], w.row_coefficients[1, r])
+    for f in range(len(p.noise)):
+        side, rate = touching(p, f, w.ball[at.BEST_PHAT, f])
+        add(w.row_coefficients[0, r, 0], rate, w.ball_coefficients[side, f], p.widths[0])
+
+
+@compiled
+def relaxed_arguments(p, w):
+    """Every unit's argument at the relaxed optimum, into w.unit[ZB]; w.col[SHARE], which holds the shares of
+    labels, gets the numeric levers' coordinates."""
+    for i in range(p.lever.shape[1]):
+        if not p.lever[at.LABEL, i] > 0.0:
+            w.col[at.SHARE, p.start[i]] = w.at[at.POINT, i]
+    network.arguments(p, w, w.col[at.SHARE], w.unit[at.ZB], 0, True)
+
+
+@compiled
+def reached(w, r):
+    """A row's value at the relaxed optimum, after :func:`relaxed_arguments`."""
+    return w.row[at.CONSTS, r] + dot(w.rows[r], w.col[at.SHARE], w.col.shape[1])
+
+
+@compiled
+def summed(rows, consts, multipliers, count, line, size):
+    """Add up the rows times their multipliers, into ``line``, and the absolute terms, into ``size``; returns
+    the sum's constant and the absolute terms behind it."""
+    total, slack = 0.0, 0.0
+    cleared(line)
+    cleared(size)
+    for r in range(count):
+        v = multipliers[r]
+        if v > 0.0:
+            total += v * consts[r]
+            slack += v * abs(consts[r])
+            for c in range(len(line)):
+                line[c] += v * rows[r, c]
+                size[c] += v * abs(rows[r, c])
+    return total, slack
+
+
+@compiled
+def on_edge(p, w):
+    """Whether no unit of the network is open, and the largest logit (row 0) is within rounding of what is
+    needed."""
+    top = network.over_box(p, w, w.rows[0]) + w.row[at.CONSTS, 0]
+    return top <= w.row[at.INSIDE, 0] and open_units(p, w.unit, 1) == 0
+
+
+@compiled
+def open_units(p, unit, first):
+    """How many units are open from a layer on: ReLUs whose sign is, curves between two lines."""
+    total = 0
+    for k in range(first, len(p.widths)):
+        for j in range(p.widths[k]):
+            total += is_open(p, unit, k, j)
+    return total

@@ -1,0 +1,139 @@
+"""Smaller changes at no higher cost, for costs under which optimal actions may change more than needed.
+
+Under a sum of all changes an optimal action changes nothing more than it must, up to the gap
+(:func:`milp_recourse.judge.conclude` leaves out the slight changes that the gap allows). Under l0, linf and
+mixtures of the two, the levers that do not decide the cost may take any value that is accepted. Here every
+such change is undone if the action then stays feasible and costs no more. Otherwise the change is halved as
+often as that holds, and a bisection then looks for a still smaller one. The action becomes easier to read;
+its cost does not rise, and the lower bound is not touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Generic, Protocol, TypeVar
+
+from milp_recourse.problem.instance import Instance
+
+Action = Mapping[str, float]
+
+
+class Verdict(Protocol):
+    """What ``judge`` must return about an action."""
+
+    @property
+    def feasible(self) -> bool:
+        """Whether it meets every demand."""
+
+    @property
+    def cost(self) -> Fraction:
+        """The exact cost."""
+
+
+V = TypeVar("V", bound=Verdict)
+
+MOST = 400
+"""The largest number of exact judgements per action, which limits the time."""
+
+_STEPS = 6  # of the bisection: it finds the smallest change to 1/64 of the interval that halving has left
+
+
+def leaves_open(instance: Instance) -> bool:
+    """Whether a change can be free: under l0 and linf, or where the distribution function Q is flat."""
+    cost = instance.cost
+    return not (cost.l1 or cost.l2_squared) or bool(cost.quantiles)
+
+
+def smaller_changes(
+    instance: Instance, action: Action, verdict: V, judge: Callable[[Instance, Action], V]
+) -> tuple[Action, V]:
+    """A feasible action in which no single change can be undone or halved at no higher cost.
+
+    Parameters
+    ----------
+    action, verdict
+        Feasible, and its judgement.
+    judge
+        Decides in exact arithmetic and by the deployed model.
+
+    Returns
+    -------
+    tuple
+        The action, which costs no more than before, and its judgement. After :data:`MOST` judgements the
+        search stops, and changes may be left larger than need be. Halves of integer features are rounded
+        towards the factual; changes of labels without an order are only undone.
+    """
+    if not leaves_open(instance):
+        return action, verdict
+    search = _Search(instance, action, verdict, judge)
+    changed = True
+    while changed and search.left > 0:
+        undone = [search.undone(name) for name in list(search.action)]
+        halved = [search.halved(name) for name in list(search.action)]
+        changed = any(undone) or any(halved)
+    return search.action, search.verdict
+
+
+class _Search(Generic[V]):
+    """The action in hand, its judgement, and how many more may be judged."""
+
+    def __init__(
+        self, instance: Instance, action: Action, verdict: V, judge: Callable[[Instance, Action], V]
+    ) -> None:
+        self.instance, self.action, self.verdict, self.judge = instance, action, verdict, judge
+        self.left = MOST
+
+    def take(self, candidate: Action) -> bool:
+        """Take a candidate if it is feasible and costs no more; return whether it was taken."""
+        if self.left <= 0:
+            return False
+        self.left -= 1
+        found = self.judge(self.instance, candidate)
+        if not (found.feasible and found.cost <= self.verdict.cost):
+            return False
+        self.action, self.verdict = candidate, found
+        return True
+
+    def undone(self, name: str) -> bool:
+        """Try not to act on the feature at all, then to hold it where it is."""
+        x, (low, high) = self.instance.factual[name], self.instance.levers[name]
+        if self.take({n: v for n, v in self.action.items() if n != name}):
+            return True
+        return self.action[name] != x and low <= x <= high and self.take({**self.action, name: x})
+
+    def halved(self, name: str) -> bool:
+        """Try half the change, half of that, and so on, then bisect between the last two.
+
+        Returns whether the change became smaller.
+        """
+        feature, x, start = self.instance.feature(name), self.instance.factual[name], self.action[name]
+        if feature.kind == "categorical" or not math.isfinite(x):
+            return False
+        low, high = self.instance.levers[name]
+        value, refused = start, x
+        while True:
+            half = _between(x, value, feature.integral)
+            half = min(max(half, low), high)
+            if half in (x, value):
+                break
+            if not self.take({**self.action, name: half}):
+                refused = half
+                break
+            value = half
+        for _ in range(_STEPS):
+            middle = _between(refused, value, feature.integral)
+            if middle in (refused, value) or not low <= middle <= high:
+                break
+            if self.take({**self.action, name: middle}):
+                value = middle
+            else:
+                refused = middle
+        return value != start
+
+
+def _between(near: float, far: float, whole: bool) -> float:
+    """The middle of two values; of whole numbers, rounded towards the first."""
+    change = (far - near) / 2
+    return near + (float(math.trunc(change)) if whole else change)

@@ -1,0 +1,58 @@
+"""Conditions on an action: their kinds, what they demand of one applicant, and their readable text."""
+
+from milp_recourse.problem.conditions.condition_kinds import (
+    Acted,
+    All,
+    Any,
+    AtMostActions,
+    Condition,
+    IfThen,
+    LabelIn,
+    Not,
+    Sum,
+)
+from milp_recourse.problem.conditions.meaning import (
+    FALSE,
+    TRUE,
+    AllOf,
+    AnyOf,
+    Counted,
+    Demand,
+    Row,
+    Switched,
+    all_of,
+    holds,
+    leaves,
+    meaning,
+    settled,
+    unlabelled,
+)
+from milp_recourse.problem.conditions.text import condition_from_text, condition_text
+
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "Acted",
+    "All",
+    "AllOf",
+    "Any",
+    "AnyOf",
+    "AtMostActions",
+    "Condition",
+    "Counted",
+    "Demand",
+    "IfThen",
+    "LabelIn",
+    "Not",
+    "Row",
+    "Sum",
+    "Switched",
+    "all_of",
+    "condition_from_text",
+    "condition_text",
+    "holds",
+    "leaves",
+    "meaning",
+    "settled",
+    "unlabelled",
+]

@@ -1,0 +1,83 @@
+"""The kinds of conditions, independent of any applicant's values; labels are given by their indices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+View = Literal["factual", "counterfactual", "change", "relative-change"]
+"""Which value of a feature: before the action, after it (effects included), the change (after minus before),
+or the change divided by the absolute value before."""
+
+
+@dataclass(frozen=True)
+class AtMostActions:
+    """At most ``count`` features are acted on, held ones included."""
+
+    count: int
+
+
+@dataclass(frozen=True)
+class Acted:
+    """The feature is acted on; holding it at its factual value is an action too."""
+
+    feature: str
+
+
+@dataclass(frozen=True)
+class Sum:
+    """at_least <= sum of coefficient * value <= at_most; a side that is None is open.
+
+    Parameters
+    ----------
+    terms
+        Pairs of feature and coefficient, every feature once; the features are numeric or ordinal.
+    of
+        Which value of the features is summed.
+    """
+
+    terms: tuple[tuple[str, float], ...]
+    of: View
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+@dataclass(frozen=True)
+class LabelIn:
+    """The feature's label, factual or counterfactual, is one of ``labels`` (indices, ascending)."""
+
+    feature: str
+    of: View
+    labels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class IfThen:
+    """``condition`` does not hold, or ``then`` does."""
+
+    condition: Condition
+    then: Condition
+
+
+@dataclass(frozen=True)
+class Any:
+    """At least one part holds."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class All:
+    """Every part holds."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Not:
+    """The part does not hold; at the boundary see :mod:`milp_recourse.problem.conditions.meaning`."""
+
+    part: Condition
+
+
+Condition = AtMostActions | Acted | Sum | LabelIn | IfThen | Any | All | Not

@@ -1,0 +1,572 @@
+"""Instances and populations: complete, immutable statements of one applicant's problem, or of many's."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.errors import BadInput
+from milp_recourse.problem.conditions import TRUE, Condition, Demand, all_of, meaning
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.factuals import ID, as_table, check_missing, people_in, undefined_values
+from milp_recourse.problem.features import Feature, input_columns
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import gap_tolerance
+from milp_recourse.problem.scenario import Scenario
+from milp_recourse.problem.scm import StructuralCausalModel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Classifier = ReluNetwork | TreeEnsemble
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """When the classifier's answer counts as accepted.
+
+    Networks: exactly, logit >= threshold + margin; deployed, logit >= threshold. The margin is
+    part of the problem and covers what float rounding may take away. Trees: score > threshold
+    (``strict``), or score >= threshold.
+    """
+
+    threshold: float = 0.0
+    margin: float = 0.0
+    strict: bool = False
+
+    @property
+    def needed(self) -> Fraction:
+        """The logit that a network must reach in exact arithmetic: threshold + margin."""
+        return Fraction(self.threshold) + Fraction(self.margin)
+
+    @property
+    def above(self) -> float:
+        """The double above which trees accept a score.
+
+        Scores are doubles, so ``score >= t`` holds exactly if the score is above the largest double below t.
+        """
+        return self.threshold if self.strict else math.nextafter(self.threshold, -math.inf)
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """What one applicant can and would rather change (iCARMA paper, section 3.3).
+
+    Parameters
+    ----------
+    actionable
+        The features that this person can act on (the mask), in feature order; a subset of the globally
+        actionable.
+    weights
+        w > 0 per feature; 1 where not named.
+    ranges
+        The applicant's own lowest and highest value, in the feature's unit.
+    conditions
+        Conditions of this applicant alone; all must hold, besides those of :attr:`Instance.conditions`.
+    density_offset
+        The applicant's own density offset in nats; None takes :attr:`Instance.density_offset`.
+    """
+
+    actionable: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    conditions: tuple[Condition, ...] = ()
+    density_offset: float | None = None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A known answer, for regression tests."""
+
+    status: str
+    cost: float | None = None
+    lower_bound: float | None = None
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One applicant's recourse problem.
+
+    Minimise ``cost`` over the actions on levers, such that the classifier accepts the counterfactual
+    (:class:`Acceptance`), every feature with a domain ends inside it, all conditions hold and, if
+    ``plausible``, the counterfactual is dense enough.
+
+    Parameters
+    ----------
+    features, scm, classifier, accept, cost
+        The model side, shared by a population. ``scm.features`` are the features' names.
+    factual
+        The applicant: a number per feature (labels as their index), nan where the value is missing.
+    preferences
+        The applicant's mask, weights and ranges.
+    plausible
+        Whether log p(x_cf) >= log p(x) + offset is demanded.
+    conditions
+        Conditions for every applicant; all must hold, and so must the applicant's own.
+    density_offset
+        By how much the log density must rise (below 0: by how much it may fall), in nats.
+    demands
+        Further demands on the counterfactual. No file has them. :func:`milp_recourse.program.fold.fold` sets
+        what mask and domains cannot express of a case of the conditions;
+        :mod:`milp_recourse.questions.robust.outcomes` sets that an action that moves other features is kept.
+    scenarios
+        Other ways in which the action may turn out. No file has them. A network must accept in each of them
+        too; domains, conditions and plausibility are about the action as planned.
+
+    Raises
+    ------
+    BadInput
+        The causal model reads or moves labels or whole numbers in a way that is not allowed, see
+        :func:`check_whole`; a value is missing (nan) that must be known, see :func:`check_missing`; a
+        condition cannot be judged for this factual, see :func:`milp_recourse.problem.conditions.meaning`; or
+        the cost is relative to a value that is 0.
+    """
+
+    features: tuple[Feature, ...]
+    scm: StructuralCausalModel
+    classifier: Classifier
+    factual: Mapping[str, float]
+    preferences: Preferences
+    cost: Cost
+    accept: Acceptance = Acceptance()
+    plausible: bool = False
+    name: str | None = None
+    description: str | None = None
+    reference: Reference | None = None
+    conditions: tuple[Condition, ...] = ()
+    demands: tuple[Demand, ...] = ()
+    density_offset: float = 0.0
+    scenarios: tuple[Scenario, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_whole(self.features, self.scm)
+        check_missing(self, self.missing)
+        if self.factual:
+            object.__setattr__(self, "cost", self.cost.of_applicant(self.factual))
+            _ = self.demand
+
+    @property
+    def all_conditions(self) -> tuple[Condition, ...]:
+        """Everybody's conditions, then the applicant's own; ``why`` calls them ``condition:0``,
+        ``condition:1``, ... in this order."""
+        return self.conditions + self.preferences.conditions
+
+    @cached_property
+    def demand(self) -> Demand:
+        """What the conditions demand of this applicant's counterfactual: they all hold."""
+        conditions = self.all_conditions
+        if not conditions and not self.demands:
+            return TRUE
+        demands = [
+            meaning(one, self._by_name, self.factual, f"condition {k}") for k, one in enumerate(conditions)
+        ]
+        return all_of([*demands, *self.demands])
+
+    @cached_property
+    def missing(self) -> frozenset[str]:
+        """The features whose factual value is missing."""
+        return frozenset(name for name, value in self.factual.items() if math.isnan(value))
+
+    def __repr__(self) -> str:
+        """Name, number of features, levers, classifier, cost and number of conditions."""
+        named = "" if self.name is None else f"{self.name!r}, "
+        return (
+            f"Instance({named}{len(self.features)} features, levers: {', '.join(self.levers) or 'none'}, "
+            f"{self.classifier!r}, cost: {self.cost.kind}{', plausible' if self.plausible else ''}"
+            f"{f', {len(self.all_conditions)} conditions' if self.all_conditions else ''})"
+        )
+
+    def feature(self, name: str) -> Feature:
+        """The feature called ``name``."""
+        return self._by_name[name]
+
+    def numbers(self, action: Mapping[str, float | int | str]) -> dict[str, float]:
+        """An action as results show it, each label replaced by its index."""
+        return {name: self.feature(name).number(value) for name, value in action.items()}
+
+    def weight(self, name: str) -> float:
+        """w of a feature; 1 unless the applicant said otherwise."""
+        return self.preferences.weights.get(name, 1.0)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """w of every individually actionable feature."""
+        return {name: self.weight(name) for name in self.preferences.actionable}
+
+    def squared(self) -> Instance:
+        """The problem with cost l2-squared where the cost is l2, else the instance itself.
+
+        Both costs have the same optimal actions; searches and proofs know only l2-squared.
+        """
+        return replace(self, cost=self.cost.squared()) if self.cost.is_root else self
+
+    @property
+    def offset(self) -> float:
+        """By how much this applicant's log density must rise, in nats; 0 where plausibility is not asked."""
+        if not self.plausible:
+            return 0.0
+        own = self.preferences.density_offset
+        return self.density_offset if own is None else own
+
+    def allowed(self, name: str) -> tuple[float, float] | None:
+        """Lowest and highest value that an action on the feature may set; None if it may set none.
+
+        The intersection of bounds, the applicant's range, domain and monotonicity (of a value that is
+        not missing); whole numbers where the kind asks for them.
+        """
+        f = self.feature(name)
+        low, high = f.action_bounds
+        for interval in (self.preferences.ranges.get(name), f.domain):
+            if interval is not None:
+                low, high = max(low, interval[0]), min(high, interval[1])
+        monotone = None if name in self.missing else f.monotone
+        if monotone == "increase":
+            low = max(low, self.factual[name])
+        elif monotone == "decrease":
+            high = min(high, self.factual[name])
+        if f.integral:
+            low, high = float(math.ceil(low)), float(math.floor(high))
+        return (low, high) if low <= high else None
+
+    @cached_property
+    def levers(self) -> dict[str, tuple[float, float]]:
+        """The features the applicant can act on, with the values an action may take."""
+        intervals = {name: self.allowed(name) for name in self.preferences.actionable}
+        return {name: interval for name, interval in intervals.items() if interval is not None}
+
+    def may_hold(self, name: str) -> bool:
+        """Whether an action on the lever may set its factual value itself.
+
+        It may not where that is missing, outside what is allowed, or a fraction of an integer feature.
+        """
+        x, (low, high) = self.factual[name], self.levers[name]
+        return low <= x <= high and (not self.feature(name).integral or float(x).is_integer())
+
+    @cached_property
+    def gap_allowance(self) -> float:
+        """The cost of moving every lever by 1e-12 of its interval; see :meth:`Cost.gap_allowance`.
+
+        A lever whose value is missing adds nothing: whatever it is set to costs the same.
+        """
+        cost = self.cost
+        moving = {
+            name: interval
+            for name, interval in self.levers.items()
+            if self.feature(name).kind != "categorical" and name not in self.missing
+        }
+        if cost.quantiles or cost.decrease:
+            widths = {name: self._width(name, low, high) for name, (low, high) in moving.items()}
+            return cost.gap_allowance(widths, self.weights)
+        parts = cost.l2_squared, cost.l1, cost.linf, cost.kind
+        numbers = ((self.weight(name), cost.scale.get(name, 1.0), *ends) for name, ends in moving.items())
+        return _gap_allowance(parts, tuple(numbers))
+
+    def _width(self, name: str, low: float, high: float) -> Fraction:
+        """The length of an interval on the axis on which the cost measures changes (values or percentiles).
+
+        Where decreases have a scale of their own, they are converted to the scale of increases.
+        """
+        cost = self.cost
+        if name not in cost.decrease:
+            return cost.position(name, high) - cost.position(name, low)
+        x, ratio = Fraction(self.factual[name]), Fraction(cost.scale[name]) / Fraction(cost.decrease[name])
+        ends = [Fraction(end) - x for end in (low, high)]
+        first, last = (end * ratio if end < 0 else end for end in ends)
+        return last - first
+
+    def gap_tolerance(self, cost: float) -> float:
+        """The gap up to which a cost counts as optimal; see :func:`milp_recourse.problem.result.gap_tolerance`."""
+        return gap_tolerance(cost, self.gap_allowance)
+
+    @property
+    def factual_row(self) -> NDArray[np.float64]:
+        """The factual as an array in feature order, shape (d,)."""
+        return np.array([self.factual[f.name] for f in self.features])
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The classifier's input columns."""
+        return input_columns(self.features)
+
+    def model_rows(self, x: NDArray) -> NDArray[np.float64]:
+        """Feature rows (..., d) as classifier input (..., columns).
+
+        A label becomes the numbers that :attr:`Feature.lookup` has for it, if the classifier reads it by
+        label. A missing value is nan in every column of its feature.
+        """
+        x = np.asarray(x, dtype=np.float64)
+        if not any(f.by_label for f in self.features):
+            return x
+        parts = []
+        for k, f in enumerate(self.features):
+            value, lookup = x[..., k : k + 1], f.lookup if f.by_label else None
+            if lookup is None:
+                parts.append(value)
+            else:
+                numbers = (value == np.arange(len(lookup))).astype(np.float64) @ lookup
+                parts.append(np.where(np.isnan(value), np.nan, numbers))
+        return np.concatenate(parts, axis=-1)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Feature]:
+        return {f.name: f for f in self.features}
+
+
+def demanding(instance: Instance, conditions: Sequence[Condition]) -> Instance:
+    """The problem with further conditions added to the applicant's own; its reference is dropped."""
+    if not conditions:
+        return instance
+    own = replace(instance.preferences, conditions=(*instance.preferences.conditions, *conditions))
+    return replace(instance, preferences=own, reference=None)
+
+
+def check_density(scm: StructuralCausalModel) -> None:
+    """Check that the causal model has a density, without which plausibility cannot be demanded.
+
+    Raises
+    ------
+    BadInput
+        It states no noise for some feature.
+    """
+    silent = next((f for f, m in scm.mechanisms.items() if m.noise is None), None)
+    if not scm.has_density and silent is not None:
+        allowed = f"a causal model with noise for every feature: scm {scm.name} states none for {silent}"
+        raise BadInput("plausibility", "scm-density", allowed)
+
+
+def check_whole(features: Sequence[Feature], scm: StructuralCausalModel) -> None:
+    """Check which features with labels or whole numbers the causal model reads and moves.
+
+    The index of a label without an order means nothing, so no equation may read it. A label with an order may
+    be a cause, by its index. No label is an effect, and no action on one feature moves another that is a
+    whole number.
+
+    Raises
+    ------
+    BadInput
+        An equation reads a label without an order, or computes a label (also if nobody can act on its
+        causes), or would change a whole number when somebody acts on another feature.
+    """
+    by_name = {f.name: f for f in features}
+    for source, effect in scm.edges:
+        path = f"scm.mechanisms.{effect}.equation"
+        if by_name[source].kind == "categorical":
+            raise BadInput(path, source, "no categorical feature as a cause")
+        if by_name[effect].labelled:
+            raise BadInput(path, f"a cause, {source}", f"none: {effect} is {by_name[effect].kind}")
+    for k, f in enumerate(features):
+        if f.integral and scm.parents(f.name):
+            causes = (g.name for g in features if g.actionable and g is not f)
+            cause = next((name for name in causes if f.name in scm.descendants({name})), None)
+            if cause is not None:
+                raise BadInput(
+                    f"features.{k}.kind",
+                    f.kind,
+                    f"continuous, if fractions are meant: scm moves {f.name} when somebody acts on {cause}",
+                )
+
+
+@dataclass(frozen=True)
+class Population:
+    """Many applicants of one model: applicant k is ``template`` with the k-th factual and preferences.
+
+    ``population[k]`` is an :class:`Instance`, and a slice is a population.
+
+    Parameters
+    ----------
+    template
+        An instance of any applicant; only its model side is used, not its factual and preferences.
+    factuals, preferences
+        One per applicant.
+    unreadable
+        The errors of the applicants who could not be read, by index. ``population[k]`` raises theirs, and
+        their entries in ``factuals`` are meaningless.
+    ids
+        The applicants' own identifiers, if the factuals came with any.
+    """
+
+    template: Instance
+    factuals: Sequence[Mapping[str, float]]
+    preferences: tuple[Preferences, ...]
+    unreadable: Mapping[int, BadInput] = field(default_factory=dict)
+    ids: tuple[str, ...] | None = None
+
+    @staticmethod
+    def of(
+        model: Instance,
+        factuals: Sequence[Mapping[str, float]],
+        preferences: Sequence[Preferences],
+        unreadable: Mapping[int, BadInput],
+        ids: tuple[str, ...] | None = None,
+        **changes: Any,
+    ) -> Population:
+        """The population of a model, whose template is the first applicant who can be read.
+
+        Parameters
+        ----------
+        changes
+            Fields of the model to replace, by name.
+
+        Raises
+        ------
+        BadInput
+            Nobody can be read; the error is that of the first applicant.
+        """
+        if len(unreadable) == len(factuals):
+            raise unreadable[min(unreadable)]
+        first = next(k for k in range(len(factuals)) if k not in unreadable)
+        own = {"factual": factuals[first], "preferences": preferences[first], "reference": None, **changes}
+        return Population(replace(model, **own), factuals, tuple(preferences), unreadable, ids)
+
+    @staticmethod
+    def from_frame(
+        frame: pd.DataFrame,
+        model: Instance | Population,
+        preferences: Preferences | Sequence[Preferences] | None = None,
+        id: str | None = None,
+    ) -> Population:
+        """One applicant per row of a pandas DataFrame, for the model of an instance or of a population.
+
+        Parameters
+        ----------
+        frame
+            A column per feature, in any order: numbers, labels as text, nan where missing; others ignored.
+        model
+            Features, causal model, classifier, acceptance and cost.
+        preferences
+            One for everybody or one per row; None takes those of ``model``.
+        id
+            Column with the applicants' identifiers; None takes the column ``id``, unless there is none or a
+            feature is called so.
+
+        Returns
+        -------
+        Population
+            Rows that cannot be read are in :attr:`unreadable`, with an error that names the row's label.
+
+        Raises
+        ------
+        BadInput
+            A column is missing or there twice, ``id`` is no column, no row can be read, or the number of
+            preferences is neither 1 nor the number of rows.
+        """
+        template = model.template if isinstance(model, Population) else model
+        names = [f.name for f in template.features]
+        columns = list(frame.columns)
+        twice = [name for name in names if columns.count(name) > 1]
+        missing = [name for name in names if name not in columns]
+        for what, found in (("columns twice", twice), ("no column", missing)):
+            if found:
+                raise BadInput("frame", f"{what} {', '.join(map(repr, found))}", "the features, each once")
+        if id is not None and id not in columns:
+            raise BadInput("id", id, "the name of a column: " + ", ".join(map(str, columns)))
+        if not len(frame):
+            raise BadInput("frame", "no rows", "at least one applicant")
+        own = [preferences] if isinstance(preferences, Preferences) else preferences
+        own = [template.preferences] if own is None else list(own)
+        if len(own) == 1:
+            own = own * len(frame)
+        if len(own) != len(frame):
+            raise BadInput("preferences", f"{len(own)}", f"one for all, or one per row ({len(frame)})")
+        table, unreadable = as_table(people_in(frame, names), template)
+        unreadable |= undefined_values(
+            template.features, template.conditions, table, own, unreadable, template.cost
+        )
+        if id is None and ID in columns and ID not in names:
+            id = ID
+        ids = None if id is None else tuple(map(str, frame[id]))
+        return Population.of(template, table, own, unreadable, ids)
+
+    def __repr__(self) -> str:
+        """Number of applicants, of those who could not be read, and the classifier."""
+        unread = f", {len(self.unreadable)} unreadable" if self.unreadable else ""
+        return f"Population({len(self)} applicants{unread}, {self.template.classifier!r})"
+
+    def __len__(self) -> int:
+        return len(self.factuals)
+
+    @property
+    def rows(self) -> NDArray[np.float64]:
+        """The factuals, (n, features), labels by index; nan where a value is missing. The rows of applicants
+        who could not be read are meaningless."""
+        names = [f.name for f in self.template.features]
+        return np.array([[one[name] for name in names] for one in self.factuals], dtype=np.float64)
+
+    @overload
+    def __getitem__(self, index: int) -> Instance: ...
+    @overload
+    def __getitem__(self, index: slice) -> Population: ...
+    def __getitem__(self, index: int | slice) -> Instance | Population:
+        if isinstance(index, slice):
+            return self._part(index)
+        index = operator.index(index)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"applicant {index} of {len(self)}")
+        index %= len(self)
+        if index in self.unreadable:
+            raise self.unreadable[index]
+        return replace(
+            self.template, factual=self.factuals[index], preferences=self.preferences[index], reference=None
+        )
+
+    def _part(self, index: slice) -> Population:
+        chosen = range(len(self))[index]
+        faults = {k: self.unreadable[old] for k, old in enumerate(chosen) if old in self.unreadable}
+        ids = None if self.ids is None else self.ids[index]
+        return replace(
+            self,
+            factuals=self.factuals[index],
+            preferences=self.preferences[index],
+            unreadable=faults,
+            ids=ids,
+        )
+
+    def __iter__(self) -> Iterator[Instance]:
+        return (self[i] for i in range(len(self)))
+
+
+def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
+    """Group the positions of instances with one model, levers, acceptance and plausibility.
+
+    Factuals, weights, allowed values and density offsets may differ within a group.
+
+    Models are compared by identity: a population's applicants share their objects. An instance with
+    conditions or scenarios is a group of its own, because its demands contain numbers of its factual.
+    """
+    groups: dict[object, list[int]] = {}
+    for k, one in enumerate(instances):
+        shared = (one.features, one.scm, one.classifier, one.cost)
+        own_group = None if one.demand == TRUE and not one.scenarios else k
+        key = (*map(id, shared), one.accept, one.plausible, tuple(one.levers), own_group)
+        groups.setdefault(key, []).append(k)
+    return list(groups.values())
+
+
+@lru_cache(maxsize=256)
+def _gap_allowance(
+    parts: tuple[float, float, float, str], levers: tuple[tuple[float, float, float, float], ...]
+) -> float:
+    """:meth:`Cost.gap_allowance`, kept because most applicants of a population have the same.
+
+    Parameters
+    ----------
+    parts
+        The coefficients of l2-squared, l1 and linf, and the cost's kind.
+    levers
+        Every lever's weight, scale, lowest and highest value.
+    """
+    squared, absolute, largest, kind = parts
+    names = [str(k) for k in range(len(levers))]
+    scale = {name: lever[1] for name, lever in zip(names, levers, strict=True)}
+    widths = {n: Fraction(high) - Fraction(low) for n, (_, _, low, high) in zip(names, levers, strict=True)}
+    weights = {name: lever[0] for name, lever in zip(names, levers, strict=True)}
+    return Cost(squared, absolute, largest, 0.0, scale, kind).gap_allowance(widths, weights)

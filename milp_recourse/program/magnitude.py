@@ -1,0 +1,125 @@
+"""Refuses problems whose numbers are too large, or whose costs are too small, for a search in doubles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from milp_recourse.problem.enclosure import Enclosure
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.noise import Gamma, Normal
+from milp_recourse.program.lower import reachable
+
+LARGEST_COST = 1e300
+SMALLEST_COST = 1e-270
+"""Numbers made of smaller costs can be subnormal doubles, which have fewer digits; with bounds of such costs
+a search would not end."""
+
+LARGEST_NUMBER = 1e150
+"""Squares, differences and long sums of numbers up to this size do not overflow a double."""
+
+SMALLEST_SHARE = 1e-100
+"""Of a noise's spread. The squares of smaller ones are lost among what underflows."""
+
+LARGEST_GAIN = 2.0**80
+"""What underflows in a layer is multiplied by at most this on the way to the logit
+(:data:`milp_recourse.engine.networks.numerics.TINY`)."""
+
+
+def too_large(*instances: Instance) -> str | None:
+    """The reason why a search in doubles could overflow, or None if it cannot.
+
+    A number that overflows becomes infinite, and an action that merely costs a lot would look infeasible.
+    Several applicants must be of one model with the same levers
+    (:func:`milp_recourse.problem.instance.of_one_model`); their values are taken together. None then holds for each
+    of them. A reason may hold for none of them, so the caller must then ask for one at a time.
+    """
+    reach = reachable(*instances)
+    return _values(reach) or _costs(instances) or _density(instances, reach) or _network(instances[0], reach)
+
+
+def _values(reach: Mapping[str, Enclosure]) -> str | None:
+    for name, ends in reach.items():
+        if max(abs(ends.lower), abs(ends.upper)) > LARGEST_NUMBER:
+            return f"{name!r} could pass {LARGEST_NUMBER:g} in size: narrow the bounds or change its unit"
+    return None
+
+
+def _costs(instances: Sequence[Instance]) -> str | None:
+    one = instances[0]
+    farthest, weights = {}, {}
+    for name in one.levers:
+        starts = [i.factual[name] for i in instances if name not in i.missing]
+        ends = [end for i in instances for end in i.levers[name]]
+        apart = [Fraction(one.cost.scale.get(name, 1.0))] if len(starts) < len(instances) else []
+        if starts:
+            apart.append(_distance(one, name, min(starts), max(ends)))
+            apart.append(_distance(one, name, max(starts), min(ends)))
+        farthest[name] = max(apart)
+        weights[name] = max(i.weight(name) for i in instances)
+    cost = one.cost.squared()
+    down = {name: -distance for name, distance in farthest.items()}
+    if max(cost.exact(farthest, weights), cost.exact(down, weights)) > LARGEST_COST:
+        return f"an action could cost more than {LARGEST_COST:g}: narrow the bounds or enlarge cost.scale"
+    scales = [*cost.scale.items(), *cost.decrease.items()]
+    for name, scale in scales if cost.uses_scale else ():
+        if not 1 / LARGEST_NUMBER <= scale <= LARGEST_NUMBER:
+            return f"cost.scale of {name!r} is {scale:g}: its square leaves the range of a double"
+    least = {name: min(i.weight(name) for i in instances) for name in farthest}
+    if 0 < max(cost.exact(farthest, least), cost.exact(down, least)) < SMALLEST_COST:
+        return f"no action could cost as much as {SMALLEST_COST:g}: reduce cost.scale or enlarge the weights"
+    return None
+
+
+def _density(instances: Sequence[Instance], reach: Mapping[str, Enclosure]) -> str | None:
+    r"""Of every noise that plausibility weighs, :math:`|x| / spread` and its square."""
+    one = instances[0]
+    for name in one.levers if any(i.plausible for i in instances) else ():
+        noise = one.scm.mechanisms[name].noise
+        if not isinstance(noise, Normal | Gamma):
+            continue
+        spread = noise.sd if isinstance(noise, Normal) else noise.scale
+        size = max(abs(reach[name].lower), abs(reach[name].upper)) / Fraction(spread)
+        if not 1 / LARGEST_NUMBER <= spread <= LARGEST_NUMBER or 0 < size < SMALLEST_SHARE:
+            return f"the noise of {name!r} has spread {spread:g}: bring that near the range of its values"
+        if size > LARGEST_NUMBER or (isinstance(noise, Gamma) and noise.shape > LARGEST_NUMBER):
+            return f"the energy of {name!r} could pass {LARGEST_NUMBER:g}: enlarge its noise or its unit"
+    return None
+
+
+def _distance(instance: Instance, name: str, start: float, end: float) -> Fraction:
+    if instance.feature(name).kind == "categorical":
+        return Fraction(1)
+    return abs(instance.cost.position(name, end) - instance.cost.position(name, start))
+
+
+def _network(instance: Instance, reach: Mapping[str, Enclosure]) -> str | None:
+    r"""Sums of absolute values through the layers, :math:`m_{k+1} = |W_k| m_k + |b_k|`, and absolute weights
+    from each hidden layer to the logit, :math:`|W_K| \cdots |W_{k+1}|`."""
+    network = instance.classifier
+    if not isinstance(network, ReluNetwork):
+        return None
+    sizes: list[float] = []
+    for feature in instance.features:
+        ends = reach[feature.name]
+        largest = float(max(abs(ends.lower), abs(ends.upper)))
+        lookup = feature.lookup if feature.by_label else None
+        sizes += [largest] if lookup is None else np.abs(lookup).max(axis=0).tolist()
+    size = np.array(sizes)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for weight, bias in zip(network.weights, network.biases, strict=True):
+            size = np.abs(weight) @ size + np.abs(bias)
+            if not size.max() <= LARGEST_NUMBER:  # nan too
+                return f"the classifier's numbers could pass {LARGEST_NUMBER:g}: scale its weights down"
+        gain = np.ones(1)
+        for weight in network.weights[:0:-1]:
+            gain = gain @ np.abs(weight)
+            if not gain.max() <= LARGEST_GAIN:
+                return (
+                    f"the classifier multiplies what its first layer sums by more than {LARGEST_GAIN:g}: "
+                    "scale its later weights down"
+                )
+    return None

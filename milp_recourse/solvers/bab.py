@@ -1,0 +1,144 @@
+"""This package's own branch and bound, whose bounds are rigorous."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from milp_recourse.judge import judged_together
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.program.cost_units import cost_units, in_own_units, options_for_units
+from milp_recourse.solvers.bab_trees import solve_trees, why_not_trees
+from milp_recourse.solvers.cases import has_conditions, solve_cases
+from milp_recourse.solvers.directions import solve_by_direction
+from milp_recourse.solvers.protocol import Options, Proposal
+
+if TYPE_CHECKING:
+    from milp_recourse.engine.networks.problem_arrays import Lowered
+
+TOGETHER = 64
+"""So many applicants' arrays are made, then their searches, then the judgements of what these found (earlier
+where searches take long): right after compiled code Python is slower."""
+
+
+class BabBackend:
+    """Networks by the compiled engine, trees by the searches of :mod:`milp_recourse.engine.forests`."""
+
+    name = "bab"
+    proves = True
+    batch = 1024
+    """Most applicants lowered together; :func:`milp_recourse.questions.solve.batch_size` takes fewer."""
+
+    def unavailable(self) -> str | None:
+        """None: it needs nothing but the package's dependencies."""
+        return None
+
+    def why_not(self, instance: Instance) -> str | None:
+        """Why the search of trees, or that of networks, cannot solve this instance, or None."""
+        if isinstance(instance.classifier, TreeEnsemble):
+            return why_not_trees(instance)
+        from milp_recourse.engine.networks.problem_arrays import why_not
+
+        return why_not(instance)
+
+    def solve(self, instance: Instance, options: Options) -> Proposal:
+        """One instance."""
+        return next(self.solve_many([instance], options))[1]
+
+    def solve_many(self, instances: Sequence[Instance], options: Options) -> Iterator[tuple[int, Proposal]]:
+        """(position, proposal), in the order they are finished.
+
+        Instances with conditions are solved case by case, networks under two scales direction by direction.
+        """
+        of_networks = [isinstance(i.classifier, ReluNetwork) for i in instances]
+        two_scales = [k for k, i in enumerate(instances) if i.cost.decrease and of_networks[k]]
+        for k in two_scales:
+            yield k, solve_by_direction(instances[k], options, self.solve)
+        cased = [k for k, i in enumerate(instances) if has_conditions(i) and k not in two_scales]
+        if cased:
+            from milp_recourse.engine.networks.nearby import near
+
+            own = [instances[k] for k in cased]
+            for position, proposal in solve_cases(own, options, self._solve_plain, near):
+                yield cased[position], proposal
+        plain = sorted(set(range(len(instances))) - {*cased, *two_scales})
+        for position, proposal in self._solve_plain([instances[k] for k in plain], options):
+            yield plain[position], proposal
+
+    def _solve_plain(self, instances: Sequence[Instance], options: Options) -> Iterator[tuple[int, Proposal]]:
+        """The same for instances without conditions, or with conditions that are rows of the program."""
+        trees = [k for k, i in enumerate(instances) if isinstance(i.classifier, TreeEnsemble)]
+        for k in trees:
+            yield k, solve_trees(instances[k], options)
+        rest = sorted(set(range(len(instances))) - set(trees))
+        for k, proposal in self._solve_networks([instances[k] for k in rest], options):
+            yield rest[k], proposal
+
+    def _solve_networks(
+        self, instances: Sequence[Instance], options: Options
+    ) -> Iterator[tuple[int, Proposal]]:
+        """The same for networks, lowered together and searched one by one."""
+        from milp_recourse.engine.networks.problem_arrays import lowered
+        from milp_recourse.engine.networks.propose import ready
+
+        if not instances:
+            return
+        ready()
+        start = time.perf_counter()
+        scaled = [cost_units(instance) for instance in instances]
+        left = set(range(len(instances)))
+        for people, group in lowered([instance for instance, _ in scaled]):
+            share = (time.perf_counter() - start) / len(people)
+            left -= set(people)
+            for first in range(0, len(people), TOGETHER):
+                members = range(first, min(first + TOGETHER, len(people)))
+                own = [scaled[people[k]] for k in members]
+                yield from ((people[k], one) for k, one in _searched(group, members, own, options, share))
+            start = time.perf_counter()
+        for person in left:
+            why = "more sets of acted features than the search tells apart"
+            yield person, Proposal(None, 0.0, "rigorous", 0, why)
+
+
+def _searched(
+    group: Lowered,
+    members: Sequence[int],
+    scaled: Sequence[tuple[Instance, float]],
+    options: Options,
+    share: float,
+) -> Iterator[tuple[int, Proposal]]:
+    """(member, proposal) of some members of a group; actions are judged after several searches.
+
+    Parameters
+    ----------
+    scaled
+        These members' instances with costs of usual size, and the factors.
+    share
+        Each one's share of the seconds that lowering has taken.
+    """
+    from milp_recourse.engine.networks.engine import Closed, judged, searched
+    from milp_recourse.engine.networks.problem_arrays import impossible
+
+    begun = time.perf_counter()
+    open_ = {k: one for k, one in zip(members, scaled, strict=True) if not impossible(one[0], group.moved)}
+    nothing = Proposal(None, math.inf, "rigorous", 0, seconds=share)
+    yield from ((k, nothing) for k in members if k not in open_)
+    if not open_:
+        return
+    arrays = group.people(list(open_))
+    own = [options_for_units(options, factor) for _, factor in open_.values()]
+    share += (time.perf_counter() - begun) / len(open_)
+    left = iter(open_.items())
+    for part in searched([instance for instance, _ in open_.values()], arrays, own):
+        begun, closed = time.perf_counter(), [one for one in part if isinstance(one, Closed)]
+        with judged_together([(one.instance, one.action) for one in closed if one.action is not None]):
+            each = share + (time.perf_counter() - begun) / len(part)
+            for one, (k, (_, factor)) in zip(part, left, strict=False):
+                proposal = judged(one, options) if isinstance(one, Closed) else one
+                proposal = replace(proposal, seconds=each + (proposal.seconds or 0.0))
+                yield k, in_own_units(proposal, factor)

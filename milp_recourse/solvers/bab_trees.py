@@ -1,0 +1,66 @@
+"""Tree ensembles in back end ``bab``: which of the package's own exact searches solves them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from milp_recourse.engine.forests.axes import separable
+from milp_recourse.engine.forests.causal_pieces import why_not_pieces
+from milp_recourse.engine.forests.causal_search import CausalSearch
+from milp_recourse.engine.forests.single import leaf_recourses
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance
+from milp_recourse.program.cost_units import cost_units, in_own_units, options_for_units
+from milp_recourse.program.fold import folds_away, without_conditions
+from milp_recourse.solvers.cheapest_part import cheapest_part
+from milp_recourse.solvers.protocol import Options, Proposal
+
+
+def why_not_trees(instance: Instance) -> str | None:
+    """Why an ensemble's instance cannot be solved, or None."""
+    plain = without_conditions(instance)
+    if separable(plain) and folds_away(instance):
+        return None
+    if instance.missing:
+        return "missing values beside conditions on sums or on holding a feature"
+    return why_not_pieces(plain)
+
+
+def solve_trees(instance: Instance, options: Options) -> Proposal:
+    """The optimum, rigorously: leaf by leaf for one tree, else by branch and bound over cells."""
+    return cheapest_part(instance, options, _solve)
+
+
+def _solve(instance: Instance, options: Options) -> Proposal:
+    """The same where the score is one sum, or the smallest of several."""
+    forest = instance.classifier
+    assert isinstance(forest, TreeEnsemble)
+    if not separable(instance):
+        return _timed(instance, options, lambda own, _, deadline: CausalSearch(own, deadline).run())
+    if len(forest.trees) == 1:
+        start = time.perf_counter()
+        leaves = leaf_recourses(instance)
+        action, bound = (leaves[0].action, leaves[0].lower_bound) if leaves else (None, math.inf)
+        return Proposal(action, bound, "rigorous", len(leaves), seconds=time.perf_counter() - start)
+    from milp_recourse.engine.forests.priced import PricedSearch, ready  # loads numba
+
+    def search(own: Instance, scaled: Options, deadline: float | None) -> Proposal:
+        return PricedSearch(own, deadline, scaled.starts, scaled.watch).run()
+
+    ready()
+    return _timed(instance, options, search)
+
+
+def _timed(
+    instance: Instance, options: Options, search: Callable[[Instance, Options, float | None], Proposal]
+) -> Proposal:
+    """What a search finds until the deadline for the instance with costs of usual size, and options for
+    it."""
+    start = time.perf_counter()
+    deadline = None if options.time_limit is None else start + options.time_limit
+    own, factor = cost_units(instance)
+    found = in_own_units(search(own, options_for_units(options, factor), deadline), factor)
+    return replace(found, seconds=time.perf_counter() - start)

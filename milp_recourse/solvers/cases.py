@@ -1,0 +1,363 @@
+r"""Conditions by branch and bound over their alternatives, around any exact back end.
+
+Conditions contain choices: "any of", "at most k actions", "at least k actions". A *case* has decided some of
+these choices and ignores the others. What it has decided is written as rows and as features that are acted
+on or not (*literals*), which :mod:`milp_recourse.program.fold` builds into the problem. Ignoring demands
+makes the problem easier, so its optimum is a lower bound for the case. If this optimum keeps the ignored
+conditions too, it is the optimum of the case. Otherwise the case is split by one condition that the optimum
+breaks:
+
+* "any of": one new case per alternative;
+* "at most k actions", but the optimum acts on more: take k + 1 features that it acts on. Every allowed action
+  leaves at least one of them alone, so there is one new case per such feature, in which it is not acted on.
+  Where there are few sets of k features, there is one new case per set instead;
+* "at least k actions", but the optimum acts on fewer: every allowed action acts on a feature that the optimum
+  leaves alone, so there is one new case per such feature, in which it is acted on.
+
+The new cases together contain every action that the split case allows. So the least lower bound over all
+cases that were not split is a lower bound for the applicant. Cases are taken cheapest first. The next
+problems of several applicants are solved together.
+
+References
+----------
+Balas (1979), https://doi.org/10.1016/S0167-5060(08)70342-X (disjunctive programming)
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+from milp_recourse.judge import deltas, held_exactly, judge, known_factual, without_idle_holds
+from milp_recourse.judge.incumbent import Incumbent, without_search
+from milp_recourse.problem.conditions import (
+    FALSE,
+    TRUE,
+    AllOf,
+    AnyOf,
+    Counted,
+    Demand,
+    Row,
+    Switched,
+    all_of,
+    holds,
+    unlabelled,
+)
+from milp_recourse.problem.enclosure import Enclosure
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.options import Clock
+from milp_recourse.problem.result import Proof
+from milp_recourse.program.fold import Folded, Literal, fold
+from milp_recourse.solvers.protocol import Options, Proposal
+
+PATIENCE, MOST_PATIENCE = 2.0, 128.0
+"""Seconds for the problem of a case that can still be split: the first time limit, and the largest.
+
+A problem that reaches its limit is solved again with eight times the limit before its case is split. The case
+is split at once if the condition to split by is known and gives few new cases.
+"""
+
+MOST_MASKS = 400
+"""With at most so many sets of k features, "at most k actions" is split into one case per set."""
+
+SolveMany = Callable[[Sequence[Instance], Options], Iterator[tuple[int, Proposal]]]
+Undecided = AnyOf | Counted
+
+
+@dataclass(order=True)
+class _Case:
+    """Literals that hold and conditions not yet decided; ordered by the bound of the case it came from."""
+
+    bound: float
+    order: int
+    literals: frozenset[Literal] = field(compare=False)
+    open: tuple[Undecided, ...] = field(compare=False)
+    patience: float = field(compare=False, default=PATIENCE)
+
+
+class CaseSearch:
+    """The search over one applicant's cases; :func:`solve_cases` runs several searches side by side.
+
+    Parameters
+    ----------
+    instance
+        With conditions.
+    repair
+        Moves an action that fails by a rounding error inward, or returns None.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        time_limit: float | None,
+        repair: Callable[[Instance, Mapping[str, float]], Mapping[str, float] | None] | None = None,
+    ) -> None:
+        self.instance, self.time_limit, self.repair = instance, time_limit, repair
+        self.best = Incumbent(instance)
+        self.closed = math.inf  # least lower bound of the cases that need no more search
+        self.proof: Proof = "rigorous"
+        self.nodes, self.seconds = 0, 0.0
+        self.message: str | None = None
+        self._heap: list[_Case] = []
+        self._pushed: set[tuple[frozenset[Literal], tuple[Undecided, ...]]] = set()
+        self._count = 0
+        self._asked: list[tuple[_Case, Folded]] = []
+        demand = unlabelled(instance.demand)
+        if demand != FALSE:
+            self._push(0.0, frozenset(), (), demand)
+
+    def ask(self) -> list[Instance]:
+        """The problems to be solved next; none if the search is finished."""
+        self._asked = []
+        while self._heap and self._heap[0].bound < self.best.target and not self._asked:
+            if self.time_limit is not None and self.seconds > self.time_limit:
+                self.message = "the time limit was reached"
+                break
+            least = self._heap[0].bound
+            while self._heap and self._heap[0].bound <= least and len(self._asked) < 16:
+                case = heapq.heappop(self._heap)
+                folded = fold(self.instance, case.literals)
+                if folded is not None:
+                    self._asked.append((case, folded))
+        return [folded.instance for _, folded in self._asked]
+
+    def patience(self, position: int) -> float:
+        """Seconds that one of the problems asked for may take; infinite where its case cannot be split."""
+        case = self._asked[position][0]
+        return case.patience if case.open else math.inf
+
+    def tell(self, proposals: Sequence[Proposal]) -> None:
+        """Take the proposals for the problems of the last :meth:`ask`, in their order."""
+        for (case, folded), found in zip(self._asked, proposals, strict=True):
+            self.nodes += found.nodes or 1
+            if found.proof != "rigorous":
+                self.proof = "solver"
+            bound = max(case.bound, found.lower_bound or 0.0)
+            if bound < math.inf:
+                action = None if found.action is None else dict(found.action)
+                self._take(case, folded, action, bound, found.message)
+        self._asked = []
+
+    def proposal(self) -> Proposal:
+        """The best action, and the bound that all cases prove together."""
+        bound = min([self.closed, *(case.bound for case in self._heap)])
+        if self.best.action is not None:
+            bound = min(bound, self.best.cost)
+        message = self.message if bound < self.best.target else None
+        return Proposal(self.best.action, max(bound, 0.0), self.proof, self.nodes, message, self.seconds)
+
+    # -- inside --------------------------------------------------------------------------
+
+    def _take(
+        self,
+        case: _Case,
+        folded: Folded,
+        found: dict[str, float] | None,
+        bound: float,
+        message: str | None,
+    ) -> None:
+        """Close a case whose relaxation has this optimum, split it, or put it back for more time.
+
+        Parameters
+        ----------
+        message
+            Why the relaxation was not solved to its optimum, or None. If it was not, a case that can be
+            split is split at once if that gives few parts, else tried again with more time, up to
+            :data:`MOST_PATIENCE`; a case that cannot be split is closed with the bound in hand.
+        """
+        action = None if found is None else folded.action(self._tidied(folded.instance, found))
+        broken = None if action is None else self._broken(case.open, action)
+        if action is not None and broken is None and not self.best.take(action) and self.repair is not None:
+            repaired = self.repair(folded.instance, action)
+            if repaired is not None:
+                self.best.take(folded.action(dict(repaired)))
+        if message is not None and case.open and bound < self.best.target:
+            few_parts = broken is not None and (
+                isinstance(broken, AnyOf) or _few_masks(folded.instance, broken)
+            )
+            if not few_parts and case.patience < MOST_PATIENCE:
+                longer = replace(case, bound=bound, patience=8 * case.patience)
+                heapq.heappush(self._heap, longer)
+                return
+            broken = broken or case.open[0]
+        if broken is not None:
+            self._split(case, folded, broken, action or {}, bound)
+            return
+        self.closed = min(self.closed, bound)
+        if message is not None or self.best.action is None:
+            self.message = message or "the optimum of a case fails the exact check"
+
+    def _tidied(self, instance: Instance, action: dict[str, float]) -> dict[str, float]:
+        """The action without what rounding alone has put in: changes that are tiny, and holding features that
+        nothing moves."""
+        kept = without_idle_holds(instance, action)
+        verdict = judge(instance, kept)
+        if verdict.feasible:
+            kept = without_idle_holds(instance, held_exactly(instance, kept, verdict)[0])
+        return kept
+
+    def _split(
+        self, case: _Case, folded: Folded, broken: Undecided, action: Mapping[str, float], bound: float
+    ) -> None:
+        """Add the cases that splitting by a broken condition gives."""
+        rest = tuple(one for one in case.open if one is not broken)
+        levers = list(folded.instance.levers)
+        if isinstance(broken, AnyOf):
+            for part in broken.parts:
+                self._push(bound, case.literals, rest, part)
+        elif broken.at_most is not None and not (len(action) < broken.at_least):
+            if len(levers) <= broken.at_most:  # no action can act on more
+                self._push(bound, case.literals, rest, Counted(broken.at_least))
+                return
+            if _few_masks(folded.instance, broken):
+                for kept in combinations(levers, broken.at_most):
+                    left = [Switched(name, False) for name in levers if name not in kept]
+                    self._push(bound, case.literals, rest, all_of([*left, Counted(broken.at_least)]))
+                return
+            first = self._dearest(action)
+            others = [name for name in levers if name not in action]
+            for name in (first + others)[: broken.at_most + 1]:
+                self._push(bound, case.literals, case.open, Switched(name, False))
+        else:
+            forced = {one.feature for one in case.literals if isinstance(one, Switched) and one.acted}
+            if len(forced) >= broken.at_least:
+                self._push(bound, case.literals, rest, TRUE)
+                return
+            for name in levers:
+                if name not in (action if len(action) < broken.at_least else forced):
+                    self._push(bound, case.literals, case.open, Switched(name, True))
+
+    def _push(
+        self, bound: float, literals: frozenset[Literal], open_: tuple[Undecided, ...], more: Demand
+    ) -> None:
+        """Add the case in which ``more`` holds too."""
+        parts = more.parts if isinstance(more, AllOf) else (more,)
+        new = frozenset(part for part in parts if isinstance(part, Row | Switched))
+        others = tuple(part for part in parts if isinstance(part, AnyOf | Counted))
+        key = literals | new, open_ + others
+        if key not in self._pushed:
+            self._pushed.add(key)
+            self._count += 1
+            heapq.heappush(self._heap, _Case(bound, self._count, *key))
+
+    def _broken(self, open_: Sequence[Undecided], action: Mapping[str, float]) -> Undecided | None:
+        """The first open alternative that the action breaks, exactly or in the doubles returned."""
+        if not open_:
+            return None
+        exact = self.instance.scm.counterfactual_exact(known_factual(self.instance), action)
+        returned = {name: Enclosure.of(float(value.midpoint)) for name, value in exact.items()}
+        for one in open_:
+            if not (holds(one, exact, action) and holds(one, returned, action)):
+                return one
+        return None
+
+    def _dearest(self, action: Mapping[str, float]) -> list[str]:
+        """The features acted on, those whose change costs most first: without these, bounds rise soonest."""
+        cost, weights = self.instance.cost, self.instance.weights
+        changes = deltas(self.instance, action)
+        costs = {name: cost.exact({name: delta}, weights) for name, delta in changes.items()}
+        return sorted(action, key=lambda name: -costs[name])
+
+
+def _few_masks(instance: Instance, count: Counted) -> bool:
+    """Whether at most :data:`MOST_MASKS` sets have as many features as may be acted on."""
+    return count.at_most is not None and math.comb(len(instance.levers), count.at_most) <= MOST_MASKS
+
+
+def solve_cases(
+    instances: Sequence[Instance],
+    options: Options,
+    solve_many: SolveMany,
+    repair: Callable[[Instance, Mapping[str, float]], Mapping[str, float] | None] | None = None,
+) -> Iterator[tuple[int, Proposal]]:
+    """(position, proposal) of instances with conditions, each as soon as it is known.
+
+    With a time limit they are solved one after the other, so that none spends the time of another one.
+
+    Parameters
+    ----------
+    solve_many
+        An exact back end's, for instances without conditions, whose demands are rows and features that must
+        be acted on.
+    """
+    options = replace(options, watch=None)  # a case's bound is none of the whole problem
+    every = range(len(instances))
+    for group in [list(every)] if options.time_limit is None else [[k] for k in every]:
+        searches = [CaseSearch(instances[k], options.time_limit, repair) for k in group]
+        for position, proposal in _side_by_side(searches, options, solve_many):
+            yield group[position], proposal
+
+
+def _side_by_side(
+    searches: Sequence[CaseSearch], options: Options, solve_many: SolveMany
+) -> Iterator[tuple[int, Proposal]]:
+    """(position, proposal) of several searches, whose next problems are solved together; with a time limit,
+    of one."""
+    clock, waiting = Clock.start(options.time_limit), list(range(len(searches)))
+    while waiting:
+        asked: list[tuple[int, int, Instance]] = []
+        problems: dict[int, list[Proposal | None]] = {}
+        begun = time.perf_counter()
+        for k in list(waiting):
+            found = searches[k].ask()
+            problems[k] = [without_search(one) for one in found]
+            if not found:
+                waiting.remove(k)
+                yield k, replace(searches[k].proposal(), seconds=searches[k].seconds)
+            asked += [(k, j, one) for j, one in enumerate(found) if problems[k][j] is None]
+        for group, patience in _by_patience(asked, searches, options, clock):
+            for position, proposal in solve_many([one for *_, one in group], patience):
+                k, j, _ = group[position]
+                problems[k][j] = proposal
+        took = (time.perf_counter() - begun) / max(1, len(waiting))
+        for k in waiting:
+            searches[k].seconds += took
+            searches[k].tell([one or UNSOLVED for one in problems[k]])
+
+
+UNSOLVED = Proposal(None, 0.0, "rigorous", 0, "the time limit was reached")
+"""Of a problem for which there was no time."""
+
+Asked = tuple[int, int, Instance]
+"""A problem to be solved: the number of the search that asks for it, its position there, and the problem."""
+
+
+def _by_patience(
+    asked: Sequence[Asked], searches: Sequence[CaseSearch], options: Options, clock: Clock
+) -> Iterator[tuple[list[Asked], Options]]:
+    """Groups of problems that may take the same time, and the options with it; if the clock ends, single
+    problems until it has ended."""
+    waiting = list(asked)
+    while waiting and (left := clock.left(0.0)) != 0.0:
+        limit = searches[waiting[0][0]].patience(waiting[0][1])
+        if left is None:
+            group = [one for one in waiting if searches[one[0]].patience(one[1]) == limit]
+            waiting = [one for one in waiting if searches[one[0]].patience(one[1]) != limit]
+        else:
+            group, waiting, limit = waiting[:1], waiting[1:], min(left, limit)
+        yield group, replace(options, time_limit=None if limit == math.inf else limit)
+
+
+def solve_case_by_case(
+    instance: Instance, options: Options, solve: Callable[[Instance, Options], Proposal]
+) -> Proposal:
+    """One instance with conditions, by a back end that solves one at a time."""
+
+    if not has_conditions(instance):
+        return solve(instance, options)
+
+    def solve_many(some: Sequence[Instance], own: Options) -> Iterator[tuple[int, Proposal]]:
+        for k, one in enumerate(some):
+            yield k, solve(one, own)
+
+    [(_, proposal)] = solve_cases([instance], options, solve_many)
+    return proposal
+
+
+def has_conditions(instance: Instance) -> bool:
+    """Whether an instance has conditions, so that it is split into cases before it is solved."""
+    return bool(instance.all_conditions) and instance.demand != TRUE

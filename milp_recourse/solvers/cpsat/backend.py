@@ -1,0 +1,69 @@
+"""The back end: which of the two models an instance needs, and where it is solved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import find_spec
+
+from milp_recourse.engine.forests.axes import separable
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance
+from milp_recourse.program.fold import folds_away, without_conditions
+from milp_recourse.solvers.bab_trees import why_not_trees
+from milp_recourse.solvers.cases import solve_case_by_case
+from milp_recourse.solvers.cell_choice import CellSearch
+from milp_recourse.solvers.cheapest_part import cheapest_part
+from milp_recourse.solvers.cpsat.causal_trees import RegionSearch
+from milp_recourse.solvers.cpsat.cell_costs import SatCells
+from milp_recourse.solvers.cpsat.process import ask
+from milp_recourse.solvers.protocol import Options, Proposal
+
+
+class CpsatBackend:
+    """CP-SAT on cells and leaves, one thread.
+
+    Parameters
+    ----------
+    in_process
+        Import OR-Tools into this process, which then cannot import highspy, instead of asking a child
+        process.
+    """
+
+    name = "cpsat"
+    proves = True
+
+    def __init__(self, in_process: bool = False) -> None:
+        self.in_process = in_process
+
+    def unavailable(self) -> str | None:
+        """Why OR-Tools cannot be used here."""
+        return None if find_spec("ortools") is not None else "OR-Tools is not installed: pip install ortools"
+
+    def why_not(self, instance: Instance) -> str | None:
+        """Why it cannot solve an instance, or None: a network; costs in percentiles or with two scales where
+        actions move other features or plausibility is demanded; or what no search over trees takes."""
+        if not isinstance(instance.classifier, TreeEnsemble):
+            return "tree ensembles only"
+        bent = instance.cost.quantiles or instance.cost.decrease
+        if bent and not (separable(without_conditions(instance)) and folds_away(instance)):
+            return (
+                "costs in percentiles, or with two scales, where actions move other features, or under "
+                "plausibility; use bab"
+            )
+        return why_not_trees(instance)
+
+    def solve(self, instance: Instance, options: Options) -> Proposal:
+        """Solve the integer model; forbid what does not hold exactly, and solve again."""
+        if not self.in_process:
+            return ask(instance, replace(options, watch=None))  # a function does not go through a pipe
+        return solve_case_by_case(instance, options, _solve_parts)
+
+
+def _solve_parts(instance: Instance, options: Options) -> Proposal:
+    return cheapest_part(instance, options, _solve)
+
+
+def _solve(instance: Instance, options: Options) -> Proposal:
+    if separable(instance):
+        return CellSearch(instance, options, SatCells).run()
+    return RegionSearch(instance, options).run()

@@ -1,0 +1,6 @@
+"""From the neutral program to a mixed-integer program, one function per formula."""
+
+from milp_recourse.solvers.rows.encode import encode, whole_problem
+from milp_recourse.solvers.rows.mixed_integer import MixedInteger
+
+__all__ = ["MixedInteger", "encode", "whole_problem"]

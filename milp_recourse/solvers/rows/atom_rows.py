@@ -1,0 +1,118 @@
+r"""Columns and rows of one atom: ReLU, indicator, curve, switch. Constants are derived from bounds alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from milp_recourse.program.functions import band
+from milp_recourse.solvers.rows.mixed_integer import Form, MixedInteger, combine
+
+_SHORTEST_PIECE = 1e-6
+"""Least length of a part of a curve's interval, relatively: solvers cannot tell shorter parts apart."""
+
+
+def relu_rows(model: MixedInteger, name: str, pre: Form, low: float, high: float) -> Form:
+    r"""y = max(0, pre), with low <= pre <= high.
+
+    A stable unit costs nothing: y = 0 or y = pre. An unstable one gets a 0/1 column z and
+    :math:`y \ge pre,\; y \ge 0,\; y \le high\, z,\; y \le pre - low (1 - z)`, whose continuous
+    relaxation is the triangle (Tjeng et al. 2019, https://arxiv.org/abs/1711.07356).
+    """
+    if high <= 0:
+        return {}, 0.0
+    if low >= 0:
+        return pre
+    y = model.column(name, 0.0, high)
+    z = model.column(f"{name}_on", 0.0, 1.0, integer=True)
+    yf: Form = ({y: 1.0}, 0.0)
+    model.row(f"{name}_above", combine((yf, 1.0), (pre, -1.0)), lower=0.0)
+    model.row(f"{name}_off", ({y: 1.0, z: -high}, 0.0), upper=0.0)
+    model.row(f"{name}_linear", combine((yf, 1.0), (pre, -1.0), (({z: -low}, low), 1.0)), upper=0.0)
+    return yf
+
+
+def indicator_rows(model: MixedInteger, name: str, form: Form, levels: dict[int, int]) -> None:
+    """Add rows: exactly one indicator column is 1, and the form equals its level. ``levels``: level ->
+    column."""
+    model.row(f"{name}_one", (dict.fromkeys(levels.values(), 1.0), 0.0), 1.0, 1.0)
+    weighted = {column: float(level) for level, column in levels.items()}
+    model.row(f"{name}_level", combine((form, 1.0), ((weighted, 0.0), -1.0)), 0.0, 0.0)
+
+
+def curve_rows(
+    model: MixedInteger,
+    name: str,
+    function: str,
+    form: Form,
+    low: float,
+    high: float,
+    out: tuple[float, float],
+    pieces: int,
+) -> Form:
+    r"""y = f(form), relaxed: on each of at most ``pieces`` equal parts (fewer on short intervals) y lies
+    between two parallel lines.
+
+    With 0/1 columns :math:`z_k` (part k is in use) and :math:`x_k` the form's value in part k:
+    :math:`\sum z_k = 1,\; x = \sum x_k,\; l_k z_k \le x_k \le u_k z_k` and
+    :math:`\sum (m_k x_k + c^{lo}_k z_k) \le y \le \sum (m_k x_k + c^{hi}_k z_k)`. A relaxation with
+    proven error (see :mod:`milp_recourse.program.functions`): lower bounds stay lower bounds.
+
+    Parameters
+    ----------
+    low, high
+        Bounds of the form.
+    out
+        Bounds of y.
+    """
+    y = model.column(name, *out)
+    yf: Form = ({y: 1.0}, 0.0)
+    pieces = max(1, min(pieces, int((high - low) / (_SHORTEST_PIECE * (1 + abs(low))))))
+    ends = np.linspace(low, high, pieces + 1)
+    slope, below, above = band(function, ends[:-1], ends[1:])
+    if pieces == 1:
+        line = combine((form, float(slope[0])))
+        model.row(f"{name}_below", combine((yf, 1.0), (line, -1.0)), lower=float(below[0]))
+        model.row(f"{name}_above", combine((yf, 1.0), (line, -1.0)), upper=float(above[0]))
+        return yf
+    total_x: dict[int, float] = {}
+    total_z: dict[int, float] = {}
+    lower_line: dict[int, float] = {y: 1.0}
+    upper_line: dict[int, float] = {y: 1.0}
+    for k in range(pieces):
+        l, u = float(ends[k]), float(ends[k + 1])
+        z = model.column(f"{name}_part{k}", 0.0, 1.0, integer=True)
+        x = model.column(f"{name}_x{k}", min(l, 0.0), max(u, 0.0))
+        model.row(f"{name}_x{k}_low", ({x: 1.0, z: -l}, 0.0), lower=0.0)
+        model.row(f"{name}_x{k}_high", ({x: 1.0, z: -u}, 0.0), upper=0.0)
+        total_x[x], total_z[z] = 1.0, 1.0
+        lower_line |= {x: -float(slope[k]), z: -float(below[k])}
+        upper_line |= {x: -float(slope[k]), z: -float(above[k])}
+    model.row(f"{name}_one", (total_z, 0.0), 1.0, 1.0)
+    model.row(f"{name}_sum", combine(((total_x, 0.0), 1.0), (form, -1.0)), 0.0, 0.0)
+    model.row(f"{name}_below", (lower_line, 0.0), lower=0.0)
+    model.row(f"{name}_above", (upper_line, 0.0), upper=0.0)
+    return yf
+
+
+def switch_rows(
+    model: MixedInteger,
+    name: str,
+    flag: int,
+    acted: tuple[Form, float, float],
+    natural: tuple[Form, float, float],
+) -> Form:
+    """value = acted if flag = 1 else natural; each comes with its derived bounds.
+
+    |value - acted| <= M (1 - flag) and |value - natural| <= M flag, the four constants M being
+    what the bounds allow.
+    """
+    low, high = min(acted[1], natural[1]), max(acted[2], natural[2])
+    value = model.column(name, low, high)
+    vf: Form = ({value: 1.0}, 0.0)
+    on: Form = ({flag: -1.0}, 1.0)  # 1 - flag
+    off: Form = ({flag: 1.0}, 0.0)
+    for label, (form, l, u), slack in (("acted", acted, on), ("natural", natural, off)):
+        difference = combine((vf, 1.0), (form, -1.0))
+        model.row(f"{name}_{label}_low", combine((difference, 1.0), (slack, u - low)), lower=0.0)
+        model.row(f"{name}_{label}_high", combine((difference, 1.0), (slack, l - high)), upper=0.0)
+    return vf

@@ -1,0 +1,243 @@
+"""The whole program as a mixed-integer program, for switches open or decided."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.errors import Unsupported
+from milp_recourse.problem.conditions import TRUE, leaves
+from milp_recourse.problem.conditions import Row as ConditionRow
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.program.affine import Affine
+from milp_recourse.program.lower import lower
+from milp_recourse.program.neutral_program import Action, CostTerm, Elementary, Program, Switch
+from milp_recourse.solvers.rows.atom_rows import curve_rows, indicator_rows, relu_rows, switch_rows
+from milp_recourse.solvers.rows.bounds import ProgramBounds, hull
+from milp_recourse.solvers.rows.demand_rows import demand_rows
+from milp_recourse.solvers.rows.mixed_integer import Form, MixedInteger, QuadraticRow, combine
+from milp_recourse.solvers.rows.rounding import slack
+
+Array = NDArray[np.float64]
+
+
+def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedInteger:
+    """A program as a mixed-integer program: every atom, the network, rows, demand, ball and cost.
+
+    Parameters
+    ----------
+    bounds
+        Derived bounds of this program, e.g. :func:`milp_recourse.solvers.rows.bounds.hull`.
+    pieces
+        Parts each curve (sigmoid, log, ...) is cut into; without effect where there is no curve.
+    """
+    model = MixedInteger()
+    for feature in program.switched:
+        model.flags[feature] = model.column(f"act_{feature}", 0.0, 1.0, integer=True)
+    forms = _atoms(model, program, bounds, pieces)
+    _network(model, program, forms, bounds)
+    for row in program.rows:
+        model.row(row.name, over_columns(row.form, forms), row.lower, row.upper)
+    if program.demand != TRUE:
+        _demand(model, program, forms)
+    if program.ball is not None:
+        _ball(model, program, forms)
+    _cost(model, program, forms)
+    return model
+
+
+def whole_problem(instance: Instance, pieces: int = 16) -> MixedInteger:
+    """One mixed-integer program for an instance, every switch open.
+
+    Raises
+    ------
+    Unsupported
+        A tree ensemble, or no action can be taken at all.
+    """
+    if not isinstance(instance.classifier, ReluNetwork):
+        raise Unsupported("only ReLU networks can be written as one mixed-integer program")
+    program = lower(instance)
+    bounds = hull(instance, program) if program.actions else None
+    if bounds is None:
+        raise Unsupported("no action can be taken: there is no program to write")
+    return encode(program, bounds, pieces)
+
+
+def _demand(model: MixedInteger, program: Program, forms: list[Form]) -> None:
+    """Add what conditions ask besides rows: alternatives, and how many features are acted on."""
+    rows: dict[ConditionRow, tuple[Form, float]] = {}
+    for leaf in leaves(program.demand):
+        if isinstance(leaf, ConditionRow):
+            form = over_columns(program.demand_row("", leaf).form, forms)
+            rows[leaf] = form, _range(form, model)[0]
+    demand_rows(model, program.demand, rows)
+
+
+def over_columns(form: Affine, forms: list[Form]) -> Form:
+    """A form over atoms as a form over columns, exactly; ``forms`` has every atom so far over columns."""
+    return combine((({}, form.constant), 1.0), *((forms[k], c) for k, c in form.terms.items()))
+
+
+def _range(form: Form, model: MixedInteger) -> tuple[float, float]:
+    """The form's range over the columns' bounds, widened by the largest rounding error."""
+    low = high = float(form[1])
+    size = abs(low)
+    for k, c in form[0].items():
+        ends = float(c) * model.lower[k], float(c) * model.upper[k]
+        low, high = low + min(ends), high + max(ends)
+        size += max(abs(end) for end in ends)
+    rounding = slack(len(form[0]) + 2) * size if len(form[0]) > 1 or form[1] else 0.0
+    return low - rounding, high + rounding
+
+
+def _atoms(model: MixedInteger, program: Program, bounds: ProgramBounds, pieces: int) -> list[Form]:
+    """Add every atom's columns and rows; returns every atom as a form over columns."""
+    forms: list[Form] = []
+    levels: dict[tuple, dict[int, int]] = {}
+    for k, atom in enumerate(program.atoms):
+        low, high = (float(v) for v in bounds.atoms[k])
+        if isinstance(atom, Action):
+            column = model.column(f"set_{atom.feature}", low, high, atom.integral)
+            model.actions[atom.feature] = column
+            forms.append(({column: 1.0}, 0.0))
+        elif isinstance(atom, Switch):
+            acted, natural = bounds.branches[k]
+            forms.append(
+                switch_rows(
+                    model,
+                    f"value_{atom.feature}_{k}",
+                    model.flags[atom.feature],
+                    (over_columns(atom.acted, forms), *acted),
+                    (over_columns(atom.natural, forms), *natural),
+                )
+            )
+        else:
+            argument = over_columns(atom.argument, forms)
+            name = f"{atom.function}_{k}"
+            l, h = (float(v) for v in bounds.arguments[k])
+            if atom.function == "relu":
+                forms.append(relu_rows(model, name, argument, l, h))
+            elif atom.function == "indicator":
+                column = model.column(f"{name}_is{atom.level}", low, high, integer=True)
+                key = tuple(sorted(atom.argument.terms.items())) + (atom.argument.constant,)
+                levels.setdefault(key, {})[atom.level] = column
+                forms.append(({column: 1.0}, 0.0))
+            else:
+                forms.append(curve_rows(model, name, atom.function, argument, l, h, (low, high), pieces))
+    _indicators(model, program, forms, levels)
+    return forms
+
+
+def _indicators(
+    model: MixedInteger, program: Program, forms: list[Form], levels: dict[tuple, dict[int, int]]
+) -> None:
+    """Add the rows that tie the indicators of one whole number together, and columns for its other levels."""
+    for k, atom in enumerate(program.atoms):
+        if not (isinstance(atom, Elementary) and atom.function == "indicator"):
+            continue
+        key = tuple(sorted(atom.argument.terms.items())) + (atom.argument.constant,)
+        columns = levels.pop(key, None)
+        if columns is None:
+            continue
+        form = over_columns(atom.argument, forms)
+        low, high = _range(form, model)
+        for level in range(round(low), round(high) + 1):
+            if level not in columns:
+                columns[level] = model.column(f"indicator_{k}_level{level}", 0.0, 1.0, integer=True)
+        indicator_rows(model, f"indicator_{k}", form, columns)
+
+
+def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: ProgramBounds) -> None:
+    """Add the network's inputs and ReLUs, and the row that its logit must meet."""
+    network = program.classifier
+    if not isinstance(network, ReluNetwork):
+        raise TypeError("only ReLU networks are encoded as rows")
+    z: list[Form] = []
+    for name, affine in zip(program.column_names, program.columns, strict=True):
+        form = over_columns(affine, forms)
+        low, high = _range(form, model)
+        trivial = not form[0] or (len(form[0]) == 1 and form[1] == 0 and next(iter(form[0].values())) == 1)
+        z.append(form if trivial else ({model.fixed_column(f"input_{name}", form, low, high): 1.0}, 0.0))
+    last = len(network.weights) - 1
+    for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+        pre = [_weighted(z, row, b) for row, b in zip(weight, bias, strict=True)]
+        if k == last:
+            threshold = program.accept.threshold + program.accept.margin
+            model.row("accepted", pre[0], lower=threshold)
+            return
+        z = []
+        for j, sum_ in enumerate(pre):
+            low, high = (float(v) for v in bounds.hidden[k][j])
+            if high > 0 and len(sum_[0]) > 1:
+                sum_ = ({model.fixed_column(f"pre_{k}_{j}", sum_, low, high): 1.0}, 0.0)  # noqa: PLW2901
+            z.append(relu_rows(model, f"hidden_{k}_{j}", sum_, low, high))
+
+
+def _weighted(forms: list[Form], weights: Array, bias: float) -> Form:
+    """The sum of weights times forms, plus a bias, in rationals, because terms of one column may cancel."""
+    terms = ((f, Fraction(float(w))) for f, w in zip(forms, weights, strict=True) if w)
+    return combine((({}, Fraction(bias)), 1.0), *terms)
+
+
+def _ball(model: MixedInteger, program: Program, forms: list[Form]) -> None:
+    """Add the ball, sum w r^2 + linear <= 0, with a column for each residual r that is not constant."""
+    assert program.ball is not None
+    squares: dict[int, float] = {}
+    linear, constant = over_columns(program.ball.linear, forms)
+    for j, (weight, residual) in enumerate(program.ball.squares):
+        form = over_columns(residual, forms)
+        if not form[0]:
+            constant += weight * Fraction(form[1]) ** 2
+            continue
+        squares[model.fixed_column(f"residual_{j}", form, *_range(form, model))] = float(weight)
+    kept = {k: float(c) for k, c in linear.items() if c}
+    model.ball = QuadraticRow("plausible", squares, kept, -float(constant))
+
+
+def _cost(model: MixedInteger, program: Program, forms: list[Form]) -> None:
+    """Add the cost: a column for each delta (0 where its feature is not acted on), and columns that are at
+    least abs(delta), and at least the maximum."""
+    c = program.cost
+    top: int | None = None
+    for term in program.cost_terms:
+        delta = _delta(model, program, term, forms)
+        if c.l2_squared:
+            model.squares[delta] = float(c.l2_squared * term.weight / term.scale**2)
+        if c.l1 or c.linf:
+            size = _size(model, term.feature, delta)
+            if c.l1:
+                model.linear[size] = float(c.l1 * term.weight / term.scale)
+            if c.linf:
+                rate = float(term.weight / term.scale)
+                if top is None:
+                    top = model.column("largest", 0.0, 0.0)
+                    model.linear[top] = float(c.linf)
+                model.upper[top] = max(model.upper[top], rate * model.upper[size])
+                model.row(f"largest_{term.feature}", ({top: 1.0, size: -rate}, 0.0), lower=0.0)
+
+
+def _delta(model: MixedInteger, program: Program, term: CostTerm, forms: list[Form]) -> int:
+    """Add the column of one delta. The fixed cost (l0) is the coefficient of the feature's flag, or part of
+    the offset if it is decided that the feature is acted on."""
+    form = over_columns(term.delta, forms)
+    low, high = _range(form, model)
+    flag = model.flags.get(term.feature)
+    name, fixed = f"delta_{term.feature}", float(program.cost.l0 * term.weight)
+    if flag is None:
+        model.offset += fixed
+        return model.fixed_column(name, form, low, high)
+    if fixed:
+        model.linear[flag] = model.linear.get(flag, 0.0) + fixed
+    value, _ = switch_rows(model, name, flag, (form, low, high), (({}, 0.0), 0.0, 0.0))
+    return next(iter(value))
+
+
+def _size(model: MixedInteger, feature: str, delta: int) -> int:
+    """Add a column that is at least abs(delta)."""
+    size = model.column(f"size_{feature}", 0.0, max(abs(model.lower[delta]), abs(model.upper[delta])))
+    for label, sign in (("up", 1.0), ("down", -1.0)):
+        model.row(f"size_{feature}_{label}", ({size: 1.0, delta: -sign}, 0.0), lower=0.0)
+    return size

@@ -1,0 +1,538 @@
+"""Answers as tables: what was proven for each person, and whether the model's own ``predict`` agrees."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
+from functools import cached_property
+from io import BytesIO, StringIO, TextIOWrapper
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.read import population_from_dict
+from milp_recourse.formats.strict_json import write_json, write_whole
+from milp_recourse.formats.write import population_to_dict, result_part
+from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.questions.choices import Differ, choices
+from milp_recourse.questions.front import front
+from milp_recourse.questions.robust import robust
+from milp_recourse.questions.why import why as ask_why
+from milp_recourse.reports.pages import person_page, population_fragment, population_page, reasons_of
+from milp_recourse.reports.population_folder import PopulationFolder
+from milp_recourse.reports.result_rows import BAD_INPUT
+from milp_recourse.tables.arguments import by_column
+from milp_recourse.tables.columns import TableColumn, position, shown
+from milp_recourse.tables.people_rows import Rows, counterfactual_rows, values_in_file
+from milp_recourse.tables.show import people_of
+from milp_recourse.tables.verdict import Predict, verdicts_each
+
+T = TypeVar("T")
+
+_COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds")
+
+
+class Interrupted(KeyboardInterrupt):
+    """Raised on Ctrl-C; ``answers`` holds the people who were finished."""
+
+    def __init__(self, answers: Answers) -> None:
+        done = sum(result is not None for result in answers.results)
+        super().__init__(f"interrupted; {done} of {len(answers)} people are in this exception's .answers")
+        self.answers = answers
+
+
+@dataclass(frozen=True, repr=False)
+class Answers:
+    """One answer per person, in the order of the people's table.
+
+    Attributes
+    ----------
+    rows
+        The people.
+    columns
+        The features, and how values of the table become numbers.
+    problem
+        The population that was solved; None if nobody could be read.
+    results
+        A result per person; None for a person who could not be read or was not reached.
+    confirmed
+        Whether the model's own ``predict`` confirms the action; None if there is no action, or if ``predict``
+        was not called.
+    facts
+        Lines of the summary about model, cost and margin.
+    options
+        Back end, time limit and whether certificates were asked for.
+    """
+
+    rows: Rows
+    columns: Sequence[TableColumn]
+    problem: Population | None
+    results: Sequence[Result | None]
+    confirmed: Sequence[bool | None]
+    facts: Mapping[str, str]
+    options: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """status, cost, lower_bound, gap, proof, confirmed, message and seconds, indexed as people."""
+        rows = [self._row(i, result) for i, result in enumerate(self.results)]
+        frame = pd.DataFrame(rows, index=self.rows.frame.index, columns=list(_COLUMNS))
+        for name in ("cost", "lower_bound", "gap", "seconds"):
+            frame[name] = frame[name].astype(np.float64)
+        frame["confirmed"] = pd.array([row.get("confirmed") for row in rows], dtype="boolean")
+        for name in ("proof", "message"):  # else the dtype would depend on whether all are None
+            frame[name] = pd.Series([row.get(name) for row in rows], index=frame.index, dtype=object)
+        return frame
+
+    @cached_property
+    def counterfactuals(self) -> pd.DataFrame:
+        """The people's rows after their actions; a person without an action keeps their row."""
+        return rows_after(self.rows, self.columns, self.results)
+
+    @cached_property
+    def changes(self) -> pd.DataFrame:
+        """A row per change, indexed as people: feature, before, after, and cause (``action`` or ``effect``).
+
+        A feature that an action holds is listed too, with ``after`` equal to ``before``.
+        """
+        rows, people = [], []
+        by_name = {c.name: c for c in self.columns}
+        for i, result in enumerate(self.results):
+            action = {} if result is None else result.action or {}
+            listed = action.keys() | (changed_values(self.rows, self.columns, i, result) or {}).keys()
+            for name in (c.name for c in self.columns if c.name in listed):
+                key = by_name[name].key
+                cause = "action" if name in action else "effect"
+                values = (frame[key].iloc[i] for frame in (self.rows.frame, self.counterfactuals))
+                rows.append((key, *values, cause))
+                people.append(i)
+        frame = pd.DataFrame(rows, columns=["feature", "before", "after", "cause"], dtype=object)
+        return frame.set_axis(self.rows.frame.index[people], axis=0)
+
+    def front(self, person: Hashable, time_limit: float | None = None) -> pd.DataFrame:
+        """Cost against the number of actions: the cheapest action on at most k features, for every k.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        time_limit
+            Seconds for all points together; None for no limit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by the number of actions: status, cost, lower_bound, and the columns acted on.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label, or the person could not be read.
+        """
+        found = front(self._problem_of(person), self.options.get("backend"), time_limit)
+        keys = {c.name: c.key for c in self.columns}
+        rows = [
+            (one.status.value, one.cost, one.lower_bound, [keys[name] for name in one.action or ()])
+            for one in (point.result for point in found.points)
+        ]
+        index = pd.Index([point.actions for point in found.points], name="actions")
+        return pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "acted"])
+
+    def why(self, person: Hashable, time_limit: float | None = None) -> dict[str, Any]:
+        """Which restrictions make recourse impossible, or what each one costs, as a ``why-1`` document.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        time_limit
+            Seconds for everything together; None for no limit.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label, or the person could not be read.
+        """
+        return ask_why(self._problem_of(person), self.options.get("backend"), time_limit).to_dict()
+
+    def choices(
+        self,
+        person: Hashable,
+        count: int = 3,
+        differ: Differ = "features",
+        apart: float | None = None,
+        scale: Mapping[Hashable, float] | None = None,
+        time_limit: float | None = None,
+        together: bool = False,
+    ) -> pd.DataFrame:
+        """The cheapest recourses of one person that differ, each proven given those before it.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        count, differ, apart, together
+            As for :func:`milp_recourse.questions.choices.choices`.
+        scale
+            Column -> the change that counts as 1.
+        time_limit
+            Seconds for all of them together; None for no limit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per choice, from 1: status, cost, lower_bound, and the action as column -> value. In
+            ``attrs``: ``exhausted``, ``lower_bound``, ``message`` and ``total`` (its cost and its lower
+            bound, or None) as in a ``choices-1`` document.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label, the person could not be read, or an argument is not
+            what is allowed.
+        Unsupported
+            ``together`` is asked for with another ``differ`` than features.
+        """
+        scales = self._named("scale", scale)
+        problem, backend = self._problem_of(person), self.options.get("backend")
+        found = choices(problem, count, differ, apart, scales, backend, time_limit, together)
+        rows = [
+            (one.status.value, one.cost, one.lower_bound, self._in_own_values(one.action or {}))
+            for one in (choice.result for choice in found.choices)
+        ]
+        index = pd.RangeIndex(1, 1 + len(rows), name="choice")
+        frame = pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "action"])
+        frame.attrs |= {
+            name: getattr(found, name) for name in ("exhausted", "lower_bound", "message", "total")
+        }
+        return frame
+
+    def robust(
+        self,
+        person: Hashable,
+        missed: Mapping[Hashable, float] | None = None,
+        threshold: float | None = None,
+        noise: Mapping[Hashable, float | Sequence[float]] | None = None,
+        time_limit: float | None = None,
+    ) -> dict[str, Any]:
+        """One person's cheapest action that is accepted even if not everything turns out as planned.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        missed, threshold, noise
+            As for :func:`milp_recourse.questions.robust.robust`, by column.
+        time_limit
+            Seconds for everything; None for no limit.
+
+        Returns
+        -------
+        dict
+            A ``robust-1`` document.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label, the person could not be read, or the uncertainty does
+            not fit the problem.
+        """
+        away, wide = self._named("missed", missed), self._named("noise", noise)
+        problem, backend = self._problem_of(person), self.options.get("backend")
+        return robust(problem, away, threshold, wide, backend, time_limit).to_dict()
+
+    def _named(self, argument: str, given: Mapping[Hashable, T] | None) -> dict[str, T]:
+        """A mapping from columns as a mapping from features.
+
+        Raises
+        ------
+        BadInput
+            A column does not exist.
+        """
+        names = {c.key: c.name for c in self.columns}
+        return {names[key]: value for key, value in by_column(argument, given, list(names)).items()}
+
+    def _in_own_values(self, action: Mapping[str, float | int | str]) -> dict[Hashable, object]:
+        """An action as a mapping from columns to the table's own values."""
+        found: dict[Hashable, object] = {}
+        for column in self.columns:
+            if column.name in action:
+                found[column.key] = column.value(column.feature.number(action[column.name]))
+        return found
+
+    def _problem_of(self, person: Hashable) -> Instance:
+        position = self._position(person)
+        fault = self.rows.faults.get(position)
+        if fault is not None or self.problem is None:
+            raise fault or BadInput("person", repr(person), "somebody who could be read")
+        return self.problem[position]
+
+    def population(self) -> dict[str, Any]:
+        """The problem as a ``population-1`` document, which ``milp-recourse certify`` and ``verify`` read.
+
+        People who could not be read are in it with their values in the table.
+
+        Raises
+        ------
+        BadInput
+            Nobody could be read.
+        """
+        if self.problem is None:
+            raise next(iter(self.rows.faults.values()), BadInput("people", "nobody", "at least one person"))
+        return population_to_dict(
+            self.problem, {i: values_in_file(self.rows, self.columns, i) for i in self.rows.faults}
+        )
+
+    def save(self, folder: str | Path) -> None:
+        """Write what ``milp-recourse certify --out DIR`` writes, and ``population.json``, the problem itself.
+
+        ``milp-recourse verify DIR`` checks the certificates, if there are any, and ``milp-recourse report
+        DIR`` makes the page. People have the names of the table's index. Those who were not reached have no
+        row: ``certify DIR/population.json --out DIR`` with the same options solves them, too.
+
+        Raises
+        ------
+        BadInput
+            The folder cannot be written or holds results already, or nobody could be read.
+        """
+        if not isinstance(folder, str | PathLike):
+            raise BadInput("folder", shown(folder), "the path of a folder")
+        where = Path(folder)
+        if (where / "results.csv").exists():
+            raise BadInput("folder", f"{where}, which holds results", "a new folder")
+        written = self.population()
+        confirmed = any(word is not None for word in self.confirmed)
+        try:
+            report = PopulationFolder(where, population_from_dict(written), dict(self.options), confirmed)
+        except BadInput as error:
+            raise BadInput("folder", error.got, error.allowed) from None
+        for index in report.left(range(len(self))):
+            result = self.results[index]
+            if result is not None:
+                report.add(index, result, self.confirmed[index])
+        report.summarise()
+        write_json(written, where / "population.json")
+
+    def verify(self) -> str:
+        """The verdict of the independent checker ``verify/`` on these answers' certificates.
+
+        The same as :meth:`save` into a new folder DIR and ``milp-recourse verify DIR``: the checker reads the
+        files and uses no code of this package.
+
+        Returns
+        -------
+        str
+            One line, ``VERIFIED ...``, if every certificate was accepted; else the reasons, and ``REJECTED
+            ...`` as the last line.
+
+        Raises
+        ------
+        BadInput
+            The answers have no certificates, or nobody could be read.
+        """
+        from verify.__main__ import main
+
+        if not self.options.get("certificates"):
+            raise BadInput("certificates", "none", "answers of certify(people, certificates=True)")
+        output = TextIOWrapper(BytesIO(), "utf-8", write_through=True)
+        with TemporaryDirectory() as folder, redirect_stdout(output), redirect_stderr(StringIO()):
+            self.save(Path(folder) / "answers")
+            main([str(Path(folder) / "answers"), "--jobs=1"])
+        output.seek(0)
+        return output.read().strip()
+
+    def page(self, person: Hashable | None = None, why: bool = False, time_limit: float | None = None) -> str:
+        """The text of a self-contained HTML file, about everybody or about one person.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index; None for everybody.
+        why
+            Whether one person's page also has the answer of :meth:`why`.
+        time_limit
+            Seconds for this answer; None for no limit.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label; there is nobody; or ``why`` is asked for without a
+            person.
+        """
+        if not isinstance(why, bool):
+            raise BadInput("why", repr(why), "True or False")
+        if person is None and why:
+            raise BadInput("why", why, "False, or a person: why is for one person's page")
+        if person is None:
+            if not len(self):
+                raise BadInput("people", "nobody", "at least one person")
+            everybody = people_of(self, range(len(self)))
+            return population_page(everybody, f"{len(self)} people", self.facts)
+        [shown] = people_of(self, [self._position(person)])
+        if why:
+            found = ask_why(self._problem_of(person), self.options.get("backend"), time_limit)
+            shown = replace(shown, why=reasons_of(found))
+        return person_page(shown, "Recourse", self.facts)
+
+    def save_page(
+        self,
+        file: str | Path,
+        person: Hashable | None = None,
+        why: bool = False,
+        time_limit: float | None = None,
+    ) -> None:
+        """Write :meth:`page` to a file."""
+        write_whole(self.page(person, why, time_limit).encode(), Path(file))
+
+    def _position(self, person: Hashable) -> int:
+        labels = self.rows.frame.index.tolist() if isinstance(person, Hashable) else []
+        found = [k for k, label in enumerate(labels) if position([label], person) is not None]
+        if len(found) != 1:
+            raise BadInput("person", shown(person), "a label of the people's index that one person has")
+        return found[0]
+
+    def _repr_html_(self) -> str:
+        return population_fragment(people_of(self, range(len(self)))) if len(self) else self.table.to_html()
+
+    def summary(self) -> str:
+        """A few lines: counts per status, the confirmed actions, costs, and what was proven."""
+        table = self.table
+        counts = Counter(table["status"])
+        not_reached = sum(r is None and i not in self.rows.faults for i, r in enumerate(self.results))
+        counts[Status.LIMIT.value] -= not_reached
+        counts["not reached"] = not_reached
+        known = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
+        lines = [f"{len(self)} people: {known or 'none'}"]
+        acted = table["cost"].notna()
+        if acted.any():
+            checked = table["confirmed"][acted].dropna()
+            share = f"{int(checked.sum())} of {len(checked)} actions"
+            confirmed = f"{share} are confirmed by the model's own predict"
+            lines.append(confirmed if len(checked) else "the model itself was not asked: give predict")
+            lines.append(
+                f"cost: median {table['cost'][acted].median():.6g}, mean {table['cost'][acted].mean():.6g}"
+            )
+        proven = (r for r in self.results if r is not None and r.status is Status.OPTIMAL)
+        already = sum(not r.action for r in proven)  # a cost of 0 is not enough: some actions are free
+        if already:
+            lines.append(f"{already} of them are accepted without any action")
+        lines += [f"{name}: {text}" for name, text in self.facts.items()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Answers({self.summary().splitlines()[0]})"
+
+    def _row(self, i: int, result: Result | None) -> dict[str, Any]:
+        """A row of :attr:`table`."""
+        if result is not None:
+            own = result_part(result, "cost", "lower_bound", "gap", "proof", "message", "seconds")
+            return own | {"confirmed": self.confirmed[i]}
+        if i in self.rows.faults:
+            return {"status": BAD_INPUT, "message": str(self.rows.faults[i]), "seconds": 0.0}
+        message = "interrupted before this person's turn"
+        return {"status": Status.LIMIT.value, "lower_bound": 0.0, "message": message, "seconds": 0.0}
+
+
+def changed_values(
+    rows: Rows, columns: Sequence[TableColumn], i: int, result: Result | None
+) -> dict[str, float] | None:
+    """The features of person i whose value after the action differs from the row, with their new numbers.
+
+    A missing value differs from any value that an action sets, also from the imputer's. None without an
+    action.
+    """
+    if result is None or result.counterfactual is None or result.action is None:
+        return None
+    found = {}
+    for k, column in enumerate(columns):
+        shown = result.counterfactual[column.name]
+        if shown is None:  # missing before and after
+            continue
+        new = column.feature.number(shown)
+        acted = column.name in result.action
+        if new != rows.values[i, k] or (acted and rows.missing[i, k]):
+            found[column.name] = new
+    return found
+
+
+def rows_after(rows: Rows, columns: Sequence[TableColumn], results: Sequence[Result | None]) -> pd.DataFrame:
+    """Everybody's row after the action, in X's columns and dtypes."""
+    changed = [changed_values(rows, columns, i, r) for i, r in enumerate(results)]
+    return counterfactual_rows(rows, columns, changed)
+
+
+def compared_with_model(
+    rows: Rows,
+    columns: Sequence[TableColumn],
+    results: Sequence[Result | None],
+    predict: Predict | None,
+    wants: Callable[[object], bool],
+    doubt: str | None,
+) -> tuple[list[Result | None], list[bool | None]]:
+    """Compare results with the model's own predictions; a contradicted result loses its claim.
+
+    Parameters
+    ----------
+    predict
+        The model's own ``predict``; None if it cannot be called.
+    wants
+        Whether a predicted label is desired.
+    doubt
+        Why ``predict`` is another model than the one that was read; None if they agree on X.
+
+    Returns
+    -------
+    list, list
+        The results, of which a contradicted one becomes ``limit`` with a bound of 0 and no evidence, as does
+        one for which ``predict`` fails; and whether each action is confirmed.
+    """
+    if predict is None:
+        return list(results), [None] * len(results)
+    known = [i for i, result in enumerate(results) if result is not None]
+    before = verdicts_each(predict, rows.frame.iloc[known], wants)
+    later = verdicts_each(predict, rows_after(rows, columns, results).iloc[known], wants)
+    compared: list[Result | None] = list(results)
+    confirmed: list[bool | None] = [None] * len(results)
+    for i, was, now in zip(known, before, later, strict=True):
+        result = results[i]
+        assert result is not None
+        failed = next((str(one) for one in (was, now) if isinstance(one, BadInput)), None)
+        if result.action is not None:
+            confirmed[i] = failed is None and bool(now and (not was if result.action else was))
+        wrong = failed or contradiction(result, was is True, now is True) or doubt
+        if wrong is not None and result.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.LIMIT):
+            compared[i] = replace(result, status=Status.LIMIT, lower_bound=0.0, message=wrong, evidence=None)
+    return compared, confirmed
+
+
+def contradiction(result: Result, before: bool, after: bool) -> str | None:
+    """How the model's own predictions contradict a result, in a sentence; None if they do not.
+
+    Parameters
+    ----------
+    before, after
+        Whether ``predict`` gives a desired class for the person's row, and for the row after the action.
+    """
+    if result.action is None:
+        if result.status is Status.INFEASIBLE and before:
+            return (
+                "the model's own predict accepts this person as they are: by less than the margin, or the "
+                "model was not read rightly"
+            )
+        return None
+    if not after:
+        return "the model's own predict refuses the counterfactual: give a larger margin"
+    if result.action and before:
+        return "the model's own predict accepts this person as they are, by less than the margin"
+    return None

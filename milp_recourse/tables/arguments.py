@@ -1,0 +1,177 @@
+"""Checks of arguments of :class:`~milp_recourse.tables.recourse.Recourse` about columns, and the cost they make."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from milp_recourse.errors import BadInput, is_number
+from milp_recourse.formats.applicant_json import build_cost
+from milp_recourse.formats.schema import CostModel
+from milp_recourse.formats.validate import validate
+from milp_recourse.problem.cost import KINDS, PERCENTILES, Cost
+from milp_recourse.tables.columns import SCALES, TableColumn, knots_of, known_name, log_knots, scale_of, shown
+
+Interval = tuple[float, float]
+
+RELATIVE = "factual"
+PARTS = ("l0", "l1", "l2-squared", "linf")
+
+
+def some_columns(argument: str, given: Iterable[Hashable], columns: pd.Index) -> frozenset[Hashable]:
+    """An argument that is a list of X's columns, as a set.
+
+    Raises
+    ------
+    BadInput
+        It is no list, or names a column that X does not have.
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise BadInput(argument, repr(given), "a list of columns of X")
+    names = list(given)
+    for name in names:
+        known_name(argument, name, columns)
+    return frozenset(names)
+
+
+def by_column(
+    argument: str, given: Mapping[Hashable, Any] | None, columns: pd.Index | Sequence[Hashable]
+) -> dict[Hashable, Any]:
+    """An argument that is a mapping from X's columns; empty for None.
+
+    Raises
+    ------
+    BadInput
+        It is no mapping, or names a column that X does not have.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise BadInput(argument, type(given).__name__, "a mapping from columns of X")
+    for name in given:
+        known_name(argument, name, columns)
+    return dict(given)
+
+
+def intervals(
+    argument: str, given: Mapping[Hashable, Sequence[float]] | None, columns: pd.Index
+) -> dict[Hashable, Interval]:
+    """An argument that maps columns to (lowest, highest).
+
+    Raises
+    ------
+    BadInput
+        As for :func:`by_column`; or a value is not two finite numbers in order.
+    """
+    found = {}
+    for name, ends in by_column(argument, given, columns).items():
+        where = f"{argument}.{name}"
+        pair = list(ends) if isinstance(ends, Iterable) and not isinstance(ends, str) else []
+        if len(pair) != 2 or not all(is_number(end) for end in pair):
+            raise BadInput(where, shown(ends), "(lowest, highest), two finite numbers")
+        if pair[0] > pair[1]:
+            raise BadInput(where, f"({pair[0]}, {pair[1]})", "(lowest, highest) with lowest <= highest")
+        found[name] = (float(pair[0]), float(pair[1]))
+    return found
+
+
+def positive(
+    argument: str, given: Mapping[Hashable, float] | None, columns: pd.Index
+) -> dict[Hashable, float]:
+    """An argument that maps columns to numbers above 0.
+
+    Raises
+    ------
+    BadInput
+        As for :func:`by_column`; or a value is no finite number above 0.
+    """
+    found = {}
+    for name, value in by_column(argument, given, columns).items():
+        if not is_number(value) or value <= 0:
+            raise BadInput(f"{argument}.{name}", shown(value), "a finite number above 0")
+        found[name] = float(value)
+    return found
+
+
+def cost_of(
+    cost: str | Mapping[str, float],
+    scale: str | Mapping[Hashable, Any],
+    columns: Sequence[TableColumn],
+    X: pd.DataFrame,
+) -> Cost:
+    """The cost, from the arguments ``cost`` and ``scale`` of :class:`~milp_recourse.tables.recourse.Recourse`.
+
+    Raises
+    ------
+    BadInput
+        A name is unknown, a coefficient or scale is out of range, or a column cannot have the scale given.
+    """
+    features = [c.feature for c in columns]
+    if isinstance(cost, str) and cost in PERCENTILES:
+        knots = {c.name: knots_of(X[c.key], c.feature) for c in columns if c.feature.kind != "categorical"}
+        if KINDS[cost].axis == "log-percentile":
+            knots = {name: log_knots(own, len(X)) for name, own in knots.items()}
+        return build_cost(validate(CostModel, {"kind": cost, "quantiles": knots}, "cost"), features)
+    scales = _scales(scale, columns, X)
+    allowed = ", ".join(KINDS) + ', or a mixture such as {"l0": 0.1, "l1": 1}'
+    if isinstance(cost, Mapping):
+        for part, value in cost.items():
+            if part not in PARTS:
+                raise BadInput("cost", str(part), "parts called " + ", ".join(PARTS))
+            if not is_number(value) or value < 0:
+                raise BadInput(f"cost.{part}", shown(value), "a finite number, 0 or more")
+        entry: dict[str, Any] = {"kind": "mixture", **cost, "scale": scales}
+    elif isinstance(cost, str) and cost in KINDS:
+        entry = {"kind": cost} if cost == "l0" else {"kind": cost, "scale": scales}
+    else:
+        raise BadInput("cost", str(cost), allowed)
+    return build_cost(validate(CostModel, entry, "cost"), features)
+
+
+def _scales(
+    scale: str | Mapping[Hashable, Any], columns: Sequence[TableColumn], X: pd.DataFrame
+) -> dict[str, Any]:
+    """The scales as in a file: by a rule, or as given, with the range for columns that are not named.
+
+    Only columns that somebody can act on are relative to a person's own value, which may be 0 in the others.
+    """
+    if scale is not None and not isinstance(scale, str):
+        own = {k: _given_scale(f"scale.{k}", s) for k, s in by_column("scale", scale, X.columns).items()}
+        scales = {c: own.get(c.key, scale_of(X[c.key], c.feature, "range")) for c in columns}
+        return {c.name: 1.0 if s == RELATIVE and not c.feature.actionable else s for c, s in scales.items()}
+    if scale == RELATIVE:
+        sized = {c.name for c in columns if c.feature.actionable and not c.feature.labelled}
+        return {c.name: RELATIVE if c.name in sized else 1.0 for c in columns}
+    if scale in SCALES:
+        return {c.name: scale_of(X[c.key], c.feature, scale) for c in columns}
+    allowed = ", ".join((*SCALES, RELATIVE)) + ", or a mapping from columns to numbers above 0"
+    raise BadInput("scale", str(scale), allowed)
+
+
+def _given_scale(where: str, scale: object) -> Any:
+    """Check one column's scale: a number above 0, two of them by direction, or ``factual``."""
+    if isinstance(scale, str) and scale == RELATIVE:
+        return RELATIVE
+    if isinstance(scale, Mapping) and set(scale) == {"increase", "decrease"}:
+        return {key: _given_scale(f"{where}.{key}", one) for key, one in scale.items()}
+    if not is_number(scale) or float(scale) <= 0:  # type: ignore[arg-type]
+        allowed = 'a finite number above 0, {"increase": s, "decrease": s}, or "factual"'
+        raise BadInput(where, shown(scale), allowed)
+    return float(scale)  # type: ignore[arg-type]
+
+
+def cost_in_words(cost: Cost, scale: str | Mapping[Hashable, Any]) -> str:
+    """The cost's name and the scales of its changes, for the summary."""
+    if not cost.uses_scale or cost.quantiles:
+        return cost.kind
+    units = {
+        "range": "its range in X",
+        "sd": "its standard deviation",
+        "mad": "its median deviation",
+        "iqr": "the distance between its quartiles",
+        RELATIVE: "the person's own value",
+    }
+    unit = units.get(scale, "1") if isinstance(scale, str) else "the given scale"
+    return f"{cost.kind}, a number's change divided by {unit}, a changed label counting 1"

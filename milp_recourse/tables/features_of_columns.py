@@ -1,0 +1,319 @@
+"""Makes features, classifier and causal model from the model that was read and the caller's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.schema_scm import ScmModel
+from milp_recourse.formats.scm_json import build_scm
+from milp_recourse.formats.validate import validate
+from milp_recourse.problem.features import Feature, Kind, input_columns
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Classifier
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.scm import StructuralCausalModel, independent
+from milp_recourse.readers import Column, Reading
+from milp_recourse.tables.columns import (
+    LABEL_KINDS,
+    NUMBER_KINDS,
+    TableColumn,
+    bounds_of,
+    infer,
+    is_missing,
+    known_name,
+    position,
+    printable,
+    shown,
+    texts,
+)
+
+
+@dataclass(frozen=True)
+class ColumnArguments:
+    """The caller's arguments about columns, whose names have been checked."""
+
+    immutable: frozenset[Hashable]
+    increase: frozenset[Hashable]
+    decrease: frozenset[Hashable]
+    kinds: Mapping[Hashable, Any]
+    categories: Mapping[Hashable, Sequence[object]]
+    bounds: Mapping[Hashable, tuple[float, float]]
+    domain: Mapping[Hashable, tuple[float, float]]
+
+
+def table_columns(
+    reading: Reading, X: pd.DataFrame, arguments: ColumnArguments, causes: Sequence[Hashable]
+) -> tuple[TableColumn, ...]:
+    """The columns that the model reads or the causal model names, in X's order, as features.
+
+    Parameters
+    ----------
+    causes
+        The columns that the causal model names.
+
+    Raises
+    ------
+    BadInput
+        A column cannot have the kind, order of labels, bounds or direction that the caller states.
+    """
+    read = {c.name: c for c in reading.columns}
+    columns = [
+        _column(key, X[key], read.get(key), arguments) for key in X.columns if key in read or key in causes
+    ]
+    names = [c.name for c in columns]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise BadInput("X", f"two columns that read {twice!r}", "columns whose names differ as text")
+    return tuple(columns)
+
+
+def classifier_over(reading: Reading, columns: Sequence[TableColumn]) -> Classifier:
+    """The model's classifier as a function of the features' input columns.
+
+    Labels may be in another order than in the model. Columns that the model does not read are ignored inputs.
+    """
+    at = 0
+    source: dict[Hashable, list[int]] = {}
+    for column in reading.columns:
+        source[column.name] = list(range(at, at + column.width))
+        at += column.width
+    order: list[int] = []
+    for own in columns:
+        if own.key not in source:
+            order += [-1] * len(own.feature.columns)
+            continue
+        places = source[own.key]
+        if own.feature.encoding == "one-hot":
+            known = next(c for c in reading.columns if c.name == own.key).labels or ()
+            places = [places[_index(known, label)] for label in own.labels or ()]
+        order += places
+    assert len(order) == len(input_columns([c.feature for c in columns]))
+    if order == list(range(at)):
+        return reading.classifier
+    return _rearranged(reading.classifier, np.array(order))
+
+
+def column_range(
+    values: tuple[float, float], read: Column
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The least and largest number that a column puts into each of its inputs of the classifier."""
+    if read.labels is None:
+        return np.array(values[:1]), np.array(values[1:])
+    if read.encoding == "one-hot":
+        return np.zeros(len(read.labels)), np.ones(len(read.labels))
+    table = np.array(read.table, dtype=np.float64)
+    return table.min(axis=0), table.max(axis=0)
+
+
+def causal_model(scm: Any, columns: Sequence[TableColumn]) -> StructuralCausalModel:
+    """The causal model over the features; None means that no feature causes another.
+
+    Raises
+    ------
+    BadInput
+        The JSON form breaks the format.
+    """
+    features = [c.feature for c in columns]
+    names = [f.name for f in features]
+    if scm is None:
+        return independent(names)
+    if isinstance(scm, StructuralCausalModel):
+        if scm.features == tuple(names):
+            return scm
+        return StructuralCausalModel(names, {f: scm.mechanisms[f] for f in scm.features}, "explicit")
+    return build_scm(validate(ScmModel, scm, "scm"), features)
+
+
+def cause_columns(scm: Any, X: pd.DataFrame) -> list[Hashable]:
+    """The columns of X that a causal model names, as causes or effects.
+
+    Raises
+    ------
+    BadInput
+        ``scm`` is no causal model, or has a feature that is no column of X.
+    """
+    names = {str(c): c for c in X.columns}
+    if scm is None:
+        return []
+    if isinstance(scm, StructuralCausalModel):
+        for feature in scm.features:
+            known_name("scm", feature, X.columns)
+        return [names[f] for f in scm.features]
+    if not isinstance(scm, Mapping):
+        raise BadInput("scm", type(scm).__name__, "None, a StructuralCausalModel or its JSON form")
+    return [names[n] for n in names if n in set(_strings(scm.get("mechanisms")))]
+
+
+def _strings(value: Any) -> list[str]:
+    """Every string in a JSON value, keys included."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [s for k, v in value.items() for s in (str(k), *_strings(v))]
+    return [s for v in value for s in _strings(v)] if isinstance(value, list | tuple) else []
+
+
+def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: ColumnArguments) -> TableColumn:
+    labels = None if read is None else read.labels
+    kind = _kind(key, series, labels, arguments)
+    settable = None
+    if labels is not None:
+        labels = _ordered(key, labels, arguments)
+        labels, settable = _settable(key, labels, kind, series, read)
+    elif key in arguments.categories:
+        raise BadInput(f"categories.{key}", "labels", "none: the model reads this column as a number")
+    name, encoding, table = printable(key), "code", None
+    if read is not None and read.labels is not None and labels is not None:
+        encoding, table = _encoding(read, labels)
+    actionable = key not in arguments.immutable and settable != 0
+    bounds = None if settable is None or settable == len(labels or ()) else (0.0, max(settable, 1) - 1.0)
+    if labels is None and actionable:
+        bounds = _bounds(key, series, kind, arguments)
+    feature = Feature(
+        name=name,
+        kind=kind,
+        actionable=actionable,
+        bounds=bounds,
+        categories=None if labels is None else texts(labels),
+        domain=arguments.domain.get(key),
+        monotone=_direction(key, kind, arguments),
+        encoding=encoding,  # type: ignore[arg-type]
+        table=table,
+    )
+    if labels is not None and key in arguments.bounds:
+        raise BadInput(
+            f"bounds.{key}", shown(arguments.bounds[key]), "nothing: an action may set any of its labels"
+        )
+    if feature.domain is not None and kind == "categorical":
+        raise BadInput(f"domain.{key}", shown(feature.domain), "nothing: its labels have no order")
+    missing = read is not None and read.missing
+    gaps = frozenset() if read is None else read.gaps
+    column = TableColumn(key, feature, labels, series.dtype, missing=missing, gaps=gaps)
+    if read is None or read.imputed is None:
+        return column
+    value: Any = read.imputed
+    if labels is None:
+        return replace(column, imputed=float(value))
+    if position(labels, value) is None and value in (0.0, 1.0):  # a truth value, as the imputer returns it
+        value = bool(value)
+    return replace(column, imputed=column.code(value))
+
+
+def _kind(
+    key: Hashable, series: pd.Series, labels: Sequence[object] | None, arguments: ColumnArguments
+) -> Kind:
+    allowed = LABEL_KINDS if labels is not None else NUMBER_KINDS
+    if key in arguments.kinds:
+        kind = arguments.kinds[key]
+        if not isinstance(kind, str) or kind not in allowed:
+            what = "labels" if labels is not None else "a number"
+            raise BadInput(f"kinds.{key}", str(kind), ", ".join(allowed) + f": the model reads it as {what}")
+        if kind == "binary" and infer(series, None) != "binary":
+            raise BadInput(f"kinds.{key}", "binary", "integer or continuous: X has values other than 0 and 1")
+        if kind == "integer" and infer(series, None) == "continuous":
+            raise BadInput(f"kinds.{key}", "integer", "continuous: X has values that are not whole")
+        return kind  # type: ignore[return-value]
+    if labels is not None and key in arguments.categories:
+        return "ordinal"
+    return infer(series, labels)
+
+
+def _ordered(key: Hashable, labels: tuple[object, ...], arguments: ColumnArguments) -> tuple[object, ...]:
+    """The labels in the order of the argument ``categories``, or in the model's order without it."""
+    if key not in arguments.categories:
+        return labels
+    given = arguments.categories[key]
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray | pd.Index):
+        raise BadInput(f"categories.{key}", shown(given), "a list of labels in order")
+    order = [_index(labels, label) for label in given]
+    for label, place in zip(given, order, strict=True):
+        if place < 0:
+            raise BadInput(f"categories.{key}", shown(label), "labels of X: " + ", ".join(map(str, labels)))
+    if len(set(order)) != len(order):
+        raise BadInput(f"categories.{key}", "a label twice", "each label once")
+    lost = [labels[k] for k in range(len(labels)) if k not in order and not is_missing(labels[k])]
+    if lost:
+        raise BadInput(f"categories.{key}", f"a list without {lost[0]!r}", "every label of X, in order")
+    rest = [label for k, label in enumerate(labels) if k not in order]  # the missing value, if it is a label
+    return (*(labels[k] for k in order), *rest)
+
+
+def _encoding(read: Column, labels: Sequence[object]) -> tuple[str, tuple[tuple[float, ...], ...] | None]:
+    """The encoding and table of a feature with these labels, in this order."""
+    assert read.labels is not None
+    if read.encoding == "one-hot":
+        return "one-hot", None
+    assert read.table is not None
+    return "table", tuple(read.table[_index(read.labels, label)] for label in labels)
+
+
+def _settable(
+    key: Hashable, labels: tuple[object, ...], kind: Kind, series: pd.Series, read: Column | None
+) -> tuple[tuple[object, ...], int]:
+    """The labels, first those that an action may set, and the number of these.
+
+    An action may not set a missing value, or a label that X never holds (such as an imputer's constant). The
+    labels of an ordinal column do not include the missing value, so a person with a missing value cannot be
+    read.
+
+    Raises
+    ------
+    BadInput
+        The column is ordinal, and the model treats a missing value, which has no place in the order, as a
+        label.
+    """
+    held = series.unique().tolist()
+    if kind == "ordinal":
+        order = tuple(label for label in labels if not is_missing(label))
+        own_column = read is not None and read.encoding == "one-hot"
+        if len(order) < len(labels) and (own_column or series.isna().any()):
+            raise BadInput(f"categories.{key}", "an order", "none: missing is a label here; impute it first")
+        return order, len(order)
+    first = [label for label in labels if not is_missing(label) and position(held, label) is not None]
+    return (*first, *(label for label in labels if position(first, label) is None)), len(first)
+
+
+def _bounds(key: Hashable, series: pd.Series, kind: Kind, arguments: ColumnArguments) -> tuple[float, float]:
+    low, high = arguments.bounds.get(key) or bounds_of(series, kind)
+    if kind == "binary" and not (low >= 0 and high <= 1):
+        raise BadInput(f"bounds.{key}", f"({low:g}, {high:g})", "an interval within 0 and 1: it is binary")
+    return low, high
+
+
+def _direction(key: Hashable, kind: Kind, arguments: ColumnArguments) -> Any:
+    chosen = [word for word in ("increase", "decrease") if key in getattr(arguments, word)]
+    if len(chosen) == 2:
+        raise BadInput("decrease", shown(key), "columns that increase does not name; immutable keeps a value")
+    if chosen and kind == "categorical":
+        raise BadInput(chosen[0], shown(key), "numbers and ordinal columns: its labels have no order")
+    return chosen[0] if chosen else None
+
+
+def _index(labels: Sequence[object], label: object) -> int:
+    found = position(labels, label)
+    return -1 if found is None else found
+
+
+def _rearranged(classifier: Classifier, order: NDArray[np.int64]) -> Classifier:
+    """The classifier of other input columns: k is the old ``order[k]``, or is ignored if that is -1."""
+    if isinstance(classifier, ReluNetwork):
+        first = classifier.weights[0]
+        weight = np.where(order >= 0, first[:, np.maximum(order, 0)], 0.0)
+        layers = [(weight, classifier.biases[0])]
+        layers += list(zip(classifier.weights[1:], classifier.biases[1:], strict=True))
+        return ReluNetwork.from_layers(layers, classifier.dtype)
+    assert isinstance(classifier, TreeEnsemble)
+    place = np.full(classifier.inputs + 2, -2, dtype=np.int64)
+    place[order[order >= 0]] = np.flatnonzero(order >= 0)
+    trees = tuple(
+        replace(t, feature=np.where(t.left == -1, -2, place[np.maximum(t.feature, 0)]))
+        for t in classifier.trees
+    )
+    return replace(classifier, trees=trees, inputs=len(order))

@@ -1,0 +1,160 @@
+"""Rows of a table as factuals, and counterfactuals as rows of the same table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from milp_recourse.errors import BadInput, nearest
+from milp_recourse.tables.columns import TableColumn, is_missing, printable
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of people, as in the table and as numbers.
+
+    Attributes
+    ----------
+    frame
+        The people's rows, with X's columns.
+    values
+        The features' numbers, shape (people, features): labels by index, missing values replaced as the
+        model's imputer does; nan for a missing value without imputer.
+    missing
+        Whether the cell is empty or cannot be read, same shape.
+    faults
+        The errors of people who could not be read, by position.
+    """
+
+    frame: pd.DataFrame
+    values: NDArray[np.float64]
+    missing: NDArray[np.bool_]
+    faults: Mapping[int, BadInput]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def read_rows(people: pd.DataFrame, columns: Sequence[TableColumn], order: pd.Index) -> Rows:
+    """Read people's rows; the errors of those who cannot be read are in :attr:`Rows.faults`.
+
+    Parameters
+    ----------
+    people
+        A table with X's columns, in any order; others are ignored.
+    order
+        X's columns.
+
+    Raises
+    ------
+    BadInput
+        A column of X is missing, or stands there twice.
+    """
+    lost = [c for c in order if c not in people.columns]
+    if lost:
+        close = nearest(lost[0], [c for c in people.columns if c not in order])
+        hint = f" (is {close!r} meant to be {lost[0]!r}?)" if close else ""
+        raise BadInput("people", f"a table without {lost[0]!r}", f"rows with the columns of X{hint}")
+    if people.columns[people.columns.isin(order)].has_duplicates:
+        raise BadInput("people", "two columns of one name", "each column of X once")
+    frame = people[list(order)]
+    values = np.full((len(frame), len(columns)), np.nan)
+    faults: dict[int, BadInput] = {}
+    for k, column in enumerate(columns):
+        values[:, k] = _codes(frame[column.key], column, faults)
+    missing = np.isnan(values)
+    for k, column in enumerate(columns):
+        empty = missing[:, k]
+        if column.imputed is not None:
+            values[empty, k] = column.imputed
+        elif not column.missing:
+            for i in np.flatnonzero(empty).tolist():
+                allowed = "a value: the model has no rule for a missing one"
+                faults.setdefault(i, BadInput(column.name, "nothing", allowed))
+    return Rows(frame, values, missing, faults)
+
+
+def own_names(index: pd.Index) -> tuple[str, ...] | None:
+    """The labels of a table's index as text; None if the index only counts rows from 0."""
+    if index.equals(pd.RangeIndex(len(index))):
+        return None
+    return tuple(printable(label) for label in index)
+
+
+def values_in_file(rows: Rows, columns: Sequence[TableColumn], i: int) -> dict[str, float | int | str | None]:
+    """The values of person i for a file; those that cannot be read are written as they are in the table."""
+    found: dict[str, float | int | str | None] = {}
+    for column in columns:
+        value = rows.frame[column.key].iloc[i]
+        try:
+            code = column.code(value)
+        except (BadInput, TypeError):
+            number = isinstance(value, int | float | np.number) and np.isfinite(value)
+            found[column.name] = float(value) if number else str(value)
+        else:
+            found[column.name] = None if np.isnan(code) else column.feature.show(code)
+    return found
+
+
+def counterfactual_rows(
+    rows: Rows, columns: Sequence[TableColumn], changed: Sequence[Mapping[str, float] | None]
+) -> pd.DataFrame:
+    """The people's rows with the changed values put in, in X's columns and dtypes.
+
+    Parameters
+    ----------
+    changed
+        For each person the features that change, with their new numbers; None leaves the row as it is.
+    """
+    frame = rows.frame.copy()
+    for column in columns:
+        at = [i for i, values in enumerate(changed) if values is not None and column.name in values]
+        if not at:
+            continue
+        new = [column.value(changed[i][column.name]) for i in at]  # type: ignore[index]
+        cells = frame[column.key].astype(object).to_numpy(copy=True)
+        cells[at] = new
+        frame[column.key] = _as_before(cells, frame[column.key], column)
+    return frame
+
+
+def _codes(series: pd.Series, column: TableColumn, faults: dict[int, BadInput]) -> NDArray[np.float64]:
+    """Every cell's number; nan if it is empty, or cannot be read (the error is then added to ``faults``)."""
+    known: dict[object, float] = {}
+    codes = np.full(len(series), np.nan)
+    cells = series.tolist()
+    if series.dtype != object:  # pandas' NA in a column of another type reaches the model as nan
+        cells = [np.nan if is_missing(cell) else cell for cell in cells]
+    for i, cell in enumerate(cells):
+        try:
+            key = type(cell), cell  # True is not 1
+            if key not in known:
+                known[key] = column.code(cell)
+            codes[i] = known[key]
+        except BadInput as error:
+            faults.setdefault(i, error)
+        except TypeError:  # not hashable, so no label and no number
+            faults.setdefault(i, BadInput(column.name, repr(cell), "a number or a label"))
+    return codes
+
+
+def _as_before(cells: NDArray, before: pd.Series, column: TableColumn) -> pd.Series:
+    """The cells in the column's dtype in X, or in a wider one if they do not fit into it."""
+    dtype = before.dtype if isinstance(before.dtype, pd.CategoricalDtype) else column.dtype
+    column_after = pd.Series(cells, index=before.index, name=before.name, dtype=object)  # None stays None
+    if isinstance(dtype, pd.CategoricalDtype):
+        added = dict.fromkeys(v for v in cells.tolist() if not is_missing(v) and v not in dtype.categories)
+        dtype = pd.CategoricalDtype([*dtype.categories, *added], dtype.ordered)
+        return pd.Series(pd.Categorical(cells, dtype=dtype), index=before.index, name=before.name)
+    if column.feature.kind == "continuous" and dtype != np.float64:
+        return column_after.astype(np.float64)
+    for wide in (dtype, "int64", "float64"):
+        try:
+            return column_after.astype(wide)
+        except (OverflowError, TypeError, ValueError):
+            continue
+    return column_after

@@ -1,0 +1,466 @@
+"""``Recourse``: a fitted model and a table in, proven answers as tables out.
+
+>>> recourse = Recourse(model, X, immutable=["age"])           # doctest: +SKIP
+>>> answers = recourse.certify(X[model.predict(X) == 0])       # doctest: +SKIP
+>>> answers.table, answers.counterfactuals, answers.changes    # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from milp_recourse.errors import BadInput, is_number
+from milp_recourse.formats.applicant_json import cost_to_dict, scales_to_dict
+from milp_recourse.formats.feature_json import features_to_list
+from milp_recourse.problem.factuals import FactualTable, check_person, undefined_values
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance, Population, Preferences, check_density, of_one_model
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import Result
+from milp_recourse.problem.scm import StructuralCausalModel
+from milp_recourse.program.lower import reachable
+from milp_recourse.questions.solve import check_options, choose_backend, solve_as_finished
+from milp_recourse.questions.workers import Workers
+from milp_recourse.readers import read_model, rounding_margin
+from milp_recourse.readers.steps_before import check_frame
+from milp_recourse.reports.progress import progress_bar
+from milp_recourse.tables.answers import Answers, Interrupted, compared_with_model
+from milp_recourse.tables.arguments import (
+    by_column,
+    cost_in_words,
+    cost_of,
+    intervals,
+    positive,
+    some_columns,
+)
+from milp_recourse.tables.columns import TableColumn, is_missing, printable
+from milp_recourse.tables.conditions_argument import conditions_of
+from milp_recourse.tables.features_of_columns import (
+    ColumnArguments,
+    causal_model,
+    cause_columns,
+    classifier_over,
+    column_range,
+    table_columns,
+)
+from milp_recourse.tables.known_rows import KnownRows, ask_model
+from milp_recourse.tables.people_rows import Rows, own_names, read_rows
+from milp_recourse.tables.plausibility_argument import Plausibility
+from milp_recourse.tables.preferences import people_preferences
+from milp_recourse.tables.verdict import Desired, Predict, desires, in_types_of, own_predict, verdicts
+
+SHOWN_LABELS = 6
+"""The most labels of a column that :attr:`Recourse.features` shows."""
+
+
+class Recourse:
+    """The least that refused people must change for a fitted model to accept them, with proof.
+
+    The problem is defined in :class:`~milp_recourse.problem.instance.Instance`; this class makes one for each row of
+    a table.
+
+    Parameters
+    ----------
+    model
+        A fitted classifier or a whole Pipeline (:func:`milp_recourse.readers.read_model` lists what is read).
+    X
+        The DataFrame it was fitted on: kinds, labels, bounds and scales come from it.
+    desired
+        The class people want: a label, or ``{"not": label}``. Default ``classes_[1]``.
+    immutable
+        Columns nobody can act on. Of the others, those that the model reads are levers.
+    increase, decrease
+        Columns that an action may only raise, or only lower.
+    kinds
+        Column -> ``continuous``, ``integer``, ``binary``, ``categorical`` or ``ordinal``. Of columns that are
+        not named, those of labels are categorical, those of numbers binary if all in X are 0 or 1, integer if
+        all are whole, else continuous.
+    categories
+        Column -> its labels in order; makes it ordinal.
+    bounds
+        Column -> (lowest, highest) value an action may set. Default: the least and the largest in X.
+    ranges
+        Column -> (lowest, highest) value that everybody is willing to have; one person's own ranges go into
+        the ``preferences`` of :meth:`certify`.
+    domain
+        Column -> (lowest, highest) value after the action, acted on or not.
+    cost
+        ``l1``, ``l2-squared``, ``l2``, ``linf``, ``l0``, ``percentile``, ``percentile-max``,
+        ``log-percentile``, ``log-percentile-max``, or a mixture such as ``{"l0": 0.1, "l1": 1}``; the
+        formulas are in :mod:`milp_recourse.problem.cost`.
+    scale
+        What changes are divided by: ``range``, ``sd``, ``mad``, ``iqr``, ``unit``
+        (:func:`milp_recourse.tables.columns.scale_of`), ``factual`` (the person's own value), or column ->
+        number above 0, ``{"increase": s, "decrease": s}`` or ``"factual"``.
+    weights
+        Column -> weight above 0; 1 where not named.
+    scm
+        How changes flow: a :class:`~milp_recourse.problem.scm.StructuralCausalModel` over columns of X, or its
+        JSON form; None: no column causes another.
+    plausibility
+        None, or one of three demands on the counterfactual.
+        ``{"kind": "scm-density", "at_least": "factual" | number | {"quantile": q}, "offset": o}``: its log
+        density is at least the factual's, or the number, or the quantile of X's log densities, plus o nats;
+        ``"scm-density"`` alone means at least the factual's. ``"domain"``: every number stays in its range in
+        X. ``{"kind": "near-data", "within": r, "rows": DataFrame, "prototypes": n, "features": [...]}``: it
+        is within r ranges of some accepted row (default: of X).
+    conditions
+        Further conditions; all must hold. Lines such as ``"at most 2 actions"`` or ``"loan <= 5 * income"``
+        (:mod:`milp_recourse.problem.conditions.text`), or objects as in files.
+    margin
+        How far the logit must pass the threshold. None: as far as the rounding of this model's own arithmetic
+        can reach on the people asked about (:func:`milp_recourse.readers.rounding_margin`).
+    predict
+        A function from a DataFrame like X to predicted labels; default: the model's own ``predict``.
+
+    Raises
+    ------
+    BadInput
+        An argument is not what is allowed, or the model cannot be read. The message is one line: the
+        argument, what it got, what is allowed.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        X: pd.DataFrame,
+        desired: Desired = None,
+        *,
+        immutable: Sequence[Hashable] = (),
+        increase: Sequence[Hashable] = (),
+        decrease: Sequence[Hashable] = (),
+        kinds: Mapping[Hashable, str] | None = None,
+        categories: Mapping[Hashable, Sequence[object]] | None = None,
+        bounds: Mapping[Hashable, Sequence[float]] | None = None,
+        ranges: Mapping[Hashable, Sequence[float]] | None = None,
+        domain: Mapping[Hashable, Sequence[float]] | None = None,
+        cost: str | Mapping[str, float] = "l1",
+        scale: str | Mapping[Hashable, Any] = "range",
+        weights: Mapping[Hashable, float] | None = None,
+        scm: StructuralCausalModel | Mapping[str, Any] | None = None,
+        plausibility: str | Mapping[str, Any] | None = None,
+        conditions: Sequence[Any] | None = (),
+        margin: float | None = None,
+        predict: Predict | None = None,
+    ) -> None:
+        check_frame(X)
+        if margin is not None and not (is_number(margin) and margin >= 0):
+            raise BadInput("margin", margin, "None, or a finite number, 0 or more")
+        if predict is not None and not callable(predict):
+            raise BadInput("predict", type(predict).__name__, "None, or a function of a DataFrame")
+        arguments = ColumnArguments(
+            immutable=some_columns("immutable", immutable, X.columns),
+            increase=some_columns("increase", increase, X.columns),
+            decrease=some_columns("decrease", decrease, X.columns),
+            kinds=by_column("kinds", kinds, X.columns),
+            categories=by_column("categories", categories, X.columns),
+            bounds=intervals("bounds", bounds, X.columns),
+            domain=intervals("domain", domain, X.columns),
+        )
+        self.reading = read_model(model, X, desired)
+        self.X, self.margin = X, None if margin is None else float(margin)
+        self._wants = desires(desired, self.reading.classes)
+        word = own_predict(model, X, self.reading.classes) if predict is None else predict
+        self._predict = None if word is None else in_types_of(X, word)
+        self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
+        self._plausibility = Plausibility.of(plausibility)
+        self.columns = tuple(
+            replace(c, feature=replace(c.feature, domain=self._plausibility.domain_of(c, X)))
+            for c in self.columns
+        )
+        self._problem = Instance(
+            features=tuple(c.feature for c in self.columns),
+            scm=causal_model(scm, self.columns),
+            classifier=classifier_over(self.reading, self.columns),
+            factual={},
+            preferences=self._common(weights, ranges),
+            cost=cost_of(cost, scale, self.columns, X),
+            accept=self.reading.accept,
+            plausible=self._plausibility.is_density,
+            density_offset=self._plausibility.offset,
+            conditions=conditions_of(conditions, self.columns),
+        )
+        if self._problem.plausible:
+            check_density(self._problem.scm)
+        asked = self._predict
+        accepts = None if asked is None else lambda rows: verdicts(asked, rows, self._wants)
+        near = self._plausibility.condition(self._problem, self.columns, X, accepts)
+        self._problem = replace(self._problem, conditions=(*self._problem.conditions, *near))
+        self._cost = cost_in_words(self._problem.cost, scale)
+
+    def certify(
+        self,
+        people: pd.DataFrame | pd.Series,
+        preferences: pd.DataFrame | Sequence[Any] | None = None,
+        time_limit: float | None = None,
+        jobs: int = 1,
+        certificates: bool = False,
+        backend: str | None = None,
+    ) -> Answers:
+        """The proven answer for each person.
+
+        Parameters
+        ----------
+        people
+            Rows with X's columns, in any order; further columns are ignored. One row may be a Series.
+        preferences
+            One per person: a list of ``{"actionable": [...], "weights": {...}, "ranges": {...},
+            "conditions": [...]}`` (each key may be left out; None: as everybody), a DataFrame with these
+            columns, or a DataFrame with a column per feature that holds its weight, empty where this person
+            cannot change it.
+        time_limit
+            Seconds per person; None for no limit.
+        jobs
+            Processes.
+        certificates
+            Whether answers carry proofs that ``milp-recourse verify`` checks.
+        backend
+            Name of a back end; None takes the default.
+
+        Raises
+        ------
+        BadInput
+            An argument is not what is allowed. A person who cannot be read raises nothing; the row in the
+            answers has the status ``bad-input``.
+        Unsupported
+            The back end cannot solve the problem.
+        BackendUnavailable
+            The back end is unknown, or its solver is not installed.
+        Interrupted
+            Ctrl-C was pressed. It is a KeyboardInterrupt whose ``answers`` hold the people who were finished.
+        """
+        rows = self._read(people)
+        own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
+        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
+        rows = self._with_condition_faults(rows, own)
+        starts = None if self._known_rows is None else self._known_rows.starts
+        options = check_options(time_limit, jobs, certificates, starts)
+        results: list[Result | None] = [None] * len(rows)
+        readable = [i for i in range(len(rows)) if i not in rows.faults]
+        how = {"backend": backend, "time_limit": time_limit, "certificates": certificates}
+        if not readable:
+            return self._answers(rows, None, results, how)
+        population = self._population(rows, own)
+        name = choose_backend(population.template, backend).name
+        how["backend"] = name
+        try:
+            with progress_bar("people", len(readable)) as bar:
+                for i, result in solve_as_finished(population, name, options, readable, Workers(jobs)):
+                    results[i] = result
+                    bar.advance()
+        except KeyboardInterrupt:
+            raise Interrupted(self._answers(rows, population, results, how)) from None
+        return self._answers(rows, population, results, how)
+
+    def margin_for(self, people: pd.DataFrame | pd.Series) -> float:
+        """The margin that is demanded of these people, in logit units: the one that was given, else the one
+        that the model's own arithmetic needs; 0 for trees.
+
+        Where none was given, every row that an action can make of them and whose exact logit passes the
+        threshold by this much is given the desired class by the model's own floating-point arithmetic
+        (:func:`milp_recourse.readers.rounding_margin`).
+        """
+        rows = self._read(people)
+        own = people_preferences(None, self._problem.preferences, self.columns, rows.frame)
+        return self._margin(rows, own)
+
+    @property
+    def features(self) -> pd.DataFrame:
+        """What was inferred, one row per column that the model reads or the causal model names: kind, whether
+        it is a lever, the direction in which an action may move it, allowed values, scale of the cost (two
+        where increases and decreases have their own; ``factual``: the person's own value), and how a missing
+        value is treated."""
+        problem, cost = self._problem, self._problem.cost
+        scales = scales_to_dict(cost) if cost.uses_scale else {}
+        rows = {
+            c.key: {
+                "kind": c.feature.kind,
+                "lever": c.name in problem.preferences.actionable,
+                "direction": c.feature.monotone or "",
+                "values": _values(c.feature),
+                "scale": _scale(scales.get(c.name, np.nan)),
+                "if missing": _if_missing(c),
+            }
+            for c in self.columns
+        }
+        return pd.DataFrame.from_dict(rows, orient="index")
+
+    def to_json(self) -> str:
+        """What was inferred, as JSON: features and cost as instance files have them, mask, desired class,
+        margin."""
+        problem = self._problem
+        document = {
+            "features": features_to_list(problem.features),
+            "actionable": list(problem.preferences.actionable),
+            "cost": cost_to_dict(problem.cost),
+            "desired": self.reading.desired,
+            "margin": self.margin,
+        }
+        return json.dumps(document, indent=1)
+
+    def __repr__(self) -> str:
+        levers = len(self._problem.preferences.actionable)
+        return (
+            f"Recourse({self.reading.desired} wanted, {len(self.columns)} columns, {levers} of them levers)"
+        )
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.features.to_string()}"
+
+    def _repr_html_(self) -> str:
+        return self.features.to_html()
+
+    def _common(self, weights: Any, ranges: Any) -> Preferences:
+        """The mask, weights and ranges of whoever states none of their own."""
+        actionable = tuple(c.name for c in self.columns if c.feature.actionable)
+        names = {c.key: c.name for c in self.columns if c.feature.actionable}
+        return Preferences(
+            actionable,
+            {names[k]: w for k, w in positive("weights", weights, self.X.columns).items() if k in names},
+            {names[k]: r for k, r in intervals("ranges", ranges, self.X.columns).items() if k in names},
+        )
+
+    def _read(self, people: pd.DataFrame | pd.Series) -> Rows:
+        """People as numbers. A value outside what the causal model allows is added to the rows' faults."""
+        if isinstance(people, pd.Series):
+            people = people.to_frame().T.infer_objects()
+        if not isinstance(people, pd.DataFrame):
+            raise BadInput("people", type(people).__name__, "a DataFrame with the columns of X")
+        rows = read_rows(people, self.columns, self.X.columns)
+        if not (self._problem.scm.edges or self._problem.plausible):
+            return rows
+        faults = dict(rows.faults)
+        for i, values in enumerate(rows.values.tolist()):
+            try:
+                if i not in faults:
+                    named = dict(zip((c.name for c in self.columns), values, strict=True))
+                    check_person(self._problem, named, "")
+            except BadInput as error:
+                faults[i] = error
+        return replace(rows, faults=faults)
+
+    def _with_condition_faults(self, rows: Rows, own: Sequence[Preferences]) -> Rows:
+        """The rows, with a fault for each person for whom a condition or the cost is not defined."""
+        features = self._problem.features
+        factuals = FactualTable([f.name for f in features], rows.values)
+        faults = undefined_values(
+            features, self._problem.conditions, factuals, own, rows.faults, self._problem.cost
+        )
+        return replace(rows, faults={**rows.faults, **faults}) if faults else rows
+
+    def _without_margin(self, rows: Rows, own: Sequence[Preferences]) -> list[Instance]:
+        """The problems of the people who could be read, with margin 0."""
+        names = [f.name for f in self._problem.features]
+        return [
+            replace(self._problem, factual=dict(zip(names, values.tolist(), strict=True)), preferences=one)
+            for i, (values, one) in enumerate(zip(rows.values, own, strict=True))
+            if i not in rows.faults
+        ]
+
+    def _margin(self, rows: Rows, own: Sequence[Preferences]) -> float:
+        """The margin that was given, or else the one that rounding needs on the box around all values that
+        these people can reach; 0 for trees."""
+        known = self.margin is not None or not isinstance(self.reading.classifier, ReluNetwork)
+        people = [] if known else self._without_margin(rows, own)
+        if not people:
+            return self.margin or 0.0
+        ranges = self._reach(people)
+        ends = [column_range(ranges[printable(c.name)], c) for c in self.reading.columns]
+        lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
+        margin = rounding_margin(self.reading, lower.tolist(), upper.tolist())
+        if not np.isfinite(margin):
+            raise BadInput("margin", "None, and no rounding bound is finite", "narrower bounds, or a number")
+        return margin
+
+    def _reach(self, people: Sequence[Instance]) -> dict[str, tuple[float, float]]:
+        """The least and largest value of every feature under all actions of all people."""
+        ranges: dict[str, tuple[float, float]] = {}
+        for group in of_one_model(people):
+            for name, ends in reachable(*(people[k] for k in group)).items():
+                low, high = ranges.get(name, (np.inf, -np.inf))
+                ranges[name] = min(low, float(ends.lower)), max(high, float(ends.upper))
+        return ranges
+
+    def _population(self, rows: Rows, own: Sequence[Preferences]) -> Population:
+        """The people as one population, with the margin that they need."""
+        accept = replace(self._problem.accept, margin=self._margin(rows, own))
+        factuals = FactualTable([f.name for f in self._problem.features], rows.values)
+        names = own_names(rows.frame.index)
+        return Population.of(self._problem, factuals, own, rows.faults, names, accept=accept)
+
+    @cached_property
+    def _known_rows(self) -> KnownRows | None:
+        """The model's own predictions for rows of X; None if the model has no ``predict``."""
+        if self._predict is None:
+            return None
+        return ask_model(self._predict, self._wants, self.X, self.columns)
+
+    def _answers(
+        self,
+        rows: Rows,
+        population: Population | None,
+        results: Sequence[Result | None],
+        how: Mapping[str, Any],
+    ) -> Answers:
+        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
+        compared, confirmed = compared_with_model(
+            rows, self.columns, results, self._predict, self._wants, doubt
+        )
+        facts = {"desired": self.reading.desired, "cost": self._cost}
+        if population is not None and population.template.accept.margin:
+            accept = population.template.accept
+            least = (
+                f"{accept.threshold:.6g} + {accept.margin:.3g}"
+                if accept.threshold
+                else f"{accept.margin:.3g}"
+            )
+            facts["margin"] = f"accepted means a logit of at least {least}, which covers the model's rounding"
+        ties = _ties(self._problem)
+        if ties is not None:
+            facts["ties"] = ties
+        return Answers(rows, self.columns, population, compared, confirmed, facts, how)
+
+
+def _ties(problem: Instance) -> str | None:
+    """A sentence on how scores that are equal up to rounding are counted; None where that does not arise."""
+    forest, threshold = problem.classifier, problem.accept.threshold
+    if not isinstance(forest, TreeEnsemble):
+        return None
+    if forest.parts and threshold:
+        return f"a class whose score is within {threshold:.2g} of the wanted one's counts as predicted"
+    # any other threshold is one that a wrapper around the model states
+    if forest.aggregate == "mean" and 0.5 < threshold < 0.5 + 2.0**-30:
+        return "a tie between the classes, up to rounding, counts as refused"
+    return None
+
+
+def _values(feature: Feature) -> str:
+    """The interval that an action may set, or the first :data:`SHOWN_LABELS` labels."""
+    if feature.categories is None:
+        return f"{feature.bounds[0]:g} to {feature.bounds[1]:g}" if feature.bounds else ""
+    first, more = feature.categories[:SHOWN_LABELS], len(feature.categories) - SHOWN_LABELS
+    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
+
+
+def _scale(scale: Any) -> Any:
+    """The scale of a change, of increases and of decreases in words where they have their own."""
+    if isinstance(scale, Mapping):
+        return f"{scale['increase']:g} up, {scale['decrease']:g} down"
+    return scale
+
+
+def _if_missing(column: TableColumn) -> str:
+    """How a missing value of the column is treated, in words."""
+    if column.labels is not None and any(map(is_missing, column.labels)):
+        return "a label of its own"
+    if column.imputed is not None:
+        return f"imputed as {column.value(column.imputed)}"
+    return "judged by the model's own rule" if column.missing else "that person cannot be read"

@@ -1,0 +1,186 @@
+"""The model's own ``predict``, to compare with rows before and after their actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from milp_recourse.errors import BadInput
+from milp_recourse.readers import model_columns
+from milp_recourse.readers.classes import choose_target
+from milp_recourse.readers.from_xgboost import booster_objective
+from milp_recourse.readers.refusal import listed
+from milp_recourse.tables.columns import is_missing, position, shown
+
+Predict = Callable[[pd.DataFrame], Any]
+Desired = Any
+"""A label, ``{"not": label}``, or None for ``classes_[1]``."""
+
+
+def desires(desired: Desired, classes: Sequence[object]) -> Callable[[object], bool]:
+    """The function that says whether a predicted label is what people want.
+
+    It raises BadInput for a label that is no class of the model, since no wish can be compared with it.
+
+    Raises
+    ------
+    BadInput
+        ``desired`` is no class of the model, or is None and there are more than two classes.
+    """
+    target = choose_target(desired, classes)
+
+    def wants(predicted: object) -> bool:
+        try:
+            found = position(classes, predicted)
+        except (TypeError, ValueError):  # an array, say
+            found = None
+        if found is None:
+            raise BadInput(
+                "predict", f"the label {shown(predicted)}", f"the model's classes {listed(classes)}"
+            )
+        return (found == target.index) is target.wanted
+
+    return wants
+
+
+def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predict | None:
+    """The model's own prediction as a function from rows like X's to labels; None if it has none.
+
+    Columns are put into the order of the fit, which scikit-learn requires. A torch module is called with the
+    columns as one float tensor, and its logits, or probabilities after a closing sigmoid, are turned into
+    labels; so are the probabilities, margins or numbers of classes that the boosters of XGBoost and LightGBM
+    predict.
+    """
+    kind = type(model).__module__.split(".")[0]
+    if kind in ("xgboost", "lightgbm") and not hasattr(model, "classes_"):
+        return _booster(model, kind, model_columns(model, X), classes)
+    if hasattr(model, "predict"):
+        order = model_columns(model, X)
+        return lambda frame: model.predict(frame[order])
+    if hasattr(model, "forward") and hasattr(model, "parameters"):
+        return _torch(model, classes)
+    return None
+
+
+def in_types_of(X: pd.DataFrame, predict: Predict) -> Predict:
+    """``predict`` after the columns of its argument have been converted to their types in X.
+
+    Rows may have labels as plain text, or other categories than X. XGBoost refuses a table even for an
+    unknown category that no row has.
+    """
+    dtypes = X.dtypes
+
+    def predict_in_types(frame: pd.DataFrame) -> Any:
+        return predict(_retyped(frame, dtypes))
+
+    return predict_in_types
+
+
+def _retyped(frame: pd.DataFrame, dtypes: pd.Series) -> pd.DataFrame:
+    retyped = frame.copy(deep=False)
+    for name, wanted in dtypes.items():
+        column, dtype = frame[name], wanted
+        if column.dtype == wanted:
+            continue
+        if isinstance(wanted, pd.CategoricalDtype):
+            held = [v for v in column.unique().tolist() if not is_missing(v)]
+            more = [v for v in held if position(wanted.categories.tolist(), v) is None]
+            dtype = pd.CategoricalDtype([*wanted.categories, *more], wanted.ordered)
+        elif isinstance(column.dtype, np.dtype) and column.dtype != object:
+            continue
+        else:  # objects, texts, categories, pandas' own numbers, which have NA for a missing value
+            column = column.astype(object).where(column.notna(), np.nan)
+            if isinstance(wanted, np.dtype) and wanted.kind in "biu" and column.isna().any():
+                dtype = np.dtype(np.float64)  # integer and bool columns cannot hold missing values
+        with suppress(TypeError, ValueError):  # a column that cannot be converted stays as it is
+            retyped[name] = column.astype(dtype)
+    return retyped
+
+
+def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bool]) -> NDArray[np.bool_]:
+    """Whether the model gives each row a class that people want, shape (rows,).
+
+    Raises
+    ------
+    BadInput
+        ``predict`` fails, or does not answer with one of the model's classes per row.
+    """
+    if not len(frame):
+        return np.zeros(0, dtype=bool)
+    try:
+        labels = np.asarray(predict(frame), dtype=object)
+    except Exception as error:
+        raise BadInput(
+            "predict",
+            f"{type(error).__name__}: {_first_line(error)}".removesuffix(": "),
+            "a function that takes rows like X's (the argument predict can be another one)",
+        ) from error
+    labels = labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(1, 1)
+    if labels.shape != (len(frame), 1):
+        raise BadInput("predict", f"an answer of shape {labels.shape}", f"{len(frame)} labels, one per row")
+    return np.array([wants(label) for label in labels[:, 0].tolist()], dtype=bool)
+
+
+def verdicts_each(
+    predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bool]
+) -> list[bool | BadInput]:
+    """As :func:`verdicts`, with the error in place of the answer for a row for which ``predict`` fails.
+
+    It can fail for single rows: an encoder may refuse a label of a column that a later step drops.
+    """
+    try:
+        return list(verdicts(predict, frame, wants).tolist())
+    except BadInput as error:
+        if len(frame) == 1:
+            return [error]
+    return [one for i in range(len(frame)) for one in verdicts_each(predict, frame.iloc[[i]], wants)]
+
+
+def _first_line(error: Exception) -> str:
+    """The first line of an error's message, since XGBoost's messages contain stack traces."""
+    return (str(error).strip().splitlines() or [""])[0]
+
+
+def _torch(module: Any, classes: Sequence[object]) -> Predict:
+    def predict(frame: pd.DataFrame) -> list[object]:
+        import torch
+
+        dtype = next(module.parameters()).dtype
+        training = module.training
+        module.eval()
+        with torch.no_grad():
+            rows = torch.tensor(frame.to_numpy(dtype=np.float64), dtype=dtype)
+            out = module(rows).detach().numpy()
+        module.train(training)
+        out = out.reshape(len(frame), -1)
+        if out.shape[1] > 1:
+            return [classes[k] for k in out.argmax(axis=1).tolist()]
+        closed = any(isinstance(layer, torch.nn.Sigmoid) for layer in module.modules())
+        threshold = 0.5 if closed else 0.0
+        return [classes[int(z >= threshold)] for z in out[:, 0]]
+
+    return predict
+
+
+def _booster(model: Any, kind: str, order: Sequence[object], classes: Sequence[object]) -> Predict:
+    objective = booster_objective(model) if kind == "xgboost" else ""
+    threshold = 0.0 if objective == "binary:logitraw" else 0.5  # of a margin or of a probability
+
+    def predict(frame: pd.DataFrame) -> list[object]:
+        rows: Any = frame[list(order)]
+        if kind == "xgboost":
+            import xgboost
+
+            rows = xgboost.DMatrix(rows, enable_categorical=True, feature_names=model.feature_names)
+        out = np.asarray(model.predict(rows))
+        if out.ndim == 2:
+            return [classes[k] for k in out.argmax(axis=1).tolist()]
+        numbers = out if objective == "multi:softmax" else out > threshold
+        return [classes[int(k)] for k in numbers.tolist()]
+
+    return predict

@@ -1,0 +1,279 @@
+"""Bounds by prices, good first actions, and the search that rests on both, against brute force."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from milp_recourse.engine.forests import priced
+from milp_recourse.engine.forests.axes import Axis, action_of, axes_of, factual_cells
+from milp_recourse.engine.forests.factors import cell_masks, factors
+from milp_recourse.engine.forests.goal import score_goal
+from milp_recourse.engine.forests.living import lists, shrink
+from milp_recourse.engine.forests.priced import PricedSearch
+from milp_recourse.engine.forests.prices import ascend, assess, take_out
+from milp_recourse.engine.forests.starts import good_point
+from milp_recourse.engine.forests.table import LeafTable
+from milp_recourse.engine.forests.tree_arrays import TreeArrays, score_at, sums_along, tree_arrays
+from milp_recourse.judge import already_good, judge
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.scm import independent
+from milp_recourse.solvers import Options, backend
+from tests.helpers.tree_samples import brute_force, random_tree_instance, size_of, with_missing
+
+LARGEST = 20000
+
+
+@cache
+def problems(count: int, trees: int) -> list[tuple[int, Instance]]:
+    """Random ensembles, averaged and summed, in both precisions."""
+    chosen = []
+    for seed in range(count):
+        instance = random_tree_instance(seed, trees, depth=4)
+        if not instance.levers or already_good(instance) or size_of(instance) > LARGEST:
+            continue
+        if seed % 3 == 1:
+            forest = replace(instance.classifier, aggregate="sum", base=0.25, sum_dtype="float32")
+            start = forest.score(instance.model_rows(instance.factual_row))
+            above = start + 0.08 * trees * np.random.default_rng(seed).random()
+            instance = replace(instance, classifier=forest, accept=Acceptance(float(above), 0.0, strict=True))
+        chosen.append((seed, instance))
+    return chosen
+
+
+@pytest.mark.parametrize("trees", [3, 15])
+def test_search_agrees_with_brute_force(trees: int) -> None:
+    """The same optimum, or nothing feasible in both, whether or not cells alone settle it."""
+    seen: Counter[str] = Counter()
+    for seed, instance in problems(400 if trees == 3 else 200, trees):  # few trees seldom need a split
+        best, found = brute_force(instance), PricedSearch(instance).run()
+        assert found.message is None, seed
+        seen["branched"] += found.nodes > 1
+        if best is None:
+            seen["infeasible"] += 1
+            assert found.action is None and found.lower_bound == math.inf, seed
+            continue
+        seen["optimal"] += 1
+        verdict = judge(instance, found.action)
+        allowed = instance.gap_tolerance(float(best))
+        assert verdict.feasible and abs(float(verdict.cost - best)) <= allowed, seed
+        assert found.lower_bound <= best <= found.lower_bound + allowed, seed
+    assert seen["optimal"] >= 40 and seen["infeasible"] >= 5 and seen["branched"] >= 15, seen
+
+
+def test_where_leaves_take_too_much_memory_both_sides_are_honest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first action is returned, with the least that leaving the cheapest point costs as the bound."""
+    monkeypatch.setattr(priced, "LARGEST_TABLE", 0)
+    above = 0
+    for seed, instance in problems(200, 15):
+        best, found = brute_force(instance), PricedSearch(instance).run()
+        if axes_of(instance) is None:
+            continue
+        assert found.message is not None and "too much memory" in found.message, seed
+        if best is not None:
+            assert found.lower_bound <= best and found.action is not None, seed
+            assert judge(instance, found.action).feasible, seed
+            above += found.lower_bound > 0
+    assert above > 20
+
+
+@pytest.mark.parametrize("kind", ["l0", "l1"])
+def test_one_feature_that_suffices_is_proven_cheapest_at_once(kind: str) -> None:
+    """Under l0 every other cell of a lever costs its weight, so that no cell is left to search."""
+    once = 0
+    for seed, instance in problems(200, 15):
+        own = replace(instance, cost=Cost.pure(kind, dict.fromkeys(instance.levers, 1.0)))
+        best, found = brute_force(own), PricedSearch(own).run()
+        assert found.message is None, seed
+        if best is not None:
+            assert found.lower_bound <= best <= found.lower_bound + own.gap_tolerance(float(best)), seed
+            once += kind == "l0" and best == 1 and found.nodes <= 1
+    assert once > 10 or kind == "l1"
+
+
+def test_the_optimum_is_found_without_a_first_action(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in hand at first, best bound or deepest first: the search itself finds the optimum."""
+    compared = 0
+    for seed, instance in problems(120, 15):
+        best = brute_force(instance)
+        if best is None:
+            continue
+        for memory in (2**30, 1):
+            monkeypatch.setattr(priced, "MOST_BYTES", memory)
+            monkeypatch.setattr(priced, "good_point", lambda p, rows, kicks: (p.start, math.inf))
+            found = PricedSearch(instance).run()
+            verdict = judge(instance, found.action)
+            allowed = instance.gap_tolerance(float(best))
+            assert verdict.feasible and abs(float(verdict.cost - best)) <= allowed, seed
+            assert found.lower_bound <= best <= found.lower_bound + allowed, seed
+            compared += 1
+    assert compared >= 30
+
+
+def test_any_prices_give_a_lower_bound() -> None:
+    """At random prices and at improved ones: no accepted point costs less, and not all are taken out."""
+    positive = with_maximum = 0
+    for seed, instance in problems(200, 6):
+        best, axes = brute_force(instance), axes_of(instance)
+        if best is None or axes is None:
+            continue
+        table = LeafTable(instance.classifier, factual_cells(instance, instance.classifier), axes)
+        p = walked(instance, axes)
+        f = factors(table, axes, cell_masks(table, axes))
+        goal, _ = score_goal(table, instance.accept.above)
+        rng = np.random.default_rng(seed)
+        alive, leaves = np.ones(len(p.added), dtype=bool), np.ones(len(f.value), dtype=bool)
+        live, x = lists(f), np.zeros(len(axes), dtype=np.int32)
+        energy, loss = np.zeros(len(f.value)), np.zeros((3, len(p.added)))
+        wide = p.linf * p.widest
+        of_cell = np.repeat(np.arange(len(axes)), np.diff(p.axis_from))
+        assert shrink(f, p.added + wide, alive, leaves, live, seed % 2 == 0, True)
+        for round_ in range(5):
+            scale = float(best) * rng.choice([0.0, 0.1, 0.5])
+            price = scale * rng.normal(size=int(f.class_from[-1]))
+            mu = float(best) * rng.exponential(5.0) / len(f.leaf_from)
+            target = float(best) * (1 + 1e-9) + 1e-12
+            shares = rng.dirichlet(np.ones(len(axes))) if p.linf else np.empty(0)
+            if round_ % 2:  # towards more than there is to be had
+                costs = p.added, wide, shares
+                _, mu, _ = ascend(f, *costs, live, mu, goal, price, 2.0 * target, 40, 0.5, 10.0)
+            paid = p.added + (shares[of_cell] * wide if p.linf else 0.0)
+            assert not p.linf or ((shares >= 0).all() and shares.sum() <= 1 + 1e-12)
+            bound, slack = assess(f, paid * (1 - 1e-12), live, mu, goal, price, x, energy, loss)
+            with_maximum += bool(p.linf) and bound > 0
+            take_out(live, bound, slack, energy, loss, target, alive, leaves)
+            assert bound <= float(best), seed
+            positive += bound > 0
+        assert shrink(f, p.added + wide, alive, leaves, live, True, True), seed
+    assert positive >= 20 and with_maximum >= 10
+
+
+def walked(instance: Instance, axes: list[Axis]) -> TreeArrays:
+    """The compiled trees of an instance."""
+    cells = factual_cells(instance, instance.classifier)
+    return tree_arrays(instance.classifier, cells, axes, instance.cost.linf, instance.accept.above)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_scores_along_an_axis_are_those_of_its_points(missing: bool) -> None:
+    """At random points, every cell of every axis: the table's score, the ensemble's own, and the sum."""
+    scored, unordered = 0, 0
+    for seed in range(320):
+        instance = random_tree_instance(seed, 5, depth=4)
+        if not instance.levers:
+            continue
+        if missing:
+            instance = with_missing(seed, instance)
+        axes = axes_of(instance)
+        if axes is None:
+            continue
+        if seed % 2:
+            forest = replace(instance.classifier, aggregate="sum", base=0.25, sum_dtype="float32")
+            instance = replace(instance, classifier=forest)
+        forest = instance.classifier
+        w, table = walked(instance, axes), LeafTable(forest, factual_cells(instance, forest), axes)
+        rng = np.random.default_rng(seed)
+        x = rng.integers(w.axis_from[:-1], w.axis_from[1:]).astype(np.int32)
+        count = len(forest.trees) if forest.aggregate == "mean" else 1
+        unordered += int((~w.ordered).sum())
+        for i in range(len(axes)):
+            values, sums = np.empty(len(forest.trees)), np.full(len(w.added), np.nan)
+            masks = table.met(*(2 * [(x - w.axis_from[:-1])[None]]))
+            values[:] = table.best(masks)[0]
+            before = x.copy()
+            sums_along(w, x, i, values, sums)
+            assert (x == before).all()
+            for c in range(w.axis_from[i], w.axis_from[i + 1]):
+                there = x.copy()
+                there[i] = c
+                cells = (there - w.axis_from[:-1])[None]
+                known = table.bound(table.met(cells, cells))[0]
+                assert score_at(w, there) == known, (seed, i, c)
+                assert abs(sums[c] - known * count) <= w.error, (seed, i, c)
+                assert judge(instance, action_of(axes, cells[0])).score == known, (seed, i, c)
+                scored += 1
+    assert scored >= 1000 and unordered >= 20
+
+
+def test_first_actions_are_accepted() -> None:
+    """A start that is accepted is never lost, and what comes back is accepted and no dearer."""
+    tried = 0
+    for seed, instance in problems(150, 8):
+        axes = axes_of(instance)
+        if axes is None:
+            continue
+        table = LeafTable(instance.classifier, factual_cells(instance, instance.classifier), axes)
+        p = walked(instance, axes)
+        rng = np.random.default_rng(seed)
+        drawn = rng.integers(p.axis_from[:-1], p.axis_from[1:], (60, len(axes))).astype(np.int32)
+        cells = drawn - p.axis_from[:-1]
+        good = drawn[table.bound(table.met(cells, cells)) > instance.accept.above]
+        if not len(good):
+            continue
+        tried += 1
+        point, cost = good_point(p, good, 3)
+        here = (point - p.axis_from[:-1])[None]
+        assert table.bound(table.met(here, here))[0] > instance.accept.above, seed
+        dear = p.added[good].sum(axis=1) + p.linf * p.widest[good].max(axis=1)
+        assert cost <= dear.min() * (1 + 1e-12), seed
+    assert tried >= 25
+
+
+def deep_forest(trees: int = 100, columns: int = 20, seed: int = 0) -> Instance:
+    """A trained forest over whole numbers, every column a lever, and a row that it refuses."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    from milp_recourse.readers import read_sklearn_trees
+
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 10, (2000, columns)).astype(float)
+    labels = rows @ rng.normal(size=columns) + rng.normal(0, 5, 2000) > 0
+    model = RandomForestClassifier(trees, max_depth=6, random_state=seed).fit(rows, labels)
+    names = tuple(f"f{k}" for k in range(columns))
+    row = rows[np.argmin(model.predict_proba(rows)[:, 1])]
+    return Instance(
+        tuple(Feature(n, "integer", True, (0.0, 9.0)) for n in names),
+        independent(names),
+        read_sklearn_trees(model),
+        dict(zip(names, row.tolist(), strict=True)),
+        Preferences(names),
+        Cost.pure("l1", dict.fromkeys(names, 9.0)),
+        Acceptance(0.5, 0.0, strict=True),
+    )
+
+
+def test_a_time_limit_leaves_an_action_and_an_honest_bound() -> None:
+    """A hard problem: an action and a positive bound within a second or so, and a better bound later."""
+    instance = deep_forest()
+    PricedSearch(instance, time.perf_counter() + 0.1).run()  # compiled
+    start = time.perf_counter()
+    soon = PricedSearch(instance, start + 0.2).run()
+    assert time.perf_counter() - start < 5
+    later = PricedSearch(instance, time.perf_counter() + 3).run()
+    costs = []
+    for found in (soon, later):
+        verdict = judge(instance, found.action)
+        assert verdict.feasible and 0 <= found.lower_bound <= verdict.cost
+        costs.append(verdict.cost)
+    assert later.lower_bound >= soon.lower_bound and costs[1] <= costs[0]
+    assert later.lower_bound >= 0.5 * float(costs[1])
+
+
+def test_starts_are_used_and_junk_among_them_does_no_harm() -> None:
+    """Rows out of bounds, refused rows and gaps are only hints."""
+    instance = deep_forest(20, 8)
+    rng = np.random.default_rng(1)
+    rows = rng.integers(-5, 15, (50, 8)).astype(float)
+    rows[0, 0] = np.nan
+    plain = backend("bab").solve(instance, Options())
+    hinted = backend("bab").solve(instance, Options(starts=rows))
+    assert hinted.proof == "rigorous" and hinted.message is None
+    assert judge(instance, hinted.action).cost == judge(instance, plain.action).cost

@@ -1,0 +1,48 @@
+"""The open nodes: whatever is put in or taken out, from the top or anywhere, the least bound is on top."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from tests.helpers.processes import uncompiled
+
+
+def shuffled(trials: int) -> None:
+    """Random insertions and removals, by the functions themselves; run where nothing is compiled."""
+    from milp_recourse.engine.networks import search
+
+    rng, size = np.random.default_rng(0), 40
+    w = SimpleNamespace(scalar=np.full(20, np.inf))  # no action is in hand
+    for _ in range(trials):
+        made = np.zeros(size, dtype=np.int64), np.zeros(size), np.zeros(6, dtype=np.int64)
+        t = SimpleNamespace(heap=made[0], bound=made[1], state=made[2], free=np.arange(size))
+        t.state[1] = size
+        inside: set[int] = set()
+        for _ in range(150):
+            free = sorted(set(range(size)) - inside)
+            what = rng.random()
+            if not inside or (what < 0.5 and free):
+                t.free[: len(free)] = rng.permutation(free)
+                slot = int(t.free[len(free) - 1])
+                search._push(t, float(rng.integers(0, 10)))
+                inside.add(slot)
+            elif what < 0.75:
+                top = int(search._next(t, w))
+                assert t.bound[top] == min(t.bound[sorted(inside)])
+                inside.remove(top)
+            else:
+                slot = int(rng.choice(sorted(inside)))
+                t.state[4] = slot + 1  # a child of the node before
+                assert search._next(t, w) == slot
+                inside.remove(slot)
+            n = int(t.state[0])
+            assert set(t.free[: t.state[1]].tolist()) == set(range(size)) - inside
+            assert set(t.heap[:n].tolist()) == inside
+            assert all(t.bound[t.heap[(k - 1) // 2]] <= t.bound[t.heap[k]] for k in range(1, n))
+
+
+def test_the_least_bound_is_on_top() -> None:
+    """150 steps, 40 times over."""
+    uncompiled("from tests.engine.networks.test_open_nodes import shuffled; shuffled(40)")
