@@ -129,7 +129,12 @@ def _with_plausibility(people: Population, known: Population, text: str) -> Popu
         if kind == "none":
             return plain
         ends = from_data.data_ranges(template, everybody)
-        features = tuple(replace(f, domain=f.domain or ends.get(f.name)) for f in template.features)
+        features = tuple(
+            replace(f, domain=from_data.in_both(f.domain, ends[f.name], f"features.{f.name}.domain"))
+            if f.name in ends
+            else f
+            for f in template.features
+        )
         return with_template(plain, features=features)
     if kind == "factual":
         check_density(template.scm)
