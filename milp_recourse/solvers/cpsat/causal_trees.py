@@ -39,7 +39,7 @@ LeafPerTree = tuple[int, ...]
 
 Labels = tuple[tuple[str, int], ...]
 """The label of each feature that enters the ensemble by its labels' numbers: leaves allow sets of these, no
-intervals."""
+intervals. One that is acted on, but whose label changes no cell, is left out: it may be any."""
 
 
 class RegionSearch:
@@ -141,17 +141,18 @@ class _Piece:
         return [i for i, column in enumerate(self.piece.columns) if column.labels]
 
     def _key(self, point: Cells) -> tuple[LeafPerTree, Labels]:
-        """The leaves a point is in, and the labels of features that enter by them."""
+        """The leaves a point is in, and the labels of features that enter by them and move a cell."""
         assert self.model is not None
         table, forest = self.model.table, self.search.forest
         chosen = []
         for t, number in enumerate(self.model.leaves_at(point)):
             node = table.node[t * table.words + number // BITS, number % BITS]
             chosen.append(int(np.flatnonzero(forest.leaves[t].node == node)[0]))
-        values = dict(self.search.instance.factual)
-        values |= {n: float(v) for n, v in zip(self.piece.names, self.piece.low, strict=True)}
+        acted = self.piece.names
+        values = {n: v for n, v in self.search.instance.factual.items() if n not in acted}
         for i in self._label_axes:
-            form = self.piece.forms.matrix[i]
-            values[self.piece.names[int(np.argmax(form))]] += float(point[i])
-        labels = ((f.name, int(values[f.name])) for f in self.search.instance.features if f.by_label)
+            k = int(np.argmax(self.piece.forms.matrix[i]))
+            values[acted[k]] = float(self.piece.low[k]) + float(point[i])
+        features = self.search.instance.features
+        labels = ((f.name, int(values[f.name])) for f in features if f.by_label and f.name in values)
         return tuple(chosen), tuple(labels)

@@ -43,8 +43,9 @@ class _Child:
 
     def __init__(self) -> None:
         code = "from milp_recourse.solvers.cpsat.serve import serve; serve()"
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self.process: subprocess.Popen[bytes] = subprocess.Popen(python(code, "milp_recourse"), **pipes)
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(
+            python(code, "milp_recourse"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         self.said: SimpleQueue[Any] = SimpleQueue()
         Thread(target=self._listen, daemon=True).start()
 
