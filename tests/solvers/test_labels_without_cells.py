@@ -51,7 +51,8 @@ def test_a_label_that_no_tree_asks_for_may_be_any(encoding):
         "preferences": {"actionable": ["x", "f"], "weights": {"x": 1.0, "f": 1.0}, "ranges": {}},
         "cost": {"kind": "l1", "scale": {"x": 1.0, "f": 1.0}},
     }
-    for conditions in ([], [{"if": {"acted": "x"}, "then": {"feature": "f", "of": "change", "at_most": 0}}]):
+    not_up = {"if": {"acted": "x"}, "then": {"feature": "f", "of": "change", "at_most": 0}}
+    for conditions in ([], [not_up]):
         instance = instance_from_dict(problem | {"conditions": conditions})
         found = {name: solve(instance, name) for name in ("bab", "cpsat")}
         assert {(r.status.value, r.action["x"], r.cost) for r in found.values()} == {("optimal", 2, 1.0)}, (
