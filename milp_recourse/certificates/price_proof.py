@@ -24,7 +24,7 @@ from milp_recourse.engine.forests.axes import Axis
 from milp_recourse.engine.forests.factors import Array, Factors, cell_masks, factors
 from milp_recourse.engine.forests.goal import first_multiplier, with_each_cell
 from milp_recourse.engine.forests.living import lists, shrink
-from milp_recourse.engine.forests.prices import ascend, assess, take_out
+from milp_recourse.engine.forests.prices import ascend, assess, choose_split, take_out
 from milp_recourse.engine.forests.table import BITS, LeafTable
 from milp_recourse.engine.forests.weighted import WeightedSums
 
@@ -41,10 +41,6 @@ STEPS, ROUNDS, ROOT_ROUNDS = 12, 8, 30
 GAIN = 0.2
 """A round that takes nothing out has to raise the bound by this share of its distance from the target; else
 the box is split."""
-
-FLAT, EVEN = 1e-3, 0.05
-"""Splits are compared by a product: of how much each half's bound rises, plus FLAT, and of the smaller half's
-share of the cells, plus EVEN."""
 
 LENGTH = 0.5
 """What Polyak's step is multiplied by in a box's first round."""
@@ -273,7 +269,7 @@ class PriceProof:
         bound, _ = self._judged(state, prices, FINE)
         if bound >= self.goal(FINE):
             return [*before, self._closing(self._rounded(prices, FINE)), *reversed(after)]
-        i, c = self._choice(self.goal(FINE) - bound)
+        i, c = choose_split(self.room, self.goal(FINE) - bound, self.loss)
         if i < 0:  # one point, whose score is nearly accepted
             self._cut_to_living(state, before, after)
             closed = self._plainly(state)
@@ -285,27 +281,7 @@ class PriceProof:
             half.alive[b + 1 : state.high[i] + 1] = False
             half.low[i], half.high[i] = a, b
             halves.append(_Open(half, prices))
-        return [*before, Step(SPLIT, i, c), *halves, *reversed(after)]
-
-    def _choice(self, missing: float) -> tuple[int, int]:
-        """The axis, and the last cell of the lower half, of the split that raises both halves' bounds most.
-
-        The smaller half should not be a single cell where only its own bound rises: the other half would be
-        hardly smaller than the whole. The axis is -1 where there is nothing to split.
-        """
-        live, best, found = self.room, 0.0, (-1, -1)
-        for i, (a, b) in enumerate(pairwise(live.cell_to)):
-            cells = live.cell[a:b]
-            if len(cells) < 2:
-                continue
-            below, above = (np.minimum(self.loss[k, cells] / missing, 1.0) for k in (1, 2))
-            at = np.arange(1, len(cells))
-            balance = np.minimum(at, len(cells) - at) / len(cells)
-            merit = (below[:-1] + FLAT) * (above[1:] + FLAT) * (EVEN + balance)
-            k = int(np.argmax(merit))
-            if merit[k] > best:
-                best, found = float(merit[k]), (i, int(cells[k]))
-        return found
+        return [*before, Step(SPLIT, int(i), int(c)), *halves, *reversed(after)]
 
     def _improved(self, state: _State, node: _Open) -> tuple[list[Step], Step | None, _Prices]:
         """Improve prices, and take out of the state what tables of them do.

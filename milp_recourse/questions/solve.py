@@ -17,8 +17,15 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats import instance_from_dict, population_from_dict, read_instance, read_population
-from milp_recourse.judge import at_rest, at_rest_in_words, conclude, judge
-from milp_recourse.judge.incumbent import without_search
+from milp_recourse.judge import (
+    Action,
+    at_once,
+    at_rest,
+    at_rest_in_words,
+    conclude,
+    judge,
+    without_search,
+)
 from milp_recourse.problem.cost import root_below
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Classifier, Instance
@@ -460,13 +467,13 @@ def _solve_many(
     easy: list[tuple[int, Result]] = []
     words: dict[int, str | None] = {}
     refused: dict[int, str] = {}
-    for k, at_once in _apart(instances, partial(_without_search, backend=backend, options=options)):
-        if isinstance(at_once, Unsupported):
-            refused[k] = str(at_once)
-        elif isinstance(at_once, Result):
-            easy.append((k, at_once))
+    for k, decided in _apart(instances, partial(_without_search, backend=backend, options=options)):
+        if isinstance(decided, Unsupported):
+            refused[k] = str(decided)
+        elif isinstance(decided, Result):
+            easy.append((k, decided))
         else:
-            words[k] = at_once
+            words[k] = decided
     yield from easy
     hard = sorted(words)
     each = (time.perf_counter() - begun) / max(1, len(instances))
@@ -526,7 +533,7 @@ def _without_search(
     rests = at_rest(instances)
     for k, (instance, rest) in enumerate(zip(instances, rests, strict=True)):
         start, words = time.perf_counter(), at_rest_in_words(rest)
-        proposal = without_search(instance, rest is not None and rest.feasible)
+        proposal = at_once(instance, rest)
         if proposal is None:
             yield k, words
             continue
@@ -553,7 +560,7 @@ def _because_of_margin(instance: Instance, result: Result, backend: Backend, opt
     if not (asked and margin and result.status is Status.INFEASIBLE):
         return None
     bare = replace(instance, accept=replace(instance.accept, margin=0.0))
-    proposal = without_search(bare)
+    [proposal] = without_search([bare])
     if proposal is None:
         limit = max(_TO_EXPLAIN, result.seconds)
         [(_, proposal, _)] = _searched([bare], backend, replace(options, time_limit=limit, watch=None))
@@ -604,7 +611,7 @@ def _finish(instance: Instance, proposal: Proposal, backend: Backend, seconds: f
     return conclude(instance, proposal, backend.name, seconds, repair=_near)
 
 
-def _near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | None:
+def _near(instance: Instance, action: Action) -> Action | None:
     if not isinstance(instance.classifier, ReluNetwork):
         return None
     from milp_recourse.engine.networks.nearby import near  # loads numba

@@ -122,7 +122,7 @@ class PyomoSearch(BoxSearch):
         """Ask for a cheaper action in the box until there is none; what cannot be decided is split."""
         part = node.part
         mip = encode(part.program, bounds, PIECES)
-        cutoff = self.incumbent.cutoff
+        cutoff = self.best.cutoff
         scale = cutoff or 1.0
         model = self._model(mip, cutoff, scale)
         columns = [model.component(name) for name in mip.names]
@@ -136,15 +136,15 @@ class PyomoSearch(BoxSearch):
                 return
             if answer.bound is not None:
                 node.lower_bound = max(node.lower_bound, (answer.bound - 1e-9) * scale)
-            if node.lower_bound > self.incumbent.target:
+            if node.lower_bound > self.best.target:
                 return
             values = answer.values
             if values is None:
-                self.reason = f"{self.solver} stopped early"
+                self.message = f"{self.solver} stopped early"
                 break
             if self.improve(part, np.array([values[mip.actions[a.feature]] for a in part.program.actions])):
-                if node.lower_bound <= self.incumbent.target:
-                    self.push(part, (node.low, node.high), node.lower_bound, bounds)
+                if node.lower_bound <= self.best.target:
+                    self.open(part, (node.low, node.high), node.lower_bound, bounds)
                 return
             if not self.native:
                 add_tangents(model, mip, values, scale)
@@ -158,14 +158,14 @@ class PyomoSearch(BoxSearch):
         is too small, fails on every box.
         """
         self.failures += 1
-        self.reason = f"{self.solver} failed: {problem}"
+        self.message = f"{self.solver} failed: {problem}"
         if self.failures <= PATIENCE:
             self.halve(node)
         elif self.native:
             self.native, self.failures = False, 0
-            self.push(node.part, (node.low, node.high), node.lower_bound, node.known)
+            self.open(node.part, (node.low, node.high), node.lower_bound, node.known)
         else:
-            self.give_up(node.lower_bound)
+            self.close(node.lower_bound)
 
     def _model(self, mip: MixedInteger, cutoff: float | None, scale: float) -> Any:
         """The box's model, with what costs the cutoff or more excluded."""

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
-from milp_recourse.judge import judge, judged_together
+from milp_recourse.judge import judged_together
 from milp_recourse.problem.conditions import All, LabelIn, Sum
 from milp_recourse.problem.conditions import Any as AnyOf_
 from milp_recourse.problem.cost import Cost
@@ -218,8 +218,7 @@ def accepted_rows(instance: Instance, rows: Array) -> Array:
         reference=None,
     )
     people = [replace(nobody, factual=dict(zip(names, row, strict=True))) for row in rows.tolist()]
-    with judged_together([(one, {}) for one in people]):
-        found = [judge(one, {}) for one in people]
+    found = judged_together([(one, {}) for one in people])
     return rows[[one.accepted_exact and one.accepted_deployed for one in found]]
 
 

@@ -16,7 +16,6 @@ Hooker and Ottosson (2003), https://doi.org/10.1007/s10107-003-0375-9
 
 from __future__ import annotations
 
-import heapq
 import math
 
 import numpy as np
@@ -25,7 +24,7 @@ from milp_recourse.engine.forests.causal_pieces import Piece, pieces_of
 from milp_recourse.engine.forests.causal_search import Costs
 from milp_recourse.engine.forests.cell_problem import region
 from milp_recourse.engine.forests.table import BITS, LeafTable
-from milp_recourse.judge.incumbent import Incumbent
+from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import LATE, Clock, OutOfTime
@@ -42,33 +41,33 @@ Labels = tuple[tuple[str, int], ...]
 intervals. One that is acted on, but whose label changes no cell, is left out: it may be any."""
 
 
-class RegionSearch:
+class RegionSearch(BestFirst["_Piece"]):
     """One applicant's search over pieces and leaves."""
 
     def __init__(self, instance: Instance, options: Options) -> None:
         assert isinstance(instance.classifier, TreeEnsemble)
+        super().__init__(instance, Clock.start(options.time_limit), "solver")
         self.instance, self.forest = instance, instance.classifier
-        self.clock = Clock.start(options.time_limit)
-        self.best = Incumbent(instance, options.found)
-        self.nodes = 0
-        self.solved: dict[tuple[LeafPerTree, Labels], float] = {}
-        """Lower bounds of the regions that have been solved."""
+        super().__init__(instance, Clock.start(options.time_limit), "solver", found=options.found)
+        self.instance, self.forest = instance, instance.classifier
+        self.solved: set[tuple[LeafPerTree, Labels]] = set()
+        """The regions that have been solved."""
 
     def run(self) -> Proposal:
         """Cheapest bound first, until none is below the best action."""
-        pieces = [_Piece(self, piece) for piece in pieces_of(self.instance)]
-        heap = [(piece.bound, k) for k, piece in enumerate(pieces)]
-        heapq.heapify(heap)
-        message = None
-        while heap and heap[0][0] < self.best.target and message is None:
-            k = heap[0][1]
-            message = LATE if self.clock.over else pieces[k].step()
-            heapq.heapreplace(heap, (pieces[k].bound, k))
-        bound = min([self.best.cost, *(piece.bound for piece in pieces), *self.solved.values()])
-        return Proposal(self.best.action, bound, "solver", self.nodes, message)
+        for one in pieces_of(self.instance):
+            piece = _Piece(self, one)
+            self.push(piece.bound, piece)
+        while taken := self.next():
+            [(_, piece)] = taken
+            message = piece.step()
+            self.push(piece.bound, piece)
+            if message is not None:
+                self.stop(message)
+        return self.outcome()
 
     def solve(self, leaves: LeafPerTree, labels: Labels) -> None:
-        """Solve the problem that some leaves and labels leave, and remember its bound."""
+        """Solve the problem that some leaves and labels leave, and close it with its bound."""
         bound = 0.0
         boxes = [(t.low[k], t.high[k]) for t, k in zip(self.forest.leaves, leaves, strict=True)]
         first, last = np.max([low for low, _ in boxes], axis=0), np.min([high for _, high in boxes], axis=0)
@@ -81,9 +80,11 @@ class RegionSearch:
             if outward:
                 assert found.lower_bound is not None
                 bound = found.lower_bound
-            if found.action is None or self.best.take(found.action) or bound >= self.best.target:
+            taken = found.action is None or self.offer(found.action).feasible
+            if taken or bound >= self.best.target:
                 break
-        self.solved[leaves, labels] = bound
+        self.solved.add((leaves, labels))
+        self.close(bound)
 
 
 class _Piece:
