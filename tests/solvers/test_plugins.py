@@ -12,6 +12,7 @@ from milp_recourse.cli import main
 from milp_recourse.errors import BackendUnavailable, Unsupported
 from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.judge.proposal import Proposal
+from milp_recourse.problem.result import Status
 from milp_recourse.questions.solve import solve_together
 from milp_recourse.solvers import backend, listed
 
@@ -122,7 +123,7 @@ def test_nonsense_is_one_line_or_claims_nothing(case, batch, monkeypatch, capsys
 
 @pytest.mark.parametrize("positions", [[0], [0, 0], [0, 5], [0, "x"]])
 def test_a_batch_is_answered_once_each(positions, monkeypatch):
-    """None is left out, none is answered twice."""
+    """None is left out, none is answered twice. What a batch gets wrong is asked of each alone."""
 
     class Together(answering(lambda: Proposal(None, 0.0, "solver"), True)):
         def solve_many(self, instances, options):
@@ -130,8 +131,10 @@ def test_a_batch_is_answered_once_each(positions, monkeypatch):
 
     monkeypatch.setitem(solvers._registered, "nonsense", Together)
     problem = read_instance(instances_path() / "smoke" / "threshold.json")
-    with pytest.raises(Unsupported, match="backend nonsense: it returned"):
-        list(solve_together([problem, problem], "nonsense"))
+    found = dict(solve_together([problem, problem], "nonsense"))
+    assert [found[k].status for k in (0, 1)] == [Status.LIMIT] * 2
+    refused = ["backend nonsense: it returned" in (found[k].message or "") for k in (0, 1)]
+    assert refused == [len(positions) > 1] * 2
 
 
 def test_one_that_raises_when_asked_whether_it_can(monkeypatch):
