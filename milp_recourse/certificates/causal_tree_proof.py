@@ -32,7 +32,7 @@ from milp_recourse.engine.forests.piece_cells import Array, Cells, PieceCells
 from milp_recourse.engine.forests.table import best_cuts
 from milp_recourse.engine.networks.problem_arrays import Ends, impossible, lowered
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import NEVER, Clock
+from milp_recourse.problem.options import NEVER, Clock, OutOfTime
 from milp_recourse.program.cost_units import cost_units
 from milp_recourse.program.lower import lower
 
@@ -64,7 +64,10 @@ def causal_configurations(
             piece, engine = without_signs(instance, program.fix(frozenset(acted))), engines.of(acted)
             nodes: Nodes | None = None if engine is None else [["e"]]
             if engine is not None and piece is not None:
-                nodes = _CellTree(instance, acted, piece, engine, trees, target).nodes(clock)
+                try:
+                    nodes = _CellTree(instance, acted, piece, engine, trees, target, clock).nodes()
+                except OutOfTime:
+                    return None
             if nodes is None:
                 return None
             found.append({"acted": list(acted), "tree": nodes})
@@ -95,26 +98,27 @@ class _CellTree(PieceCells):
         engine: EngineBox,
         trees: Trees,
         target: float,
+        clock: Clock,
     ) -> None:
-        super().__init__(instance, piece)
+        super().__init__(instance, piece, clock)
         self.instance, self.acted, self.engine, self.trees = instance, acted, engine, trees
-        self.target, self.place = target, [acted.index(name) for name in piece.names]
+        self.clock, self.target, self.place = clock, target, [acted.index(name) for name in piece.names]
         self.written: Nodes = []
 
-    def nodes(self, clock: Clock) -> Nodes | None:
+    def nodes(self) -> Nodes | None:
         """The nodes in preorder; None if time or nodes run out, or the claim is false."""
         low, high = self.piece.low.copy(), self.piece.high.copy()
         after = self._cut_to_paid(low, high)
         waiting: list[Box] = [(low, high, *(ends[0] for ends in self.every_cell()))]
         while waiting:
-            parts = self._visited(waiting.pop(), clock)
+            parts = self._visited(waiting.pop())
             self.trees.effort.nodes += 1
-            if parts is None or clock.over or self.trees.effort.nodes > MOST_NODES:
+            if parts is None or self.clock.over or self.trees.effort.nodes > MOST_NODES:
                 return None
             waiting += reversed(parts)
         return self.written + [["e"]] * after
 
-    def _visited(self, box: Box, clock: Clock) -> list[Box] | None:
+    def _visited(self, box: Box) -> list[Box] | None:
         """Write a box's node, or the tree that closes it; the parts it is split into, None where the engine
         fails to prove it."""
         low, high, first, last = box
@@ -129,13 +133,14 @@ class _CellTree(PieceCells):
         domains = self.domains(*(ends[0] for ends in self.ends(first[None], last[None])))
         decided = self.decided(masks, least, most)[0]
         if decided or self.engine.bound(low, high, self.target, (), domains) is None:
-            return self._proven(low, high, domains, clock)
+            return self._proven(low, high, domains)
         axis, cut, _, _ = best_cuts(self.table, least, most, masks, score, self.threshold)
         return self._split(box, int(axis[0]), int(cut[0]))
 
-    def _proven(self, low: Array, high: Array, domains: Ends, clock: Clock) -> list[Box] | None:
+    def _proven(self, low: Array, high: Array, domains: Ends) -> list[Box] | None:
         """Write the engine's proof that nothing in a box costs less than the target, whatever trees say."""
-        target, late = self.target * self.trees.factor, math.inf if clock.end is None else clock.end
+        target, end = self.target * self.trees.factor, self.clock.end
+        late = math.inf if end is None else end
         box = self._intervals(low, high)
         found = self.trees.configuration(self.acted, target, target, late, box, domains)
         if found is None:

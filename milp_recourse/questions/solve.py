@@ -27,6 +27,7 @@ from milp_recourse.judge import (
     without_search,
 )
 from milp_recourse.problem.cost import root_below
+from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Classifier, Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population, of_one_model
@@ -414,6 +415,7 @@ def _run_many(
         As for :func:`_solve_many`.
     """
     from milp_recourse.certificates import certificates_for, encode, reason_for_none, without_certificate
+    from milp_recourse.certificates.produce import ready
 
     solved = (
         (k, without_certificate(instances[k], result))
@@ -422,6 +424,8 @@ def _run_many(
     if not options.certificates:
         yield from solved
         return
+    if instances:
+        ready(instances[0])
     left, most = len(instances), FIRST_CERTIFIED
     together = isinstance(backend, BatchBackend) and all(
         isinstance(i.classifier, ReluNetwork) for i in instances
@@ -435,14 +439,15 @@ def _run_many(
             [result for _, result in block],
             options.time_limit,
             None if indices is None else [indices[k] for k, _ in block],
+            [result.seconds for _, result in block],
         )
         share = (time.perf_counter() - clock) / len(block)
         for (position, result), certificate in zip(block, certificates, strict=True):
-            evidence = None if certificate is None else encode(certificate)
-            seconds = result.seconds + share
-            found = replace(result, evidence=evidence, seconds=seconds)
-            if evidence is None:
-                reason = reason_for_none(instances[position], result)
+            found = replace(result, seconds=result.seconds + share)
+            if certificate is not None:
+                found = replace(found, evidence=encode(certificate), lower_bound=certificate["lower_bound"])
+            else:
+                reason = reason_for_none(instances[position], found, options.time_limit)
                 found = without_certificate(instances[position], found, reason)
             yield position, found
 
@@ -588,6 +593,9 @@ def _searched(
 def _proposed(
     instances: list[Instance], backend: Backend, options: Options
 ) -> Iterator[tuple[int, Proposal, float]]:
+    for instance in instances:
+        if isinstance(instance.classifier, TreeEnsemble):  # all applicants share what is made of it here
+            _ = instance.classifier.every_leaf
     if isinstance(backend, BatchBackend):
         for position, proposal in backend.solve_many(instances, options):
             yield position, proposal, proposal.seconds or 0.0
@@ -595,7 +603,8 @@ def _proposed(
     for position, instance in enumerate(instances):
         start = time.perf_counter()
         proposal = backend.solve(instance, options)
-        yield position, proposal, time.perf_counter() - start
+        took = time.perf_counter() - start if proposal.seconds is None else proposal.seconds
+        yield position, proposal, took
 
 
 def _finish(instance: Instance, proposal: Proposal, backend: Backend, seconds: float) -> Result:

@@ -30,7 +30,7 @@ from milp_recourse.engine.forests.table import Masks, best_cuts
 from milp_recourse.judge.best_first import BestFirst, Queue
 from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import NEVER, Clock
+from milp_recourse.problem.options import GRACE, LATE, NEVER, Clock, OutOfTime
 from milp_recourse.problem.quantiles import ROUNDING
 from milp_recourse.program import lower
 
@@ -121,7 +121,11 @@ class CausalSearch(BestFirst["_PieceSearch"]):
 
     def run(self) -> Proposal:
         """Search to the end, or until time is over."""
-        pieces = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
+        try:
+            pieces = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
+        except OutOfTime:
+            self.stop(LATE)
+            return self.outcome()
         for piece in sorted(pieces, key=lambda one: one.least):
             if self.best.action is None:  # an action, however little time is left
                 piece.look()
@@ -177,7 +181,7 @@ class _PieceSearch(PieceCells, Queue[_Boxes]):
 
     def __init__(self, search: CausalSearch, piece: Piece) -> None:
         Queue.__init__(self, newest=True)
-        PieceCells.__init__(self, search.instance, piece)
+        PieceCells.__init__(self, search.instance, piece, search.clock.later(GRACE))
         self.search, self.costs = search, Costs.of(search.instance, piece)
         self.engine = search.engines.of(piece.names)
         low, high, (first, last) = piece.low[None].copy(), piece.high[None].copy(), self.every_cell()

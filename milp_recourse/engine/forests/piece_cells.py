@@ -10,6 +10,7 @@ from milp_recourse.engine.forests.cell_problem import FAR
 from milp_recourse.engine.forests.table import LeafTable, Masks
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.options import Clock
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -17,6 +18,11 @@ Cells = NDArray[np.int64]
 
 class PieceCells:
     """The cells of one piece's columns.
+
+    Parameters
+    ----------
+    clock
+        When to give up listing the leaves of its cells.
 
     Attributes
     ----------
@@ -27,11 +33,11 @@ class PieceCells:
         are domains.
     """
 
-    def __init__(self, instance: Instance, piece: Piece) -> None:
+    def __init__(self, instance: Instance, piece: Piece, clock: Clock) -> None:
         forest = instance.classifier
         assert isinstance(forest, TreeEnsemble)
         self.piece, self.columns, self.threshold = piece, piece.forms, instance.accept.above
-        self.table = LeafTable(forest, piece.cells, piece.columns)
+        self.table = LeafTable(forest, piece.cells, piece.columns, clock=clock)
         self.whole = self.columns.exact & (np.abs(self.columns.matrix) @ piece.integral > 0)
         feature_of = [feature for feature in instance.features for _ in feature.columns]
         self.moved = {
