@@ -183,7 +183,7 @@ def test_what_hangs_on_held_causes_is_the_factuals_own() -> None:
         "b": Mechanism(-1.0 * a + Sigmoid(a), Link("sigmoid", -1.0, 4.0), Normal(0.7)),
         "c": Mechanism(2.0 * b, noise=Normal(1.0)),
     }
-    scm = StructuralCausalModel("three", ("a", "b", "c"), mechanisms)
+    scm = StructuralCausalModel(("a", "b", "c"), mechanisms)
     x = {"a": 2.0, "b": 1.125, "c": 0.5}
     assert scm.counterfactual_exact(x, {"a": 2.0}) == {f: Enclosure.of(v) for f, v in x.items()}
     after = scm.counterfactual_exact(x, {"a": 2.5})
