@@ -198,6 +198,36 @@ def test_only_the_command_line_and_certificates_know_the_trust_base() -> None:
     assert {room_of(user) for user in users} <= {"cli", "tables", "reports", "lab"}
 
 
+COST_READERS = {"problem.cost", "problem.lever_cost", "formats.applicant_json"}
+"""What states a cost in the file's terms, and the table of what a lever's value costs."""
+
+COST_TERMS = {"l0", "l1", "l2_squared", "linf", "quantiles", "decrease", "relative"}
+
+
+def cost_terms_read(source: str) -> list[str]:
+    """Coefficients, directions, distribution functions and scales of a cost that a source reads."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Attribute):
+            continue
+        owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+        if node.attr in COST_TERMS or (node.attr == "scale" and owner == "cost"):
+            found.append(f"{owner}.{node.attr}")
+    return found
+
+
+def test_only_the_table_reads_what_a_cost_is_made_of() -> None:
+    """Everything else asks :mod:`milp_recourse.problem.lever_cost`, so a new cost is written there alone."""
+    readers = {}
+    for file in FILES:
+        found = cost_terms_read(file.read_text(encoding="utf-8"))
+        if found and module_of(file).removeprefix("milp_recourse.") not in COST_READERS:
+            readers[module_of(file)] = found
+    assert readers == {}
+    assert cost_terms_read("w * instance.cost.l1") == ["cost.l1"]
+    assert cost_terms_read("cost.scale[name]; link.scale") == ["cost.scale"]
+
+
 def test_solvers_are_imported_by_back_ends_and_benchmarks_only() -> None:
     """Each back end imports its own; benchmarks and second opinions in the lab run solvers as they come."""
     users = {

@@ -29,8 +29,8 @@ class DivisionBackend:
             return "division solves one layer and continuous features without domain"
         if len(instance.levers) != 1 or instance.scm.edges or instance.plausible:
             return "division solves one lever, independent features, without plausibility"
-        if instance.demand != TRUE or instance.scenarios or instance.cost.quantiles:
-            return "division knows no conditions, scenarios or percentiles"
+        if instance.demand != TRUE or instance.scenarios:
+            return "division knows no conditions or scenarios"
         return None
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
@@ -48,7 +48,7 @@ class DivisionBackend:
         value, outward = float(nearest), math.inf if w[name] > 0 else -math.inf
         if w[name] * Fraction(value) < need:
             value = math.nextafter(value, outward)
-        least = instance.cost.exact({name: nearest - Fraction(instance.factual[name])}, instance.weights)
+        least = instance.cost_of({name: math.nextafter(value, instance.factual[name])})  # nearest costs more
         return Proposal({name: value}, math.nextafter(float(least), 0.0), "rigorous")
 
 

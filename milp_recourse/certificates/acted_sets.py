@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from milp_recourse.judge import deltas
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.lever_cost import exact_cost
 from milp_recourse.program.demands import told_apart
 from milp_recourse.program.fold import told_apart_by_scenarios
 
@@ -18,7 +18,9 @@ def not_idle(instance: Instance) -> list[str]:
     levers = list(instance.levers)
     driven = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
     apart = driven | told_apart(instance.demand, levers) | told_apart_by_scenarios(instance)
-    return [f for f in levers if instance.cost.l0 or f in apart or not instance.may_hold(f)]
+    return [
+        f for f in levers if instance.lever_cost(f).prices.fixed or f in apart or not instance.may_hold(f)
+    ]
 
 
 def acted_sets(instance: Instance) -> Iterator[tuple[str, ...]]:
@@ -38,6 +40,5 @@ def acted_sets(instance: Instance) -> Iterator[tuple[str, ...]]:
 def dearest(instance: Instance, acted: Sequence[str]) -> Fraction:
     """At least what any action on these levers costs: the sum of each alone at its dearer end (more than the
     most where the cost has a maximum)."""
-    cost, weights = instance.cost, instance.weights
-    ends = ([cost.exact(deltas(instance, {f: end}), weights) for end in instance.levers[f]] for f in acted)
+    ends = ([exact_cost([(instance.lever_cost(f), end)]) for end in instance.levers[f]] for f in acted)
     return sum(map(max, ends), Fraction(0))

@@ -56,11 +56,8 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
         "weights": {name: instance.weight(name) for name in names},
         "ranges": {name: _pair(instance.preferences.ranges.get(name)) for name in names},
         "cost": {
-            "l0": cost.l0,
-            "l1": cost.l1,
-            "l2-squared": cost.l2_squared,
-            "linf": cost.linf,
-            "scale": {name: _scale(cost, name) for name in names},
+            **cost.written_parts,
+            "scale": {name: cost.written_scale(name) for name in names},
             **({"root": True} if cost.is_root else {}),
             **_quantiles(cost, names),
         },
@@ -74,19 +71,7 @@ def _quantiles(cost: Cost, names: list[str]) -> dict[str, Any]:
     """The knots of the distribution functions, if the cost is in percentiles; else nothing."""
     if cost.kind not in PERCENTILES:
         return {}
-    known = {name: cost.quantiles[name] for name in names if name in cost.quantiles}
-    return {
-        "quantiles": {
-            name: [list(knot) for knot in zip(q.values, q.probabilities, strict=True)]
-            for name, q in known.items()
-        }
-    }
-
-
-def _scale(cost: Cost, name: str) -> Any:
-    """A feature's scale, or that of increases and that of decreases."""
-    scale = cost.scale.get(name, 1.0)
-    return {"increase": scale, "decrease": cost.decrease[name]} if name in cost.decrease else scale
+    return {"quantiles": {name: knots for name, knots in cost.written_quantiles.items() if name in names}}
 
 
 def _pair(interval: tuple[float, float] | None) -> list[float] | None:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.certificates.acted_sets import acted_sets
-from milp_recourse.certificates.by_direction import Claim
 from milp_recourse.certificates.conditions import case_programs
 from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
 from milp_recourse.engine.compiling import announced
@@ -46,6 +45,12 @@ from milp_recourse.program.lower import lower
 
 Nodes = list[list[Any]]
 
+Claim = tuple[Instance, float | None, float]
+"""An instance, the lower bound that is claimed (None: that there is no action), and the one, no lower, that
+leaves have to prove."""
+
+Configurations = list[dict[str, Any]]
+
 SHARE, STEPS = 2**17, 40
 """Nodes between looks at the clock, times the units of the widest layer; most steps of the interior-point
 method in a node."""
@@ -62,7 +67,7 @@ _SHAPES = threading.local()
 
 def proofs(
     claims: Sequence[Claim], limits: Sequence[float | None]
-) -> list[tuple[list[dict[str, Any]] | None, float]]:
+) -> list[tuple[Configurations | None, float]]:
     """The configurations of networks with their trees, None without a proof, and the seconds that each took.
 
     Parameters
@@ -70,7 +75,7 @@ def proofs(
     limits
         Seconds for each, or None.
     """
-    found: list[tuple[list[dict[str, Any]] | None, float]]
+    found: list[tuple[Configurations | None, float]]
     found = [(None if one.levers else [], 0.0) for one, _, _ in claims]
     if not claims:
         return found
@@ -103,7 +108,7 @@ def _deadline(time_limit: float | None) -> float:
 
 def _together(
     claims: Sequence[Claim], limits: Sequence[float | None]
-) -> Iterator[tuple[int, list[dict[str, Any]] | None, float]]:
+) -> Iterator[tuple[int, Configurations | None, float]]:
     """(position, configurations, seconds) of instances without conditions, lowered together."""
     begun = time.perf_counter()
     scaled = [cost_units(instance) for instance, _, _ in claims]
@@ -124,7 +129,7 @@ def _together(
         begun = time.perf_counter()
 
 
-def _under_conditions(claim: Claim, late: float) -> list[dict[str, Any]] | None:
+def _under_conditions(claim: Claim, late: float) -> Configurations | None:
     """The configurations of an instance with conditions: in each, the trees of its cases."""
     instance, bound, target = claim
     own, factor = cost_units(instance)
@@ -232,7 +237,7 @@ class Trees:
 
     def configurations(
         self, sets: Iterable[Sequence[str]], target: float, claimed: float, late: float
-    ) -> list[dict[str, Any]] | None:
+    ) -> Configurations | None:
         """All configurations; None where one has no proof."""
         found = []
         for acted in sets:

@@ -250,8 +250,8 @@ def _inward(end: Fraction, up: bool, integral: bool) -> float:
 
 
 def _fixed(instance: Instance, acted: tuple[str, ...]) -> Fraction:
-    """What acting on these levers costs under l0, whatever their values."""
-    return Fraction(instance.cost.l0) * sum((Fraction(instance.weight(f)) for f in acted), Fraction(0))
+    """What acting on these levers costs whatever their values."""
+    return sum((instance.lever_cost(f).prices.fixed for f in acted), Fraction(0))
 
 
 def _merged(axis: Axis) -> Axis:
@@ -272,31 +272,24 @@ def _merged(axis: Axis) -> Axis:
 
 
 def _paid(instance: Instance, axis: Axis) -> tuple[Array, Array]:
-    """Lower bounds of what acting in each cell costs without the l0 part, and of its entry in the maximum;
+    """Lower bounds of what acting in each cell costs besides what is fixed, and of its entry in the maximum;
     rounded down."""
-    fixed = instance.cost.l0 * instance.weight(axis.feature)
+    fixed = float(instance.lever_cost(axis.feature).prices.fixed)
     held = np.isnan(axis.values)
-    paid = axis.added - fixed - 2.0**-49 * (axis.added + fixed)
-    most = instance.cost.linf * axis.widest * (1 - 2.0**-49)
+    paid = axis.added - fixed - 2.0**-48 * (axis.added + fixed)
+    most = axis.widest * (1 - 2.0**-48)
     paid, most = (np.where(held, 0.0, np.maximum(each - 2.0**-1000, 0.0)) for each in (paid, most))
     return paid, most
 
 
 def _ranks(instance: Instance, axis: Axis) -> NDArray[np.int64]:
     """The places of an axis' cells by what they cost exactly, then by what enters the maximum, then in order:
-    as the checker compares them. Both rise with the distance from the factual, in scales."""
-    feature, cost = instance.feature(axis.feature), instance.cost
-    x, rise, steps = instance.factual[axis.feature], cost.scale.get(axis.feature, 1.0), list[Fraction]()
-    for value in axis.values.tolist():
-        if math.isnan(value) or not cost.uses_scale or axis.feature in instance.missing:
-            steps.append(Fraction(0))  # l0 is paid whatever the value
-        elif feature.kind == "categorical":
-            steps.append(Fraction(int(value != x)))
-        else:
-            far = abs(cost.position(axis.feature, value) - cost.position(axis.feature, x))
-            steps.append(far / Fraction(cost.decrease.get(axis.feature, rise) if value < x else rise))
-    rank = np.empty(len(steps), dtype=np.int64)
-    rank[sorted(range(len(steps)), key=lambda k: (steps[k], k))] = np.arange(len(steps))
+    as the checker compares them. Both rise with the size."""
+    cost = instance.lever_cost(axis.feature)
+    free = not cost.graded
+    sizes = [Fraction(0) if free or math.isnan(v) else cost.size(v) for v in axis.values.tolist()]
+    rank = np.empty(len(sizes), dtype=np.int64)
+    rank[sorted(range(len(sizes)), key=lambda k: (sizes[k], k))] = np.arange(len(sizes))
     return rank
 
 

@@ -7,20 +7,20 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from milp_recourse.certificates.acted_sets import acted_sets, not_idle
-from milp_recourse.certificates.by_direction import Claim, Configurations, by_direction, why_not_directions
 from milp_recourse.certificates.canonical import classifier_text, instance_digest
 from milp_recourse.certificates.causal_tree_proof import causal_configurations
-from milp_recourse.certificates.conditions import cases_of, why_not_cases
-from milp_recourse.certificates.engine_proofs import proofs
+from milp_recourse.certificates.conditions import why_not_cases
+from milp_recourse.certificates.engine_proofs import Claim, Configurations, proofs
 from milp_recourse.certificates.engine_proofs import ready as compile_proofs
 from milp_recourse.certificates.ensemble_proof import ensemble_configurations
 from milp_recourse.certificates.limits import beyond_a_support, fits, too_large
 from milp_recourse.engine.forests.axes import separable
+from milp_recourse.engine.networks.problem_arrays import jumping
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.cost import root_below
 from milp_recourse.problem.forest import TreeEnsemble
@@ -55,13 +55,8 @@ def why_not(instance: Instance) -> str | None:
         reason = why_not_cases(instance, MOST_LEVERS)
         if reason is not None:
             return reason
-    if instance.cost.quantiles and of_trees and not by_prices:
-        return "trees under a cost in percentiles have certificates only where levers move nothing else"
-    if instance.cost.decrease and not by_prices:
-        reason = why_not_directions(instance)
-        if reason is not None:
-            return reason
-    return _beyond_limits(instance) or beyond_a_support(instance)
+    own = None if by_prices else jumping(instance)
+    return own or _beyond_limits(instance) or beyond_a_support(instance)
 
 
 def _beyond_limits(instance: Instance) -> str | None:
@@ -257,7 +252,7 @@ def _in_two_tries(
             (instances[k], bound, _target(bound, results[k], spare))
             for k, bound in zip(waiting, bounds, strict=True)
         ]
-        tried = _by_scale(prove, claims, [left[k] for k in waiting]) if claims else []
+        tried = prove(claims, [left[k] for k in waiting]) if claims else []
         trees |= {k: made for k, (made, _) in zip(waiting, tried, strict=True)}
         left = {
             k: None if (limit := left[k]) is None else limit - took
@@ -265,36 +260,6 @@ def _in_two_tries(
             if made is None and _bound(results[k])
         }
     return trees
-
-
-def _by_scale(
-    prove: Prove, claims: Sequence[Claim], limits: Limits
-) -> list[tuple[Configurations | None, float]]:
-    """What ``prove`` gives; a claim with two scales is taken apart by direction before."""
-    if not any(instance.cost.decrease for instance, _, _ in claims):
-        return prove(claims, limits)
-    found = []
-    for claim, limit in zip(claims, limits, strict=True):
-        if not claim[0].cost.decrease:
-            found += prove([claim], [limit])
-            continue
-
-        def share(parts: Sequence[Claim], limit: float | None = limit) -> list[Configurations | None]:
-            each = None if limit is None else limit / len(parts)
-            return [made for made, _ in prove(parts, [each] * len(parts))]
-
-        start = time.perf_counter()
-        made = by_direction(claim, _sets_with_a_tree(claim[0]), share)
-        found.append((made, time.perf_counter() - start))
-    return found
-
-
-def _sets_with_a_tree(instance: Instance) -> Iterable[Sequence[str]]:
-    """The sets of levers that need a tree, among those that conditions allow."""
-    if instance.demand == TRUE:
-        return acted_sets(instance)
-    names = [f.name for f in instance.features]
-    return [sorted(acted, key=names.index) for acted, _ in cases_of(instance)]
 
 
 def _provable(result: Result) -> bool:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from milp_recourse.certificates.acted_sets import acted_sets
 from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.engine.forests.axes import Axis
-from milp_recourse.judge import deltas
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.problem.instance import Instance
@@ -76,7 +75,7 @@ def _walked(instance: Instance, acted: tuple[str, ...], bound: float | None) -> 
 def least_cost(instance: Instance, box: Box) -> Fraction:
     """The cost of acting on the box's features, each as near to its factual value as the box allows."""
     nearest = {name: _nearest(instance, name, low, high) for name, (low, high) in box.items()}
-    return instance.cost.exact(deltas(instance, nearest), instance.weights)
+    return instance.cost_of(nearest)
 
 
 def _nearest(instance: Instance, name: str, low: float, high: float) -> float:
@@ -85,8 +84,7 @@ def _nearest(instance: Instance, name: str, low: float, high: float) -> float:
         return low
     x = instance.factual[name]
     if instance.feature(name).integral and not float(x).is_integer() and low < x < high:
-        sides = ({name: float(math.floor(x))}, {name: float(math.ceil(x))})
-        return min(sides, key=lambda side: abs(deltas(instance, side)[name]))[name]
+        return min(float(math.floor(x)), float(math.ceil(x)), key=instance.lever_cost(name).size)
     return min(max(x, low), high)
 
 

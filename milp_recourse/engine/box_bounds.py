@@ -20,7 +20,6 @@ from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.elementary import LOG
 from milp_recourse.engine.networks.nearby import acted_on
-from milp_recourse.engine.networks.numerics import BELOW
 from milp_recourse.engine.networks.problem_arrays import (
     Ends,
     Lowered,
@@ -35,7 +34,7 @@ from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.quantiles import ROUNDING
+from milp_recourse.problem.lever_cost import LeverCost
 from milp_recourse.program.lower import lower
 from milp_recourse.program.neutral_program import Program
 
@@ -96,10 +95,8 @@ class EngineBox:
         self._places = np.array([levers.index(name) for name in features])
         self._units_of = made.effects.units_of
         self._problem, self._unit = _in_cost_units(made.problems(0))
-        self._instance, self._levers, cost = instance, levers, instance.cost
-        # percentiles that the engine has no lines below: squared ones, and those that jump
-        self._stepped = [n for n, q in cost.quantiles.items() if n in levers and (q.jumps or cost.l2_squared)]
-        self._two_scales = [n for n in cost.decrease if n in levers]
+        costs = enumerate(map(instance.lever_cost, levers))
+        self._jumping = [(i, cost) for i, cost in costs if cost.jumps]  # the engine has no lines below these
         self._rows = binding_rows(made, 0)
 
     @staticmethod
@@ -135,22 +132,17 @@ class EngineBox:
         x, unit, grid, label = (p.lever[row, places] for row in (at.FACTUAL, at.UNIT, at.GRID, at.LABEL))
         ends = np.empty((2, len(places)))
         ends[:, places] = low, high
-        for name in self._stepped:
-            self._cut_to_paid(name, ends, target)
-        if (ends[0] > ends[1]).any():
-            return None
         p = between(p, *ends)
-        if self._own_costs:
-            p = p._replace(lever=p.lever.copy())
-            self._cost_of_box(p.lever, *ends)
+        if self._jumping:
+            p = p._replace(lever=p.lever.copy(), ceiling=math.inf)
+            for i, cost in self._jumping:
+                self._bound_cost(p.lever[:, i], cost, *ends[:, i].tolist())
         if domains:
             p = p._replace(row_const=p.row_const.copy())
             set_domains(p.row_const[0], self._rows, domains)
         work, _ = memory(p, aside=True)
         known = self._known(hidden, signs or {})
-        # the ceiling is of the engine's own costs
-        most = target / self._unit if self._own_costs else min(target / self._unit, p.ceiling)
-        least = search.bound_box(alone(p), work, known, most, TURNS)
+        least = search.bound_box(alone(p), work, known, min(target / self._unit, p.ceiling), TURNS)
         if least == math.inf:
             return None
         ends = x + unit * work.box[: at.MODE, places]  # rounded once
@@ -168,57 +160,11 @@ class EngineBox:
         layers = [units[layer, :width].copy() for layer, width in enumerate(p.widths.tolist())][1:]
         return Found(float(least) * self._unit, low, high, point, barred, causes, layers)
 
-    @property
-    def _own_costs(self) -> bool:
-        """Whether some costs are not the engine's own."""
-        return bool(self._stepped or self._two_scales)
-
-    def _scale(self, name: str) -> float:
-        """What a lever's change is divided by."""
-        cost = self._instance.cost
-        return cost.scale[name] if cost.uses_scale else 1.0
-
-    def _cut_to_paid(self, name: str, ends: Array, target: float) -> None:
-        """Cut a stepped lever's interval, in ``ends``, to what alone costs at most a target."""
-        cost, weight = self._instance.cost, self._instance.weight(name)
-        if not 0.0 <= target < math.inf:
-            return
-        scale, quantiles = self._scale(name), cost.quantiles[name]
-        reach = min(
-            math.sqrt(target / (cost.l2_squared * weight)) if cost.l2_squared else math.inf,
-            target / (max(cost.l1, cost.linf) * weight) if cost.l1 or cost.linf else math.inf,
-        )
-        here = quantiles.evaluate(np.array(self._instance.factual[name]))
-        room = reach * scale * (1.0 + ROUNDING) + ROUNDING
-        span = ROUNDING * (1.0 + max(map(abs, quantiles.values)))
-        i = self._levers.index(name)
-        ends[0, i] = np.fmax(ends[0, i], quantiles.least_value(here - room) - span)
-        ends[1, i] = np.fmin(ends[1, i], quantiles.largest_value(here + room) + span)
-
-    def _cost_of_box(self, lever: Array, low: Array, high: Array) -> None:
-        """Write lower bounds, in a box, of costs that are not the engine's own into ``lever``.
-
-        A stepped one is that of the nearest value, its share in the maximum left out. Where a rise and a fall
-        have scales of their own, it is measured in the one that changes in the box have, or in the larger.
-        """
-        cost = self._instance.cost
-        for name in self._stepped:
-            i, quantiles = self._levers.index(name), cost.quantiles[name]
-            values = self._instance.factual[name], float(low[i]), float(high[i])
-            x, l, h = (quantiles.exact(Fraction(v)) for v in values)
-            d = max(Fraction(0), l - x, x - h) / Fraction(self._scale(name))
-            parts = Fraction(cost.l0) + Fraction(cost.l1) * d + Fraction(cost.l2_squared) * d**2
-            lever[[at.KNOTS, at.LINEAR, at.SQUARE, at.LARGEST], i] = 0.0
-            lever[at.FIXED, i] = round_down(
-                Fraction(self._instance.weight(name)) * parts / Fraction(self._unit)
-            )
-        for name in self._two_scales:
-            i, rise, fall = self._levers.index(name), cost.scale[name], cost.decrease[name]
-            factual = self._instance.factual[name]
-            scale = fall if high[i] <= factual else rise if low[i] >= factual else max(rise, fall)
-            ratio = round_down(Fraction(rise) / Fraction(scale)) * BELOW
-            lever[[at.LINEAR, at.LARGEST], i] *= ratio * BELOW
-            lever[at.SQUARE, i] *= ratio * ratio * BELOW
+    def _bound_cost(self, lever: Array, cost: LeverCost, low: float, high: float) -> None:
+        """Write the least cost in an interval into a lever's numbers, whatever the value."""
+        paid, entry = (Fraction(one) / Fraction(self._unit) for one in cost.paid(cost.nearest(low, high)))
+        lever[at.COSTS], lever[at.KNOTS], lever[at.DOWN] = 0.0, 0.0, 1.0
+        lever[at.FIXED], lever[at.LEAST] = round_down(paid), round_down(entry)
 
     def _known(self, hidden: Sequence[Array], signs: Mapping[int, bool]) -> Array:
         """Known bounds of all units, and the ends that were split on, (3, K + 1, n)."""
@@ -248,8 +194,7 @@ def _in_cost_units(p: Problems) -> tuple[Problems, float]:
     exponent = math.frexp(p.ceiling)[1]
     if not USUAL[0] < p.ceiling < USUAL[1] and 0.0 < p.ceiling < math.inf:
         unit = 2.0 ** min(max(exponent, -1000), 1000)
-        for row in (at.FIXED, at.LINEAR, at.SQUARE, at.LARGEST, at.OWN_FIXED, at.RATE, at.TOP_RATE):
-            p.lever[row] /= unit
+        p.lever[at.COSTS] /= unit
         p.column[:] /= unit
         p.base[:] /= unit
         return p._replace(ceiling=p.ceiling / unit, allowance=p.allowance / unit), unit

@@ -11,12 +11,10 @@ from milp_recourse.errors import BadInput, dotted
 from milp_recourse.formats.conditions_json import build_conditions, condition_to_dict
 from milp_recourse.formats.feature_json import ordered
 from milp_recourse.formats.schema import MixtureModel, PercentileModel, PreferencesModel, TwoScales
-from milp_recourse.problem.cost import KINDS, PERCENTILES, Cost
+from milp_recourse.problem.cost import KINDS, PARTS, PERCENTILES, Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Preferences
 from milp_recourse.problem.quantiles import Quantiles
-
-_PARTS = ("l2_squared", "l1", "linf", "l0")
 
 
 def build_preferences(
@@ -97,7 +95,7 @@ def build_cost(model: Any, features: Sequence[Feature]) -> Cost:
     if not isinstance(model, MixtureModel):
         pure = Cost.pure(model.kind, scale)
         return replace(pure, decrease=decrease, relative=frozenset(relative))
-    coefficients = {part: getattr(model, part) for part in _PARTS}
+    coefficients = {part.replace("-", "_"): getattr(model, part.replace("-", "_")) for part in PARTS}
     if not any(coefficients.values()):
         raise BadInput("cost", "coefficients that are all 0", "l0, l1, l2-squared or linf above 0")
     return Cost(**coefficients, scale=scale, decrease=decrease, relative=frozenset(relative))
@@ -146,30 +144,23 @@ def _check_knots(knots: Sequence[Sequence[float]], where: str, most: float) -> N
 
 def check_scale(cost: Cost, preferences: Preferences, path: str = "preferences") -> None:
     """Check that every individually actionable feature has a scale (or quantiles), unless the cost is l0."""
-    if not cost.uses_scale:
-        return
     field, wanted = ("quantiles", "knots") if cost.kind in PERCENTILES else ("scale", "a number above 0")
     for name in preferences.actionable:
-        if name not in cost.scale:
+        if not cost.covers(name):
             allowed = f"{wanted}, since {path}.actionable names it"
             raise BadInput(dotted(f"cost.{field}", name), "nothing", allowed)
 
 
 def scales_to_dict(cost: Cost) -> dict[str, Any]:
     """The scales as JSON: a number, an object of two, or ``"factual"`` per feature."""
-    two = {name: {"increase": cost.scale[name], "decrease": s} for name, s in cost.decrease.items()}
-    return {**cost.scale, **two, **dict.fromkeys(cost.relative, "factual")}
+    return {name: cost.written_scale(name) for name in cost.scale} | dict.fromkeys(cost.relative, "factual")
 
 
 def cost_to_dict(cost: Cost) -> dict[str, Any]:
     """The inverse of :func:`build_cost`, as JSON."""
     if cost.kind in PERCENTILES:
-        knots = {
-            name: [list(knot) for knot in zip(q.values, q.probabilities, strict=True)]
-            for name, q in cost.quantiles.items()
-        }
-        return {"kind": cost.kind, "quantiles": knots}
+        return {"kind": cost.kind, "quantiles": cost.written_quantiles}
     written: dict[str, Any] = {"kind": cost.kind, "scale": scales_to_dict(cost)}
     if cost.kind == "mixture":
-        written |= {part.replace("_", "-"): getattr(cost, part) for part in _PARTS}
+        written |= cost.written_parts
     return written

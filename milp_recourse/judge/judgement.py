@@ -155,7 +155,7 @@ def _verdict(instance: Instance, action: Action, outcome: _Outcome, seen: _Seen)
     faults += _condition_faults(instance, action, exact, nearest)
     cost = Fraction(0)
     if action.keys() <= set(instance.preferences.actionable):
-        cost = instance.cost.exact(deltas(instance, action), instance.weights)
+        cost = instance.cost_of(action)
     verdict = tuple(faults), cost, nearest, logit, score, accepted_exact, accepted_deployed
     return Judgement(instance, dict(action), *verdict)
 
@@ -189,24 +189,6 @@ def _network_accepts(
 
 ROUNDOFF = 2.0**-50
 """Relative error of a few roundings: eight times 2^-53, the largest of one rounding to a double."""
-
-
-def deltas(instance: Instance, action: Action) -> dict[str, Fraction]:
-    """delta_i of the acted features: a - x (or Q(a) - Q(x)), or 1 for a changed category.
-
-    Where x is missing, delta is the feature's scale, so that delta / scale is 1 in every part of the cost.
-    """
-    result = {}
-    for name, value in action.items():
-        x = instance.factual[name]
-        if name in instance.missing:
-            delta = Fraction(instance.cost.scale.get(name, 1.0))
-        elif instance.feature(name).kind == "categorical":
-            delta = Fraction(int(value != x))
-        else:
-            delta = instance.cost.change(name, x, value)
-        result[name] = delta
-    return result
 
 
 def known_factual(instance: Instance) -> Mapping[str, float]:

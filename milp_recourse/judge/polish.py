@@ -38,8 +38,8 @@ def _without_idle_holds(instance: Instance, action: Action) -> dict[str, float]:
 
 
 NEGLIGIBLE = 2e-3
-"""How far from the factual :func:`held_exactly` looks, in cost scales: squared costs hide changes up to about
-the root of the gap."""
+"""The largest size of changes that :func:`held_exactly` looks at: squared costs hide changes up to about the
+root of the gap."""
 
 
 def held_exactly(judgement: Judgement) -> Judgement:
@@ -57,7 +57,7 @@ def held_exactly(judgement: Judgement) -> Judgement:
 
 
 SLIGHT = 1e-4
-"""Up to how many cost scales a change is slight: it is left out if others, a little larger, spare it."""
+"""Up to what size a change is slight: it is left out if others, a little larger, spare it."""
 
 
 def without_slight_changes(judgement: Judgement, repair: Repair, bound: float | None) -> Judgement:
@@ -79,16 +79,11 @@ def without_slight_changes(judgement: Judgement, repair: Repair, bound: float | 
 
 
 def _negligible(judgement: Judgement, share: float = NEGLIGIBLE) -> list[str]:
-    """The features whose change is at most that share of a cost scale, and which may be held."""
+    """The features whose change is of at most that size, and which may be held."""
     instance, names = judgement.instance, []
     for name, value in judgement.action.items():
-        x = instance.factual[name]
-        near = share * instance.cost.scale.get(name, 1.0)
-        if (
-            value != x
-            and abs(value - x) <= near
-            and instance.levers[name][0] <= x <= instance.levers[name][1]
-        ):
+        x, (low, high) = instance.factual[name], instance.levers[name]
+        if value != x and low <= x <= high and instance.lever_cost(name).about(value) <= share:
             names.append(name)
     return names
 

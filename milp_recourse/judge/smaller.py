@@ -23,8 +23,7 @@ _STEPS = 6  # of the bisection: it finds the smallest change to 1/64 of the inte
 
 def leaves_open(instance: Instance) -> bool:
     """Whether a change can be free: under l0 and linf, or where the distribution function Q is flat."""
-    cost = instance.cost
-    return not (cost.l1 or cost.l2_squared) or bool(cost.quantiles)
+    return any(instance.lever_cost(name).flat for name in instance.levers)
 
 
 def smaller_changes(judgement: Judgement) -> Judgement:

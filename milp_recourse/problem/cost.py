@@ -26,10 +26,10 @@ difference of indices (or of their Q). Changes of features that are not acted on
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, Literal
 
 from milp_recourse.errors import BadInput
@@ -79,13 +79,17 @@ KINDS: dict[str, CostKind] = {
 }
 """Every kind of cost but ``mixture``, whose coefficients a file gives. Formats and pages use this table."""
 
+PARTS = "l0", "l2-squared", "l1", "linf"
+"""The names of the parts in files."""
+
+SMALLEST = 2.0**-960
+"""Below this, multiplying by a power of two may round."""
+
 PERCENTILES = tuple(name for name, kind in KINDS.items() if kind.axis != "value")
 """The kinds of cost that are measured in Q or L."""
 
-LEVER_GAP = 1e-12
-"""The part of a lever's interval whose cost is added to the tolerance for ``optimal``."""
-
-_LEVER_GAP = Fraction(LEVER_GAP)
+Parts = tuple[float, float, float, float]
+"""The coefficients of l0, of the squares, of the absolute values and of their maximum."""
 
 
 @dataclass(frozen=True)
@@ -130,21 +134,34 @@ class Cost:
         ones = dict.fromkeys([*quantiles, *categorical], 1.0)
         return replace(Cost.pure(kind, ones), quantiles=dict(quantiles))
 
-    def position(self, name: str, value: float) -> Fraction:
-        """The number that deltas are differences of: Q(value), L(value), or the value itself."""
-        exact, quantiles = Fraction(value), self.quantiles.get(name)
-        return exact if quantiles is None else quantiles.exact(exact)
+    @cached_property
+    def parts(self) -> Parts:
+        """The coefficients, in the order of :attr:`written_parts`."""
+        return self.l0, self.l2_squared, self.l1, self.linf
 
-    def change(self, name: str, before: float, after: float) -> Fraction:
-        """The exact delta of a change: the :meth:`position` after less the position before.
+    @property
+    def written_parts(self) -> dict[str, float]:
+        """The coefficients by the names that they have in files."""
+        return dict(zip(PARTS, self.parts, strict=True))
 
-        Not for categorical features and missing values: these :func:`milp_recourse.judge.deltas` treats.
-        """
-        if name in self.quantiles:
-            return self.position(name, after) - self.position(name, before)
-        (m, c), (n, d) = after.as_integer_ratio(), before.as_integer_ratio()
-        below = max(c, d)  # powers of two
-        return Fraction(m * (below // c) - n * (below // d), below)
+    @property
+    def lengths(self) -> Mapping[str, float]:
+        """The scales of rises, in features' units; none under costs in percentiles."""
+        return {} if self.quantiles else self.scale
+
+    def covers(self, name: str) -> bool:
+        """Whether it is defined what changing a feature costs."""
+        return name in self.scale or not self.uses_scale
+
+    def written_scale(self, name: str) -> float | dict[str, float]:
+        """A feature's scale as files have it: a number, or one for each direction."""
+        scale = self.scale.get(name, 1.0)
+        return {"increase": scale, "decrease": self.decrease[name]} if name in self.decrease else scale
+
+    @property
+    def written_quantiles(self) -> dict[str, list[list[float]]]:
+        """The knots of Q or L by feature."""
+        return {name: q.knots for name, q in self.quantiles.items()}
 
     @property
     def is_root(self) -> bool:
@@ -176,86 +193,31 @@ class Cost:
         own = {name: 1.0 if math.isnan(size) else size for name, size in own.items()}
         return replace(self, scale={**self.scale, **own})
 
-    def scale_of(self, name: str, delta: Fraction) -> float:
-        """s_i of a change: of decreases if ``delta`` is below 0, else of increases."""
-        return self.decrease.get(name, self.scale[name]) if delta.numerator < 0 else self.scale[name]
-
-    @property
+    @cached_property
     def uses_scale(self) -> bool:
         """Whether distances enter at all (not under pure l0)."""
-        return max(self.l2_squared, self.l1, self.linf) > 0
+        return any(self.parts[1:])
 
-    def gap_allowance(self, widths: Mapping[str, Fraction], weights: Mapping[str, float]) -> float:
-        """The cost of moving every lever by 1e-12 of its interval, without its part in l0, rounded down.
+    def without_sizes(self, ends: Mapping[str, tuple[float, float]]) -> Cost:
+        """The cost under which changes of some features, each between two values, have the size 0; where
+        these are categorical, the size 1. The scales are final."""
+        flat = {name: Quantiles(pair, (0.0, 0.0)) for name, pair in ends.items()}
+        scale = {**self.scale, **dict.fromkeys(ends, 1.0)}
+        decrease = {name: s for name, s in self.decrease.items() if name not in ends}
+        quantiles = {**self.quantiles, **flat}
+        return replace(self, scale=scale, quantiles=quantiles, decrease=decrease, relative=frozenset())
 
-        A result is ``optimal`` up to a relative gap plus this. It scales with the unit of the cost.
-
-        Parameters
-        ----------
-        widths
-            Difference of the :meth:`position` of the ends of every lever's interval; categorical features
-            are left out.
-        weights
-            w_i per feature.
-
-        Returns
-        -------
-        float
-            At most the exact cost, and 0 where that is below 1e-300.
-        """
-        moves = {name: _LEVER_GAP * width for name, width in widths.items()}
-        cost = float((self if not self.l0 else replace(self, l0=0.0)).exact(moves, weights))
-        return cost * (1 - 2.0**-50) if cost > 1e-300 else 0.0
-
-    def exact(self, deltas: Mapping[str, Fraction], weights: Mapping[str, float]) -> Fraction:
-        """The cost of an action in exact arithmetic; only a root is rounded up, by at most 2^-100 of it.
-
-        Parameters
-        ----------
-        deltas
-            delta_i of exactly the acted features, with its sign.
-        weights
-            w_i per feature.
-        """
-        terms, largest, uses_scale = [], Fraction(0), self.uses_scale
-        for name, delta in deltas.items():
-            w = weights[name]
-            if self.l0:
-                terms.append(((self.l0, w, 1.0, 1), 1, 1))
-            if not uses_scale:
-                continue
-            scale = self.scale_of(name, delta)
-            n, d = abs(delta.numerator), delta.denominator
-            if self.l2_squared:
-                terms.append(((self.l2_squared, w, scale, 2), n * n, d * d))
-            if self.l1:
-                terms.append(((self.l1, w, scale, 1), n, d))
-            if self.linf:
-                largest = max(largest, _rate((self.linf, w, scale, 1)) * abs(delta))
-        total = _total(terms)
-        return root_above(total) if self.is_root else total + largest
-
-
-_Rate = tuple[float, float, float, int]
-"""Coefficient, weight, scale and power."""
-
-
-def _total(terms: Sequence[tuple[_Rate, int, int]]) -> Fraction:
-    """The sum of rate * n / d, over a common denominator, so that the fraction is reduced only once."""
-    if not terms:
-        return Fraction(0)
-    numerators, below = _together(tuple(rate for rate, _, _ in terms))
-    common = math.lcm(*(d for _, _, d in terms))
-    above = sum(r * n * (common // d) for r, (_, n, d) in zip(numerators, terms, strict=True))
-    return Fraction(above, below * common)
-
-
-@lru_cache(maxsize=256)
-def _together(rates: tuple[_Rate, ...]) -> tuple[tuple[int, ...], int]:
-    """Rates over their least common denominator."""
-    exact = [_rate(rate) for rate in rates]
-    below = math.lcm(*(rate.denominator for rate in exact))
-    return tuple(rate.numerator * (below // rate.denominator) for rate in exact), below
+    def in_units(self, longer: int, larger: int) -> Cost | None:
+        """The same cost with scales times 2^longer, and then the same times 2^larger; None where a number
+        would be rounded. The scales are final: none is to be read off the factual again."""
+        powers = {"l2_squared": 2 * longer, "l1": longer, "linf": longer, "l0": 0}
+        made = {part: math.ldexp(getattr(self, part), power + larger) for part, power in powers.items()}
+        scale = {name: math.ldexp(s, longer) for name, s in self.scale.items()}
+        decrease = {name: math.ldexp(s, longer) for name, s in self.decrease.items()}
+        numbers = [n for part, n in made.items() if getattr(self, part)]
+        if any(math.isinf(n) or n < SMALLEST for n in (*numbers, *scale.values(), *decrease.values())):
+            return None
+        return replace(self, **made, scale=scale, decrease=decrease, relative=frozenset())  # type: ignore[arg-type]
 
 
 def root_above(value: Fraction) -> Fraction:
@@ -270,10 +232,3 @@ def root_above(value: Fraction) -> Fraction:
 def root_below(value: float) -> float:
     """A double at most the root of a non-negative double, and below it by at most 2^-51 of it."""
     return value if value == math.inf else math.nextafter(math.sqrt(value), 0.0)
-
-
-@lru_cache(maxsize=4096)
-def _rate(rate: _Rate) -> Fraction:
-    """coefficient * weight / scale^power, kept because a population's applicants share most of them."""
-    coefficient, weight, scale, power = rate
-    return Fraction(coefficient) * Fraction(weight) / Fraction(scale) ** power

@@ -127,10 +127,9 @@ def undefined_values(
         What a message about a condition begins with; ``{0}`` stands for the applicant's index.
     """
     by_name, faults = {f.name: f for f in features}, dict[int, BadInput]()
-    relative = cost is not None and bool(cost.relative)
     for k, own in enumerate(preferences):
         wanted = conditions + own.conditions
-        if not (wanted or relative) or k in unreadable:
+        if k in unreadable:
             continue
         try:
             if cost is not None:

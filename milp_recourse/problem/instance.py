@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.enclosure import round_up
 from milp_recourse.problem.features import Feature, input_columns
 from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.lever_cost import LeverCost, exact_cost, gap_allowance, lever_costs
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import gap_tolerance
 from milp_recourse.problem.scenario import Scenario
@@ -253,37 +254,24 @@ class Instance:
         x, (low, high) = self.factual[name], self.levers[name]
         return low <= x <= high and (not self.feature(name).integral or float(x).is_integer())
 
+    def lever_cost(self, name: str) -> LeverCost:
+        """What changing an individually actionable feature costs the applicant."""
+        return self._lever_costs[name]
+
+    def cost_of(self, action: Mapping[str, float]) -> Fraction:
+        """The exact cost of an action on individually actionable features; a root is rounded up."""
+        moves = ((self.lever_cost(name), value) for name, value in action.items())
+        return exact_cost(moves, self.cost.is_root)
+
     @cached_property
     def gap_allowance(self) -> float:
-        """The cost of moving every lever by 1e-12 of its interval; see :meth:`Cost.gap_allowance`.
+        """The cost of moving every lever by 1e-12 of its interval
+        (:func:`milp_recourse.problem.lever_cost.gap_allowance`).
 
         A lever whose value is missing adds nothing: whatever it is set to costs the same.
         """
-        cost = self.cost
-        moving = {
-            name: interval
-            for name, interval in self.levers.items()
-            if self.feature(name).kind != "categorical" and name not in self.missing
-        }
-        if cost.quantiles or cost.decrease:
-            widths = {name: self._width(name, low, high) for name, (low, high) in moving.items()}
-            return cost.gap_allowance(widths, self.weights)
-        parts = cost.l2_squared, cost.l1, cost.linf, cost.kind
-        numbers = ((self.weight(name), cost.scale.get(name, 1.0), *ends) for name, ends in moving.items())
-        return _gap_allowance(parts, tuple(numbers))
-
-    def _width(self, name: str, low: float, high: float) -> Fraction:
-        """The length of an interval on the axis on which the cost measures changes (values or percentiles).
-
-        Where decreases have a scale of their own, they are converted to the scale of increases.
-        """
-        cost = self.cost
-        if name not in cost.decrease:
-            return cost.position(name, high) - cost.position(name, low)
-        x, ratio = Fraction(self.factual[name]), Fraction(cost.scale[name]) / Fraction(cost.decrease[name])
-        ends = [Fraction(end) - x for end in (low, high)]
-        first, last = (end * ratio if end < 0 else end for end in ends)
-        return last - first
+        moving = ((name, ends) for name, ends in self.levers.items() if name not in self.missing)
+        return gap_allowance(((self.lever_cost(name), *ends) for name, ends in moving), self.cost.is_root)
 
     def gap_tolerance(self, cost: float) -> float:
         """The gap up to which a cost is optimal; see :func:`milp_recourse.problem.result.gap_tolerance`."""
@@ -321,6 +309,13 @@ class Instance:
     @cached_property
     def _by_name(self) -> dict[str, Feature]:
         return {f.name: f for f in self.features}
+
+    @cached_property
+    def _lever_costs(self) -> dict[str, LeverCost]:
+        """By individually actionable feature, :meth:`lever_cost`."""
+        own = self.preferences
+        labels = {name: self._by_name[name].kind == "categorical" for name in own.actionable}
+        return lever_costs(self.cost, labels, self.factual, own.weights)
 
 
 def demanding(instance: Instance, conditions: Sequence[Condition]) -> Instance:
@@ -412,24 +407,3 @@ def _why_not_missing(instance: Instance, columns: range) -> str | None:
     if instance.plausible:
         return "plausibility needs every value"
     return None
-
-
-@lru_cache(maxsize=256)
-def _gap_allowance(
-    parts: tuple[float, float, float, str], levers: tuple[tuple[float, float, float, float], ...]
-) -> float:
-    """:meth:`Cost.gap_allowance`, kept because most applicants of a population have the same.
-
-    Parameters
-    ----------
-    parts
-        The coefficients of l2-squared, l1 and linf, and the cost's kind.
-    levers
-        Every lever's weight, scale, lowest and highest value.
-    """
-    squared, absolute, largest, kind = parts
-    names = [str(k) for k in range(len(levers))]
-    scale = {name: lever[1] for name, lever in zip(names, levers, strict=True)}
-    widths = {n: Fraction(high) - Fraction(low) for n, (_, _, low, high) in zip(names, levers, strict=True)}
-    weights = {name: lever[0] for name, lever in zip(names, levers, strict=True)}
-    return Cost(squared, absolute, largest, 0.0, scale, kind).gap_allowance(widths, weights)

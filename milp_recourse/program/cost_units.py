@@ -12,10 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
-from milp_recourse.judge import deltas
 from milp_recourse.judge.proposal import Proposal
+from milp_recourse.problem.cost import SMALLEST
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Options
 
@@ -29,28 +28,14 @@ _COST, _LENGTH = 5, 3
 _FURTHEST = 400
 """Costs and scales whose exponents are larger in absolute value are left as they are."""
 
-_SMALLEST = 2.0**-960
-"""Below this, multiplying by a power of two may round up; such a bound counts as 0."""
-
 
 def cost_units(instance: Instance) -> tuple[Instance, float]:
     """The instance with costs of usual size, and the factor, a power of two, that costs are multiplied by."""
     longer, larger = _exponents(instance)
     if not (longer or larger):
         return instance, 1.0
-    cost = instance.cost
-    parts = {part: getattr(cost, part) for part in ("l2_squared", "l1", "linf", "l0")}
-    powers = {"l2_squared": 2 * longer, "l1": longer, "linf": longer, "l0": 0}
-    parts = {part: math.ldexp(parts[part], powers[part] + larger) for part in parts}
-    scale = {name: math.ldexp(s, longer) for name, s in cost.scale.items()}
-    decrease = {name: math.ldexp(s, longer) for name, s in cost.decrease.items()}
-    numbers = [p for name, p in parts.items() if getattr(cost, name)]
-    numbers += [*scale.values(), *decrease.values()]
-    if any(math.isinf(p) or p < _SMALLEST for p in numbers):
-        return instance, 1.0
-    # these scales are final: none is to be read off the factual again
-    own: Any = {**parts, "scale": scale, "decrease": decrease, "relative": frozenset()}
-    return replace(instance, cost=replace(cost, **own)), 2.0**larger
+    cost = instance.cost.in_units(longer, larger)
+    return (instance, 1.0) if cost is None else (replace(instance, cost=cost), 2.0**larger)
 
 
 def in_own_units(proposal: Proposal, factor: float) -> Proposal:
@@ -58,7 +43,7 @@ def in_own_units(proposal: Proposal, factor: float) -> Proposal:
     bound = proposal.lower_bound
     if bound is None or factor == 1.0:
         return proposal
-    return replace(proposal, lower_bound=bound / factor if bound / factor >= _SMALLEST else 0.0)
+    return replace(proposal, lower_bound=bound / factor if bound / factor >= SMALLEST else 0.0)
 
 
 def in_cost_units(solve: Callable[[Instance], Proposal], instance: Instance) -> Proposal:
@@ -79,7 +64,7 @@ def options_for_units(options: Options, factor: float) -> Options:
 def _exponents(instance: Instance) -> tuple[int, int]:
     """j and k of the module's docstring; 0 for what stays as it is."""
     ratio, dearest = _sizes(instance)
-    scaled = not instance.cost.quantiles and not instance.missing & instance.levers.keys()
+    scaled = all(cost.label or cost.straight for cost in map(instance.lever_cost, instance.levers))
     length = math.frexp(ratio)[1] if scaled else 0
     cost = math.frexp(dearest)[1]
     if math.isinf(ratio) or max(abs(length), abs(cost)) > _FURTHEST:
@@ -91,20 +76,11 @@ def _exponents(instance: Instance) -> tuple[int, int]:
 def _sizes(instance: Instance) -> tuple[float, float]:
     """The longest lever in its cost scale, and about what the dearest values of all levers cost together (0
     if that is too large for a double)."""
-    cost, ratio, total, largest = instance.cost, 0.0, 0.0, 0.0
-    uses_scale = cost.uses_scale
+    ratio, total, largest = 0.0, 0.0, 0.0
     for name, (low, high) in instance.levers.items():
-        by_label, far, step = instance.feature(name).kind == "categorical", 1.0, 0.0
-        if name in cost.quantiles or name in instance.missing:
-            far = max(float(abs(deltas(instance, {name: end})[name])) for end in (low, high))
-        elif not by_label:
-            x = instance.factual[name]
-            far = max(abs(low - x), abs(high - x))
-        if uses_scale:
-            scale = min(cost.scale[name], cost.decrease.get(name, math.inf))
-            step = far / scale
-            ratio = ratio if by_label else max(ratio, (high - low) / scale)
-        weight = instance.weight(name)
-        total += weight * (cost.l0 + step * (cost.l1 + cost.l2_squared * step))
-        largest = max(largest, weight * cost.linf * step)
+        cost = instance.lever_cost(name)
+        if cost.graded:
+            ratio = max(ratio, (high - low) / cost.length)
+        fixed, paid, entry = cost.priced(max(cost.about(low), cost.about(high)))
+        total, largest = total + fixed + paid, max(largest, entry)
     return ratio, total + largest if math.isfinite(total + largest) else 0.0

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from milp_recourse.problem.enclosure import exponent
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.quantiles import Quantiles
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.functions import evaluate
 from milp_recourse.program.neutral_program import Action, Atom, Ball, CostTerm, Program, Row, Switch
@@ -147,7 +146,7 @@ def _atoms(program: Program, values: Array) -> tuple[list[float], list[float], l
         unit = inner = 1.0
         scaled: Atom
         if isinstance(atom, Action):
-            unit = _action_unit(program, atom, terms[atom.feature])
+            unit = _action_unit(atom, terms[atom.feature])
             scaled = replace(atom, lower=atom.lower / unit, upper=atom.upper / unit, unit=unit)
         elif isinstance(atom, Switch):
             unit = _switch_unit(program, atom, units, values[k])
@@ -169,26 +168,11 @@ def _atoms(program: Program, values: Array) -> tuple[list[float], list[float], l
     return units, arguments, atoms
 
 
-def _action_unit(program: Program, action: Action, term: CostTerm) -> float:
+def _action_unit(action: Action, term: CostTerm) -> float:
     if action.integral:
         return 1.0
-    size = action.upper - action.lower
-    if _measured(program, term):
-        scaled = 16 * float(term.scale)
-        size = min(size, scaled) if size > 0 else scaled
-    return power(size)
-
-
-def _measured(program: Program, term: CostTerm) -> bool:
-    """Whether the term's scale is in the feature's unit and its cost has a part that divides by it."""
-    c = program.cost
-    used = bool(c.l2_squared or c.l1 or c.linf)
-    return used and term.quantiles is None and _plain(program, term)
-
-
-def _plain(program: Program, term: CostTerm) -> bool:
-    """Whether delta is a - x, an affine form of action atoms."""
-    return all(isinstance(program.atoms[k], Action) for k in term.delta.terms)
+    size, scaled = action.upper - action.lower, 16 * term.length
+    return power(min(size, scaled) if size > 0 else scaled)
 
 
 def _switch_unit(program: Program, switch: Switch, units: Sequence[float], values: Array) -> float:
@@ -242,15 +226,13 @@ def _ball(ball: Ball, forms: Sequence[Affine]) -> Ball:
 
 
 def _cost_term(program: Program, term: CostTerm, forms: Sequence[Affine], unit: float) -> CostTerm:
-    exact = Fraction(unit)
-    delta = term.delta.substitute(forms)
-    if term.quantiles is not None:
-        values = tuple(v / unit for v in term.quantiles.values)
-        return replace(term, delta=delta, quantiles=Quantiles(values, term.quantiles.probabilities))
-    if not _plain(program, term):
-        return replace(term, delta=delta)
-    scale = term.scale / exact if _measured(program, term) else term.scale
-    return replace(term, delta=delta.scaled(1 / exact), scale=scale)
+    """The term in the action's unit; so is its change where that is an affine form of the action."""
+    delta, length = term.delta.substitute(forms), term.length / unit
+    if not all(isinstance(program.atoms[k], Action) for k in term.delta.terms):
+        return replace(term, delta=delta, length=length)
+    exact, graded = Fraction(unit), math.isfinite(length)
+    size = term.unit / exact if graded else term.unit
+    return replace(term, delta=delta.scaled(1 / exact), unit=size, length=length)
 
 
 def _exact(program: Program, changed: Program, logit_unit: float) -> bool:
@@ -263,12 +245,6 @@ def _exact(program: Program, changed: Program, logit_unit: float) -> bool:
         x = program.factual[old.feature]
         pairs += [(new.lower * new.unit, old.lower), (new.upper * new.unit, old.upper)]
         pairs.append((changed.factual[old.feature] * new.unit, x))
-    for before, after in zip(program.cost_terms, changed.cost_terms, strict=True):
-        if before.quantiles is not None and after.quantiles is not None:
-            unit = next(a.unit for a in changed.actions if a.feature == before.feature)
-            pairs += [
-                (b * unit, a) for a, b in zip(before.quantiles.values, after.quantiles.values, strict=True)
-            ]
     for row, scaled in zip(program.rows, changed.rows, strict=True):
         for a, b in ((row.lower, scaled.lower), (row.upper, scaled.upper)):
             if a and (not math.isfinite(a / b) or math.frexp(a / b)[0] != 0.5):

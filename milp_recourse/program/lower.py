@@ -17,11 +17,10 @@ import numpy as np
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.conditions import TRUE, Demand, unlabelled
 from milp_recourse.problem.conditions import Row as ConditionRow
-from milp_recourse.problem.enclosure import Enclosure, exponent
+from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.noise import Bernoulli, Gamma, Noise, Normal
-from milp_recourse.problem.quantiles import Quantiles
 from milp_recourse.problem.scenario import Scenario
 from milp_recourse.problem.scm import Link, Mechanism
 from milp_recourse.problem.several import smallest_logit
@@ -32,13 +31,12 @@ from milp_recourse.program.functions import EDGE
 from milp_recourse.program.neutral_program import (
     Action,
     Ball,
-    CostCoefficients,
     CostTerm,
     Program,
     Row,
     Switch,
 )
-from milp_recourse.program.rationals import common_value, everyone
+from milp_recourse.program.rationals import everyone
 
 
 def lower(instance: Instance, costs: bool = True) -> Program:
@@ -56,7 +54,7 @@ def lower(instance: Instance, costs: bool = True) -> Program:
         :func:`check_edges` refuses.
     """
     check_edges(instance)
-    return _lower(instance, instance.factual, instance.levers, instance.weights, instance.offset, costs)
+    return _lower(instance, instance.factual, instance.levers, instance.offset, costs)
 
 
 def lower_together(instances: Sequence[Instance]) -> Program:
@@ -77,14 +75,13 @@ def lower_together(instances: Sequence[Instance]) -> Program:
     limits = np.array([list(i.levers.values()) for i in instances])
     levers = {f: (limits[:, k, 0], limits[:, k, 1]) for k, f in enumerate(first.levers)}
     offsets = np.array([i.offset for i in instances])
-    return _lower(first, dict(zip(first.scm.features, table.T, strict=True)), levers, {}, offsets, False)
+    return _lower(first, dict(zip(first.scm.features, table.T, strict=True)), levers, offsets, False)
 
 
 def _lower(
     instance: Instance,
     numbers: Mapping[str, Any],
     levers: Mapping[str, tuple[Any, Any]],
-    weights: Mapping[str, Any],
     offset: Any,
     costs: bool,
 ) -> Program:
@@ -94,9 +91,9 @@ def _lower(
     ----------
     instance
         Any one of them, for what they have in common.
-    numbers, levers, weights, offset
-        Factual values, ends of levers, weights and density offset: doubles for one applicant, arrays with one
-        entry per applicant for several.
+    numbers, levers, offset
+        Factual values, ends of levers and density offset: doubles for one applicant, arrays with one entry
+        per applicant for several.
     """
     build = Builder()
     scm = instance.scm
@@ -114,7 +111,7 @@ def _lower(
             action = build.add(Action(f, low, high, instance.feature(f).integral))
             values[f] = build.add(Switch(f, acted=action, natural=natural[f]))
             if costs:
-                terms.append(_cost_term(build, instance, f, action, numbers[f], weights[f]))
+                terms.append(_cost_term(build, instance, f, action))
         if instance.plausible:
             energies += _energy(build, instance, f, values, natural[f], factual)
     columns, names, classifier = _columns(build, instance, values), instance.columns, instance.classifier
@@ -127,7 +124,6 @@ def _lower(
     rows = tuple(
         Row(f"domain_{f.name}", values[f.name], *f.domain) for f in instance.features if f.domain is not None
     )
-    cost = instance.cost
     demand: Demand = TRUE
     followed, known = dict[str, Affine](), dict[ConditionRow, Span]()
     if instance.demand != TRUE:  # such an applicant is never lowered together with others
@@ -144,7 +140,7 @@ def _lower(
         rows=rows,
         ball=_ball(energies, offset) if instance.plausible else None,
         cost_terms=tuple(terms),
-        cost=CostCoefficients(*(Fraction(c) for c in (cost.l2_squared, cost.l1, cost.linf, cost.l0))),
+        free=not any(instance.lever_cost(f).prices.fixed for f in levers),
         factual={f: numbers[f] for f in levers},
         followed=followed,
         spans=known,
@@ -225,53 +221,23 @@ def _linked(build: Builder, z: Affine, link: Link) -> Affine:
     return Affine.of(link.offset) + build.elementary("sigmoid", z).scaled(link.scale)
 
 
-def _cost_term(
-    build: Builder, instance: Instance, name: str, action: Affine, x: Any, weight: Any
-) -> CostTerm:
-    feature, factual = instance.feature(name), Affine.of(x)
-    delta = action - factual
-    if feature.kind == "categorical":
-        delta = Affine.of(1) - build.elementary("indicator", action, int(common_value(factual.constant)))
-    quantiles = instance.cost.quantiles.get(name)
-    if quantiles is not None:
-        start = Fraction(quantiles.probabilities[0]) - quantiles.exact(Fraction(x))
-        bends = (
-            build.elementary("relu", action - Affine(knot)).scaled(change)
-            for knot, change in quantiles.kinks()
-        )
-        delta = sum(bends, Affine(start))
-    scale = Fraction(instance.cost.scale[name]) if instance.cost.uses_scale else Fraction(1)
-    if name in instance.cost.decrease:
-        delta, scale, quantiles = _two_slopes(build, instance, name, action)
-    return CostTerm(name, delta, Affine.of(weight).constant, scale, quantiles)
-
-
-def _two_slopes(
-    build: Builder, instance: Instance, name: str, action: Affine
-) -> tuple[Affine, Fraction, Quantiles]:
-    r"""Changes whose scale depends on their sign, as values of one function g with one scale u.
-
-    :math:`g(a) = u (a - x) / s` with s the scale of the change's direction. u is a power of two that makes
-    g's values at most 1 in size.
-
-    Returns
-    -------
-    (g, u, values)
-        g as a form of the action; u; and g's values at the ends of the interval and at the factual. A table
-        needs two values at least, so for a lever of a single value the next double is added.
-    """
-    cost, x, (low, high) = instance.cost, instance.factual[name], instance.levers[name]
-    slopes = [1 / Fraction(cost.decrease[name]), 1 / Fraction(cost.scale[name])]
-    ends = sorted({min(low, x), x, max(high, x)})
-    values = [(Fraction(end) - Fraction(x)) * slopes[end > x] for end in ends]
-    size = max(abs(value) for value in values)
-    unit = Fraction(2) ** -(exponent(size) + 1) if size else Fraction(1)
-    change = action - Affine.of(x)
-    delta = change.scaled(slopes[0] * unit)
-    delta = delta + build.elementary("relu", change).scaled((slopes[1] - slopes[0]) * unit)
-    if len(ends) == 1:
-        ends, values = [x, math.nextafter(x, math.inf)], [Fraction(0), Fraction(0)]
-    return delta, unit, Quantiles(tuple(ends), tuple(float(value * unit) for value in values))
+def _cost_term(build: Builder, instance: Instance, name: str, action: Affine) -> CostTerm:
+    """The term of a feature. A change is in the feature's unit where its size is in proportion to it, else in
+    that of sizes."""
+    cost = instance.lever_cost(name)
+    if cost.label:
+        delta = Affine.of(1) - build.elementary("indicator", action, int(cost.factual))
+        return CostTerm(name, delta, 1 / cost.pieces[0].start, cost.prices, cost.length)
+    first, *others = cost.pieces
+    unit = 1 / first.rate if cost.even else Fraction(1)
+    # falls are negative, so that the slope is a piece's rate on both sides
+    delta = Affine.of(-first.start) + (action - Affine.of(first.near)).scaled(first.rate * unit)
+    before = first.rate
+    for piece in others:
+        if piece.rate != before:
+            bend = build.elementary("relu", action - Affine.of(piece.low))
+            delta, before = delta + bend.scaled((piece.rate - before) * unit), piece.rate
+    return CostTerm(name, delta, unit, cost.prices, cost.length)
 
 
 def _farthest_logit(instance: Instance, name: str, ranges: dict[str, Enclosure]) -> float:

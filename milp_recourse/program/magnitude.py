@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -49,29 +50,25 @@ def _values(reach: Mapping[str, Enclosure]) -> str | None:
 
 
 def _costs(instances: Sequence[Instance]) -> str | None:
-    one = instances[0]
-    farthest, weights = {}, {}
-    for name in one.levers:
-        starts = [i.factual[name] for i in instances if name not in i.missing]
+    light, heavy, faults = Fraction(0), Fraction(0), list[str]()
+    for name in instances[0].levers:
+        own = [i.lever_cost(name) for i in instances]
+        for scale in {scale for cost in own if cost.graded for scale in (cost.rise, cost.fall)}:
+            if not 1 / LARGEST_NUMBER <= scale <= LARGEST_NUMBER:
+                faults.append(f"cost.scale of {name!r} is {scale:g}: its square leaves the range of a double")
         ends = [end for i in instances for end in i.levers[name]]
-        apart = [Fraction(one.cost.scale.get(name, 1.0))] if len(starts) < len(instances) else []
-        if starts:
-            apart.append(_distance(one, name, min(starts), max(ends)))
-            apart.append(_distance(one, name, max(starts), min(ends)))
-        farthest[name] = max(apart)
-        weights[name] = max(i.weight(name) for i in instances)
-    cost = one.cost.squared()
-    down = {name: -distance for name, distance in farthest.items()}
-    if max(cost.exact(farthest, weights), cost.exact(down, weights)) > LARGEST_COST:
+        known = sorted((c for c in own if not math.isnan(c.factual)), key=lambda cost: cost.factual)
+        extreme = [*known[:1], *known[-1:], *[c for c in own if math.isnan(c.factual)][:1]]
+        size = max(cost.size(end) for cost in extreme for end in (min(ends), max(ends)))
+        by_weight = sorted(own, key=lambda cost: cost.weight)
+        light += sum(by_weight[0].prices.paid(size))
+        heavy += sum(by_weight[-1].prices.paid(size))
+    if heavy > LARGEST_COST:
         return f"an action could cost more than {LARGEST_COST:g}: narrow the bounds or enlarge cost.scale"
-    scales = [*cost.scale.items(), *cost.decrease.items()]
-    for name, scale in scales if cost.uses_scale else ():
-        if not 1 / LARGEST_NUMBER <= scale <= LARGEST_NUMBER:
-            return f"cost.scale of {name!r} is {scale:g}: its square leaves the range of a double"
-    least = {name: min(i.weight(name) for i in instances) for name in farthest}
-    if 0 < max(cost.exact(farthest, least), cost.exact(down, least)) < SMALLEST_COST:
-        return f"no action could cost as much as {SMALLEST_COST:g}: reduce cost.scale or enlarge the weights"
-    return None
+    if 0 < light < SMALLEST_COST:
+        small = f"no action could cost as much as {SMALLEST_COST:g}: reduce cost.scale or enlarge the weights"
+        faults.append(small)
+    return faults[0] if faults else None
 
 
 def _density(instances: Sequence[Instance], reach: Mapping[str, Enclosure]) -> str | None:
@@ -88,12 +85,6 @@ def _density(instances: Sequence[Instance], reach: Mapping[str, Enclosure]) -> s
         if size > LARGEST_NUMBER or (isinstance(noise, Gamma) and noise.shape > LARGEST_NUMBER):
             return f"the energy of {name!r} could pass {LARGEST_NUMBER:g}: enlarge its noise or its unit"
     return None
-
-
-def _distance(instance: Instance, name: str, start: float, end: float) -> Fraction:
-    if instance.feature(name).kind == "categorical":
-        return Fraction(1)
-    return abs(instance.cost.position(name, end) - instance.cost.position(name, start))
 
 
 def _network(instance: Instance, reach: Mapping[str, Enclosure]) -> str | None:

@@ -26,7 +26,7 @@ from milp_recourse.problem import conditions
 from milp_recourse.problem.conditions import FALSE, TRUE, Demand
 from milp_recourse.problem.enclosure import Enclosure, round_up
 from milp_recourse.problem.instance import Acceptance, Classifier
-from milp_recourse.problem.quantiles import Quantiles
+from milp_recourse.problem.lever_cost import Prices
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.demands import Span, conjuncts, for_acted, nearest_alternative, told_apart
 from milp_recourse.program.functions import Function, enclose
@@ -92,36 +92,24 @@ class Ball:
 
 @dataclass(frozen=True)
 class CostTerm:
-    """What acting on one feature costs.
-
-    With the program's coefficients c the cost is ``c.l2_squared * weight * (delta/scale)^2 + c.l1 * weight
-    * |delta|/scale + c.l0 * weight`` if the feature is acted on, else 0. The largest weight * |delta|/scale
-    of all features acted on, times ``c.linf``, is added once.
+    """What acting on one feature costs, the size of its change being abs(delta) / unit.
 
     Parameters
     ----------
     delta
-        a_i - x_i, Q_i(a_i) - Q_i(x_i) as a sum of ReLUs, or the indicator of another category.
-    quantiles
-        The piecewise linear function that delta is a difference of: Q_i, or a function with one slope for
-        increases and one for decreases; None if delta is a_i - x_i or an indicator.
+        The change: a_i - x_i, or with its size's bends as a sum of ReLUs, or the indicator of another
+        category.
+    prices
+        What a change of a size costs. Their entries in the maximum count once, the largest of all terms.
+    length
+        About how long a change of size 1 is, in units of the action atom.
     """
 
     feature: str
     delta: Affine
-    weight: Fraction
-    scale: Fraction
-    quantiles: Quantiles | None = None
-
-
-@dataclass(frozen=True)
-class CostCoefficients:
-    """Coefficients of the four parts of the cost."""
-
-    l2_squared: Fraction
-    l1: Fraction
-    linf: Fraction
-    l0: Fraction
+    unit: Fraction
+    prices: Prices
+    length: float
 
 
 @dataclass(frozen=True)
@@ -140,8 +128,8 @@ class Program:
         The network or trees on those columns, and when it accepts.
     rows, ball
         Rows of domains and conditions; the ball, or None without plausibility.
-    cost_terms, cost
-        One term per feature that can be acted on.
+    cost_terms, free
+        One term per feature that can be acted on; whether acting costs nothing where nothing changes.
     factual
         x_i of the features that can be acted on, in units of their action atoms.
     demand
@@ -166,7 +154,7 @@ class Program:
     rows: tuple[Row, ...]
     ball: Ball | None
     cost_terms: tuple[CostTerm, ...]
-    cost: CostCoefficients
+    free: bool
     factual: Mapping[str, float]
     demand: Demand = TRUE
     followed: Mapping[str, Affine] = field(default_factory=dict)
@@ -361,7 +349,7 @@ class Program:
         )
 
     def _acting_covers(self, feature: str) -> bool:
-        if self.cost.l0:
+        if not self.free:
             return False
         switches = [a for a in self.atoms if isinstance(a, Switch) and a.feature == feature]
         action = next(a for a in self.actions if a.feature == feature)

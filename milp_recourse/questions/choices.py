@@ -408,7 +408,7 @@ def _scales(instance: Instance, differ: Differ, scale: Mapping[str, float] | Non
             raise BadInput(f"scale.{name}", value, "a feature: " + ", ".join(names))
         if not is_number(value) or value <= 0:
             raise BadInput(f"scale.{name}", value, "a number above 0")
-    own = instance.cost.scale if instance.cost.uses_scale and not instance.cost.quantiles else {}
+    own = instance.cost.lengths if instance.cost.uses_scale else {}
     scales = {}
     for name, ends in reachable(instance).items():
         width = float(ends.upper - ends.lower)

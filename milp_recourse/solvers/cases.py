@@ -31,14 +31,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from milp_recourse.judge import (
-    deltas,
-    held_exactly,
-    judge,
-    known_factual,
-    without_idle_holds,
-    without_search,
-)
+from milp_recourse.judge import held_exactly, judge, known_factual, without_idle_holds, without_search
 from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.conditions import (
     FALSE,
@@ -239,10 +232,7 @@ class CaseSearch(BestFirst[_Case]):
 
     def _dearest(self, action: Mapping[str, float]) -> list[str]:
         """The features acted on, those whose change costs most first: without these, bounds rise soonest."""
-        cost, weights = self.instance.cost, self.instance.weights
-        changes = deltas(self.instance, action)
-        costs = {name: cost.exact({name: delta}, weights) for name, delta in changes.items()}
-        return sorted(action, key=lambda name: -costs[name])
+        return sorted(action, key=lambda name: -sum(self.instance.lever_cost(name).paid(action[name])))
 
 
 def _few_masks(instance: Instance, count: Counted) -> bool:

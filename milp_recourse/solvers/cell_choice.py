@@ -29,9 +29,7 @@ class CellModel(Protocol):
     solver: str
     branches: int
 
-    def __init__(
-        self, axes: list[Axis], table: LeafTable, linf: float, threshold: float, incumbent: float
-    ) -> None: ...
+    def __init__(self, axes: list[Axis], table: LeafTable, threshold: float, incumbent: float) -> None: ...
 
     def solve(self, seconds: float | None, watch: Watch | None = None) -> tuple[str, float, Cells | None]:
         """``optimal``, ``infeasible`` or ``stopped``; a lower bound of exact costs; the point found, or None.
@@ -67,16 +65,16 @@ class CellSearch:
         if axes is None:
             return Proposal(None, math.inf, "solver", 0)
         cells = factual_cells(self.instance, self.forest)
-        linf, threshold = self.instance.cost.linf, self.instance.accept.above
+        threshold = self.instance.accept.above
         try:
-            start = climb(LeafTable(self.forest, cells, axes, clock=search.clock), axes, linf, threshold)
+            start = climb(LeafTable(self.forest, cells, axes, clock=search.clock), axes, threshold)
             if start is not None:
                 search.offer(action_of(axes, start))
-                axes = [affordable(axis, linf, best.cost) for axis in axes]
+                axes = [affordable(axis, best.cost) for axis in axes]
             table = LeafTable(self.forest, cells, axes, clock=search.clock)
             if not table.bound(table.full[None])[0] > threshold:
                 return Proposal(None, math.inf, "solver", 0)
-            search.push(0.0, self.model(axes, table, linf, threshold, best.cost))
+            search.push(0.0, self.model(axes, table, threshold, best.cost))
         except OutOfTime:
             search.stop(LATE)
             return search.outcome()

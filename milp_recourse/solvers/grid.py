@@ -6,7 +6,7 @@ over the applicant's features; the cheapest plausible accepted point (Karimi et 
 https://doi.org/10.1145/3442188.3445899, appendix; Majumdar and Valera 2024). The released
 script neither clips nor checks plausibility: this reading reproduces the published rows best.
 
-Every part of a :class:`~milp_recourse.problem.cost.Cost` grows with a feature's own step, so
+Every part of a cost grows with the size of a feature's own change, so
 candidates come in order of cost, block by block, and the first feasible one is the answer of
 the full product. Nothing is claimed about points between the bins.
 """
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.judge import deltas, judge
+from milp_recourse.judge import judge
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
@@ -66,10 +66,10 @@ class GridBackend:
         block = _Block.product(suffix)
         best: dict[str, float] | None = None
         best_cost = math.inf
-        for start in _in_order(prefix, instance.cost.linf):
-            if start.total(instance.cost.linf) >= best_cost:
+        for start in _in_order(prefix):
+            if start.total >= best_cost:
                 break
-            totals = block.totals(start, instance.cost.linf)
+            totals = block.totals(start)
             order = np.argsort(totals, kind="stable")
             order = order[totals[order] < best_cost]
             for chunk in _chunks(order):
@@ -109,7 +109,7 @@ def grid_values(instance: Instance, name: str, bins: int = BINS) -> NDArray[np.f
 class _Axis:
     """One lever's choices in order of cost; choice 0 is "no action" (nan).
 
-    ``added`` enters the cost as a sum, ``widest`` as a maximum (the linf part).
+    ``added`` enters the cost as a sum, ``widest`` as a maximum.
     """
 
     name: str
@@ -126,9 +126,10 @@ class _Start:
     added: float
     widest: float
 
-    def total(self, linf: float) -> float:
+    @property
+    def total(self) -> float:
         """The cost."""
-        return self.added + linf * self.widest
+        return self.added + self.widest
 
 
 @dataclass(frozen=True)
@@ -148,25 +149,21 @@ class _Block:
             widest = np.maximum.outer(widest, axis.widest).ravel()
         return _Block(tuple(len(axis.values) for axis in axes), added, widest)
 
-    def totals(self, start: _Start, linf: float) -> NDArray[np.float64]:
+    def totals(self, start: _Start) -> NDArray[np.float64]:
         """The costs of the block's entries together with the choices of ``start``."""
-        totals = self.added + start.added
-        return totals + linf * np.maximum(self.widest, start.widest) if linf else totals
+        return self.added + start.added + np.maximum(self.widest, start.widest)
 
 
 def _axis(instance: Instance, name: str, bins: int) -> _Axis:
     """The grid values of a lever with their parts of the cost, cheapest first."""
     values = grid_values(instance, name, bins)
-    cost, weight = instance.cost, instance.weight(name)
-    changes = [deltas(instance, {name: value})[name] for value in values.tolist()]
-    step = np.array([float(abs(c)) / cost.scale_of(name, c) if cost.uses_scale else 0.0 for c in changes])
-    added = weight * (cost.l0 + cost.l1 * step + cost.l2_squared * step**2)
-    order = np.argsort(step, kind="stable")
+    added, widest = instance.lever_cost(name).evaluate(values)
+    order = np.argsort(added + widest, kind="stable")
     return _Axis(
         name,
         np.concatenate([[np.nan], values[order]]),
         np.concatenate([[0.0], added[order]]),
-        np.concatenate([[0.0], weight * step[order]]),
+        np.concatenate([[0.0], widest[order]]),
     )
 
 
@@ -180,7 +177,7 @@ def _split(axes: list[_Axis]) -> tuple[list[_Axis], list[_Axis]]:
     return axes[:cut], axes[cut:]
 
 
-def _in_order(axes: list[_Axis], linf: float) -> Iterator[_Start]:
+def _in_order(axes: list[_Axis]) -> Iterator[_Start]:
     """Every choice on the axes by increasing cost, from a heap of successors."""
 
     def start(choice: tuple[int, ...]) -> _Start:
@@ -189,7 +186,7 @@ def _in_order(axes: list[_Axis], linf: float) -> Iterator[_Start]:
         return _Start(choice, added, widest)
 
     first = start((0,) * len(axes))
-    heap = [(first.total(linf), first.choice)]
+    heap = [(first.total, first.choice)]
     while heap:
         _, choice = heapq.heappop(heap)
         yield start(choice)
@@ -197,7 +194,7 @@ def _in_order(axes: list[_Axis], linf: float) -> Iterator[_Start]:
         for k in range(last, len(axes)):  # each choice has one predecessor: no duplicates
             if choice[k] + 1 < len(axes[k].values):
                 after = start((*choice[:k], choice[k] + 1, *choice[k + 1 :]))
-                heapq.heappush(heap, (after.total(linf), after.choice))
+                heapq.heappush(heap, (after.total, after.choice))
 
 
 def _chunks(order: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:

@@ -26,7 +26,6 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
-from milp_recourse.problem.quantiles import Quantiles
 from milp_recourse.problem.result import Proof
 from milp_recourse.program.fold import folds_away
 from milp_recourse.solvers.protocol import Options, Proposal
@@ -45,10 +44,11 @@ def has_gaps(instance: Instance) -> bool:
 
 def why_not_gaps(instance: Instance) -> str | None:
     """Why such an instance is not solved, or None."""
-    cost, count = instance.cost, len(_levers(instance))
-    if count > MOST_GAPS:
-        return f"{count} levers without a value beside conditions on sums or on holding a feature"
-    if count and cost.linf and (cost.l0 or cost.l1 or cost.l2_squared):
+    levers = _levers(instance)
+    if len(levers) > MOST_GAPS:
+        return f"{len(levers)} levers without a value beside conditions on sums or on holding a feature"
+    prices = [instance.lever_cost(name).prices for name in levers]
+    if any(one.largest and any(one[:3]) for one in prices):
         return "a missing value, conditions on sums or on holding a feature, and a maximum within the cost"
     return None
 
@@ -68,9 +68,9 @@ def solve_gaps(
     message: str | None = None
     proof: Proof | None = "rigorous"
     for acted in _sets(instance):
-        fixed = _cost_of(instance, acted)
-        if fixed >= best.target:
-            least = min(least, round_down(fixed))
+        paid, entry = _cost_of(instance, acted)
+        if paid + entry >= best.target:
+            least = min(least, round_down(paid + entry))
             continue
         settled = _settled(instance, acted)
         own = replace(options, time_limit=clock.left(), starts=None, watch=None)
@@ -79,8 +79,7 @@ def solve_gaps(
             best.take(found.action)
         own_bound = found.lower_bound or 0.0
         if own_bound < math.inf:
-            both = max(fixed, Fraction(own_bound)) if instance.cost.linf else fixed + Fraction(own_bound)
-            least = min(least, round_down(both))
+            least = min(least, round_down(max(entry, paid + Fraction(own_bound))))
         nodes, message = nodes + (found.nodes or 1), found.message or message
         proof = found.proof if found.proof != "rigorous" else proof
     bound = min(least, best.proven)
@@ -100,32 +99,30 @@ def _sets(instance: Instance) -> Iterator[tuple[str, ...]]:
         yield from combinations(names, size)
 
 
-def _cost_of(instance: Instance, acted: Collection[str]) -> Fraction:
-    """What acting on missing levers costs, l0 apart: their weights, once for each part of the cost. That of
-    labels without an order is a changed label's, which the settled problem has."""
-    cost = instance.cost
+def _cost_of(instance: Instance, acted: Collection[str]) -> tuple[Fraction, Fraction]:
+    """What acting on missing levers costs besides what is fixed, and their entry in the maximum, one of which
+    is 0 (:func:`why_not_gaps`). The settled problem has that of labels without order, as changed labels."""
     labels = {f.name for f in instance.features if f.kind == "categorical"}
-    weights = [Fraction(instance.weight(name)) for name in acted if name not in labels]
-    if cost.linf:
-        return Fraction(cost.linf) * max(weights, default=Fraction(0))
-    return (Fraction(cost.l1) + Fraction(cost.l2_squared)) * sum(weights, Fraction(0))
+    levers = {name: instance.lever_cost(name) for name in acted if name not in labels}
+    nothing = Fraction(0)
+    each = [one.prices._replace(fixed=nothing).paid(one.size(0.0)) for one in levers.values()]
+    return sum((paid for paid, _ in each), nothing), max((entry for _, entry in each), default=nothing)
 
 
 def _settled(instance: Instance, acted: Collection[str]) -> Instance:
     """The problem without missing values in which exactly ``acted`` of the missing levers are acted on. They
-    cost what l0 counts, labels without an order also what a changed label does, and nothing else."""
-    forest, cost = instance.classifier, instance.cost
+    cost what is fixed, labels without an order also what a changed label does, and nothing else."""
+    forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     factual, features, gone, column = dict(instance.factual), list(instance.features), set[int](), 0
-    scale, quantiles, decrease = dict(cost.scale), dict(cost.quantiles), dict(cost.decrease)
+    ends = dict[str, tuple[float, float]]()
     for k, feature in enumerate(instance.features):
         name, columns = feature.name, range(column, column + len(feature.columns))
         column = columns.stop
         if name in acted:
             low, high = instance.levers[name]
             features[k], factual[name] = x = _outside(feature, low, high)
-            quantiles[name], scale[name] = Quantiles((min(low, x[1]), max(high, x[1])), (0.0, 0.0)), 1.0
-            decrease.pop(name, None)
+            ends[name] = min(low, x[1]), max(high, x[1])
         elif name in instance.missing:
             features[k], factual[name] = replace(feature, domain=None, monotone=None), 0.0
             gone |= set(columns)
@@ -138,7 +135,7 @@ def _settled(instance: Instance, acted: Collection[str]) -> Instance:
         classifier=_without_columns(forest, frozenset(gone)),
         factual=factual,
         preferences=replace(instance.preferences, actionable=mask),
-        cost=replace(cost, scale=scale, quantiles=quantiles, decrease=decrease, relative=frozenset()),
+        cost=instance.cost.without_sizes(ends),
         reference=None,
     )
 

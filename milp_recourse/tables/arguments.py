@@ -11,13 +11,12 @@ from milp_recourse.errors import BadInput, is_number
 from milp_recourse.formats.applicant_json import build_cost
 from milp_recourse.formats.schema import CostModel
 from milp_recourse.formats.validate import validate
-from milp_recourse.problem.cost import KINDS, PERCENTILES, Cost
+from milp_recourse.problem.cost import KINDS, PARTS, PERCENTILES, Cost
 from milp_recourse.tables.columns import SCALES, TableColumn, knots_of, known_name, log_knots, scale_of, shown
 
 Interval = tuple[float, float]
 
 RELATIVE = "factual"
-PARTS = ("l0", "l1", "l2-squared", "linf")
 
 
 def some_columns(argument: str, given: Iterable[Hashable], columns: pd.Index) -> frozenset[Hashable]:
@@ -164,7 +163,7 @@ def _given_scale(where: str, scale: object) -> Any:
 
 def cost_in_words(cost: Cost, scale: str | Mapping[Hashable, Any]) -> str:
     """The cost's name and the scales of its changes, for the summary."""
-    if not cost.uses_scale or cost.quantiles:
+    if not cost.uses_scale or not cost.lengths:
         return cost.kind
     units = {
         "range": "its range in X",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.questions.solve import solve
 from tests.costs.test_cost_files import said
@@ -123,20 +124,16 @@ def moved(feature: str, value: float) -> Edit:
     return lambda _, c: c["action"].__setitem__(feature, value)
 
 
-def directions(certificate: Data) -> list[Any]:
-    """The tree that is split by direction first."""
-    trees = (one["tree"] for one in certificate["configurations"])
-    return next(tree for tree in trees if tree[0][0] == "a")
+def priced(**scale: float) -> Edit:
+    """Other scales of a network's levers, and the certificate is said to be of that problem."""
 
+    def edit(problem: Data, c: Data) -> None:
+        for key, value in scale.items():
+            name, direction = key.split("_")
+            problem["cost"]["scale"][name][direction] = value
+        c["instance_sha256"] = instance_digest(instance_from_dict(problem))
 
-def one_direction(_: Data, c: Data) -> None:
-    """The split dropped, so that what is proven of falls stands for everything."""
-    del directions(c)[0]
-
-
-def other_action(_: Data, c: Data) -> None:
-    """The split is said to be of an action that there is not."""
-    directions(c)[0][1] = 7
+    return edit
 
 
 ATTACKS: dict[str, tuple[str, Edit, str]] = {
@@ -191,8 +188,16 @@ ATTACKS: dict[str, tuple[str, Edit, str]] = {
     ),
     "a network's cheaper way": ("two scales of a network", cheaper, "cost"),
     "a network's bound raised": ("two scales of a network", raised, "proves less than is claimed"),
-    "proven of one direction": ("two scales of a network", one_direction, ""),
-    "direction of no action": ("two scales of a network", other_action, ""),
+    "proven where rises are dearer": (
+        "two scales of a network",
+        priced(a_increase=9.0),
+        "proves less than is claimed",
+    ),
+    "proven of the other direction": (
+        "two scales of a network",
+        priced(b_increase=0.5, b_decrease=2.0),
+        "cost",
+    ),
     "logarithms that fall": (
         "log-percentile",
         set_in("cost", "quantiles", "a", to=[[-4, 5], [4, 0.3]]),

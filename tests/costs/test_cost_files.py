@@ -17,6 +17,7 @@ import milp_recourse
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, instance_to_dict, population_from_dict
 from milp_recourse.problem.cost import Cost, root_above, root_below
+from milp_recourse.problem.lever_cost import exact_cost, lever_costs
 
 BASE: dict[str, Any] = {
     "format": "milp-recourse/instance-1",
@@ -65,8 +66,10 @@ def test_the_cost_is_the_formula(scale: Any, action: dict[str, float], expected:
 
 def test_the_root_is_of_the_sum_and_is_rounded_outward() -> None:
     """3-4-5, and roots on both sides of what is irrational."""
-    cost = Cost.pure("l2", {"a": 1.0, "b": 1.0})
-    paid = cost.exact({"a": Fraction(3), "b": Fraction(-4)}, {"a": 1.0, "b": 1.0})
+    costs = lever_costs(
+        Cost.pure("l2", {"a": 1.0, "b": 1.0}), {"a": False, "b": False}, {"a": 1.0, "b": 1.0}, {}
+    )
+    paid = exact_cost([(costs["a"], 4.0), (costs["b"], -3.0)], root=True)
     assert 0 <= paid - 5 < Fraction(1, 2**90)
     for value in (Fraction(2), Fraction(1, 3**200), Fraction(7**90), Fraction(10**-9)):
         above = root_above(value)
@@ -153,11 +156,13 @@ def test_examples_of_the_schemas_hold(tmp_path: Path) -> None:
 NEW_LINES = {
     "milp_recourse/problem/cost.py": (
         "KINDS: dict[str, CostKind] = {\n",
-        """    "both": CostKind("twice the sum of changes, and each", {"l1": 2.0, "l0": 0.5}),\n""",
+        """    "both": CostKind("twice the sum of changes, and each", {"l1": 2.0, "l0": 0.5}),\n"""
+        """    "list": CostKind("prices from a list", {"l1": 1.0, "l2_squared": 0.1}, "log-percentile"),\n""",
     ),
     "verify/files/instance.py": (
         "for part in PARTS} | {\n",
-        """    "both": ({"l1": 2.0, "l0": 0.5}, {}),\n""",
+        """    "both": ({"l1": 2.0, "l0": 0.5}, {}),\n"""
+        """    "list": ({"l1": 1.0, "l2-squared": 0.1}, {"ranks": not_negative}),\n""",
     ),
 }
 WORDS = """
@@ -184,10 +189,15 @@ def test_a_new_name_for_a_cost_is_one_line_in_each_of_two_tables(tmp_path: Path)
         )
         return done.stdout
 
-    parts = {"kind": "mixture", "l1": 2, "l0": 0.5}
+    scale, prices = {"scale": BASE["cost"]["scale"]}, [[-10, 0], [0, 2.0], [3, 9.0], [10, 9.5]]
+    made = {
+        "both": {"kind": "both", **scale},
+        "mixture": {"kind": "mixture", "l1": 2, "l0": 0.5, **scale},
+        "list": {"kind": "list", "quantiles": dict.fromkeys("ab", prices)},
+    }
     costs = {}
-    for kind, cost in {"both": {"kind": "both"}, "mixture": parts}.items():
-        (tmp_path / f"{kind}.json").write_text(json.dumps(said(cost=BASE["cost"] | cost)))
+    for kind, cost in made.items():
+        (tmp_path / f"{kind}.json").write_text(json.dumps(said(cost=cost)))
         answer = f"{kind}_certificate.json"
         assert said_by("-m", "milp_recourse", "solve", f"{kind}.json", "--certificate", answer).startswith(
             "optimal"
@@ -195,4 +205,6 @@ def test_a_new_name_for_a_cost_is_one_line_in_each_of_two_tables(tmp_path: Path)
         assert said_by("-m", "verify", answer, f"{kind}.json").startswith("VERIFIED optimal")
         costs[kind] = json.loads((tmp_path / answer).read_text())["cost"]
     assert costs["both"] == costs["mixture"] > 0
+    change = 2 + 2 * 7 / 3 - 0.2 * 8  # of b alone, up to 2; a and b share it, because of the squares
+    assert costs["list"] == pytest.approx(change + 0.1 * change**2 / 2, rel=2e-6)
     assert said_by("-c", WORDS).startswith("both: twice the sum of changes")

@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from milp_recourse.judge import deltas
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from tests.helpers.tree_samples import candidates
@@ -61,11 +60,8 @@ def _solve(instance: Instance, shift: float) -> float | None:  # noqa: PLR0912
     for name, values in choices.items():
         for k, value in enumerate(values):
             if value is not None:
-                delta = abs(float(deltas(instance, {name: value})[name]))
-                w, c = instance.weight(name), instance.cost
-                step = delta / c.scale[name] if c.uses_scale else 0.0
-                cost[offsets[name] + k] = w * (c.l0 + c.l1 * step + c.l2_squared * step**2)
-                widest[offsets[name] + k] = w * step
+                paid = map(float, instance.lever_cost(name).paid(value))
+                cost[offsets[name] + k], widest[offsets[name] + k] = paid
     rows: list[dict[int, float]] = []
     low: list[float] = []
     high: list[float] = []
@@ -103,7 +99,7 @@ def _solve(instance: Instance, shift: float) -> float | None:  # noqa: PLR0912
     for k, row in enumerate(rows):
         for c, value in row.items():
             matrix[k, c] = value
-    objective = np.concatenate([cost, np.zeros(column - count), [instance.cost.linf]])
+    objective = np.concatenate([cost, np.zeros(column - count), [1.0]])
     integral = np.concatenate([np.ones(count), np.zeros(column - count + 1)])
     top = np.concatenate([np.ones(column), [np.inf]])
     answer = milp(

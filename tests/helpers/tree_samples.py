@@ -305,10 +305,7 @@ def brute_force(instance: Instance) -> Fraction | None:
 
 
 def _float_cost(instance: Instance, chosen: dict[str, float | None]) -> float:
-    from milp_recourse.judge import deltas
-
-    action = {n: v for n, v in chosen.items() if v is not None}
-    return float(instance.cost.exact(deltas(instance, action), instance.weights))
+    return float(instance.cost_of({n: v for n, v in chosen.items() if v is not None}))
 
 
 def random_causal_instance(seed: int, one_hot: bool = False) -> Instance | None:

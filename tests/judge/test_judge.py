@@ -16,7 +16,6 @@ from milp_recourse.judge import (
     already_good,
     already_good_among,
     conclude,
-    deltas,
     judge,
     judged_together,
     without_idle_holds,
@@ -195,10 +194,12 @@ def test_several_faults_are_all_named() -> None:
     assert len(judge(problem(plausible=True), {"b": 4.5, "c": 9.0}).faults) >= 4
 
 
-def test_deltas_of_labels_are_changes() -> None:
+def test_sizes_of_changes_of_labels() -> None:
     """Categorical: 1 when changed, 0 when held, whatever the index."""
-    assert deltas(problem(), {"d": 2.0, "c": 2.0, "a": 0.5}) == {"d": 1, "c": 2, "a": Fraction(-1, 2)}
-    assert deltas(problem(), {"d": 0.0}) == {"d": 0}
+    action = {"d": 2.0, "c": 2.0, "a": 0.5}
+    sizes = {name: problem().lever_cost(name).size(value) for name, value in action.items()}
+    assert sizes == {"d": 1, "c": 2, "a": 1}  # a's scale is 1/2
+    assert problem().lever_cost("d").size(0.0) == 0
     assert judge(problem(), {"d": 2.0}).cost == 1
 
 
@@ -424,10 +425,10 @@ def test_judgements_do_not_depend_on_who_else_is_judged() -> None:
 def test_no_judgement_is_kept() -> None:
     """An instance that was changed in place is judged anew."""
     first, second = problem(), problem()
-    before = [one.cost for one in judged_together([(first, {"a": 2.0}), (second, {"a": 2.0})])]
+    before = [one.counterfactual for one in judged_together([(first, {"a": 2.0}), (second, {"a": 2.0})])]
     first.factual["a"] -= 1.0  # type: ignore[index]
-    assert judge(first, {"a": 2.0}).cost > before[0]
-    assert judge(second, {"a": 2.0}).cost == before[1]
+    assert judge(first, {"a": 2.0}).counterfactual["b"] > before[0]["b"]
+    assert judge(second, {"a": 2.0}).counterfactual == before[1]
 
 
 def test_a_judgement_is_used_for_its_own_instance_and_action_only(monkeypatch: pytest.MonkeyPatch) -> None:

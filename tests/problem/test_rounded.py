@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from milp_recourse.problem import plausibility
-from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import Expression, Relu, Sigmoid, Square, Variable, rounded
 from milp_recourse.problem.loan import loan
@@ -127,32 +126,3 @@ def test_a_model_can_be_sent_after_it_was_used() -> None:
     assert other is not None
     x = dict.fromkeys(scm.features, 0.5)
     assert near(x) == other(x)
-
-
-def test_costs_over_a_common_denominator() -> None:
-    """The sum as written, term by term."""
-    rng = np.random.default_rng(8)
-    for _ in range(100):
-        names = "abcd"[: rng.integers(1, 5)]
-        scale = {n: float(rng.uniform(0.1, 9)) for n in names}
-        weights = {n: float(rng.uniform(0.1, 9)) for n in names}
-        cost = Cost(*rng.integers(0, 2, size=4).astype(float), scale=scale)
-        deltas = {n: Fraction(float(rng.normal())) for n in names}
-        shares = {n: Fraction(weights[n]) for n in names}
-        parts = {n: abs(deltas[n]) / Fraction(scale[n]) for n in names}
-        total = sum(
-            (
-                shares[n]
-                * (
-                    Fraction(cost.l0)
-                    + Fraction(cost.l1) * parts[n]
-                    + Fraction(cost.l2_squared) * parts[n] ** 2
-                )
-                for n in names
-            ),
-            Fraction(0),
-        )
-        total += max(Fraction(cost.linf) * shares[n] * parts[n] for n in names)
-        assert cost.exact(deltas, weights) == total
-        a, b = (float(v) for v in rng.normal(size=2))
-        assert cost.change("a", a, b) == Fraction(b) - Fraction(a)

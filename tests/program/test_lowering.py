@@ -9,7 +9,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from milp_recourse.judge import deltas
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.features import Feature
@@ -68,13 +67,12 @@ def ball_value(program: Program, action: Mapping[str, float]) -> Enclosure:
 
 def cost_value(program: Program, action: Mapping[str, float]) -> Fraction:
     """The program's own cost of an action, from its terms."""
-    atoms, c, total, largest = program.enclose(action), program.cost, Fraction(0), Fraction(0)
+    atoms, total, largest = program.enclose(action), Fraction(0), Fraction(0)
     for t in program.cost_terms:
         if t.feature in action:
-            step = abs(t.delta.enclose(atoms).lower) / t.scale
-            total += t.weight * (c.l2_squared * step**2 + c.l1 * step + c.l0)
-            largest = max(largest, t.weight * step)
-    return total + c.linf * largest
+            paid, entry = t.prices.paid(abs(t.delta.enclose(atoms).lower) / t.unit)
+            total, largest = total + paid, max(largest, entry)
+    return total + largest
 
 
 @pytest.mark.parametrize("acted", SUBSETS, ids="+".join)
@@ -92,7 +90,7 @@ def test_loan_programs_are_the_scm_exactly(acted: tuple[str, ...]) -> None:
             assert column_values(p, action) == [exact[n] for n in FEATURES]
             assert all(e.exact for e in column_values(p, action))
             assert ball_value(p, action) == excess
-            assert cost_value(p, action) == instance.cost.exact(deltas(instance, action), instance.weights)
+            assert cost_value(p, action) == instance.cost_of(action)
 
 
 def test_the_loan_program_of_the_four_actions_has_one_relu() -> None:
@@ -153,7 +151,7 @@ def compare(instance: Instance, seed: int, exactly: bool) -> None:
         if instance.plausible and excess is None:
             continue  # density zero: a logarithm has no value
         for p in (program, program.fix(frozenset(action))):
-            assert cost_value(p, action) == instance.cost.exact(deltas(instance, action), instance.weights)
+            assert cost_value(p, action) == instance.cost_of(action)
             mine = dict(zip(program.column_names, column_values(p, action), strict=True))
             for f in instance.features:
                 if len(f.columns) == 1:

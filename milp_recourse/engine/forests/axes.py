@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import MISSING, TreeEnsemble
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.lever_cost import ROUNDINGS
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -37,7 +39,7 @@ class Axis:
     low, high
         Least and largest double that a value in the cell can have, in the feature's unit.
     added, widest
-        What the cell costs: the lever's term in the sum, and w |delta| / s for the maximum (the linf part).
+        What the cell costs: the lever's term in the sum, and its entry in the cost's maximum.
     start
         The cell of least cost; costs fall towards it from both sides.
     settable
@@ -87,10 +89,10 @@ def axes_of(instance: Instance) -> list[Axis] | None:
 def rounded_down(costs: Array, levers: int) -> Array:
     """A lower bound of exact costs, from sums of cells' costs in float64.
 
-    Every number is made of at most 8 correctly rounded operations on non-negative terms, then added up;
-    2^-1000 covers what underflow takes away.
+    Every number is made of at most :data:`ROUNDINGS` correctly rounded operations on non-negative terms, then
+    added up; 2^-1000 covers what underflow takes away.
     """
-    slack = 2.0**-53 * 2 * (levers + 16)
+    slack = 2.0**-53 * 2 * (levers + ROUNDINGS)
     return np.maximum(costs * (1.0 - slack) - 2.0**-1000, 0.0)
 
 
@@ -102,37 +104,23 @@ def _inside_domain(instance: Instance, feature: Feature) -> bool:
 
 
 def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]) -> Axis:
-    """The axis of one lever."""
-    name, x = feature.name, instance.factual[feature.name]
-    stays = _inside_domain(instance, feature)
-    if name in instance.missing:
-        return _missing_axis(instance, forest, feature, columns)
+    """The axis of one lever. Of a missing one, all values cost as much; in each cell it is the one nearest to
+    the middle of the lever's interval."""
+    name, x, missing = feature.name, instance.factual[feature.name], feature.name in instance.missing
+    stays, (first, last) = _inside_domain(instance, feature) and not missing, instance.levers[name]
     if not feature.labelled:
         low, high, cells = _intervals(instance, forest.cuts[columns[0]], feature)
         on_columns: tuple[tuple[int, Cells], ...] = ((columns[0], cells),)
     else:
-        first, last = instance.levers[name]
         labels = np.arange(first, last + 1)
         if stays and not first <= x <= last:
             labels = np.union1d(labels, [x])
         low = high = labels
         on_columns = _label_cells(forest, feature, labels, columns)
         cells = np.arange(len(labels))
-    values = np.clip(x, low, high)
-    cost, w = instance.cost, instance.weight(name)
-    delta = np.abs(values - x)
-    if feature.kind == "categorical":
-        delta = (delta != 0).astype(np.float64)
-    elif name in cost.quantiles:
-        percentile = cost.position(name, x)
-        delta = np.array([float(abs(cost.position(name, v) - percentile)) for v in values.tolist()])
-    step = np.zeros(len(values))
-    if cost.uses_scale:
-        rise = cost.scale[name]
-        step = delta / np.where(values < x, cost.decrease.get(name, rise), rise)
-    added = w * (cost.l2_squared * step**2 + cost.l1 * step) + cost.l0 * w
-    widest = w * step
-    first, last = instance.levers[name]
+    middle = 0.5 * first + 0.5 * last
+    values = np.clip(x if not missing else round(middle) if feature.integral else middle, low, high)
+    added, widest = instance.lever_cost(name).evaluate(values)
     settable = (low >= first) & (high <= last)
     if stays:
         here_cells = (low <= x) & (x <= high)
@@ -141,8 +129,9 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
             settable &= low == np.floor(low)
         values = np.where(here_cells, np.nan, values)
         added, widest = np.where(here_cells, 0.0, added), np.where(here_cells, 0.0, widest)
-    start = int(np.argmin(added + cost.linf * widest)) if len(values) else 0
-    return Axis(name, values, low, high, added, widest, start, settable, on_columns)
+    start = int(np.argmin(added + widest)) if len(values) else 0
+    axis = Axis(name, values, low, high, added, widest, start, settable, on_columns)
+    return _or_missing(axis) if missing else axis
 
 
 def _label_cells(
@@ -154,34 +143,14 @@ def _label_cells(
     return tuple((c, _cell(forest.cuts[c], numbers[:, k])) for k, c in enumerate(columns))
 
 
-def _missing_axis(
-    instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]
-) -> Axis:
-    """The axis of a missing lever. Staying missing is free, and any value costs the lever's weight; in each
-    cell it is the value nearest to the middle of the lever's interval."""
-    name, cost = feature.name, instance.cost
-    first, last = instance.levers[name]
-    if feature.labelled:
-        low = high = np.arange(first, last + 1)
-        on_columns = _label_cells(forest, feature, low, columns)
-    else:
-        low, high, cells = _intervals(instance, forest.cuts[columns[0]], feature)
-        on_columns = ((columns[0], cells),)
-    middle = 0.5 * first + 0.5 * last
-    values = np.clip(round(middle) if feature.integral else middle, low, high)
-    w, step = instance.weight(name), float(cost.uses_scale)
-    paid = w * (cost.l2_squared * step + cost.l1 * step) + cost.l0 * w
-    return Axis(
-        name,
-        np.concatenate([[np.nan], values]),
-        np.concatenate([[np.nan], low]),
-        np.concatenate([[np.nan], high]),
-        np.concatenate([[0.0], np.full(len(values), paid)]),
-        np.concatenate([[0.0], np.full(len(values), w * step)]),
-        0,
-        np.arange(len(values) + 1) > 0,
-        tuple((c, np.concatenate([[MISSING], cells])) for c, cells in on_columns),
-    )
+def _or_missing(axis: Axis) -> Axis:
+    """The axis of a missing lever: staying missing, which is free, is a cell before all others."""
+    before = {"values": math.nan, "low": math.nan, "high": math.nan, "added": 0.0, "widest": 0.0}
+    arrays: dict[str, Any] = {
+        name: np.concatenate([[one], getattr(axis, name)]) for name, one in before.items()
+    }
+    columns = tuple((c, np.concatenate([[MISSING], cells])) for c, cells in axis.columns)
+    return replace(axis, **arrays, start=0, settable=np.arange(len(axis) + 1) > 0, columns=columns)
 
 
 def _intervals(instance: Instance, cuts: Array, feature: Feature) -> tuple[Array, Array, Cells]:

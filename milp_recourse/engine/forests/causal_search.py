@@ -31,7 +31,6 @@ from milp_recourse.judge.best_first import BestFirst, Queue
 from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import GRACE, LATE, NEVER, Clock, OutOfTime
-from milp_recourse.problem.quantiles import ROUNDING
 from milp_recourse.program import lower
 
 Array = NDArray[np.float64]
@@ -54,54 +53,29 @@ SAMPLES = 500
 """Actions that are tried before any box is cut, and as many between these and the factual."""
 
 
-@dataclass(frozen=True)
 class Costs:
-    """c(a) = fixed + sum of (kappa d^2 + beta d + jump [d > 0]) + the largest omega d, with d = |a - x|."""
+    """The cost of acting on all of a piece's features.
 
-    factual: Array
-    kappa: Array
-    beta: Array
-    jump: Array
-    omega: Array
-    label: NDArray[np.bool_]
-    """Categories: d is 1 where the label changes, in the maximum too."""
-    fixed: float
+    Attributes
+    ----------
+    levers
+        What each one's values cost.
+    factual
+        Their values before the action.
+    """
 
-    @staticmethod
-    def of(instance: Instance, piece: Piece) -> Costs:
-        """The cost of acting on all of a piece's features."""
-        cost = instance.cost
-        w = np.array([instance.weight(n) for n in piece.names])
-        s = np.array([cost.scale[n] if cost.uses_scale else 1.0 for n in piece.names])
-        label = np.array([instance.feature(n).kind == "categorical" for n in piece.names], dtype=bool)
-        smooth = w * cost.l2_squared / s**2, w * cost.l1 / s
-        return Costs(
-            np.array([instance.factual[n] for n in piece.names]),
-            np.where(label, 0.0, smooth[0]),
-            np.where(label, 0.0, smooth[1]),
-            np.where(label, smooth[0] + smooth[1], 0.0),
-            cost.linf * w / s,
-            label,
-            cost.l0 * float(w.sum()),
-        )
+    def __init__(self, instance: Instance, piece: Piece) -> None:
+        self.levers = [instance.lever_cost(name) for name in piece.names]
+        self.factual = np.array([cost.factual for cost in self.levers])
 
-    def least(self, instance: Instance, piece: Piece, low: Array, high: Array) -> Array:
+    def least(self, low: Array, high: Array) -> Array:
         """The least cost in boxes (B, d), rounded down."""
-        near = np.maximum(np.maximum(low - self.factual, self.factual - high), 0.0)
-        for i, name in enumerate(piece.names):
-            if name in instance.cost.decrease:
-                ratio = instance.cost.scale[name] / instance.cost.decrease[name]
-                near[:, i] *= np.where(high[:, i] < self.factual[i], ratio, 1.0)
-            quantiles = instance.cost.quantiles.get(name)
-            if quantiles is not None:
-                percentile = quantiles.evaluate(self.factual[i])
-                ends = [quantiles.evaluate(end[:, i]) for end in (low, high)]
-                near[:, i] = np.maximum(ends[0] - percentile, percentile - ends[1]) - 2.0 * ROUNDING
-        near = np.maximum(near, 0.0)  # squared and times kappa it has seen 12 roundings at most
-        apart = near > 0
-        total = self.kappa * near**2 + self.beta * near + self.jump * apart
-        widest = (self.omega * np.where(self.label, apart, near)).max(axis=1, initial=0.0)
-        return rounded_down(total.sum(axis=1) + widest + self.fixed, len(piece.names))
+        total, widest = np.zeros(len(low)), np.zeros(len(low))
+        near = np.minimum(np.maximum(self.factual, low), high)
+        for i, cost in enumerate(self.levers):
+            added, entries = cost.evaluate(near[:, i])
+            total, widest = total + added, np.maximum(widest, entries)
+        return rounded_down(total + widest, len(self.levers))
 
 
 class CausalSearch(BestFirst["_PieceSearch"]):
@@ -182,7 +156,7 @@ class _PieceSearch(PieceCells, Queue[_Boxes]):
     def __init__(self, search: CausalSearch, piece: Piece) -> None:
         Queue.__init__(self, newest=True)
         PieceCells.__init__(self, search.instance, piece, search.clock.later(GRACE))
-        self.search, self.costs = search, Costs.of(search.instance, piece)
+        self.search, self.costs = search, Costs(search.instance, piece)
         self.engine = search.engines.of(piece.names)
         low, high, (first, last) = piece.low[None].copy(), piece.high[None].copy(), self.every_cell()
         every = self.table.full[None]
@@ -245,7 +219,7 @@ class _PieceSearch(PieceCells, Queue[_Boxes]):
         their point attains their bound."""
         piece, best = self.piece, self.search.best
         points = np.where(piece.integral, np.round(points), points)
-        costs = self.costs.least(self.search.instance, piece, points, points)
+        costs = self.costs.least(points, points)
         values = points @ self.columns.matrix.T + self.columns.constant
         cells = self.cells(values, values)[0]
         scores = self.table.bound(self.table.met(cells, cells))
@@ -282,7 +256,7 @@ class _PieceSearch(PieceCells, Queue[_Boxes]):
             return nodes
         masks = nodes.masks & self.table.met(nodes.first, nodes.last)
         bound = self.table.bound(masks)
-        costs = self.costs.least(self.search.instance, self.piece, nodes.low, nodes.high)
+        costs = self.costs.least(nodes.low, nodes.high)
         nodes = replace(nodes, masks=masks, bound=bound, least=np.maximum(nodes.least, costs))
         nodes = nodes.at((bound > self.threshold) & (nodes.least < self.search.best.target))
         for k in range(len(nodes.least)):

@@ -50,9 +50,9 @@ def score_error(forest: TreeEnsemble, threshold: float, part: int = 0) -> tuple[
     return 2.0 * (count + 4) * roundoff * reach, reach
 
 
-def affordable(axis: Axis, linf: float, cost: float) -> Axis:
+def affordable(axis: Axis, cost: float) -> Axis:
     """The axis without cells that alone cost more than this; its cheapest stays."""
-    kept = np.flatnonzero(axis.added + linf * axis.widest <= cost * (1 + 1e-9)).tolist() + [axis.start]
+    kept = np.flatnonzero(axis.added + axis.widest <= cost * (1 + 1e-9)).tolist() + [axis.start]
     # costs fall towards the start, so these cells are consecutive (dear labels between them stay)
     return window(axis, min(kept), max(kept))
 
@@ -70,9 +70,9 @@ def with_each_cell(costs: Sequence[Array], wide: Sequence[Array]) -> Iterator[Ar
         yield np.delete(paid, i).sum() + own + np.maximum(widest, np.delete(most, i).max(initial=0.0))
 
 
-def least_change(axes: Sequence[Axis], linf: float) -> float:
+def least_change(axes: Sequence[Axis]) -> float:
     """A lower bound of what it costs to leave the cheapest point on at least one axis."""
-    each = with_each_cell([axis.added for axis in axes], [linf * axis.widest for axis in axes])
+    each = with_each_cell([axis.added for axis in axes], [axis.widest for axis in axes])
     others = (np.delete(paid, axis.start) for axis, paid in zip(axes, each, strict=True))
     least = min((paid.min(initial=np.inf) for paid in others), default=np.inf)
     return rounded_down(np.array([least]), len(axes))[0]

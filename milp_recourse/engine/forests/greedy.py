@@ -11,7 +11,7 @@ from milp_recourse.engine.forests.table import LeafTable
 Cells = NDArray[np.int64]
 
 
-def climb(table: LeafTable, axes: list[Axis], linf: float, threshold: float) -> Cells | None:
+def climb(table: LeafTable, axes: list[Axis], threshold: float) -> Cells | None:
     """Cells of an accepted point, or None where the climb gets stuck.
 
     One axis moves at a time: first to the cell that gains most score per cost until the score is
@@ -25,7 +25,7 @@ def climb(table: LeafTable, axes: list[Axis], linf: float, threshold: float) -> 
     if not axes:
         return None
     point = np.array([axis.start for axis in axes], dtype=np.int64)
-    cost = [axis.added + linf * axis.widest for axis in axes]
+    cost = [axis.added + axis.widest for axis in axes]
     score = _score(table, point[None])[0]
     for _ in range(4 * len(axes)):
         if score > threshold:

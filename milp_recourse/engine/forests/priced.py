@@ -129,14 +129,14 @@ class PricedSearch(BestFirst[_Node]):
         self._set(axes)
         self._offer(*good_point(self.points, self._rows(axes), KICKS, self.clock))
         if self.best.action is not None:
-            self._set([affordable(axis, self.instance.cost.linf, self.target) for axis in axes])
+            self._set([affordable(axis, self.target) for axis in axes])
         cells = factual_cells(self.instance, self.forest)
         try:
             self.table = LeafTable(self.forest, cells, self.axes, LARGEST_TABLE, self.clock)
             masks = cell_masks(self.table, self.axes)
         except (TooLarge, OutOfTime) as stopped:
             moves = not score_at(self.points, self.points.start) > self.instance.accept.above
-            bound = least_change(self.axes, self.instance.cost.linf) if moves else 0.0
+            bound = least_change(self.axes) if moves else 0.0
             self.close()  # what costs more is not among the axes
             self.close(bound)
             memory = "the leaves within what the best action costs take too much memory"
@@ -145,27 +145,27 @@ class PricedSearch(BestFirst[_Node]):
             return self.outcome()
         self._make_room(factors(self.table, self.axes, masks))
         self.sums = WeightedSums(self.factors, self.table, self.instance.accept.above)
-        self.only_maximum = bool(self.instance.cost.linf) and not self.points.added.any()
+        self.only_maximum = bool(self.wide.any()) and not self.points.added.any()
         if self.best.action is None:
             self.ceiling = 1.0 + 2.0 * float(sum(self._most(axis) for axis in self.axes))
         return self._search()
 
     def _most(self, axis: Axis) -> float:
         """The most that a cell of an axis costs."""
-        return float((axis.added + self.instance.cost.linf * axis.widest).max())
+        return float((axis.added + axis.widest).max())
 
     def _set(self, axes: Sequence[Axis]) -> None:
         """Search over these axes from now on."""
         self.axes = list(axes)
-        cells, linf = factual_cells(self.instance, self.forest), self.instance.cost.linf
-        self.points = tree_arrays(self.forest, cells, self.axes, linf, self.instance.accept.above)
+        cells = factual_cells(self.instance, self.forest)
+        self.points = tree_arrays(self.forest, cells, self.axes, self.instance.accept.above)
 
     def _make_room(self, made: Factors) -> None:
         """Take a factor graph, and make the arrays that a node is bounded in."""
         self.factors, self.room = made, lists(made)
         self.x = np.zeros(len(self.axes), dtype=np.int32)
         self.energy, self.loss = np.zeros(len(made.value)), np.zeros((3, len(self.points.added)))
-        self.wide = self.points.linf * self.points.widest
+        self.wide = self.points.widest
         self.cell_cost = self.points.added + self.wide  # with nothing else acted on
         self.of_cell = np.repeat(np.arange(len(self.axes)), [len(axis) for axis in self.axes])
 
@@ -191,7 +191,7 @@ class PricedSearch(BestFirst[_Node]):
             after = int(may_be_missing(axis))  # the first cell holds no values then
             cells = after + np.searchsorted(axis.high[after:], values)
             cells = np.where(np.isnan(values), axis.start, np.minimum(cells, len(axis) - 1))
-            paid += axis.added[cells] + self.instance.cost.linf * axis.widest[cells]
+            paid += axis.added[cells] + axis.widest[cells]
             rows.append(cells + offset[i])
         nearest = np.argsort(paid, kind="stable")[:NEAREST]
         return np.ascontiguousarray(np.stack(rows, axis=1)[nearest].astype(np.int32))
@@ -199,7 +199,7 @@ class PricedSearch(BestFirst[_Node]):
     def _search(self) -> Proposal:
         """Bound the root, then split open nodes until none is left, or time is over."""
         price = np.zeros(int(self.factors.class_from[-1]))
-        shared = len(self.axes) if self.points.linf and not self.only_maximum else 0
+        shared = len(self.axes) if self.wide.any() and not self.only_maximum else 0
         shares = np.full(shared, 1.0 / max(1, shared))
         score = float(score_at(self.points, self.points.start))
         cost = min(self.best.cost, self.ceiling)

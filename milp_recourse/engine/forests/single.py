@@ -61,7 +61,7 @@ def leaf_recourses(instance: Instance) -> list[LeafRecourse]:
         chosen[:, i] = away.argmin(axis=1)
         total += axis.added[chosen[:, i]]
         np.maximum(widest, axis.widest[chosen[:, i]], out=widest)
-    bounds = rounded_down(total + instance.cost.linf * widest, len(axes))
+    bounds = rounded_down(total + widest, len(axes))
     order = np.flatnonzero(alive)
     order = order[np.argsort(bounds[order], kind="stable")]
     return [LeafRecourse(int(leaves.node[k]), action_of(axes, chosen[k]), float(bounds[k])) for k in order]

@@ -29,7 +29,7 @@ def cost_of(w, x):  # type: ignore[no-untyped-def]
     for i in range(len(x)):
         total += w.added[x[i]]
         widest = max(widest, w.widest[x[i]])
-    return total + w.linf * widest
+    return total + widest
 
 
 @compiled
@@ -52,11 +52,11 @@ def _climb(w, x, greedy):  # type: ignore[no-untyped-def]
         best, at, cell = 0.0, -1, -1
         for i in range(axes):
             sums_along(w, x, i, values, sums)
-            now = w.added[x[i]] + w.linf * w.widest[x[i]]
+            now = w.added[x[i]] + w.widest[x[i]]
             for c in range(w.axis_from[i], w.axis_from[i + 1]):
                 if sums[c] > score + w.error:
                     gain = min(sums[c], needed + 2.0 * w.error) - score
-                    paid = max(w.added[c] + w.linf * w.widest[c] - now, 0.0) + 1e-9
+                    paid = max(w.added[c] + w.widest[c] - now, 0.0) + 1e-9
                     worth = gain / paid if greedy else sums[c] - score
                     if worth > best:
                         best, at, cell = worth, i, c
@@ -75,7 +75,7 @@ def _cheapest(w, x, i, values, sums, limit):  # type: ignore[no-untyped-def]
     needed, before = _needed(w), x[i]
     best, at, moved = limit, -1, False
     for c in range(w.axis_from[i], w.axis_from[i + 1]):
-        cost = w.added[c] + w.linf * w.widest[c]
+        cost = w.added[c] + w.widest[c]
         if cost < best and sums[c] > needed - w.error:
             good = sums[c] > needed + w.error
             if not good:
@@ -100,7 +100,7 @@ def _pull(w, x, order, values, sums):  # type: ignore[no-untyped-def]
             i = order[n]
             if x[i] == w.start[i]:
                 continue
-            c = _cheapest(w, x, i, values, sums, w.added[x[i]] + w.linf * w.widest[x[i]])
+            c = _cheapest(w, x, i, values, sums, w.added[x[i]] + w.widest[x[i]])
             if c >= 0:
                 x[i], changed = c, True
                 update_values(w, x, i, values)
@@ -128,7 +128,7 @@ def _exchange(w, x, values, sums):  # type: ignore[no-untyped-def]
                     continue
                 before = x[j]
                 x[j] = w.start[j]
-                room = cost - cost_of(w, x) + w.added[x[j]] + w.linf * w.widest[x[j]]
+                room = cost - cost_of(w, x) + w.added[x[j]] + w.widest[x[j]]
                 x[j] = before
                 if room <= 0.0:
                     continue
@@ -174,7 +174,7 @@ def _search(w, starts, first, end, best, cost, order):  # type: ignore[no-untype
                 j = np.random.randint(i + 1)
                 order[i], order[j] = order[j], order[i]
         else:
-            order[:] = np.argsort(-(w.added[x] + w.linf * w.widest[x]))
+            order[:] = np.argsort(-(w.added[x] + w.widest[x]))
         _polish(w, x, order)
         now = cost_of(w, x)
         if now < cost:

@@ -65,9 +65,8 @@ class TreeArrays(NamedTuple):
         What the sum starts from; whether it is divided by the trees' number; whether it is taken in float32.
     threshold, error
         The score must be above the threshold; how far the values added in another order may be from it.
-    added, widest, linf
-        Costs of cells: what they add to the sum, and their entries in the maximum, which counts ``linf``
-        times.
+    added, widest
+        Costs of cells: what they add to the sum, and their entries in the maximum.
     start
         The cheapest cell of every axis.
     """
@@ -98,7 +97,6 @@ class TreeArrays(NamedTuple):
     error: float
     added: Array
     widest: Array
-    linf: float
     start: Ints
 
 
@@ -150,7 +148,7 @@ def _nodes(forest: TreeEnsemble) -> _Nodes:
 
 
 def tree_arrays(
-    forest: TreeEnsemble, factual: NDArray[np.int64], axes: list[Axis], linf: float, threshold: float
+    forest: TreeEnsemble, factual: NDArray[np.int64], axes: list[Axis], threshold: float
 ) -> TreeArrays:
     """The arrays for an ensemble over an applicant's axes.
 
@@ -194,7 +192,6 @@ def tree_arrays(
         error=max(score_error(forest, threshold, k)[0] for k in range(len(forest.parts) or 1)),
         added=np.concatenate([np.empty(0), *(a.added for a in axes)]),
         widest=np.concatenate([np.empty(0), *(a.widest for a in axes)]),
-        linf=float(linf),
         start=np.array([a.start for a in axes], dtype=np.int32) + axis_from[:-1],
     )
 

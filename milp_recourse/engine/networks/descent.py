@@ -148,8 +148,7 @@ def cheapest(p, w, g, need, out, other):
     False if none is found, or none that is clearly cheaper than the best. w's node, point and multipliers
     are overwritten.
     """
-    others = p.lever[at.FIXED : at.LARGEST].sum() + p.lever[at.RATE].sum() + p.column[at.COST].sum()
-    if p.has_largest and others == 0.0 and p.row.shape[1] + len(p.noise) == 0:
+    if p.only_largest and p.row.shape[1] + len(p.noise) == 0:
         return one_largest(p, w, g, need, out, other)
     copied(g, w.rows[0])
     w.row[at.CONSTS, 0], w.row[at.INSIDE, 0] = -need, 0.0

@@ -37,7 +37,7 @@ misses the target by, and of itself."""
 def dual_value(p, w, rows, consts, count, multipliers, shares, choice):
     r"""The Lagrangian bound of the cost in w's node, rounding included; w.col[GAIN] gets the rows' sum.
 
-    .. math:: D = \sum_i \min_{u_i \in X_i} \Big(c_i(u_i) + \mu_i top_i |u_i| - \sum_r \lambda_r G_{ri}
+    .. math:: D = \sum_i \min_{u_i \in X_i} \Big(c_i(u_i) + \mu_i top_i(u_i) - \sum_r \lambda_r G_{ri}
     u_i\Big)
               - \sum_r \lambda_r g_r
 
@@ -119,7 +119,7 @@ def _variables(p, w, point):
     q, c, tops = w.vec[at.Q], w.vec[at.C], w.vec[at.TOPS]
     for j in range(m):
         far = max(far, abs(tops[j]))
-    if p.has_largest and own + far > 0.0:
+    if own + far > 0.0:
         far = 2.0 * (own + far)
         m = _variable(w, m, -2, -1, far, 0.0, far, 0.0)
     scale = 0.0
@@ -165,12 +165,15 @@ def _intervals(p, w, i, point, m):
     if w.box[at.MODE, i] == 0:
         l, h, fixed = min(l, 0.0), max(h, 0.0), p.lever[at.FIXED, i]
     linear, square, top = p.lever[at.LINEAR, i], p.lever[at.SQUARE, i], p.lever[at.LARGEST, i]
-    bent = l < 0.0 < h and (linear > 0.0 or fixed > 0.0 or top > 0.0)
+    fall = p.lever[at.DOWN, i]
+    bent = l < 0.0 < h and (linear > 0.0 or fixed > 0.0 or top > 0.0 or (square > 0.0 and fall != 1.0))
     start = 0.0 if bent else l if h > 0.0 else h
     point[i] = start
     for side in (1.0, -1.0):
         step = (h if side > 0.0 else l) - start
         far = abs(step)
+        if side < 0.0:
+            linear, square, top = linear * fall, square * fall * fall, top * fall
         if far > 0.0:
             paid = linear * far + 2.0 * square * start * step + fixed
             entry = top * (abs(start + step) - abs(start))

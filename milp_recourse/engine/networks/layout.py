@@ -5,10 +5,11 @@ What the rows hold is written at :class:`~milp_recourse.engine.networks.problem_
 ``box``, ``column``) and :class:`~milp_recourse.engine.networks.work.Work` (the others).
 """
 
-# lever; where the change is measured in percentiles, the cost itself is made of OWN_FIXED, RATE, TOP_RATE and
-# KNOTS, and FIXED, LINEAR and LARGEST are a lower bound of it in the node at hand
-LABEL, GRID, FIXED, LINEAR, SQUARE, LARGEST, FACTUAL, UNIT = range(8)
-OWN_FIXED, RATE, TOP_RATE, KNOTS, SHIFT = range(8, 13)
+# lever; where it has KNOTS, its cost itself is made of OWN_FIXED and the rates, and DOWN to LEAST are a
+# lower bound of it in the node at hand
+LABEL, GRID, FACTUAL, UNIT, SHIFT, KNOTS, DOWN, FIXED, LINEAR, SQUARE, LARGEST, LEAST = range(12)
+OWN_FIXED, RATE, SQUARE_RATE, TOP_RATE = range(12, 16)
+COSTS = slice(FIXED, TOP_RATE + 1)
 # box
 LO, HI, MODE = range(3)
 # column

@@ -19,7 +19,7 @@ INF = math.inf
 
 @compiled
 def respond(p, box, allowed, i, gain, theta, share, choice):
-    r"""Minimise :math:`\theta c_i(u) + share \cdot top_i |u| - gain \cdot u` over a lever's box.
+    r"""Minimise :math:`\theta c_i(u) + share \cdot top_i(u) - gain \cdot u` over a lever's box.
 
     Parameters
     ----------
@@ -44,24 +44,28 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
         best, choice[i] = 0.0, 0.0
     if box[at.MODE, i] != 2:
         linear = theta * p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i]
-        square, g = theta * p.lever[at.SQUARE, i], gain[s]
+        square, fall, g = theta * p.lever[at.SQUARE, i], p.lever[at.DOWN, i], gain[s]
         low, high, grid = box[at.LO, i], box[at.HI, i], p.lever[at.GRID, i]
-        t = least_at(linear, square, g, low, high)
+        t = least_at(linear, square, fall, g, low, high)
+        v = term(linear, square, fall, g, t)
         if grid > 0.0 and low < t < high:
             shift = p.lever[at.SHIFT, i]
             below = np.floor((t - shift) / grid) * grid + shift
-            below, above = max(below, low), min(below + grid, high)  # an end may lie between whole values
-            t = below if term(linear, square, g, below) <= term(linear, square, g, above) else above
-        v = term(linear, square, g, t) + theta * p.lever[at.FIXED, i]
+            t, above = max(below, low), min(below + grid, high)  # an end may lie between whole values
+            v, other = term(linear, square, fall, g, t), term(linear, square, fall, g, above)
+            if other < v:
+                t, v = above, other
+        v += theta * p.lever[at.FIXED, i] + share * p.lever[at.LEAST, i]
         if v < best:
             best, choice[i] = v, t
     return best
 
 
 @compiled
-def least_at(linear, square, gain, low, high):
+def least_at(linear, square, fall, gain, low, high):
     """Where :func:`term` is least in an interval."""
-    excess = max(gain - linear, 0.0) + min(gain + linear, 0.0)  # one is 0; faster than asking which
+    excess = max(gain - linear, 0.0) + min(gain + fall * linear, 0.0)  # one is 0; faster than asking which
+    square *= fall * fall if excess < 0.0 else 1.0
     t = excess / (2.0 * square) if square > 0.0 else excess * INF if excess != 0.0 else 0.0
     return min(max(t, low), high)
 
@@ -79,8 +83,10 @@ def absolute(p, box, allowed, i, share, sizes):
     if box[at.MODE, i] == 2:
         return 0.0
     far = max(abs(box[at.LO, i]), abs(box[at.HI, i]))
-    rate = p.lever[at.LINEAR, i] + p.lever[at.SQUARE, i] * far + share * p.lever[at.LARGEST, i]
-    return abs(p.lever[at.FIXED, i]) + (rate + abs(sizes[s])) * far
+    size = far * max(p.lever[at.DOWN, i], 1.0)
+    rate = abs(p.lever[at.LINEAR, i]) + p.lever[at.SQUARE, i] * size + share * abs(p.lever[at.LARGEST, i])
+    fixed = abs(p.lever[at.FIXED, i]) + share * abs(p.lever[at.LEAST, i])
+    return fixed + rate * size + abs(sizes[s]) * far
 
 
 @compiled
@@ -94,14 +100,19 @@ def times(p, line, u):
 
 
 @compiled
-def term(linear, square, gain, u):
-    """What a numeric lever that is acted on adds to a Lagrangian, without its fixed cost."""
-    return linear * abs(u) + square * u * u - gain * u
+def term(linear, square, fall, gain, u):
+    """What a numeric lever that is acted on adds to a Lagrangian, without its fixed cost.
+
+    ``fall`` is what a fall counts, as a multiple of a rise by as much. With -1 the cost has no bend: it is
+    linear u + square u^2 on both sides.
+    """
+    size = max(u, -fall * u)
+    return linear * size + square * size * size - gain * u
 
 
 @compiled
 def level(p, i, value):
-    """How many percentiles a coordinate is from the factual: linear between knots, constant beyond them."""
+    """The size of a change to a coordinate: linear between knots, constant beyond them."""
     knots, up = p.knot[0, i], p.knot[1, i]
     last = int(p.lever[at.KNOTS, i]) - 1
     if value <= knots[0]:
@@ -133,57 +144,90 @@ def knot_inside(p, i, low, high, near):
 
 @compiled
 def relevel(p, box):
-    r"""Bound the cost of levers measured in percentiles from below: their FIXED, LINEAR and LARGEST.
+    r"""Bound the cost of levers with knots from below: what their rows DOWN to LEAST are in a box.
 
-    Let g(t) be how many percentiles coordinate t is from the factual. One line below g goes through the
-    origin with slope :math:`\min g(t) / |t|` over the knots and the ends of the interval. Where the interval
-    lies on one side of the origin there is another: the chord, lowered until no knot is below it. The cost
-    gets whichever is higher in the middle of the interval, the entry in the maximum the first. Both are below
-    g everywhere because g is linear between knots.
+    Let g(t) be the size at coordinate t. On each side a line below g goes through the origin, with slope
+    :math:`\min g(t) / |t|` over the knots and the ends of the interval. Where the interval lies on one side
+    there is another: the chord, lowered until no knot is below it. Whichever is higher in the middle of the
+    interval is taken; of squares, the chord's only where the chord is not negative. Both are below g
+    everywhere because g is linear between knots.
     """
     for i in range(p.lever.shape[1]):
         n = int(p.lever[at.KNOTS, i])
         if n == 0 or box[at.MODE, i] == 2:
             continue
-        l, h, slope = box[at.LO, i], box[at.HI, i], INF
+        l, h, up, down = box[at.LO, i], box[at.HI, i], INF, INF
         for k in range(-2, n):
             t = l if k == -2 else h if k == -1 else p.knot[0, i, k]
-            if l <= t <= h and t != 0.0:
-                slope = min(slope, level(p, i, t) / abs(t))
+            if l <= t <= h and t > 0.0:
+                up = min(up, level(p, i, t) / t)
+            elif l <= t <= h and t < 0.0:
+                down = min(down, level(p, i, t) / -t)
+        fall = 1.0
+        if 0.0 < up < INF and down < INF:
+            fall = down / up * (1.0 - p.cost)
+        slope = min(up, down) if fall == 1.0 else up
         slope = slope * (1.0 - p.cost) if slope < INF else 0.0
-        fixed, rate = p.lever[at.OWN_FIXED, i], p.lever[at.RATE, i]
-        p.lever[at.LARGEST, i] = p.lever[at.TOP_RATE, i] * slope
-        p.lever[at.FIXED, i], p.lever[at.LINEAR, i] = fixed, rate * slope
-        if box[at.MODE, i] == 0 or l <= 0.0 <= h or not l < h:
-            continue
-        near, far = min(abs(l), abs(h)), max(abs(l), abs(h))
-        low, high = min(level(p, i, l), level(p, i, h)), max(level(p, i, l), level(p, i, h))
-        chord, least = (high - low) / (far - near), INF
-        for k in range(-2, n):
-            t = l if k == -2 else h if k == -1 else p.knot[0, i, k]
-            if l <= t <= h:
-                least = min(least, level(p, i, t) - chord * abs(t))
-        least -= p.cost * (high + chord * far)
-        if chord * (near + far) + 2.0 * least > slope * (near + far):
-            p.lever[at.FIXED, i] = fixed + rate * least - p.cost * (fixed + rate * (high + chord * far))
-            p.lever[at.LINEAR, i] = rate * chord
+        p.lever[at.DOWN, i], p.lever[at.FIXED, i] = fall, p.lever[at.OWN_FIXED, i]
+        p.lever[at.LINEAR, i] = p.lever[at.RATE, i] * slope
+        p.lever[at.SQUARE, i] = p.lever[at.SQUARE_RATE, i] * slope * slope
+        p.lever[at.LARGEST, i], p.lever[at.LEAST, i] = p.lever[at.TOP_RATE, i] * slope, 0.0
+        if box[at.MODE, i] == 1 and not l <= 0.0 <= h and l < h:
+            _chord(p, i, l, h, slope)
 
 
 @compiled
-def percentiles_pay_for(p, i, money, rate, side):
-    """How far on one side (1: up, -1: down) a change in percentiles, at ``rate`` each, can go for at most
-    ``money``: the distance in coordinates, rounded up; inf where the money is enough for any."""
+def _chord(p, i, l, h, slope):
+    """Set a lever's rows to the cost of sizes on the lowered chord over an interval on one side of the origin
+    if that is higher than the line of this slope in the middle."""
+    fixed, rate, square = p.lever[at.OWN_FIXED, i], p.lever[at.RATE, i], p.lever[at.SQUARE_RATE, i]
+    top = p.lever[at.TOP_RATE, i]
+    near, far = min(abs(l), abs(h)), max(abs(l), abs(h))
+    low, high = min(level(p, i, l), level(p, i, h)), max(level(p, i, l), level(p, i, h))
+    chord, least = (high - low) / (far - near), INF
+    for k in range(-2, int(p.lever[at.KNOTS, i])):
+        t = l if k == -2 else h if k == -1 else p.knot[0, i, k]
+        if l <= t <= h:
+            least = min(least, level(p, i, t) - chord * abs(t))
+    reach = high + chord * far
+    least -= p.cost * reach
+    lower = chord * (near + far) + 2.0 * least <= slope * (near + far)
+    if lower or (square > 0.0 and chord * near + least < 0.0):
+        return
+    own, side = fixed + (rate + square * least) * least, 1.0 if l > 0.0 else -1.0
+    p.lever[at.FIXED, i] = own - p.cost * (fixed + (rate + square * reach) * reach)
+    # without a bend, which would not be convex where the line falls
+    p.lever[at.DOWN, i], p.lever[at.LINEAR, i] = -1.0, side * (rate + 2.0 * square * least) * chord
+    p.lever[at.SQUARE, i], p.lever[at.LARGEST, i] = square * chord * chord, side * top * chord
+    p.lever[at.LEAST, i] = top * least - p.cost * top * reach
+
+
+@compiled
+def _size_paid(p, i, money, budget):
+    """The largest size that ``money`` pays for, with an entry in the maximum of at most ``budget``; rounded
+    up."""
+    size = INF
+    if p.lever[at.RATE, i] > 0.0:
+        size = money / p.lever[at.RATE, i]
+    if p.lever[at.SQUARE_RATE, i] > 0.0:
+        size = min(size, math.sqrt(money / p.lever[at.SQUARE_RATE, i]))
+    if p.lever[at.TOP_RATE, i] > 0.0:
+        size = min(size, budget / p.lever[at.TOP_RATE, i])
+    return max(size, 0.0) * p.up * p.up
+
+
+@compiled
+def _reached(p, i, size, side):
+    """How far on one side (1: up, -1: down) a change of at most a size can go: the distance in coordinates,
+    rounded up; inf where the size is enough for any."""
     n, reached, before = int(p.lever[at.KNOTS, i]), 0.0, 0.0
-    if not rate > 0.0:
-        return INF
-    share = max(money, 0.0) / rate * p.up * p.up
     for step in range(n):
         k = step if side > 0 else n - 1 - step
         t, v = p.knot[0, i, k] * side, p.knot[1, i, k]
         if t <= 0.0:
             continue
-        if v > share:
-            part = reached + (t - reached) * min((share - before) / (v - before) * p.up * p.up, 1.0)
+        if v > size:
+            part = reached + (t - reached) * min((size - before) / (v - before) * p.up * p.up, 1.0)
             return part + p.cost * t
         reached, before = t, v
     return INF
@@ -197,8 +241,23 @@ def cost_of(p, i, value):
     if value == 0.0:
         return 0.0
     if p.lever[at.KNOTS, i] > 0.0:
-        return p.lever[at.OWN_FIXED, i] + p.lever[at.RATE, i] * level(p, i, value)
-    return p.lever[at.FIXED, i] + p.lever[at.LINEAR, i] * abs(value) + p.lever[at.SQUARE, i] * value * value
+        size = level(p, i, value)
+        return p.lever[at.OWN_FIXED, i] + (p.lever[at.RATE, i] + p.lever[at.SQUARE_RATE, i] * size) * size
+    return bound_of(p, i, value)
+
+
+@compiled
+def bound_of(p, i, value):
+    """What the rows DOWN to SQUARE say that acting on a numeric lever costs at a coordinate; without knots
+    that is its cost."""
+    cost = term(p.lever[at.LINEAR, i], p.lever[at.SQUARE, i], p.lever[at.DOWN, i], 0.0, value)
+    return p.lever[at.FIXED, i] + cost
+
+
+@compiled
+def top_bound_of(p, i, value):
+    """The same of a lever's entry in the maximum."""
+    return p.lever[at.LEAST, i] + p.lever[at.LARGEST, i] * max(value, -p.lever[at.DOWN, i] * value)
 
 
 @compiled
@@ -208,7 +267,7 @@ def top_of(p, i, value):
         return p.column[at.TOP, p.start[i] + int(value)]
     if p.lever[at.KNOTS, i] > 0.0:
         return p.lever[at.TOP_RATE, i] * level(p, i, value)
-    return p.lever[at.LARGEST, i] * abs(value)
+    return top_bound_of(p, i, value)
 
 
 @compiled
@@ -231,19 +290,19 @@ def least_cost(p, w, box, allowed, i):
 def affordable(p, i, money, budget, side):
     """How far on one side a numeric lever that is acted on can go for a cost of at most ``money`` and an
     entry in the maximum of at most ``budget``: the distance in coordinates, rounded up, -inf for nowhere."""
-    if p.lever[at.FIXED, i] > money:
+    knots = p.lever[at.KNOTS, i] > 0.0
+    left, far = (money - p.lever[at.OWN_FIXED if knots else at.FIXED, i]) * p.up, INF
+    if left < 0.0:
         return -INF
-    if p.lever[at.KNOTS, i] > 0.0:
-        far = percentiles_pay_for(p, i, (money - p.lever[at.OWN_FIXED, i]) * p.up, p.lever[at.RATE, i], side)
-        return min(far, percentiles_pay_for(p, i, budget, p.lever[at.TOP_RATE, i], side))
-    left, far = max(money - p.lever[at.FIXED, i], 0.0) * p.up, INF
+    if knots:
+        return _reached(p, i, _size_paid(p, i, left, budget), side)
     if p.lever[at.LINEAR, i] > 0.0:
         far = left / p.lever[at.LINEAR, i] * p.up
     if p.lever[at.SQUARE, i] > 0.0:
         far = min(far, math.sqrt(left / p.lever[at.SQUARE, i]) * p.up)
     if p.lever[at.LARGEST, i] > 0.0:
         far = min(far, budget / p.lever[at.LARGEST, i] * p.up)
-    return far
+    return far if side > 0 else far / p.lever[at.DOWN, i] * p.up
 
 
 @compiled

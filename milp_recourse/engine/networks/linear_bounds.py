@@ -304,13 +304,16 @@ def _at_thetas(p, w, count):
             add(value, 1.0, most, count)
             add(paid, 1.0, own, count)
         elif mode != 2:
-            linear, square = p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i], p.lever[at.SQUARE, i]
-            line, cut, fixed = lines[at.TERMS + s], cuts[s], p.lever[at.FIXED, i]
+            linear = p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i]
+            square, fall = p.lever[at.SQUARE, i], p.lever[at.DOWN, i]
+            line, cut = lines[at.TERMS + s], cuts[s]
+            fixed = p.lever[at.FIXED, i] + share * p.lever[at.LEAST, i]
             low, high, rests = box[at.LO, i], box[at.HI, i], -INF if mode == 1 else 0.0
             for m in range(count):
-                t = least_at(theta[m] * linear, theta[m] * square, line[m] + theta[m] * cut, low, high)
-                r = fixed + term(linear, square, cut, t)
-                v = line[m] * t - theta[m] * r
+                a, gain = theta[m], line[m] + theta[m] * cut
+                t = least_at(a * linear, a * square, fall, gain, low, high)
+                r = fixed + term(linear, square, fall, cut, t)
+                v = line[m] * t - a * r
                 value[m] += 0.0 if v <= rests else v  # no number stays no number
                 paid[m] += 0.0 if v <= rests else r
 
@@ -334,7 +337,7 @@ def within(p, w, count, budget, paid, digits):
     With a cut u + constant >= 0 that holds at every feasible point of the node, and shares mu of the cost's
     maximum, these points have
 
-    .. math:: r(u) = \sum_i c_i(u_i) + \mu_i top_i |u_i| - cut \cdot u \le C + constant = C',
+    .. math:: r(u) = \sum_i c_i(u_i) + \mu_i top_i(u_i) - cut \cdot u \le C + constant = C',
 
     and for any theta >= 0 the line is at most
     :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`. This is convex in theta. Two are tried.
@@ -365,12 +368,14 @@ def within(p, w, count, budget, paid, digits):
     copied(spent, whole)
     copied(const, rest)
     for i in range(d):
-        line, idle, square = lines[at.TERMS + p.start[i]], w.at[at.IDLE, i], p.lever[at.SQUARE, i]
+        line, idle = lines[at.TERMS + p.start[i]], w.at[at.IDLE, i]
+        rise, fall = p.lever[at.SQUARE, i], p.lever[at.SQUARE, i] * p.lever[at.DOWN, i] ** 2
         if p.lever[at.LABEL, i] > 0.0:
             line, idle = lines[at.TERMS + p.start[i] + int(idle)], 1.0
         add(rest, idle, line, count)
-        for m in range(count if square > 0.0 and w.box[at.MODE, i] != 2 else 0):
-            theta[m] += line[m] * line[m] / square
+        for m in range(count if rise > 0.0 and w.box[at.MODE, i] != 2 else 0):
+            square = rise if line[m] > 0.0 else fall
+            theta[m] += line[m] * line[m] / square if square > 0.0 else 0.0
     for m in range(count):
         if not whole[m] > limit:  # all of the box can be paid with it
             theta[m] = 0.0

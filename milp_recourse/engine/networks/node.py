@@ -389,20 +389,21 @@ def tighten(p, w, bound, target):
                     allowed[j] = 0
         elif box[at.MODE, i] == 1:
             linear, square = p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i], p.lever[at.SQUARE, i]
-            room -= p.lever[at.FIXED, i]
+            fall = p.lever[at.DOWN, i]
+            room -= p.lever[at.FIXED, i] + share * p.lever[at.LEAST, i]
             # the least value is the one in the bound, at whole values only
             for end in (at.LO, at.HI):
-                box[end, i] = _last_paid(linear, square, gain[s], choice[i], box[end, i], room)
+                box[end, i] = _last_paid(linear, square, fall, gain[s], choice[i], box[end, i], room)
 
 
 @compiled
-def _last_paid(linear, square, gain, t, end, room):
+def _last_paid(linear, square, fall, gain, t, end, room):
     """From t towards an end, the farthest point where a lever's term is at most ``room``, rounded outward."""
-    if end == t or term(linear, square, gain, end) <= room:
+    if end == t or term(linear, square, fall, gain, end) <= room:
         return end
     for _ in range(20):
         middle = 0.5 * (t + end)
-        if term(linear, square, gain, middle) <= room:
+        if term(linear, square, fall, gain, middle) <= room:
             t = middle
         else:
             end = middle

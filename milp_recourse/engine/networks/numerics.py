@@ -31,11 +31,12 @@ multiple of a slack, or of the size it belongs to, stands at the place of use. P
   ``up`` - 1 is 8 u.
 * ``levers.contract``: what is left of the budget is a difference of sums of costs, each off by at most
   ``cost``; what an interval costs is solved for its end with a rounding per ``up``.
-* ``levers.relevel``: a percentile between knots sees five roundings of positive terms, a slope one more,
-  where ``cost`` has at least 48; the chord's constant is lowered by as much of the terms it is a
-  difference of.
-* ``levers.percentiles_pay_for``: the share has two roundings and the quotient three, ``up`` twice each;
-  the sum of distances is off by less than ``cost`` of the last.
+* ``levers.relevel``: a size between knots sees five roundings of positive terms, a slope one more, where
+  ``cost`` has at least 48, by which slopes and their ratio are lowered. So are the constants of the chord and
+  of what it costs, by as much of the terms they are differences of (``reach``, and what that costs at most);
+  these have at most 20 roundings.
+* ``levers._reached``: the size has two roundings and the quotient three, ``up`` twice each; the sum of
+  distances is off by less than ``cost`` of the last.
 * ``search._node``: the target less what acting costs anyway, and back, within ``cost`` of both.
 * ``problem.Lowered``: the ceiling is a sum of costs, each off by at most the slack, times a factor that
   makes it more than any action costs; 4 is more than enough.
@@ -177,9 +178,9 @@ def slacks(
     residuals, at most as many as columns, with five products each. A curve's value at a point has the error
     :data:`CURVE`, and so has a path through it.
 
-    *budget*. theta * C + sum over levers of g u - theta c(u): a cost has three parts, each of three products;
-    columns + 4 additions. The line's terms g u are at most those that *line* counts, but for what a chord's
-    slope is rounded by, 2^-32 of them, and all is counted twice.
+    *budget*. theta * C + sum over levers of g u - theta c(u): a cost has three parts, each of at most four
+    products; columns + 4 additions. The line's terms g u are at most those that *line* counts, but for what a
+    chord's slope is rounded by, 2^-32 of them, and all is counted twice.
 
     *dual*. lambda * rows summed (rows + 1), then as *budget*. A lever's least term is computed at a rounded
     minimiser. Where the term is quadratic that raises it by a square of a rounding error only; elsewhere the

@@ -61,12 +61,13 @@ class Problem(NamedTuple):
     start
         Where each lever's columns begin, (d + 1,).
     lever
-        Whether it has labels; the step between whole values in its coordinate, 0 for continuous; its cost,
-        rounded down: fixed when acted on, linear * abs(u), square * u^2, and its share in the maximum; then x
-        and s; then, for one whose change is measured in percentiles, what is fixed, its rates and its number
-        of knots; and the coordinate of a whole value, (13, d).
+        Whether it has labels; the step between whole values in its coordinate, 0 for continuous; x and s; the
+        coordinate of a whole value; its number of knots, 0 where its size has no bend but the factual; what
+        falls count as multiples of rises; then its cost, rounded down: fixed when acted on, and of a rise
+        linear * u, square * u^2, and its entry in the maximum per u; what more there is of that entry; then
+        what is fixed and the rates per size, of one with knots, (16, d).
     knot
-        Those knots: coordinates, and percentiles from the factual, (2, d, most knots).
+        Those knots: coordinates, and sizes of the change from the factual, (2, d, most knots).
     box
         Interval and mode of numeric levers at the root, (3, d).
     allowed
@@ -111,8 +112,8 @@ class Problem(NamedTuple):
         What the ball's left side is at the factual: the offset of the density that is asked for.
     need_low, need_high
         The logit that must be reached, rounded down and up.
-    has_largest
-        Whether the maximum enters the cost.
+    only_largest
+        Whether the cost is a maximum alone.
     ceiling
         More than anything in the box costs.
     allowance
@@ -154,7 +155,7 @@ class Problem(NamedTuple):
     excess: float
     need_low: float
     need_high: float
-    has_largest: bool
+    only_largest: bool
     ceiling: float
     allowance: float
     form: int
@@ -222,12 +223,15 @@ def why_not(instance: Instance) -> str | None:
     """Why the compiled engine does not cover an instance, or None."""
     if not isinstance(instance.classifier, ReluNetwork):
         return "not a network"
-    if instance.cost.quantiles and instance.cost.l2_squared:
-        return "squared percentiles"
-    for name, quantiles in instance.cost.quantiles.items():
-        if name in instance.levers and quantiles.jumps:
+    return jumping(instance) or too_many_sets(instance, instance.classifier)
+
+
+def jumping(instance: Instance) -> str | None:
+    """That the cost of a lever jumps, so that no lines are below it; None if none does."""
+    for name in instance.levers:
+        if instance.lever_cost(name).jumps:
             return f"the percentiles of {name!r} jump where values are nearly equal: leave one of those out"
-    return too_many_sets(instance, instance.classifier)
+    return None
 
 
 def lowered(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Lowered]]:
@@ -302,7 +306,9 @@ class Lowered:
         self.shared |= {"weights": weights, "biases": biases, "turned": np.ascontiguousarray(turned)}
         self.shared |= {"widths": widths, "kind": effects.kinds, "edge": edge, "bent": effects.bent}
         self.shared |= {"row_caused": row_caused, "residual_caused": residual_caused, "owner": owner}
-        self.shared |= {"caused": caused, "precision": effects.precision, "has_largest": first.cost.linf > 0}
+        self.shared |= {"caused": caused, "precision": effects.precision}
+        every = [first.lever_cost(name).prices for name in first.levers]
+        self.shared["only_largest"] = all(one.largest and not any(one[:3]) for one in every)
         given = np.array([[one.factual[f.name] for f in first.features] for one in instances])
         self.inputs = first.model_rows(given)
         # of every column its lever, whether it is a label's, its unit, and its applicant's own label
@@ -368,7 +374,7 @@ class Lowered:
     def _base(self) -> Array:
         """What acting on the levers that others move costs each in every configuration, (n, C, 1)."""
         base = np.zeros((len(self.levers.x), len(self.effects.acts), 1))
-        for k in range(len(base) if self.instances[0].cost.l0 else 0):
+        for k in range(len(base) if any(fixed[0] for fixed in self.levers.fixed) else 0):
             for c, acts in enumerate(self.effects.acts.tolist()):
                 held = (fixed[k] for fixed, a in zip(self.levers.fixed, acts, strict=True) if a)
                 base[k, c] = round_down(sum(held, Fraction(0)))

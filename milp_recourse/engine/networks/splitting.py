@@ -9,7 +9,14 @@ import numpy as np
 from milp_recourse.engine.compiling import compiled
 from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.elementary import RELU, curve, distance, is_open
-from milp_recourse.engine.networks.levers import cost_of, knot_inside, respond, top_of
+from milp_recourse.engine.networks.levers import (
+    bound_of,
+    cost_of,
+    knot_inside,
+    respond,
+    top_bound_of,
+    top_of,
+)
 from milp_recourse.engine.networks.numerics import COARSE, HUGE
 from milp_recourse.engine.networks.rows import reached, relaxed_arguments
 from milp_recourse.engine.networks.work import add, cleared
@@ -36,10 +43,10 @@ FADES = 1.0 - 2.0**-9
 """Factor on what earlier splits of a kind have gained, applied whenever the next gain is noted."""
 
 LITTLE = 2.0**-10
-"""Splits on percentile costs that lose less than this share of the lever's cost come last."""
+"""Splits on costs with knots that lose less than this share of the lever's cost come last."""
 
 EACH = 0.25
-"""Part of its share of the gap that a percentile cost may lose without being split."""
+"""Part of its share of the gap that a cost with knots may lose without being split."""
 
 SLIGHT = 0.125
 """Where the rows' multipliers lose less than this share of the gap at the relaxed optimum, rows that it
@@ -71,7 +78,7 @@ def settled(p, w):
         left, mode = values_left(p, w, i), w.box[at.MODE, i]
         if left > 1.0 and (left < INF or mode == 0):
             return False
-        bent = p.has_largest or knot_inside(p, i, w.box[at.LO, i], w.box[at.HI, i], 0.0) < INF
+        bent = knot_inside(p, i, w.box[at.LO, i], w.box[at.HI, i], 0.0) < INF
         if left > 1.0 and p.lever[at.KNOTS, i] > 0.0 and bent:  # its cost is bent, or only bounded
             return False
     return True
@@ -307,8 +314,8 @@ def _lost_by_units(p, w, multipliers, count, learns):
 
 @compiled
 def _lost_by_lever(p, w, i, count):
-    """What the bound loses because the relaxed optimum mixes a lever's labels, is no whole number or no
-    percentile's cost, or pays for part of an action, and where to split; -1 for nothing."""
+    """What the bound loses because the relaxed optimum mixes a lever's labels, is no whole number or not
+    what a size costs, or pays for part of an action, and where to split; -1 for nothing."""
     t, mode, l, h = w.at[at.POINT, i], w.box[at.MODE, i], w.box[at.LO, i], w.box[at.HI, i]
     if p.lever[at.LABEL, i] > 0.0:
         return _lost_by_label(p, w, i, count), t
@@ -316,8 +323,8 @@ def _lost_by_lever(p, w, i, count):
     grid, fixed = p.lever[at.GRID, i], p.lever[at.FIXED, i]
     if p.lever[at.KNOTS, i] > 0.0 and (mode == 0 or (mode == 1 and l < h)):
         own, most = cost_of(p, i, t), top_of(p, i, t)
-        loss = max(own - p.lever[at.LINEAR, i] * abs(t) - fixed, 0.0)
-        loss += w.at[at.SHARES, i] * max(most - p.lever[at.LARGEST, i] * abs(t), 0.0)
+        loss = max(own - bound_of(p, i, t), 0.0)
+        loss += w.at[at.SHARES, i] * max(most - top_bound_of(p, i, t), 0.0)
         forgiven = 0.5 * (GAP * min(w.scalar[at.BEST_COST], w.scalar[at.CEILING]) + w.scalar[at.ALLOWANCE])
         if loss > max(COARSE * (own + most), EACH * forgiven / p.lever.shape[1]):
             best = loss if loss >= LITTLE * (own + most) else loss * LAST

@@ -38,7 +38,7 @@ def actions(frame: Any, population: Population) -> Any:
     for row, one in enumerate(population):
         for name, (least, largest) in one.levers.items():
             k = names.index(name)
-            free[row, k], weight[row, k], scale[row, k] = True, one.weight(name), one.cost.scale[name]
+            free[row, k], weight[row, k], scale[row, k] = True, one.weight(name), one.cost.lengths[name]
             low[row, k], high[row, k] = least, largest
     margin = max(population.margin_of(k) for k in range(len(population)))
     needed = population.template.accept.threshold + margin + MARGIN

@@ -185,7 +185,7 @@ class OceanWorker:
         if self.refused is not None:
             return {"status": "refused", "message": self.refused}
         row = [instance.factual[f.name] for f in instance.features]
-        question = {"row": row, "norm": 1 if instance.cost.l1 else 2, "limit": time_limit}
+        question = {"row": row, "norm": 1 if instance.cost.kind == "l1" else 2, "limit": time_limit}
         answer = self.child.send(json.dumps(question).encode() + b"\n")
         after, action = answer.pop("row", None), None
         if after is not None:

@@ -71,10 +71,7 @@ class LeafMilp:
     def _cost(self, feature: Feature, value: float) -> float:
         if value == self.instance.factual[feature.name]:
             return 0.0
-        cost, weight = self.instance.cost, self.instance.weight(feature.name)
-        distance = 1.0 if feature.kind == "categorical" else abs(value - self.instance.factual[feature.name])
-        step = distance / cost.scale[feature.name]
-        return weight * (cost.l1 * step + cost.l2_squared * step**2)
+        return float(sum(self.instance.lever_cost(feature.name).paid(value)))
 
     def _labels(self, feature: Feature, column: int) -> None:
         """A binary per label, one of which is 1: that label's one-hot column exceeds its thresholds."""

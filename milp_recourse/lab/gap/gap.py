@@ -88,7 +88,7 @@ def write(
 ) -> list[dict[str, Any]]:
     """Write FOLDER/gap.csv (a row per comparison) and applicants.csv; return the rows of the first."""
     factual = people.rows[:, model.columns]
-    scale = np.array([people.template.cost.scale[f] for f in model.levers])
+    scale = np.array([people.template.cost.lengths[f] for f in model.levers])
     rows = [row_of(one, factual, scale) for one in compared]
     write_table(folder / "gap.csv", [_plain(row) for row in rows])
     write_table(folder / "applicants.csv", [_plain(row) for one in compared for row in _applicants(one)])

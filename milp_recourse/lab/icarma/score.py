@@ -85,7 +85,7 @@ def score(
     logit = network.evaluate(truth)[:, 0]
     deployed = np.array([network.deployed_logit(row) for row in truth]) >= accept.threshold
     columns = model.columns
-    scale = np.array([template.cost.scale[f] for f in model.levers])
+    scale = np.array([template.cost.lengths[f] for f in model.levers])
     acted = ~np.isnan(action[:, columns])
     moves = np.where(acted, action[:, columns] - rows[:, columns], 0.0)
     squares = np.square(moves / scale)

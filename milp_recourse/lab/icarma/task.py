@@ -68,7 +68,7 @@ class Task:
     @cached_property
     def scale(self) -> FloatArray:
         """s of the cost, shape (k,)."""
-        return np.array([self.template.cost.scale[name] for name in self.levers])
+        return np.array([self.template.cost.lengths[name] for name in self.levers])
 
 
 def sampled_task(template: Instance) -> Task:

@@ -146,5 +146,5 @@ def largest_costs(draws: Draws, problems: list[Problem]) -> Array:
         for name, weight in zip(problem.mask, problem.weights, strict=True):
             low, high = template.feature(name).action_bounds
             step = max(abs(low - x[k][name]), abs(high - x[k][name]))
-            ceiling[k] += weight * (step / template.cost.scale[name]) ** 2
+            ceiling[k] += weight * (step / template.cost.lengths[name]) ** 2
     return ceiling

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.judge import conclude
-from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result
 from milp_recourse.solvers.grid import BINS, grid_values, looks_feasible
@@ -41,19 +40,16 @@ class SharedGrid:
     """
 
     def __init__(self, widest: Instance, bins: int = BINS) -> None:
-        cost = widest.cost
-        if cost != Cost(l2_squared=1.0, scale=cost.scale, kind=cost.kind, relative=cost.relative) or any(
-            widest.feature(name).kind != "continuous" for name in widest.levers
-        ):
+        plain = all(widest.feature(name).kind == "continuous" for name in widest.levers)
+        if not plain or widest.cost.kind != "l2-squared":
             raise Unsupported("shared grids are for l2-squared costs of continuous features")
         self.widest = widest
         self.names = tuple(widest.levers)
         self._positions = [[f.name for f in widest.features].index(name) for name in self.names]
         self._values = [np.r_[np.nan, grid_values(widest, name, bins)] for name in self.names]
-        factual = widest.factual
+        costs = [widest.lever_cost(name) for name in self.names]
         self._squares = [
-            np.r_[0.0, ((v[1:] - factual[name]) / cost.scale[name]) ** 2]
-            for name, v in zip(self.names, self._values, strict=True)
+            np.r_[0.0, cost.sizes(v[1:]) ** 2] for cost, v in zip(costs, self._values, strict=True)
         ]
         self._plausible: tuple[NDArray[np.intp], ...] | None = None
 

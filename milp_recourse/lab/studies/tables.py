@@ -100,7 +100,7 @@ def served(
     given = np.array([answer.cost is not None for answer in answers])
     changed = ~np.isnan(actions) & (actions != x)
     columns = [names.index(name) for name in LOAN_ACTIONABLE]
-    scale = np.array([template.cost.scale[name] for name in LOAN_ACTIONABLE])
+    scale = np.array([template.cost.lengths[name] for name in LOAN_ACTIONABLE])
     steps = np.where(changed[:, columns], (actions[:, columns] - x[:, columns]) / scale, 0.0)
     bounds = np.array([template.feature(name).action_bounds for name in LOAN_ACTIONABLE])
     span = (bounds[:, 1] - bounds[:, 0]) / scale

@@ -19,10 +19,9 @@ def restrictions(instance: Instance) -> list[str]:
 
 
 def _all(instance: Instance) -> Iterator[str]:
-    own, cost = instance.preferences, instance.cost
+    own = instance.preferences
     for f in instance.features:
-        has_cost = not cost.uses_scale or f.name in cost.scale
-        if f.actionable and f.name not in own.actionable and has_cost:
+        if f.actionable and f.name not in own.actionable and instance.cost.covers(f.name):
             yield f"mask:{f.name}"
     yield from (f"range:{f.name}" for f in instance.features if f.name in own.ranges)
     yield from (f"monotone:{f.name}" for f in instance.features if f.actionable and f.monotone is not None)

@@ -183,7 +183,7 @@ def _guess(
     if math.isnan(x) or feature.kind == "categorical" or (x < start if end == "low" else x > start):
         return None
     levers = instance.preferences.actionable
-    scale = {other: instance.cost.scale.get(other, 1.0) for other in levers}
+    scale = {other: instance.cost.lengths.get(other, 1.0) for other in levers}
     weights = {other: 1.0 if other == name else _FAINT for other in levers}
     problem = replace(widen(instance, id, end, limit), cost=Cost.pure("l1", scale))
     found = solve(replace(problem, preferences=replace(problem.preferences, weights=weights)))

@@ -7,7 +7,6 @@ from functools import partial
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.schema_result import ResultModel
-from milp_recourse.judge import deltas
 from milp_recourse.problem.cost import KINDS
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Classifier, Instance
@@ -188,20 +187,14 @@ def _formula(instance: Instance) -> str:
     cost = instance.cost
     if cost.kind in KINDS:
         return f"{cost.kind}: {KINDS[cost.kind].says}"
-    coefficients = {"l0": cost.l0, "l1": cost.l1, "l2-squared": cost.l2_squared, "linf": cost.linf}
-    return "mixture: " + " + ".join(f"{c:g} × {part}" for part, c in coefficients.items() if c)
+    return "mixture: " + " + ".join(f"{c:g} × {part}" for part, c in cost.written_parts.items() if c)
 
 
 def _shares(instance: Instance, action: Mapping[str, Value]) -> dict[str, float]:
     """The cost of each action by itself divided by the total cost; empty if the total is 0."""
-    moved = deltas(instance, instance.numbers(action))
-    whole = instance.cost.exact(moved, instance.weights)
-    if not whole:
-        return {}
-    return {
-        name: float(instance.cost.exact({name: delta}, instance.weights) / whole)
-        for name, delta in moved.items()
-    }
+    moved = instance.numbers(action)
+    whole = instance.cost_of(moved)
+    return {name: float(instance.cost_of({name: v}) / whole) for name, v in moved.items()} if whole else {}
 
 
 def _allowed(instance: Instance, f: Feature) -> str:

@@ -45,7 +45,8 @@ class CpsatBackend:
         actions move other features or plausibility is demanded; or what no search over trees takes."""
         if not isinstance(instance.classifier, TreeEnsemble):
             return "tree ensembles only"
-        bent = instance.cost.quantiles or instance.cost.decrease
+        told = (name for name in instance.levers if name not in instance.missing)
+        bent = not all(instance.lever_cost(name).even for name in told)
         if bent and not (separable(without_conditions(instance)) and folds_away(instance)):
             return (
                 "costs in percentiles, or with two scales, where actions move other features, or under "

@@ -92,8 +92,8 @@ class _Piece:
 
     def __init__(self, search: RegionSearch, piece: Piece) -> None:
         self.search, self.piece = search, piece
-        self.costs = Costs.of(search.instance, piece)
-        self.bound = float(self.costs.least(search.instance, piece, piece.low[None], piece.high[None])[0])
+        self.costs = Costs(search.instance, piece)
+        self.bound = float(self.costs.least(piece.low[None], piece.high[None])[0])
         self.model: PieceModel | None = None
         self.cutoff = math.inf  # the incumbent's cost when the model was made
         self.forbidden: list[Cells] = []

@@ -27,18 +27,17 @@ from milp_recourse.solvers.leaf_model import Cells, Watch
 class SatCells(SatModel):
     """The integer model; see :class:`milp_recourse.solvers.cell_choice.CellModel`."""
 
-    def __init__(
-        self, axes: list[Axis], table: LeafTable, linf: float, threshold: float, incumbent: float
-    ) -> None:
+    def __init__(self, axes: list[Axis], table: LeafTable, threshold: float, incumbent: float) -> None:
         super().__init__(axes, table, threshold)
-        costs = [axis.added + linf * axis.widest for axis in axes]
+        costs = [axis.added + axis.widest for axis in axes]
         self.unit = _unit(costs, len(axes), incumbent)
         terms: list[Any] = []
         for axis, literals in zip(axes, self.at, strict=True):
             terms.append(_sum_of(floored(axis.added * self.unit), literals))
-        if linf:
-            steps = [floored(axis.widest * (self.unit * linf)) for axis in axes]
-            widest = self.model.new_int_var(0, int(max((s.max() for s in steps), default=0)), "widest")
+        steps = [floored(axis.widest * self.unit) for axis in axes]
+        dearest = int(max((s.max() for s in steps), default=0))
+        if dearest:
+            widest = self.model.new_int_var(0, dearest, "widest")
             for step, literals in zip(steps, self.at, strict=True):
                 self.model.add(widest >= _sum_of(step, literals))
             terms.append(widest)

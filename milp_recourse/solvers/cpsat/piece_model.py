@@ -115,8 +115,14 @@ class PieceModel(SatModel):
         self, piece: Piece, costs: Costs, table: LeafTable, threshold: float, incumbent: float
     ) -> None:
         super().__init__(piece.columns, table, threshold)
-        self.piece, self.costs = piece, costs
-        low, high = _affordable(piece, costs, incumbent)
+        self.piece = piece
+        self.fixed = float(sum(cost.prices.fixed for cost in costs.levers))
+        self.label = np.array([cost.label for cost in costs.levers], dtype=bool)
+        # per unit of a distance, or of another label
+        last = ((cost.prices, cost.pieces[-1]) for cost in costs.levers)
+        prices = [prices.rounded(piece.rate or piece.start) for prices, piece in last]
+        self.linear, self.square, self.top = np.array(prices).reshape(-1, 3).T
+        low, high = self._affordable(costs.factual, incumbent)
         self.empty = bool((low > high).any())
         if self.empty:
             return
@@ -142,7 +148,7 @@ class PieceModel(SatModel):
         status, whole, point = self.run(seconds)
         if status == "infeasible":
             return status, math.inf, None
-        low = self.costs.fixed + max(float(whole) / self.unit - self.lost, 0.0)
+        low = self.fixed + max(float(whole) / self.unit - self.lost, 0.0)
         return status, low * (1 - 2.0**-40), point
 
     # -- forms ---------------------------------------------------------------------------
@@ -232,62 +238,57 @@ class PieceModel(SatModel):
 
     def _cost(self, incumbent: float) -> None:
         """Minimise the cost, rounded down; ``lost`` is what rounding actions takes from its linear parts."""
-        costs, d = self.costs, range(len(self.grid))
         scale = np.array([float(g.scale) for g in self.grid])
-        far = np.array([g.largest for g in self.grid]) / scale
-        label = costs.label
-        most = float((costs.kappa * far**2 + (costs.beta + costs.omega) * far + costs.jump).sum())
-        self.unit = float(_power(Fraction(LARGEST / 4) / (Fraction(most + float(costs.omega.sum())) or 1)))
-        half = np.array([float(g.half) for g in self.grid]) / scale
-        linear = np.where(label, 0.0, costs.omega)
-        self.lost = float((costs.beta * half).sum() + (linear * half).max(initial=0.0)) * (1 + 1e-12)
+        far = np.where(self.label, 1.0, np.array([g.largest for g in self.grid]) / scale)
+        most = float((self.square * far**2 + (self.linear + self.top) * far + self.top).sum())
+        self.unit = float(_power(Fraction(LARGEST / 4) / (Fraction(most) or 1)))
+        half = np.where(self.label, 0.0, np.array([float(g.half) for g in self.grid]) / scale)
+        self.lost = float((self.linear * half).sum() + (self.top * half).max(initial=0.0)) * (1 + 1e-12)
         terms: list[Any] = []
         steps: list[Any] = []
-        for i in d:
-            g, a = self.grid[i], self.steps[i]
+        for i, (g, a) in enumerate(zip(self.grid, self.steps, strict=True)):
             if not g.largest:
                 continue
-            if label[i]:
+            if self.label[i]:
                 moved = self.model.new_bool_var(f"moved{i}")
                 self.model.add(a == 0).only_enforce_if(moved.negated())
-                terms.append(self._rate(costs.jump[i]) * moved)
-                steps.append(self._rate(costs.omega[i]) * moved)
+                terms.append(self._rate(self.linear[i] + self.square[i]) * moved)
+                steps.append(self._rate(self.top[i]) * moved)
                 continue
             n = self.model.new_int_var(0, g.largest, f"n{i}")
             self.model.add_abs_equality(n, a)
-            if costs.kappa[i]:
+            if self.square[i]:
                 q = self._square(n, g.largest, f"q{i}")
-                terms.append(self._rate(costs.kappa[i] / scale[i] ** 2) * (q - n if g.half else q))
-            terms.append(self._rate(costs.beta[i] / scale[i]) * n)
-            steps.append(self._rate(costs.omega[i] / scale[i]) * n)
-        if costs.omega.any():
+                terms.append(self._rate(self.square[i] / scale[i] ** 2) * (q - n if g.half else q))
+            terms.append(self._rate(self.linear[i] / scale[i]) * n)
+            steps.append(self._rate(self.top[i] / scale[i]) * n)
+        if self.top.any():
             widest = self.model.new_int_var(0, int(LARGEST), "widest")
             for step in steps:
                 self.model.add(widest >= step)
             terms.append(widest)
         objective = sum(terms)
         if math.isfinite(incumbent):
-            paid = max(incumbent - costs.fixed, 0.0) * (1 + 1e-9) + self.lost
+            paid = max(incumbent - self.fixed, 0.0) * (1 + 1e-9) + self.lost
             self.model.add(objective <= min(math.ceil(paid * self.unit) + 1, int(LARGEST)))
         self.model.minimize(objective)
+
+    def _affordable(self, x: Array, incumbent: float) -> tuple[Array, Array]:
+        """The piece's box without the ends of intervals that by themselves cost more than the incumbent."""
+        low, high = self.piece.low, self.piece.high
+        if not math.isfinite(incumbent):
+            return low, high
+        paid = max(incumbent - self.fixed, 0.0) * (1 + 1e-9)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.minimum(np.sqrt(paid / self.square), np.minimum(paid / self.linear, paid / self.top))
+        reach = np.where(self.label | np.isnan(reach), np.inf, reach * (1 + 1e-9))
+        slack = 1e-12 * (np.abs(x) + reach)
+        slack = np.where(np.isfinite(slack), slack, 0.0)
+        return np.maximum(low, x - reach - slack), np.minimum(high, x + reach + slack)
 
     def _rate(self, rate: float) -> int:
         """A coefficient of the cost in its integer unit, rounded down."""
         return math.floor(float(rate) * self.unit * (1 - 2.0**-48))
-
-
-def _affordable(piece: Piece, costs: Costs, incumbent: float) -> tuple[Array, Array]:
-    """The piece's box without the ends of intervals that by themselves cost more than the incumbent."""
-    if not math.isfinite(incumbent):
-        return piece.low, piece.high
-    paid = max(incumbent - costs.fixed, 0.0) * (1 + 1e-9)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reach = np.minimum(np.sqrt(paid / costs.kappa), np.minimum(paid / costs.beta, paid / costs.omega))
-    reach = np.where(costs.label, np.inf, np.where(np.isnan(reach), np.inf, reach * (1 + 1e-9)))
-    x = costs.factual
-    slack = 1e-12 * (np.abs(x) + reach)
-    slack = np.where(np.isfinite(slack), slack, 0.0)
-    return np.maximum(piece.low, x - reach - slack), np.minimum(piece.high, x + reach + slack)
 
 
 def _power(value: Fraction) -> Fraction:

@@ -38,9 +38,7 @@ class HighsCells(LeafModel):
 
     solver = "HiGHS"
 
-    def __init__(
-        self, axes: list[Axis], table: LeafTable, linf: float, threshold: float, incumbent: float
-    ) -> None:
+    def __init__(self, axes: list[Axis], table: LeafTable, threshold: float, incumbent: float) -> None:
         import highspy
 
         self._api, self.highs = highspy, highspy.Highs()
@@ -56,9 +54,9 @@ class HighsCells(LeafModel):
             self.highs.setOptionValue(option, value)
         self.columns = 0
         super().__init__(axes, table, threshold)
-        dearest = sum(float((axis.added + linf * axis.widest).max()) for axis in axes)
+        dearest = sum(float((axis.added + axis.widest).max()) for axis in axes)
         self.unit = min(incumbent, dearest) or 1.0
-        self._costs(axes, linf, incumbent)
+        self._costs(axes, incumbent)
 
     def solve(self, seconds: float | None, watch: Watch | None = None) -> tuple[str, float, Cells | None]:
         """``optimal``, ``infeasible`` or ``stopped``; the lower bound of exact costs; the point."""
@@ -120,15 +118,15 @@ class HighsCells(LeafModel):
         index, value = np.array(list(row), dtype=np.int32), np.array(list(row.values()), dtype=np.float64)
         self.highs.addRow(low, high, len(row), index, value)
 
-    def _costs(self, axes: list[Axis], linf: float, incumbent: float) -> None:
+    def _costs(self, axes: list[Axis], incumbent: float) -> None:
         """Set the objective, with the maximum as a column that is at least each axis' entry, and keep it at
         most the incumbent's cost."""
         total, constant = self._steps([axis.added / self.unit for axis in axes])
-        if linf:
+        if any(axis.widest.any() for axis in axes):
             widest = self.column(binary=False)
             total[widest] = 1.0
             for i, axis in enumerate(axes):
-                steps, least = self._steps([axis.widest * (linf / self.unit)], i)
+                steps, least = self._steps([axis.widest / self.unit], i)
                 self._row({widest: 1.0} | {y: -c for y, c in steps.items()}, least, math.inf)
         for column, cost in total.items():
             self.highs.changeColCost(column, cost)

@@ -127,8 +127,8 @@ class Configuration:
 
     @property
     def fixed_cost(self) -> float:
-        """What acting costs whatever the values: the l0 part."""
-        return float(self.program.cost.l0 * sum(term.weight for term in self.program.cost_terms))
+        """What acting costs whatever the values."""
+        return float(sum(term.prices.fixed for term in self.program.cost_terms))
 
     @cached_property
     def _constrained(self) -> list[Elementary]:
@@ -286,12 +286,8 @@ def hull(instance: Instance, program: Program, target: float | None = None) -> P
 
 
 def _in_cost(term: CostTerm) -> float:
-    """The root of a term's weight for each of its scales, or of the way from the lowest percentile to the
-    highest."""
-    length = float(term.scale)
-    if term.quantiles is not None:
-        length = term.quantiles.values[-1] - term.quantiles.values[0]
-    return math.sqrt(float(term.weight)) / length
+    """The root of what a change of size 1 costs, for each unit of the action in such a change."""
+    return math.sqrt(float(sum(term.prices[1:]))) / term.length
 
 
 def _ranges(matrix: Array, offset: Array, values: Array) -> Array:

@@ -200,32 +200,32 @@ def _ball(model: MixedInteger, program: Program, forms: list[Form]) -> None:
 def _cost(model: MixedInteger, program: Program, forms: list[Form]) -> None:
     """Add the cost: a column for each delta (0 where its feature is not acted on), and columns that are at
     least abs(delta), and at least the maximum."""
-    c = program.cost
     top: int | None = None
     for term in program.cost_terms:
-        delta = _delta(model, program, term, forms)
-        if c.l2_squared:
-            model.squares[delta] = float(c.l2_squared * term.weight / term.scale**2)
-        if c.l1 or c.linf:
-            size = _size(model, term.feature, delta)
-            if c.l1:
-                model.linear[size] = float(c.l1 * term.weight / term.scale)
-            if c.linf:
-                rate = float(term.weight / term.scale)
-                if top is None:
-                    top = model.column("largest", 0.0, 0.0)
-                    model.linear[top] = float(c.linf)
-                model.upper[top] = max(model.upper[top], rate * model.upper[size])
-                model.row(f"largest_{term.feature}", ({top: 1.0, size: -rate}, 0.0), lower=0.0)
+        delta = _delta(model, term, forms)
+        _, square, linear, largest = map(float, term.prices.per(1 / term.unit))
+        if square:
+            model.squares[delta] = square
+        if not (linear or largest):
+            continue
+        size = _size(model, term.feature, delta)
+        if linear:
+            model.linear[size] = linear
+        if largest:
+            if top is None:
+                top = model.column("largest", 0.0, 0.0)
+                model.linear[top] = 1.0
+            model.upper[top] = max(model.upper[top], largest * model.upper[size])
+            model.row(f"largest_{term.feature}", ({top: 1.0, size: -largest}, 0.0), lower=0.0)
 
 
-def _delta(model: MixedInteger, program: Program, term: CostTerm, forms: list[Form]) -> int:
-    """Add the column of one delta. The fixed cost (l0) is the coefficient of the feature's flag, or part of
-    the offset if it is decided that the feature is acted on."""
+def _delta(model: MixedInteger, term: CostTerm, forms: list[Form]) -> int:
+    """Add the column of one delta. What acting costs whatever the value is the coefficient of the feature's
+    flag, or part of the offset if it is decided that the feature is acted on."""
     form = over_columns(term.delta, forms)
     low, high = _range(form, model)
     flag = model.flags.get(term.feature)
-    name, fixed = f"delta_{term.feature}", float(program.cost.l0 * term.weight)
+    name, fixed = f"delta_{term.feature}", float(term.prices.fixed)
     if flag is None:
         model.offset += fixed
         return model.fixed_column(name, form, low, high)

@@ -139,7 +139,7 @@ def test_any_prices_give_a_lower_bound() -> None:
         alive, leaves = np.ones(len(p.added), dtype=bool), np.ones(len(f.value), dtype=bool)
         live, x = lists(f), np.zeros(len(axes), dtype=np.int32)
         energy, loss = np.zeros(len(f.value)), np.zeros((3, len(p.added)))
-        wide = p.linf * p.widest
+        wide, top = p.widest, bool(p.widest.any())
         of_cell = np.repeat(np.arange(len(axes)), np.diff(p.axis_from))
         assert shrink(f, p.added + wide, alive, leaves, live, seed % 2 == 0, True)
         for round_ in range(5):
@@ -147,14 +147,14 @@ def test_any_prices_give_a_lower_bound() -> None:
             price = scale * rng.normal(size=int(f.class_from[-1]))
             mu = float(best) * rng.exponential(5.0) / len(f.leaf_from)
             target = float(best) * (1 + 1e-9) + 1e-12
-            shares = rng.dirichlet(np.ones(len(axes))) if p.linf else np.empty(0)
+            shares = rng.dirichlet(np.ones(len(axes))) if top else np.empty(0)
             if round_ % 2:  # towards more than there is to be had
                 costs = p.added, wide, shares
                 _, mu, _ = ascend(f, *costs, live, mu, goal, price, 2.0 * target, 40, 0.5, 10.0)
-            paid = p.added + (shares[of_cell] * wide if p.linf else 0.0)
-            assert not p.linf or ((shares >= 0).all() and shares.sum() <= 1 + 1e-12)
+            paid = p.added + (shares[of_cell] * wide if top else 0.0)
+            assert not top or ((shares >= 0).all() and shares.sum() <= 1 + 1e-12)
             bound, slack = assess(f, paid * (1 - 1e-12), live, mu, goal, price, x, energy, loss)
-            with_maximum += bool(p.linf) and bound > 0
+            with_maximum += top and bound > 0
             take_out(live, bound, slack, energy, loss, target, alive, leaves)
             assert bound <= float(best), seed
             positive += bound > 0
@@ -165,7 +165,7 @@ def test_any_prices_give_a_lower_bound() -> None:
 def walked(instance: Instance, axes: list[Axis]) -> TreeArrays:
     """The compiled trees of an instance."""
     cells = factual_cells(instance, instance.classifier)
-    return tree_arrays(instance.classifier, cells, axes, instance.cost.linf, instance.accept.above)
+    return tree_arrays(instance.classifier, cells, axes, instance.accept.above)
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -228,7 +228,7 @@ def test_first_actions_are_accepted() -> None:
         point, cost = good_point(p, good, 3)
         here = (point - p.axis_from[:-1])[None]
         assert table.bound(table.met(here, here))[0] > instance.accept.above, seed
-        dear = p.added[good].sum(axis=1) + p.linf * p.widest[good].max(axis=1)
+        dear = p.added[good].sum(axis=1) + p.widest[good].max(axis=1)
         assert cost <= dear.min() * (1 + 1e-12), seed
     assert tried >= 25
 

@@ -17,7 +17,7 @@ TRIALS = 300
 
 
 def least_term(p, box, allowed, i: int, gain: list[Fraction], share: Fraction, theta: Fraction) -> Fraction:
-    """The least of theta c_i(u) + share top_i |u| - gain u over lever i's part of a box."""
+    """The least of theta c_i(u) + share top_i(u) - gain u over lever i's part of a box."""
     from milp_recourse.engine.networks import layout as at
 
     s = int(p.start[i])
@@ -31,14 +31,14 @@ def least_term(p, box, allowed, i: int, gain: list[Fraction], share: Fraction, t
     if box[at.MODE, i] == 2:
         return rests[0]
     low, high = Fraction(box[at.LO, i]), Fraction(box[at.HI, i])
-    fixed, linear, square, largest = (
-        Fraction(p.lever[row, i]) for row in (at.FIXED, at.LINEAR, at.SQUARE, at.LARGEST)
-    )
-    rate, square = theta * linear + share * largest, theta * square
+    rows = at.FIXED, at.LINEAR, at.SQUARE, at.LARGEST, at.LEAST, at.DOWN
+    fixed, linear, square, largest, least, down = (Fraction(p.lever[row, i]) for row in rows)
+    rate, square, fixed = theta * linear + share * largest, theta * square, theta * fixed + share * least
     places = {low, high, min(max(Fraction(0), low), high)}
-    for slope in (gain[s] - rate, gain[s] + rate) if square else ():
-        places.add(min(max(slope / (2 * square), low), high))
-    return min([*rests, *(theta * fixed + rate * abs(u) + square * u * u - gain[s] * u for u in places)])
+    for slope, bend in ((gain[s] - rate, 1), (gain[s] + down * rate, down**2)) if square else ():
+        places.add(min(max(slope / (2 * square * bend), low), high))
+    sizes = {u: u if u > 0 else -down * u for u in places}
+    return min([*rests, *(fixed + (rate + square * sizes[u]) * sizes[u] - gain[s] * u for u in places)])
 
 
 def close(rng: np.random.Generator, values: np.ndarray) -> np.ndarray:

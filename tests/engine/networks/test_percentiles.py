@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from milp_recourse import solve
+from milp_recourse.certificates import certificates_for
+from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks import levers
-from milp_recourse.engine.networks.layout import FIXED, HI, KNOTS, LARGEST, LINEAR, LO, MODE, RATE, TOP_RATE
 from milp_recourse.engine.networks.numerics import slacks
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.lever_cost import LeverCost, lever_costs
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.quantiles import Quantiles
 from milp_recourse.problem.result import Status
@@ -41,10 +43,12 @@ class OneLever(NamedTuple):
     knot: np.ndarray
     cost: float
     up: float
+    start: np.ndarray
 
 
-def drawn(seed: int) -> tuple[Quantiles, float, float, float, float]:
-    """A distribution function with flat and steep parts, a factual inside or outside, an interval, a unit."""
+def drawn(seed: int) -> tuple[LeverCost, float, float, float]:
+    """Percentiles with flat and steep parts, from a factual inside or outside, under any parts of a cost; an
+    interval; a unit."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(2, 12))
     values = np.cumsum(rng.uniform(0.01, 3.0, count)) - 5.0
@@ -53,7 +57,10 @@ def drawn(seed: int) -> tuple[Quantiles, float, float, float, float]:
     x = float(rng.choice(values)) if rng.random() < 0.3 else float(rng.uniform(-7.0, values[-1] + 2.0))
     low, high = sorted(rng.uniform(-9.0, values[-1] + 3.0, 2).tolist())
     unit = float(2.0 ** rng.integers(-2, 5))
-    return Quantiles(tuple(values.tolist()), tuple(shares.tolist())), x, low, high, unit
+    quantiles = {"x": Quantiles(tuple(values.tolist()), tuple(shares.tolist()))}
+    parts = {"l1": 1.7, "l2_squared": 0.9 * (seed % 3 > 0), "linf": 0.6, "l0": 0.3 * (seed % 2)}
+    cost = Cost(**parts, scale={"x": 1.0}, quantiles=quantiles)
+    return lever_costs(cost, {"x": False}, {"x": x}, {})["x"], low, high, unit
 
 
 def test_where_rounding_decides_about_a_percentile_another_back_end_answers() -> None:
@@ -83,13 +90,13 @@ def test_where_rounding_decides_about_a_percentile_another_back_end_answers() ->
 @pytest.mark.parametrize("seed", range(40))
 def test_knots_are_nowhere_above_the_percentiles(seed: int) -> None:
     """In exact arithmetic, at random points of the interval and next to every knot; and not far below."""
-    quantiles, x, low, high, unit = drawn(seed)
-    places, shares = ([Fraction(v) for v in row] for row in quantiles.around(x, low, high, unit).tolist())
-    near = [Fraction(v) for v in quantiles.values if low <= v <= high]
+    cost, low, high, unit = drawn(seed)
+    places, shares = ([Fraction(v) for v in row] for row in cost.knots(low, high, unit).tolist())
     rng = np.random.default_rng(seed)
-    for value in [*map(Fraction, rng.uniform(low, high, 50).tolist()), *near]:
-        at = (value - Fraction(x)) / Fraction(unit)
-        known = abs(quantiles.exact(value) - quantiles.exact(Fraction(x)))
+    near = [v for v in cost.levels.values if low <= v <= high]
+    for value in [*rng.uniform(low, high, 50).tolist(), *near]:
+        at = (Fraction(value) - Fraction(cost.factual)) / Fraction(unit)
+        known = cost.size(value)
         k = sum(place <= at for place in places)
         if k in (0, len(places)):
             ours = shares[0] if k == 0 else shares[-1]
@@ -99,30 +106,74 @@ def test_knots_are_nowhere_above_the_percentiles(seed: int) -> None:
         assert known - Fraction(1, 10**12) <= ours <= known
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_a_node_s_line_is_nowhere_above_the_cost(seed: int) -> None:
+def test_a_node_s_line_is_nowhere_above_the_cost() -> None:
     """Over random intervals, on one side of the factual or over it; and nothing that is paid for is cut."""
-    quantiles, x, low, high, unit = drawn(seed)
-    knots = quantiles.around(x, low, high, unit)
+    assert sum(map(_chords, range(60))) > 150
+
+
+def _chords(seed: int) -> int:
+    """Check one lever's lines; how many of them are chords."""
+    cost, low, high, unit = drawn(seed)
+    knots = cost.knots(low, high, unit)
     rng, made = np.random.default_rng(seed), slacks([4], 1, 1, 8, 0, 0, 0)
-    lever = np.zeros((13, 1))
-    lever[KNOTS], lever[RATE], lever[TOP_RATE] = knots.shape[1], 1.7, 0.6
-    p = OneLever(lever, knots[:, None, :], made.cost, made.up)
-    ends = (low - x) / unit, (high - x) / unit
+    lever = np.zeros((at.TOP_RATE + 1, 1))
+    lever[at.RATE : at.TOP_RATE + 1, 0] = cost.prices.rounded(Fraction(1))
+    lever[at.KNOTS], lever[at.OWN_FIXED] = knots.shape[1], cost.parts[0]
+    p = OneLever(lever, knots[:, None, :], made.cost, made.up, np.zeros(2, dtype=int))
+    ends, chords = ((low - cost.factual) / unit, (high - cost.factual) / unit), 0
     for _ in range(20):
         box = np.zeros((3, 1))
-        box[LO], box[HI] = sorted(rng.uniform(*ends, 2).tolist())
+        box[at.LO], box[at.HI] = sorted(rng.uniform(*ends, 2).tolist())
         if rng.random() < 0.3:
-            box[LO] = min(0.0, box[HI, 0])
-        box[MODE] = int(rng.random() < 0.7)
+            box[at.LO] = min(0.0, box[at.HI, 0])
+        box[at.MODE] = int(rng.random() < 0.7)
         PLAIN["relevel"](p, box)
-        money = float(rng.uniform(0.0, 1.0))
-        reach = [PLAIN["percentiles_pay_for"](p, 0, money, 1.7, side) for side in (1, -1)]
-        for u in rng.uniform(box[LO, 0], box[HI, 0], 30).tolist():
-            value = Fraction(x) + Fraction(unit) * Fraction(u)
-            share = abs(quantiles.exact(value) - quantiles.exact(Fraction(x)))
-            line = Fraction(float(lever[FIXED, 0])) + Fraction(float(lever[LINEAR, 0])) * abs(Fraction(u))
-            assert line <= Fraction(1.7) * share
-            assert Fraction(float(lever[LARGEST, 0])) * abs(Fraction(u)) <= Fraction(0.6) * share
-            if Fraction(1.7) * share <= Fraction(money):
+        money, most = rng.uniform(0.0, 1.5), rng.uniform(0.0, 0.6)
+        reach = [PLAIN["affordable"](p, 0, money, most, side) for side in (1, -1)]
+        rows = at.FIXED, at.LINEAR, at.SQUARE, at.LARGEST, at.LEAST, at.DOWN
+        fixed, linear, square, largest, least, down = (Fraction(float(lever[row, 0])) for row in rows)
+        chords += down < 0
+        for u in rng.uniform(box[at.LO, 0], box[at.HI, 0], 30).tolist():
+            # the value is a double only where the coordinate is one of its change
+            share = _size(cost, Fraction(cost.factual) + Fraction(unit) * Fraction(u))
+            paid, entry = cost.prices.paid(share)
+            size = max(Fraction(u), -down * Fraction(u))
+            assert fixed + (linear + square * size) * size <= paid
+            assert least + largest * size <= entry
+            if paid <= Fraction(money) and entry <= Fraction(most):
                 assert -reach[1] <= u <= reach[0]
+    return chords
+
+
+def _size(cost: LeverCost, value: Fraction) -> Fraction:
+    """The size of the change to a rational."""
+    piece = next(piece for piece in cost.pieces if piece.low <= value <= piece.high)
+    return piece.start + piece.rate * abs(value - Fraction(piece.near))
+
+
+@pytest.mark.parametrize(
+    "parts", [{"l2_squared": 1.0}, {"l2_squared": 2.0, "l1": 0.1, "linf": 0.5, "l0": 0.01}]
+)
+@pytest.mark.parametrize("seed", range(4))
+def test_squared_percentiles_are_solved_and_proven(parts: dict[str, float], seed: int) -> None:
+    """By the engine, as HiGHS and a fine grid say; the checker accepts the proof."""
+    rng = np.random.default_rng(seed)
+    names, values = ("x", "y"), np.sort(rng.normal(size=(2, 6)) * 2.0)
+    quantiles = {
+        name: Quantiles(tuple(row.tolist()), tuple(np.linspace(0.0, 1.0, 6).tolist()))
+        for name, row in zip(names, values, strict=True)
+    }
+    layers = [(rng.normal(size=(4, 2)), rng.normal(size=4)), (np.ones((1, 4)), np.array([-2.0 - seed]))]
+    instance = Instance(
+        tuple(Feature(n, "continuous", True, (-5.0, 5.0)) for n in names),
+        independent(names),
+        ReluNetwork.from_layers(layers, "float64"),
+        dict(zip(names, rng.normal(size=2).tolist(), strict=True)),
+        Preferences(names, {"x": 2.0}),
+        Cost(**parts, scale=dict.fromkeys(names, 1.0), quantiles=quantiles),
+    )
+    found, other, grid = (solve(instance, backend) for backend in ("bab", "highs", "grid"))
+    assert found.status is other.status is Status.OPTIMAL
+    assert found.cost == pytest.approx(other.cost, rel=3e-6, abs=1e-9)
+    assert grid.cost is None or grid.cost >= found.lower_bound
+    assert certificates_for([instance], [found])[0] is not None
