@@ -502,7 +502,10 @@ class Answers:
         write_whole(self.page(person, why, time_limit).encode(), Path(file))
 
     def _people(self, positions: Iterable[int]) -> list[Person]:
-        return [person_at(i, self.rows, self.problem, self.results[i], self.confirmed[i]) for i in positions]
+        return [
+            person_at(i, self.rows, self.problem, self.results[i], self.confirmed[i], self.printed[i])
+            for i in positions
+        ]
 
     def _position(self, person: Hashable) -> int:
         labels = self.rows.frame.index.tolist() if isinstance(person, Hashable) else []
