@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -20,6 +21,7 @@ from milp_recourse.errors import BadInput, MachineFailed
 from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict, result_part
+from milp_recourse.judge.as_printed import AsPrinted, as_printed
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
@@ -36,12 +38,23 @@ from milp_recourse.solvers.processes import python
 from milp_recourse.tables.against_model import changed_values, rows_after
 from milp_recourse.tables.arguments import by_column
 from milp_recourse.tables.columns import TableColumn, position, shown
-from milp_recourse.tables.people_rows import Rows, values_in_file
+from milp_recourse.tables.people_rows import Rows, counterfactual_rows, values_in_file
 from milp_recourse.tables.show import person_at
 
 T = TypeVar("T")
 
-_COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds", "margin")
+_COLUMNS = (
+    "status",
+    "cost",
+    "lower_bound",
+    "gap",
+    "proof",
+    "confirmed",
+    "message",
+    "seconds",
+    "margin",
+    "shown_cost",
+)
 
 
 @contextmanager
@@ -89,6 +102,8 @@ class Answers:
         How much of the classifier's score one unit of the margin is.
     asked
         The back end that was asked for; None: the default, which may be another one for somebody.
+    accepts
+        What the model itself says of rows, each asked alone; None if it cannot be asked.
     """
 
     rows: Rows
@@ -101,20 +116,25 @@ class Answers:
     compare: Callable[..., tuple[list[Result | None], list[bool | None]]]
     unit: float = 1.0
     asked: str | None = None
+    accepts: Callable[[pd.DataFrame], Sequence[object]] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """status, cost, lower_bound, gap, proof, confirmed, message, seconds and margin, indexed as people.
+        """status, cost, lower_bound, gap, proof, confirmed, message, seconds, margin and shown_cost, indexed
+        as people.
 
         ``margin`` is how far the person's logit must pass the threshold (of trees, the score); nan for people
-        who could not be read.
+        who could not be read. ``shown_cost`` is what the values in :attr:`changes` as shown cost, where
+        ``cost`` is what the exact ones do.
         """
         rows = [self._row(i, result) for i, result in enumerate(self.results)]
+        for row, printed in zip(rows, self.printed, strict=True):
+            row["shown_cost"] = None if printed is None else float(printed.cost)
         frame = pd.DataFrame(rows, index=self.rows.frame.index, columns=list(_COLUMNS))
-        for name in ("cost", "lower_bound", "gap", "seconds", "margin"):
+        for name in ("cost", "lower_bound", "gap", "seconds", "margin", "shown_cost"):
             frame[name] = frame[name].astype(np.float64)
         frame["confirmed"] = pd.array([row.get("confirmed") for row in rows], dtype="boolean")
         for name in ("proof", "message"):  # else the dtype would depend on whether all are None
@@ -127,10 +147,40 @@ class Answers:
         return rows_after(self.rows, self.columns, self.results)
 
     @cached_property
-    def changes(self) -> pd.DataFrame:
-        """A row per change, indexed as people: feature, before, after, and cause (``action`` or ``effect``).
+    def printed(self) -> list[AsPrinted | None]:
+        """For each person with an action the values to say: the shortest decimals that the model accepts when
+        they are set together (:func:`~milp_recourse.judge.as_printed`).
 
-        A feature that an action holds is listed too, with ``after`` equal to ``before``.
+        Where the model itself refuses them, they are the exact doubles.
+        """
+        found: list[AsPrinted | None] = [None] * len(self)
+        exact: dict[int, AsPrinted] = {}
+        known = {c.name: c for c in self.columns}
+        for i, result in enumerate(self.results):
+            if self.problem is not None and result is not None and result.action is not None:
+                action = {name: known[name].feature.number(v) for name, v in result.action.items()}
+                after = changed_values(self.rows, self.columns, i, result) or {}
+                exact[i] = AsPrinted(action, after | action, Fraction(result.cost or 0.0))
+        asked = [i for i, one in exact.items() if one.action and self.confirmed[i] is not False]
+        problem = self.problem
+        short = as_printed([(problem[i], exact[i].action) for i in asked]) if problem is not None else []
+        for i, one in (exact | dict(zip(asked, short, strict=True))).items():
+            found[i] = one
+        said = [None if one is None else one.counterfactual for one in found]
+        if self.accepts is not None and asked:
+            rows = counterfactual_rows(self.rows, self.columns, said).iloc[asked]
+            for i, accepted in zip(asked, self.accepts(rows), strict=True):
+                if accepted is not True:
+                    found[i] = exact[i]
+        return found
+
+    @cached_property
+    def changes(self) -> pd.DataFrame:
+        """A row per change, indexed as people: feature, before, after, shown, and cause (``action`` or
+        ``effect``).
+
+        ``shown`` is the value to say (:attr:`printed`): shorter than ``after``, and accepted by the model. A
+        feature that an action holds is listed too, with ``after`` equal to ``before``.
         """
         rows, people = [], []
         by_name = {c.name: c for c in self.columns}
@@ -141,9 +191,11 @@ class Answers:
                 key = by_name[name].key
                 cause = "action" if name in action else "effect"
                 values = (frame[key].iloc[i] for frame in (self.rows.frame, self.counterfactuals))
-                rows.append((key, *values, cause))
+                printed = self.printed[i]
+                assert printed is not None
+                rows.append((key, *values, by_name[name].value(printed.counterfactual[name]), cause))
                 people.append(i)
-        frame = pd.DataFrame(rows, columns=["feature", "before", "after", "cause"], dtype=object)
+        frame = pd.DataFrame(rows, columns=["feature", "before", "after", "shown", "cause"], dtype=object)
         return frame.set_axis(self.rows.frame.index[people], axis=0)
 
     def front(self, person: Hashable, time_limit: float | None = None) -> pd.DataFrame:
@@ -450,7 +502,10 @@ class Answers:
         write_whole(self.page(person, why, time_limit).encode(), Path(file))
 
     def _people(self, positions: Iterable[int]) -> list[Person]:
-        return [person_at(i, self.rows, self.problem, self.results[i], self.confirmed[i]) for i in positions]
+        return [
+            person_at(i, self.rows, self.problem, self.results[i], self.confirmed[i], self.printed[i])
+            for i in positions
+        ]
 
     def _position(self, person: Hashable) -> int:
         labels = self.rows.frame.index.tolist() if isinstance(person, Hashable) else []

@@ -29,14 +29,13 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
 from milp_recourse.judge import judged_together
+from milp_recourse.judge.as_printed import nobody
 from milp_recourse.problem.conditions import All, LabelIn, Sum
 from milp_recourse.problem.conditions import Any as AnyOf_
-from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.decimals import as_written, written_above, written_below
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences, check_density
 from milp_recourse.problem.population import Population
-from milp_recourse.problem.scm import independent
 
 if TYPE_CHECKING:
     from milp_recourse.problem.conditions import Condition
@@ -207,17 +206,7 @@ def prototypes(rows: Array, scale: Sequence[float], count: int) -> Array:
 def accepted_rows(instance: Instance, rows: Array) -> Array:
     """The rows that the classifier accepts, exactly and as deployed, whoever they are."""
     names = [f.name for f in instance.features]
-    nobody = replace(
-        instance,
-        scm=independent(names),
-        factual={},
-        preferences=Preferences(),
-        cost=Cost.pure("l0", {}),
-        plausible=False,
-        conditions=(),
-        reference=None,
-    )
-    people = [replace(nobody, factual=dict(zip(names, row, strict=True))) for row in rows.tolist()]
+    people = [nobody(instance, dict(zip(names, row, strict=True))) for row in rows.tolist()]
     found = judged_together([(one, {}) for one in people])
     return rows[[one.accepted_exact and one.accepted_deployed for one in found]]
 

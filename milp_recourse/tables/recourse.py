@@ -421,7 +421,8 @@ class Recourse:
         if ties is not None:
             facts["ties"] = ties
         own = (rows, self.columns, population, compared, confirmed, facts, how)
-        return Answers(*own, compare, self.reading.unit, asked)
+        accepts = None if self._word is None else self._word.accepts_each
+        return Answers(*own, compare, self.reading.unit, asked, accepts)
 
 
 def _ties(problem: Instance) -> str | None:
