@@ -8,6 +8,7 @@ from typing import Any, Literal
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.readers.classes import Interval, Target
 from milp_recourse.readers.margins import Arithmetic
 
 
@@ -68,9 +69,9 @@ class Reading:
         (or at least the threshold, if not ``strict``); if a network's logit is at least the threshold plus
         :func:`milp_recourse.readers.rounding_margin`. The margin in here is 0.
     classes
-        The model's classes, in its order.
-    desired
-        The desired class in words.
+        The model's classes, in its order; () for a regression.
+    wish
+        The desired class, or the numbers that people want a regression to predict.
     arithmetic
         How the model of a network computes, from which the margin follows; None for trees, which are read
         bit for bit.
@@ -80,5 +81,10 @@ class Reading:
     classifier: ReluNetwork | TreeEnsemble
     accept: Acceptance
     classes: tuple[object, ...]
-    desired: str
+    wish: Target | Interval
     arithmetic: Arithmetic | None = None
+
+    @property
+    def desired(self) -> str:
+        """The wish in words."""
+        return self.wish.words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -136,17 +136,18 @@ def model_columns(model: Any, X: Any) -> list[object]:
 
 
 def read_preprocessing(
-    steps: Sequence[tuple[str, Any]],
+    chains: Sequence[Sequence[tuple[str, Any]]],
     names: Sequence[object],
     X: Any,
     native: Mapping[int, Sequence[tuple[object, float]]] | None = None,
 ) -> Preprocessing:
-    """Follow X's columns through the fitted steps.
+    """Follow X's columns through chains of fitted steps; what the chains make stands one after the other.
 
     Parameters
     ----------
-    steps
-        Pairs of a name for messages and a fitted transformer, in order.
+    chains
+        Of each chain pairs of a name for messages and a fitted transformer, in order. A chain without steps
+        passes the columns on.
     names
         X's columns in the model's order.
     X
@@ -161,39 +162,49 @@ def read_preprocessing(
         A step is of an unknown kind, or its results on X are not those that follow from its attributes.
     """
     frame = X[list(names)]
-    walk = Walk(names)
-    tracks = [Track(raw) for raw in range(len(names))]
-    for where, step in steps:
-        tracks = walk.through(step, tracks, where)
+    known_labels: dict[int, list[object]] = {}
+    walked: list[list[Track]] = []
+    for steps in chains:
+        walk = Walk(names, known_labels)
+        tracks = [Track(raw) for raw in range(len(names))]
+        for where, step in steps:
+            tracks = walk.through(step, tracks, where)
+        walked.append(tracks)
+    tracks = [track for own in walked for track in own]
     reached = {track.raw for track in tracks}
-    labels: dict[int, list[object]] = {}
-    for raw in sorted(reached & set(walk.labels)):
-        known, column = walk.labels[raw], frame.iloc[:, raw]
-        held = [plain(label) for label in column.dropna().unique()]
-        truth = [
-            label for label in held if isinstance(label, bool)
-        ]  # an encoder has category columns' as 0.0, 1.0
-        known[:] = [next((label for label in truth if label == own), own) for own in known]
-        add_labels(known, iter(held))
-        own = [t for t in tracks if t.raw == raw]
-        filled, imputed = _imputed(own)
-        add_labels(known, iter([] if filled is None else [filled]))
-        missing = first_gaps(column[column.isna()].tolist())
-        add_labels(known, (cell for cell in missing if gap(cell) not in imputed))
-        labels[raw] = known
     coded = native or {}
+    labels = {
+        raw: _labels(known_labels[raw], frame.iloc[:, raw], [t for t in tracks if t.raw == raw])
+        for raw in sorted(reached & set(known_labels))
+    }
     numbers = {raw: _numbers(frame.iloc[:, raw], names[raw]) for raw in sorted(reached - {*labels, *coded})}
     narrow = any(str(frame.iloc[:, raw].dtype).lower() == "float32" for raw in numbers)
-    if not steps:
+    if not any(chains):
         own_labels = {raw: tuple(label for label, _ in pairs) for raw, pairs in coded.items()}
         codes = {raw: np.array([[code] for _, code in pairs]) for raw, pairs in coded.items()}
         return Preprocessing(tuple(names), tuple(tracks), own_labels, codes, narrow=narrow)
-    tables, sparse = _tables(steps, frame, tracks, labels)
+    made = [_tables(steps, frame, own, labels) for steps, own in zip(chains, walked, strict=True)]
+    tables = {raw: np.hstack([each[raw] for each, _ in made]) for raw in labels}
+    sparse = any(one for _, one in made)
     fixed_labels = {raw: tuple(known) for raw, known in labels.items()}
     preprocessing = Preprocessing(tuple(names), tuple(tracks), fixed_labels, tables, sparse, narrow)
-    if not narrow:
-        _check(steps, frame, preprocessing, numbers)
+    for steps, own in zip(chains, walked, strict=True):
+        if not narrow and steps:
+            _check(steps, frame, replace(preprocessing, tracks=tuple(own)), numbers)
     return preprocessing
+
+
+def _labels(known: list[object], column: Any, own: Sequence[Track]) -> list[object]:
+    """The labels of a raw column: those that encoders know, in their order, then others of X."""
+    held = [plain(label) for label in column.dropna().unique()]
+    truth = [v for v in held if isinstance(v, bool)]  # an encoder has category columns' as 0.0, 1.0
+    labels = [next((label for label in truth if label == own_label), own_label) for own_label in known]
+    add_labels(labels, iter(held))
+    filled, imputed = _imputed(own)
+    add_labels(labels, iter([] if filled is None else [filled]))
+    missing = first_gaps(column[column.isna()].tolist())
+    add_labels(labels, (cell for cell in missing if gap(cell) not in imputed))
+    return labels
 
 
 def run(steps: Sequence[tuple[str, Any]], frame: Any) -> tuple[NDArray[np.float64], bool]:

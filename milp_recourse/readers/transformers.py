@@ -80,7 +80,8 @@ class Walk:
         if step is None or (isinstance(step, str) and step == "passthrough"):
             return tracks
         selects = isinstance(step, feature_selection.SelectorMixin)
-        refuse_overrides(step, where, "sklearn", *(("get_support", "_get_support_mask") if selects else ()))
+        asked = ("get_support", "_get_support_mask") if selects else ()
+        refuse_overrides(step, where, "sklearn", asked, uses=("transform",))
         if isinstance(step, pipeline.Pipeline):
             for name, inner in step.steps:
                 tracks = self.through(inner, tracks, f"{where} step {name!r}")

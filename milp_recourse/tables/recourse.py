@@ -74,7 +74,8 @@ class Recourse:
     X
         The DataFrame it was fitted on: kinds, labels, bounds and scales come from it.
     desired
-        The class people want: a label, or ``{"not": label}``. Default ``classes_[1]``.
+        The class people want: a label, or ``{"not": label}``; default ``classes_[1]``. For a regression the
+        numbers that they want it to predict: (low, high), None for an open end.
     immutable
         Columns nobody can act on. Of the others, those that the model reads are levers.
     increase, decrease
@@ -167,7 +168,7 @@ class Recourse:
         )
         self.reading = read_model(model, X, desired)
         self.X, self.margin = X, None if margin is None else float(margin)
-        self._wants = desires(desired, self.reading.classes)
+        self._wants = desires(self.reading)
         word = own_predict(model, X, self.reading.classes) if predict is None else predict
         self._predict = None if word is None else in_types_of(X, word)
         self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))

@@ -1,0 +1,97 @@
+"""A fitted model as its scores, and what its methods answer in terms of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from milp_recourse.readers.cutoff import Cutoff
+from milp_recourse.readers.formulas import Rule, by_interval, by_margin, by_share
+from milp_recourse.readers.links import Inverse, Link
+from milp_recourse.readers.refusal import OR_ASK, refuse
+from milp_recourse.readers.scores import NetworkScore, Score, TreeScore
+
+_STEEP = 1e-6 * (1 - 1e-6)
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A fitted classifier, regression or detector of outliers; the model itself or a part of it.
+
+    Attributes
+    ----------
+    name
+        Its class's name, for messages.
+    classes
+        Its classes in its order; () for a regression.
+    scores
+        What ``rule`` compares.
+    rule
+        When ``predict`` gives a class, or a number between two others.
+    decision
+        ``decision_function``: one score for two classes, else one for each; None without the method.
+    shares
+        ``predict_proba``, a score for each class; None where it is no sum of trees and no piecewise linear
+        function.
+    link
+        ``predict_proba`` of two classes as a function of ``scores[0]``; None without.
+    votes
+        For each class, a score that is 1 where it is predicted, else 0; None where there are none.
+    number
+        What a regression predicts; None for others, and where it is a curve of its score.
+    inverse
+        That curve.
+    """
+
+    name: str
+    classes: tuple[object, ...]
+    scores: tuple[Score, ...]
+    rule: Rule
+    decision: tuple[Score, ...] | None = None
+    shares: tuple[Score, ...] | None = None
+    link: Link | None = None
+    votes: tuple[TreeScore, ...] | None = None
+    number: Score | None = None
+    inverse: Inverse | None = None
+
+    @property
+    def of_trees(self) -> bool:
+        """Whether the scores are sums of trees' values."""
+        return isinstance(self.scores[0], TreeScore)
+
+    def with_cutoff(self, cutoff: Cutoff, where: str) -> Member:
+        """The same with a threshold of a wrapper's in place of its own decision.
+
+        Raises
+        ------
+        Unsupported
+            What the threshold is put on is no function of a score, or it is too near 0 or 1.
+        """
+        cut = replace(self, rule=self._cut(cutoff, where), votes=None)
+        if cutoff.on_scores:
+            return replace(cut, scores=self.decision or ())
+        return cut if self.link is not None else replace(cut, scores=self.shares or ())
+
+    def _cut(self, cutoff: Cutoff, where: str) -> Rule:
+        if cutoff.on_scores:
+            if self.decision is None:
+                raise refuse(where, f"a threshold on a score of {self.name}", "one on probabilities")
+            accept = cutoff.accept_scores()
+            return by_margin(accept.threshold, accept.strict)
+        if self.link is not None:
+            slack = (0.0, 0.0)
+            if not self.of_trees:
+                if cutoff.steepness < _STEEP:
+                    allowed = "probabilities between 1e-6 and 1 - 1e-6"
+                    raise refuse(where, f"threshold {cutoff.threshold}", allowed)
+                slack = self.link.slack(cutoff.second)
+            return by_margin(self.link.threshold(cutoff.second), slack=slack)
+        if self.shares is None:
+            got = f"a threshold on the probability of {self.name}"
+            raise refuse(where, got, f"one on a logistic function, or on the decision function, {OR_ASK}")
+        return by_share(cutoff.positive, float(cutoff.threshold))
+
+
+def regression(name: str, score: Score, inverse: Inverse | None = None) -> Member:
+    """A regression, which predicts its score or a rising function of it."""
+    rule = by_interval(inverse, isinstance(score, NetworkScore))
+    return Member(name, (), (score,), rule, number=score if inverse is None else None, inverse=inverse)

@@ -1,0 +1,138 @@
+"""Any fitted model as a :class:`~milp_recourse.readers.member.Member`: which reader reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from milp_recourse.readers.categories import has_own_categories, native_labels
+from milp_recourse.readers.cutoff import inner, is_cutoff, is_frozen, read_cutoff
+from milp_recourse.readers.from_lightgbm import is_lightgbm, lightgbm_member
+from milp_recourse.readers.from_sklearn_trees import (
+    is_sklearn_trees,
+    sklearn_regression,
+    sklearn_trees_member,
+)
+from milp_recourse.readers.from_xgboost import is_xgboost, xgboost_member
+from milp_recourse.readers.front import Place
+from milp_recourse.readers.linear import is_linear, linear_member
+from milp_recourse.readers.member import Member
+from milp_recourse.readers.overrides import refuse_overrides
+from milp_recourse.readers.refusal import OR_ASK, not_fitted, refuse, require
+from milp_recourse.readers.scores import TreeScore
+
+ALLOWED = (
+    "a linear classifier, MLPClassifier, or trees of scikit-learn, XGBoost or LightGBM, alone or in a "
+    "Pipeline, a search or a classifier with a threshold; a torch module; an ONNX model"
+)
+
+
+def read_member(model: Any, place: Place, uses: Sequence[str] = ("predict",)) -> Member:
+    """Read a fitted model, or a part of one.
+
+    Parameters
+    ----------
+    model
+        The model. Pipelines, searches and wrappers are replaced by what they contain.
+    place
+        Where its columns come from.
+    uses
+        The methods by which it is asked.
+
+    Raises
+    ------
+    Unsupported
+        It cannot be read; the message says what to do.
+    """
+    if is_xgboost(model) or is_lightgbm(model):
+        return _boosted(model, place)
+    require("sklearn", "read_model", "sklearn")
+    from sklearn.exceptions import NotFittedError
+
+    try:
+        return _of_sklearn(model, place, uses)
+    except NotFittedError as error:
+        raise not_fitted(place.where) from error
+
+
+def _boosted(model: Any, place: Place) -> Member:
+    """A model of XGBoost or LightGBM."""
+    read = xgboost_member if is_xgboost(model) else lightgbm_member
+    if place.steps and has_own_categories(model):
+        raise refuse(
+            place.where,
+            f"{type(model).__name__} on pandas categories behind a transformer",
+            "categories without a transformer, or labels behind OneHotEncoder or OrdinalEncoder",
+        )
+    member = read(model, place)
+    if not place.steps:
+        split = {
+            place.columns.index(int(one.tree.feature[node]))
+            for score in member.scores
+            if isinstance(score, TreeScore)
+            for one in score.trees
+            for node in one.splits
+        }
+        place.front.code(native_labels(model, split, place.front.names, place.front.X), place)
+    return member
+
+
+def _of_sklearn(model: Any, place: Place, uses: Sequence[str]) -> Member:
+    wrapped = _unwrapped(model, place, uses)
+    if wrapped is not None:
+        return wrapped
+    if is_sklearn_trees(model):
+        refuse_overrides(model, place.where, "sklearn", uses=uses)
+        read = sklearn_trees_member if hasattr(model, "classes_") else sklearn_regression
+        return read(model, place)
+    if is_linear(model):
+        refuse_overrides(model, place.where, "sklearn", uses=uses)
+        return linear_member(model, place)
+    raise refuse(place.where, type(model).__name__, f"{ALLOWED}; {OR_ASK}")
+
+
+def _unwrapped(model: Any, place: Place, uses: Sequence[str]) -> Member | None:
+    """What a pipeline, a search or a wrapper around a model contains; None of another model."""
+    found, piped = hasattr(model, "best_estimator_"), hasattr(model, "steps")
+    if not (found or piped or is_frozen(model) or is_cutoff(model)):
+        if type(model).__name__.endswith("SearchCV"):
+            got = f"{type(model).__name__} without best_estimator_"
+            raise refuse(place.where, got, "a fitted search with refit=True")
+        return None
+    refuse_overrides(model, place.where, "sklearn", uses=uses)
+    theirs = [kind for kind in type(model).__mro__ if kind.__module__.startswith("sklearn.")]
+    if not is_frozen(model) and not any("predict" in vars(kind) for kind in theirs):
+        raise refuse(place.where, type(model).__name__, f"{ALLOWED}; {OR_ASK}")
+    if found:
+        return read_member(model.best_estimator_, place, uses)
+    if is_frozen(model):
+        return read_member(inner(model, place.where), place, uses)
+    if is_cutoff(model):
+        return _with_threshold(model, place)
+    *before, (name, last) = model.steps
+    if last is None or last == "passthrough":
+        raise refuse(place.where, "a Pipeline without a classifier", "a classifier as the last step")
+    steps = [(f"step {n!r}", s) for n, s in before if s is not None and s != "passthrough"]
+    return read_member(last, place.after(steps, f"step {name!r}"), uses)
+
+
+def _with_threshold(model: Any, place: Place) -> Member:
+    within = inner(model, place.where)
+    cutoff = read_cutoff(model, place.where)
+    member = read_member(within, place, ("decision_function" if cutoff.on_scores else "predict_proba",))
+    if is_cutoff(_innermost(within)):
+        raise refuse(place.where, "a threshold on a threshold", "one")
+    return member.with_cutoff(cutoff, place.where)
+
+
+def _innermost(model: Any) -> Any:
+    """The model at the end of pipelines, searches and wrappers."""
+    while True:
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif is_frozen(model):
+            model = inner(model, "model")
+        elif hasattr(model, "steps"):
+            model = model.steps[-1][1]
+        else:
+            return model
