@@ -23,7 +23,7 @@ from milp_recourse.problem.forest import Combine, Precision, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.readers.classes import Interval, Target
 from milp_recourse.readers.layers import UNIT, Layers
-from milp_recourse.readers.links import FAR, Inverse, float32_below, last_of_all
+from milp_recourse.readers.links import Inverse, float32_below, last_of_all
 from milp_recourse.readers.refusal import OR_ASK, refuse
 from milp_recourse.readers.scores import NetworkScore, Score, TreeScore, side_by_side, splits_of
 from milp_recourse.readers.tree_parts import (
@@ -156,11 +156,11 @@ def by_interval(inverse: Inverse | None, network: bool) -> Rule:
         found = []
         if target.low > -math.inf:
             found.append(_at_least(target.low, inverse, network))
-            if inverse is not None and inverse.high < FAR:
+            if inverse is not None and inverse.beyond[1]:
                 found.append(Literal(((0, -1.0),), 0.0 - inverse.high, strict=False))
         if target.high < math.inf:
             found.append(_at_most(target.high, inverse, network))
-            if inverse is not None and inverse.low > -FAR:
+            if inverse is not None and inverse.beyond[0]:
                 found.append(Literal(((0, 1.0),), inverse.low, strict=False))
         return (tuple(found),)
 
@@ -227,22 +227,29 @@ def _sum(literal: Literal, scores: Sequence[Score]) -> TreeScore:
     several = len({one.dtype for one in scores if isinstance(one, TreeScore)}) > 1
     found = [one.in_doubles() if several else one for one in own if isinstance(one, TreeScore)]
     signs = [sign for _, sign in literal.signs]
-    trees = tuple(tree for one, sign in zip(found, signs, strict=True) for tree in one.times(sign))
     if len(found) == 1:
-        return replace(found[0], trees=trees, base=0.0 + signs[0] * found[0].base)
+        (one,), (sign,) = found, signs
+        return replace(one, trees=one.times(sign), base=0.0 + sign * one.base)
+    means = {len(one.trees) if one.aggregate == "mean" else 0 for one in found}
+    count = means.pop() if len(means) == 1 else 0  # means of as many trees are compared by their sums
+    factors = [
+        sign / len(s.trees) if s.aggregate == "mean" and not count else sign
+        for s, sign in zip(found, signs, strict=True)
+    ]
+    trees = tuple(tree for one, factor in zip(found, factors, strict=True) for tree in one.times(factor))
     base = sum(sign * one.base for one, sign in zip(found, signs, strict=True))
-    if all(one.exact for one in found):
+    if all(one.exact for one in found) and (count or not any(one.aggregate == "mean" for one in found)):
         return TreeScore(trees, base, found[0].dtype, exact=True)
     terms, reach = max(len(one.trees) for one in found), max(one.reach for one in found)
     unit = max(UNIT[one.sum_dtype] for one in found)
     unsure = rounding_apart(terms, reach, unit) + sum(one.unsure for one in found)
-    return TreeScore(trees, base, found[0].dtype, unsure=unsure)
+    return TreeScore(trees, base, found[0].dtype, unsure=unsure * max(count, 1))
 
 
 def _end(literal: Literal, score: TreeScore, unsure: float, single: bool) -> tuple[float, float]:
     """The number that the sum of trees starts from, and the one above which the comparison holds."""
-    if score.exact:
-        return score.base - literal.threshold, 0.0
+    if score.exact and score.aggregate == "sum":
+        return score.base - literal.threshold + (0.0 if literal.strict else _TIE), 0.0
     end = Acceptance(literal.threshold + unsure + literal.slack, strict=literal.strict).above
     if score.aggregate == "mean":
         count, least = len(score.trees), end

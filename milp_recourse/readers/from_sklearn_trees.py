@@ -118,18 +118,19 @@ def sklearn_trees_member(estimator: Any, place: Place) -> Member:
         link = Link(_probabilities(estimator), logistic=steep)
         return Member(name, classes, scores, rule, scores, link=link)
     members = _members(estimator)
-    missing = not place.sparse and _takes_missing(estimator)
+    missing = not place.sparse and takes_missing(estimator)
     each = [m.tree_.value[:, 0, :] for m in members]
     exact = _exact(members)
 
     def scores_of(values: Sequence[NDArray[np.float64]], aggregate: Aggregate, unsure: float) -> TreeScore:
-        trees = [ReadTree(_tree(m.tree_, v, missing)) for m, v in zip(members, values, strict=True)]
+        trees = [ReadTree(tree_of(m.tree_, v, missing)) for m, v in zip(members, values, strict=True)]
         score = TreeScore(tuple(trees), 0.0, "float32", aggregate=aggregate, unsure=unsure, exact=exact)
         return score.at(place.columns)
 
     order = getattr(estimator, "n_jobs", None) in (None, 1) or exact
     unsure = 0.0 if order else len(members) * 2.0**-52
-    shares = tuple(scores_of([s[:, k] for s in each], "mean", unsure) for k in range(len(classes)))
+    mean: Aggregate = "mean" if len(members) > 1 else "sum"
+    shares = tuple(scores_of([s[:, k] for s in each], mean, unsure) for k in range(len(classes)))
     if len(members) == 1:
         won = [(each[0].argmax(axis=1) == k).astype(np.float64) for k in range(len(classes))]
         votes = tuple(replace(scores_of([w], "sum", 0.0), exact=True) for w in won)
@@ -154,8 +155,8 @@ def sklearn_regression(estimator: Any, place: Place) -> Member:
     members = _members(estimator)
     if getattr(estimator, "criterion", "") and members[0].tree_.n_outputs != 1:
         raise refuse(place.where, f"{members[0].tree_.n_outputs} outputs", "one output")
-    missing = not place.sparse and _takes_missing(estimator)
-    trees = tuple(ReadTree(_tree(m.tree_, m.tree_.value[:, 0, 0], missing)) for m in members)
+    missing = not place.sparse and takes_missing(estimator)
+    trees = tuple(ReadTree(tree_of(m.tree_, m.tree_.value[:, 0, 0], missing)) for m in members)
     order = getattr(estimator, "n_jobs", None) in (None, 1)
     score = TreeScore(trees, 0.0, "float32", aggregate="mean").at(place.columns)
     unsure = 0.0 if order else len(members) * score.reach * 2.0**-52
@@ -179,7 +180,7 @@ def _exact(members: Sequence[Any]) -> bool:
     """Whether the trees' probabilities add up without rounding."""
     classes = members[0].tree_.value.shape[2]
     trees = (
-        [ReadTree(_tree(m.tree_, m.tree_.value[:, 0, k], False)) for m in members] for k in range(classes)
+        [ReadTree(tree_of(m.tree_, m.tree_.value[:, 0, k], False)) for m in members] for k in range(classes)
     )
     return all(map(adds_exactly, trees))
 
@@ -204,7 +205,7 @@ def _boosted(estimator: Any) -> tuple[TreeScore, ...]:
         return tuple(TreeScore(own, b) for own, b in zip(trees, base, strict=True))
     base, rate = _boosting_base(estimator), estimator.learning_rate
     trees = (
-        tuple(ReadTree(_tree(s.tree_, rate * s.tree_.value[:, 0, 0], False)) for s in stages)
+        tuple(ReadTree(tree_of(s.tree_, rate * s.tree_.value[:, 0, 0], False)) for s in stages)
         for stages in estimator.estimators_.T
     )
     return tuple(TreeScore(own, b, "float32") for own, b in zip(trees, base, strict=True))
@@ -228,12 +229,12 @@ def _supported(estimator: Any) -> None:
 def _mean(
     estimator: Any, members: Sequence[Any], values: Sequence[NDArray[np.float64]], sparse: bool = False
 ) -> TreeEnsemble:
-    missing = not sparse and _takes_missing(estimator)
-    trees = [_tree(m.tree_, value, missing) for m, value in zip(members, values, strict=True)]
+    missing = not sparse and takes_missing(estimator)
+    trees = [tree_of(m.tree_, value, missing) for m, value in zip(members, values, strict=True)]
     return checked(TreeEnsemble(tuple(trees), int(estimator.n_features_in_)))
 
 
-def _takes_missing(estimator: Any) -> bool:
+def takes_missing(estimator: Any) -> bool:
     """Whether the estimator itself predicts for a row of missing values."""
     try:
         with warnings.catch_warnings():
@@ -252,7 +253,8 @@ def _boosting_base(estimator: Any) -> tuple[float, ...]:
     return tuple(np.ravel(estimator._raw_predict_init(row)).tolist())
 
 
-def _tree(tree: Any, values: NDArray[np.float64], missing: bool) -> Tree:
+def tree_of(tree: Any, values: NDArray[np.float64], missing: bool) -> Tree:
+    """scikit-learn's tree with these values of its nodes; ``missing``: with its rule for missing values."""
     return Tree(
         np.maximum(np.asarray(tree.feature, dtype=np.int64), -2),
         np.clip(np.asarray(tree.threshold, dtype=np.float64), -LARGEST, LARGEST),

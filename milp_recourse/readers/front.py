@@ -21,6 +21,14 @@ Codes = list[tuple[object, float]]
 
 
 @dataclass(frozen=True)
+class Inputs:
+    """What reaches a model that is computed from other scores: its name, and their positions."""
+
+    where: str
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Place:
     """What reaches a part of the model.
 

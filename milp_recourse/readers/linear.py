@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_largest, by_margin
-from milp_recourse.readers.front import Place
+from milp_recourse.readers.front import Inputs, Place
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.links import Link, logistic
 from milp_recourse.readers.member import Member
@@ -27,7 +27,7 @@ def is_linear(estimator: Any) -> bool:
     return isinstance(estimator, LinearClassifierMixin | MLPClassifier)
 
 
-def linear_member(estimator: Any, place: Place) -> Member:
+def linear_member(estimator: Any, place: Place | Inputs) -> Member:
     """A linear classifier or perceptron."""
     layers = Layers(len(place.columns))
     softmax, slack = read_linear(estimator, layers, place.where)

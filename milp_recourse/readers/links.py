@@ -48,7 +48,7 @@ def float32_below(number: float) -> float:
     """The largest float32 that is not above a number."""
     with np.errstate(over="ignore"):
         near = np.float32(number)
-    return float(near if near <= number else np.nextafter(near, np.float32(-np.inf)))
+    return float(near if float(near) <= number else np.nextafter(near, np.float32(-np.inf)))
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,6 @@ def slack_of(accepts: Callable[[float, float], bool]) -> tuple[float, float]:
         The rule for a score, and for -1, 0 or 1: with that times the function's error added to its value.
     """
 
-
     def end(sign: float) -> float:
         return last_of_all(lambda score: accepts(score, sign), single=False)
 
@@ -121,7 +120,9 @@ class Inverse:
     function
         The function.
     low, high
-        The scores at which it is defined.
+        The scores between which it is defined and rises.
+    beyond
+        Whether the model's scores can be below the first of them, and above the second.
     single
         Whether scores are float32.
     rounds
@@ -131,15 +132,16 @@ class Inverse:
     function: Callable[[float], float]
     low: float = -FAR
     high: float = FAR
+    beyond: tuple[bool, bool] = (False, False)
     single: bool = False
     rounds: bool = False
 
     def last(self, rule: Callable[[float], bool]) -> float:
         """The largest score at which a rule refuses the number; it accepts large ones."""
         if rule(self.function(self.low)):
-            return -FAR
+            return math.nextafter(self.low, -math.inf)
         if not rule(self.function(self.high)):
-            return FAR
+            return self.high
         return last_refused(lambda score: rule(self.function(score)), self.low, self.high, self.single)
 
     def slack(self, rule: Callable[[float], bool]) -> tuple[float, float]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from milp_recourse.readers.calibration import calibrated, is_calibrated
 from milp_recourse.readers.categories import has_own_categories, native_labels
 from milp_recourse.readers.cutoff import inner, is_cutoff, is_frozen, read_cutoff
+from milp_recourse.readers.ensembles import is_ensemble, read_ensemble
 from milp_recourse.readers.from_lightgbm import is_lightgbm, lightgbm_member
 from milp_recourse.readers.from_sklearn_trees import (
     is_sklearn_trees,
@@ -17,9 +19,13 @@ from milp_recourse.readers.from_xgboost import is_xgboost, xgboost_member
 from milp_recourse.readers.front import Place
 from milp_recourse.readers.linear import is_linear, linear_member
 from milp_recourse.readers.member import Member
+from milp_recourse.readers.naive_bayes import is_naive_bayes, naive_bayes
+from milp_recourse.readers.outliers import is_outlier_detector, outlier_detector
 from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import OR_ASK, not_fitted, refuse, require
+from milp_recourse.readers.regressions import is_plain_regression, plain_regression, transformed_target
 from milp_recourse.readers.scores import TreeScore
+from milp_recourse.readers.support_vectors import is_support_vectors, support_vectors
 
 ALLOWED = (
     "a linear classifier, MLPClassifier, or trees of scikit-learn, XGBoost or LightGBM, alone or in a "
@@ -81,14 +87,31 @@ def _of_sklearn(model: Any, place: Place, uses: Sequence[str]) -> Member:
     wrapped = _unwrapped(model, place, uses)
     if wrapped is not None:
         return wrapped
-    if is_sklearn_trees(model):
+    if type(model).__name__ == "TransformedTargetRegressor" and hasattr(model, "regressor_"):
         refuse_overrides(model, place.where, "sklearn", uses=uses)
-        read = sklearn_trees_member if hasattr(model, "classes_") else sklearn_regression
-        return read(model, place)
-    if is_linear(model):
+        return transformed_target(model, place, read_member)
+    if is_ensemble(model) or is_calibrated(model):
         refuse_overrides(model, place.where, "sklearn", uses=uses)
-        return linear_member(model, place)
+        return (read_ensemble if is_ensemble(model) else calibrated)(model, place, read_member)
+    for known, read in _READERS:
+        if known(model):
+            refuse_overrides(model, place.where, "sklearn", uses=uses)
+            return read(model, place)
     raise refuse(place.where, type(model).__name__, f"{ALLOWED}; {OR_ASK}")
+
+
+def _trees(model: Any, place: Place) -> Member:
+    return (sklearn_trees_member if hasattr(model, "predict_proba") else sklearn_regression)(model, place)
+
+
+_READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Place], Member]], ...] = (
+    (is_sklearn_trees, _trees),
+    (is_linear, linear_member),
+    (is_support_vectors, support_vectors),
+    (is_outlier_detector, outlier_detector),
+    (is_naive_bayes, naive_bayes),
+    (is_plain_regression, plain_regression),
+)
 
 
 def _unwrapped(model: Any, place: Place, uses: Sequence[str]) -> Member | None:

@@ -6,7 +6,7 @@ Models made of other models (averages, votes, calibrations) have weighted sums o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -54,6 +54,23 @@ class TreeScore:
         """A bound on the score's absolute value."""
         total = abs(self.base) + sum(float(np.abs(one.tree.value).max()) for one in self.trees)
         return total / len(self.trees) if self.aggregate == "mean" else total
+
+    @property
+    def leaf_sums(self) -> NDArray[np.float64]:
+        """The score of every node of a single tree, as if rows ended there."""
+        (one,) = self.trees
+        kind = np.dtype(self.sum_dtype).type
+        return np.asarray(kind(self.base) + one.tree.value.astype(kind), dtype=np.float64)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Bounds on the score that no rounding crosses."""
+        leaves = [one.tree.value[one.tree.left == -1] for one in self.trees]
+        low, high = (self.base + sum(float(end(v)) for v in leaves) for end in (np.min, np.max))
+        if self.aggregate == "mean":
+            low, high = low / len(leaves), high / len(leaves)
+        spare = self.rounding + self.unsure
+        return low - spare, high + spare
 
     @property
     def rounding(self) -> float:
@@ -217,13 +234,33 @@ def side_by_side(scores: Sequence[NetworkScore]) -> list[NetworkScore]:
     ]
 
 
-def mapped(score: Score, function: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> TreeScore | None:
-    """A function of a score that is a single tree, whose leaves it maps; None of any other score."""
-    if not isinstance(score, TreeScore) or len(score.trees) != 1 or score.unsure:
-        return None
-    [one] = score.trees
-    kind = np.dtype(score.sum_dtype).type
-    sums = (kind(score.base) + one.tree.value.astype(kind)).astype(np.float64)
-    leaf = one.tree.left == -1
-    values = np.where(leaf, function(np.where(leaf, sums, sums[leaf][0])), 0.0)
-    return TreeScore((replace(one, tree=replace(one.tree, value=values)),), 0.0, score.dtype)
+def composed(inputs: Sequence[Score], outputs: Sequence[NetworkScore], where: str) -> tuple[Score, ...]:
+    """The scores that a linear model, or a network, computes from other scores.
+
+    Parameters
+    ----------
+    outputs
+        Scores of one network whose inputs are the other scores, in order.
+
+    Raises
+    ------
+    Unsupported
+        The inputs are sums of trees and the network is not linear, or some are sums of trees and others not.
+    """
+    layers, same = outputs[0].layers, of_one_kind(inputs, where)
+    nets = [one for one in same if isinstance(one, NetworkScore)]
+    if nets:
+        joined = side_by_side(nets)
+        base = joined[0].layers
+        picked = np.zeros((len(joined), base.outputs or 0))
+        picked[np.arange(len(joined)), [one.output for one in joined]] = 1.0
+        base.affine(picked, np.zeros(len(joined)), where)
+        base.extend(layers)
+        return tuple(NetworkScore(base, one.output, joined[0].columns, one.softmax_unit) for one in outputs)
+    if len(layers.segments) > 1 or len(layers.segments[0]) > 1:
+        raise refuse(where, "a network over sums of trees", f"a linear model, {OR_ASK}")
+    (only,) = layers.segments[0]
+    return tuple(
+        weighted(inputs, only.weight[one.output].tolist(), float(only.bias[one.output]), where)
+        for one in outputs
+    )

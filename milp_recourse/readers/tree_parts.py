@@ -8,10 +8,12 @@ the library to predict class 1; :func:`milp_recourse.readers.read_model` finds t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.forest import Tree, TreeEnsemble
@@ -122,6 +124,51 @@ def constant_tree(value: float) -> Tree:
     whole = [np.array([k], dtype=np.int64) for k in (-2, -1, -1)]
     rule = np.zeros(1, dtype=bool)
     return Tree(whole[0], np.array([-2.0]), whole[1], whole[2], np.array([value]), rule)
+
+
+def lookup_tree(axes: Sequence[tuple[int, Sequence[float]]], table: Any, missing: bool = False) -> Tree:
+    """The tree that looks a value up in a table of one or several axes.
+
+    Parameters
+    ----------
+    axes
+        For each axis the feature, and the ascending numbers that are the last of their interval; the interval
+        after the last of them is open.
+    table
+        A number for each interval, shape (intervals of the first axis, ...).
+    missing
+        Whether the first entry along each axis is for a missing value, before those of the intervals.
+        Without one the tree has no rule for missing values.
+    """
+    rows: list[list[float]] = []
+
+    def build(axis: int, part: NDArray[np.float64], first: int, last: int, gap: bool) -> None:
+        """Append the nodes for the intervals from first to last of an axis, and for all later axes."""
+        at = len(rows)
+        if axis == len(axes):
+            rows.append([-2, -2.0, -1, -1, float(part), False])
+            return
+        feature, cuts = axes[axis]
+        if not gap and first == last:
+            start(axis + 1, part[first + missing])
+            return
+        middle = (first + last) // 2
+        rows.append([feature, -LARGEST if gap else float(cuts[middle]), at + 1, 0, 0.0, gap])
+        if gap:
+            start(axis + 1, part[0])
+        else:
+            build(axis, part, first, middle, False)
+        rows[at][3] = len(rows)
+        build(axis, part, first if gap else middle + 1, last, False)
+
+    def start(axis: int, part: NDArray[np.float64]) -> None:
+        build(axis, part, 0, len(axes[axis][1]) if axis < len(axes) else 0, missing)
+
+    start(0, np.asarray(table, dtype=np.float64))
+    feature, threshold, left, right, value, rule = (np.array(column) for column in zip(*rows, strict=True))
+    whole = [column.astype(np.int64) for column in (feature, left, right)]
+    cuts = np.clip(threshold, -LARGEST, LARGEST)
+    return Tree(whole[0], cuts, whole[1], whole[2], value, rule.astype(bool) if missing else None)
 
 
 def last_refused(accepts: Callable[[float], bool], low: float, high: float, single: bool) -> float:
