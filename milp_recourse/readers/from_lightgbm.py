@@ -76,11 +76,11 @@ def lightgbm_member(model: Any, place: Place) -> Member:
         return regression(name, scores[0], None if curve is None else Inverse(curve, rounds=True))
     classes = classes_of(model, class_count)
     if len(scores) > 1:
-        return Member(name, classes, scores, by_largest(len(scores)))
+        return Member(name, classes, scores, by_largest(len(scores)), scores)
     steepness = next((float(s.split(":")[1]) for s in settings if s.startswith("sigmoid:")), 1.0)
     link = Link(lambda s: logistic(steepness * s), logistic=(steepness, 0.0))
     last = last_refused(lambda s: logistic(steepness * s)[1] > 0.5, 0.0, 1.0, single=False)
-    return Member(name, classes, scores, by_margin(last), link=link)
+    return Member(name, classes, scores, by_margin(last), scores, link=link)
 
 
 def _exponential(score: float) -> float:

@@ -66,12 +66,15 @@ class Link:
         where it is another function.
     unit
         Unit roundoff of the function.
+    rounds
+        Whether the model may compute the function with another rounding.
     """
 
     probabilities: Probabilities
     single: bool = False
     logistic: tuple[float, float] | None = None
     unit: float = 2.0**-53
+    rounds: bool = False
 
     def second(self, score: float) -> float:
         """The second class's probability."""

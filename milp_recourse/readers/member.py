@@ -79,7 +79,7 @@ class Member:
             return by_margin(accept.threshold, accept.strict)
         if self.link is not None:
             slack = (0.0, 0.0)
-            if not self.of_trees:
+            if not self.of_trees or self.link.rounds:
                 if cutoff.steepness < _STEEP:
                     allowed = "probabilities between 1e-6 and 1 - 1e-6"
                     raise refuse(where, f"threshold {cutoff.threshold}", allowed)

@@ -9,6 +9,7 @@ from milp_recourse.readers.calibration import calibrated, is_calibrated
 from milp_recourse.readers.categories import has_own_categories, native_labels
 from milp_recourse.readers.cutoff import inner, is_cutoff, is_frozen, read_cutoff
 from milp_recourse.readers.ensembles import is_ensemble, read_ensemble
+from milp_recourse.readers.from_catboost import catboost_member, is_catboost
 from milp_recourse.readers.from_lightgbm import is_lightgbm, lightgbm_member
 from milp_recourse.readers.from_sklearn_trees import (
     is_sklearn_trees,
@@ -52,6 +53,8 @@ def read_member(model: Any, place: Place, uses: Sequence[str] = ("predict",)) ->
     """
     if is_xgboost(model) or is_lightgbm(model):
         return _boosted(model, place)
+    if is_catboost(model):
+        return catboost_member(model, place)
     require("sklearn", "read_model", "sklearn")
     from sklearn.exceptions import NotFittedError
 

@@ -313,6 +313,11 @@ def _known_names(model: Any) -> list[object] | None:
         names = None
     if names is not None:
         return [plain(name) for name in names]
+    named = getattr(
+        model, "feature_names_", None
+    )  # CatBoost's, which writes '0', '1', ... where there were none
+    if named is not None and hasattr(model, "calc_leaf_indexes"):
+        return None if list(named) == [str(k) for k in range(len(named))] else list(named)
     booster = getattr(model, "feature_names", None)
     if booster is not None and hasattr(model, "save_raw"):
         return list(booster)
