@@ -73,8 +73,10 @@ class Reading:
     wish
         The desired class, or the numbers that people want a regression to predict.
     arithmetic
-        How the model of a network computes, from which the margin follows; None for trees, which are read
-        bit for bit.
+        How the model of a network computes, from which the margin follows; None for trees.
+    near
+        How far below the threshold a score of trees can be that the model may accept, because its rounding
+        is not known: such scores count as refused. 0 where the trees are read bit for bit.
     """
 
     columns: tuple[Column, ...]
@@ -83,6 +85,7 @@ class Reading:
     classes: tuple[object, ...]
     wish: Target | Interval
     arithmetic: Arithmetic | None = None
+    near: float = 0.0
 
     @property
     def desired(self) -> str:

@@ -197,11 +197,19 @@ def tree_decision(formula: Formula, scores: Sequence[Score], inputs: int, where:
             f"voting='soft', single trees as members, {OR_ASK}",
         )
     sums = [_sum(literal, scores) for literal in literals]
+    wide = [2.0 * (s.unsure + literal.slack) for literal, s in zip(literals, sums, strict=True)]
+    counts = [len(s.trees) if s.aggregate == "mean" else 1 for s in sums]
+    near = max(w * n for w, n in zip(wide, counts, strict=True))  # in units of the sum
     if len(sums) == 1:
         (score,), (least,) = sums, literals
+        threshold, strict = least.threshold + score.unsure + least.slack, least.strict
+        if score.aggregate == "mean" and not (_is_probability(score) and 0.0 <= threshold <= 1.0):
+            threshold, strict = _of_sum(Acceptance(threshold, strict=strict).above, score), True
+            score = replace(score, aggregate="sum")
+        elif score.aggregate == "mean":
+            near = wide[0]
         ensemble, splits = score.ensemble(inputs)
-        threshold = least.threshold + score.unsure + least.slack
-        return TreeDecision(ensemble, Acceptance(threshold, strict=least.strict), splits)
+        return TreeDecision(ensemble, Acceptance(threshold, strict=strict), splits, near)
     unsure = max(one.unsure for one in sums)
     single = any(one.sum_dtype == "float32" for one in sums)
     ends = [_end(literal, s, unsure, single) for literal, s in zip(literals, sums, strict=True)]
@@ -218,7 +226,7 @@ def tree_decision(formula: Formula, scores: Sequence[Score], inputs: int, where:
     kind: Precision = "float32" if single else "float64"
     nodes = tuple(one.tree for one in trees)
     ensemble = TreeEnsemble(nodes, inputs, "sum", 0.0, sums[0].dtype, kind, tuple(parts), combine)
-    return TreeDecision(checked(ensemble), above(ends[0][1] if common else 0.0), splits_of(trees))
+    return TreeDecision(checked(ensemble), above(ends[0][1] if common else 0.0), splits_of(trees), near)
 
 
 def _sum(literal: Literal, scores: Sequence[Score]) -> TreeScore:
@@ -252,9 +260,19 @@ def _end(literal: Literal, score: TreeScore, unsure: float, single: bool) -> tup
         return score.base - literal.threshold + (0.0 if literal.strict else _TIE), 0.0
     end = Acceptance(literal.threshold + unsure + literal.slack, strict=literal.strict).above
     if score.aggregate == "mean":
-        count, least = len(score.trees), end
-        end = last_of_all(lambda total: total / count > least, single=False)
+        end = _of_sum(end, score)
     return score.base, end if not single else float32_below(end)
+
+
+def _is_probability(score: TreeScore) -> bool:
+    """Whether all values are from 0 to 1, as files have it of a mean."""
+    return all(v.min() >= 0.0 and v.max() <= 1.0 for v in (one.tree.value for one in score.trees))
+
+
+def _of_sum(end: float, mean: TreeScore) -> float:
+    """The sum of the trees' values above which their mean is above a number."""
+    count = len(mean.trees)
+    return last_of_all(lambda total: total / count > end, single=False)
 
 
 def network_decision(formula: Formula, scores: Sequence[Score], layers: Layers) -> tuple[Acceptance, float]:

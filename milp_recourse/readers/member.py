@@ -40,6 +40,8 @@ class Member:
         What a regression predicts; None for others, and where it is a curve of its score.
     inverse
         That curve.
+    cut
+        Whether a threshold of a wrapper's decides.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Member:
     votes: tuple[TreeScore, ...] | None = None
     number: Score | None = None
     inverse: Inverse | None = None
+    cut: bool = False
 
     @property
     def of_trees(self) -> bool:
@@ -66,9 +69,12 @@ class Member:
         Unsupported
             What the threshold is put on is no function of a score, or it is too near 0 or 1.
         """
-        cut = replace(self, rule=self._cut(cutoff, where), votes=None)
+        if self.cut:
+            raise refuse(where, "a threshold on a threshold", "one")
+        cut = replace(self, rule=self._cut(cutoff, where), votes=None, cut=True)
         if cutoff.on_scores:
-            return replace(cut, scores=self.decision or ())
+            link = self.link if self.decision is self.scores else None
+            return replace(cut, scores=self.decision or (), link=link)
         return cut if self.link is not None else replace(cut, scores=self.shares or ())
 
     def _cut(self, cutoff: Cutoff, where: str) -> Rule:

@@ -7,9 +7,10 @@ from typing import Any
 
 from milp_recourse.readers.calibration import calibrated, is_calibrated
 from milp_recourse.readers.categories import has_own_categories, native_labels
-from milp_recourse.readers.cutoff import inner, is_cutoff, is_frozen, read_cutoff
+from milp_recourse.readers.cutoff import inner, is_cutoff, read_cutoff
 from milp_recourse.readers.ensembles import is_ensemble, read_ensemble
 from milp_recourse.readers.from_catboost import catboost_member, is_catboost
+from milp_recourse.readers.from_interpret import interpret_member, is_interpret
 from milp_recourse.readers.from_lightgbm import is_lightgbm, lightgbm_member
 from milp_recourse.readers.from_sklearn_trees import (
     is_sklearn_trees,
@@ -27,6 +28,7 @@ from milp_recourse.readers.refusal import OR_ASK, not_fitted, refuse, require
 from milp_recourse.readers.regressions import is_plain_regression, plain_regression, transformed_target
 from milp_recourse.readers.scores import TreeScore
 from milp_recourse.readers.support_vectors import is_support_vectors, support_vectors
+from milp_recourse.readers.wrappers import contained
 
 ALLOWED = (
     "a linear classifier, MLPClassifier, or trees of scikit-learn, XGBoost or LightGBM, alone or in a "
@@ -55,6 +57,8 @@ def read_member(model: Any, place: Place, uses: Sequence[str] = ("predict",)) ->
         return _boosted(model, place)
     if is_catboost(model):
         return catboost_member(model, place)
+    if is_interpret(model):
+        return interpret_member(model, place)
     require("sklearn", "read_model", "sklearn")
     from sklearn.exceptions import NotFittedError
 
@@ -87,9 +91,13 @@ def _boosted(model: Any, place: Place) -> Member:
 
 
 def _of_sklearn(model: Any, place: Place, uses: Sequence[str]) -> Member:
-    wrapped = _unwrapped(model, place, uses)
-    if wrapped is not None:
-        return wrapped
+    allowed = f"{ALLOWED}; {OR_ASK}"
+    within = contained(model, place, uses, allowed)
+    if within is not None:
+        return read_member(*within, uses)
+    if is_cutoff(model):
+        refuse_overrides(model, place.where, "sklearn", uses=uses)
+        return _with_threshold(model, place)
     if type(model).__name__ == "TransformedTargetRegressor" and hasattr(model, "regressor_"):
         refuse_overrides(model, place.where, "sklearn", uses=uses)
         return transformed_target(model, place, read_member)
@@ -100,7 +108,7 @@ def _of_sklearn(model: Any, place: Place, uses: Sequence[str]) -> Member:
         if known(model):
             refuse_overrides(model, place.where, "sklearn", uses=uses)
             return read(model, place)
-    raise refuse(place.where, type(model).__name__, f"{ALLOWED}; {OR_ASK}")
+    raise refuse(place.where, type(model).__name__, allowed)
 
 
 def _trees(model: Any, place: Place) -> Member:
@@ -117,48 +125,8 @@ _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Place], Member]], ..
 )
 
 
-def _unwrapped(model: Any, place: Place, uses: Sequence[str]) -> Member | None:
-    """What a pipeline, a search or a wrapper around a model contains; None of another model."""
-    found, piped = hasattr(model, "best_estimator_"), hasattr(model, "steps")
-    if not (found or piped or is_frozen(model) or is_cutoff(model)):
-        if type(model).__name__.endswith("SearchCV"):
-            got = f"{type(model).__name__} without best_estimator_"
-            raise refuse(place.where, got, "a fitted search with refit=True")
-        return None
-    refuse_overrides(model, place.where, "sklearn", uses=uses)
-    theirs = [kind for kind in type(model).__mro__ if kind.__module__.startswith("sklearn.")]
-    if not is_frozen(model) and not any("predict" in vars(kind) for kind in theirs):
-        raise refuse(place.where, type(model).__name__, f"{ALLOWED}; {OR_ASK}")
-    if found:
-        return read_member(model.best_estimator_, place, uses)
-    if is_frozen(model):
-        return read_member(inner(model, place.where), place, uses)
-    if is_cutoff(model):
-        return _with_threshold(model, place)
-    *before, (name, last) = model.steps
-    if last is None or last == "passthrough":
-        raise refuse(place.where, "a Pipeline without a classifier", "a classifier as the last step")
-    steps = [(f"step {n!r}", s) for n, s in before if s is not None and s != "passthrough"]
-    return read_member(last, place.after(steps, f"step {name!r}"), uses)
-
-
 def _with_threshold(model: Any, place: Place) -> Member:
     within = inner(model, place.where)
     cutoff = read_cutoff(model, place.where)
-    member = read_member(within, place, ("decision_function" if cutoff.on_scores else "predict_proba",))
-    if is_cutoff(_innermost(within)):
-        raise refuse(place.where, "a threshold on a threshold", "one")
-    return member.with_cutoff(cutoff, place.where)
-
-
-def _innermost(model: Any) -> Any:
-    """The model at the end of pipelines, searches and wrappers."""
-    while True:
-        if hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        elif is_frozen(model):
-            model = inner(model, "model")
-        elif hasattr(model, "steps"):
-            model = model.steps[-1][1]
-        else:
-            return model
+    asked = "decision_function" if cutoff.on_scores else "predict_proba"
+    return read_member(within, place, (asked,)).with_cutoff(cutoff, place.where)

@@ -18,7 +18,11 @@ _CALLED = {"__call__", "__getattr__", "__getattribute__", "__getitem__", "__iter
 
 
 def refuse_overrides(
-    model: Any, where: str, library: str, asked: Sequence[str] = (), uses: Sequence[str] = ("predict",)
+    model: Any,
+    where: str,
+    library: str | Sequence[str],
+    asked: Sequence[str] = (),
+    uses: Sequence[str] = ("predict",),
 ) -> None:
     """Check that a model computes with the methods of the library that it is from.
 
@@ -33,7 +37,7 @@ def refuse_overrides(
     where
         Where it is, for the message.
     library
-        The library's top-level package.
+        The library's top-level package, or several.
     asked
         Methods that may be replaced because the reader calls them.
     uses
@@ -45,7 +49,8 @@ def refuse_overrides(
         A method or property is replaced.
     """
     kinds, held = type(model).__mro__, getattr(model, "__dict__", {})
-    known = [kind for kind in kinds if kind.__module__.split(".")[0] in (library, "builtins")]
+    libraries = (library,) if isinstance(library, str) else tuple(library)
+    known = [kind for kind in kinds if kind.__module__.split(".")[0] in (*libraries, "builtins")]
     names = {name for kind in kinds if kind not in known for name in vars(kind)} | set(held)
     if not names:
         return
@@ -59,7 +64,7 @@ def refuse_overrides(
         assigned = name in held and not (hasattr(theirs, "__set__") or isinstance(theirs, cached_property))
         if assigned or next(kind for kind in kinds if name in vars(kind)) not in known:
             got = f"{type(model).__name__} with a {name} of its own"
-            raise refuse(where, got, f"the {name} of {library}'s own class, which is what is read")
+            raise refuse(where, got, f"the {name} of {libraries[0]}'s own class, which is what is read")
 
 
 def _needed(kinds: Sequence[type], uses: Sequence[str]) -> set[str]:

@@ -76,7 +76,7 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
         return _network(formula, member, front, wish)
     decision = tree_decision(formula, member.scores, front.width, "model")
     columns, ensemble = on_raw_columns(decision, front.preprocessing(), list(X.columns))
-    return Reading(columns, ensemble, decision.accept, member.classes, wish)
+    return Reading(columns, ensemble, decision.accept, member.classes, wish, near=decision.near)
 
 
 def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> float:

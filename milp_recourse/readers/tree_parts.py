@@ -58,11 +58,14 @@ class TreeDecision:
         The scores at which the wanted class is predicted.
     splits
         The nodes that split on categories; their thresholds are meaningless.
+    near
+        How far below the threshold a score can be that the model accepts, because its rounding is not known.
     """
 
     ensemble: TreeEnsemble
     accept: Acceptance
     splits: Splits = field(default_factory=dict)
+    near: float = 0.0
 
 
 def checked(ensemble: TreeEnsemble) -> TreeEnsemble:

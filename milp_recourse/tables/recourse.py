@@ -29,7 +29,7 @@ from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.program.lower import reachable
 from milp_recourse.questions.solve import check_options, choose_backend, solve_as_finished
 from milp_recourse.questions.workers import Workers
-from milp_recourse.readers import read_model, rounding_margin
+from milp_recourse.readers import Reading, read_model, rounding_margin
 from milp_recourse.readers.steps_before import check_frame
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.tables.answers import Answers, Interrupted, compared_with_model
@@ -423,23 +423,22 @@ class Recourse:
                 else f"{accept.margin:.3g}"
             )
             facts["margin"] = f"accepted means a logit of at least {least}, which covers the model's rounding"
-        ties = _ties(self._problem)
+        ties = _ties(self.reading)
         if ties is not None:
             facts["ties"] = ties
         return Answers(rows, self.columns, population, compared, confirmed, facts, how)
 
 
-def _ties(problem: Instance) -> str | None:
+def _ties(reading: Reading) -> str | None:
     """A sentence on how scores that are equal up to rounding are counted; None where that does not arise."""
-    forest, threshold = problem.classifier, problem.accept.threshold
-    if not isinstance(forest, TreeEnsemble):
+    forest = reading.classifier
+    if not isinstance(forest, TreeEnsemble) or not reading.near:
         return None
-    if forest.parts and threshold:
-        return f"a class whose score is within {threshold:.2g} of the wanted one's counts as predicted"
-    # any other threshold is one that a wrapper around the model states
-    if forest.aggregate == "mean" and 0.5 < threshold < 0.5 + 2.0**-30:
-        return "a tie between the classes, up to rounding, counts as refused"
-    return None
+    if not reading.classes:
+        return "a number at an end of the interval, up to rounding, counts as refused"
+    if forest.parts:
+        return f"a class whose score is within {reading.near:.2g} of the wanted one's counts as predicted"
+    return "a tie between the classes, up to rounding, counts as refused"
 
 
 def _values(feature: Feature) -> str:
