@@ -122,8 +122,7 @@ class _Calibrated:
         """
         own = copy(self.one)
         own.estimator = _answering(self.one.estimator.classes_, answers, self.on_scores)
-        with np.errstate(all="ignore"):
-            return np.asarray(own.predict_proba(np.zeros((len(answers), 1))), dtype=np.float64)
+        return np.asarray(own.predict_proba(np.zeros((len(answers), 1))), dtype=np.float64)
 
     def _of_one_tree(self) -> tuple[Score, ...] | None:
         """The probabilities of every class, where all answers are leaves of the same tree."""

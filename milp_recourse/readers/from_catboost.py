@@ -24,7 +24,7 @@ from milp_recourse.problem.forest import Tree
 from milp_recourse.readers.classes import classes_of, plain
 from milp_recourse.readers.formulas import by_largest, by_margin
 from milp_recourse.readers.front import Codes, Place
-from milp_recourse.readers.links import Inverse, Link, logistic
+from milp_recourse.readers.links import Inverse, Link, exponential, logistic
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import OR_ASK, not_fitted, refuse
@@ -77,7 +77,7 @@ def catboost_member(model: Any, place: Place) -> Member:
         TreeScore((*own, end), 0.0, "float32").at(place.columns) for own, end in zip(trees, ends, strict=True)
     )
     if loss in (*_AS_THEY_ARE, *_CURVED):
-        return regression(name, scores[0], Inverse(_exponential, rounds=True) if loss in _CURVED else None)
+        return regression(name, scores[0], Inverse(exponential, rounds=True) if loss in _CURVED else None)
     if loss not in (*_OF_TWO, *_OF_SEVERAL):
         raise refuse(
             place.where, f"loss_function {loss}", ", ".join((*_OF_TWO, *_OF_SEVERAL, *_AS_THEY_ARE, *_CURVED))
@@ -101,13 +101,6 @@ def _content(model: Any) -> dict[str, Any]:
         model.save_model(str(path), format="json")
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return content
-
-
-def _exponential(score: float) -> float:
-    try:
-        return math.exp(score)
-    except OverflowError:
-        return math.inf
 
 
 Axis = tuple[int, float]

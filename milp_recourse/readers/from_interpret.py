@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from milp_recourse.readers.classes import classes_of, plain
 from milp_recourse.readers.formulas import by_largest, by_margin
 from milp_recourse.readers.front import Codes, Place
-from milp_recourse.readers.links import Inverse, Link, logistic
+from milp_recourse.readers.links import Inverse, Link, exponential, logistic
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import OR_ASK, not_fitted, refuse
@@ -60,19 +60,12 @@ def interpret_member(model: Any, place: Place) -> Member:
     if not hasattr(model, "classes_"):
         if link not in ("identity", "log"):
             raise refuse(place.where, f"link {link}", "identity or log")
-        return regression(name, scores[0], Inverse(_exponential, rounds=True) if link == "log" else None)
+        return regression(name, scores[0], Inverse(exponential, rounds=True) if link == "log" else None)
     classes = classes_of(model)
     if len(scores) > 1:
         return Member(name, classes, scores, by_largest(len(scores)), scores)
     curve = Link(logistic, logistic=(1.0, 0.0), rounds=True) if link == "logit" else None
     return Member(name, classes, scores, by_margin(), scores, link=curve)
-
-
-def _exponential(score: float) -> float:
-    try:
-        return math.exp(score)
-    except OverflowError:
-        return math.inf
 
 
 class _Terms:

@@ -16,7 +16,7 @@ from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_largest, by_margin
 from milp_recourse.readers.front import Place
-from milp_recourse.readers.links import Inverse, Link, logistic
+from milp_recourse.readers.links import Inverse, Link, exponential, logistic
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import not_fitted, refuse
@@ -83,22 +83,15 @@ def lightgbm_member(model: Any, place: Place) -> Member:
     return Member(name, classes, scores, by_margin(last), scores, link=link)
 
 
-def _exponential(score: float) -> float:
-    try:
-        return math.exp(score)
-    except OverflowError:
-        return math.inf
-
-
 def _signed_square(score: float) -> float:
     return math.copysign(score * score, score)
 
 
 _AS_THEY_ARE = ("regression", "regression_l1", "huber", "fair", "quantile", "mape")
 _CURVED = {
-    "poisson": _exponential,
-    "gamma": _exponential,
-    "tweedie": _exponential,
+    "poisson": exponential,
+    "gamma": exponential,
+    "tweedie": exponential,
     "cross_entropy": lambda score: logistic(score)[1],
 }
 """Regressions that predict the score, and those that predict a rising function of it."""

@@ -169,11 +169,7 @@ def _back(estimator: Any) -> Inverse | None:
     if not hasattr(estimator, "_predictors") or link is None or type(link).__name__ == "IdentityLink":
         return None
 
-    def function(raw: float) -> float:
-        with np.errstate(over="ignore"):
-            return float(link.inverse(np.array([raw]))[0])
-
-    return Inverse(function)
+    return Inverse(lambda raw: float(link.inverse(np.array([raw]))[0]))
 
 
 def _exact(members: Sequence[Any]) -> bool:

@@ -113,8 +113,7 @@ def _inverse(objective: str) -> Inverse | None:
 
     def function(margin: float) -> float:
         xgboost = require("xgboost", "read_model", "xgboost")
-        with np.errstate(over="ignore"):
-            base = np.array([margin], dtype=np.float32)
+        base = np.array([margin], dtype=np.float32)
         return float(_empty(objective, 0.5).predict(xgboost.DMatrix(_ROW, base_margin=base, nthread=1))[0])
 
     return Inverse(function, single=True)

@@ -37,11 +37,20 @@ def logistic(score: float) -> tuple[float, float]:
     return 1.0 - second, second
 
 
+def exponential(score: float) -> float:
+    """e to a score; infinite beyond the largest double."""
+    try:
+        return math.exp(score)
+    except OverflowError:
+        return math.inf
+
+
 def last_of_all(rule: Callable[[float], bool], single: bool) -> float:
     """The largest score that a rising rule refuses; -1e30 if it refuses none, 1e30 if it refuses all."""
-    if rule(-FAR):
-        return -FAR
-    return last_refused(rule, -FAR, FAR, single) if rule(FAR) else FAR
+    with np.errstate(all="ignore"):
+        if rule(-FAR):
+            return -FAR
+        return last_refused(rule, -FAR, FAR, single) if rule(FAR) else FAR
 
 
 def float32_below(number: float) -> float:
@@ -141,11 +150,12 @@ class Inverse:
 
     def last(self, rule: Callable[[float], bool]) -> float:
         """The largest score at which a rule refuses the number; it accepts large ones."""
-        if rule(self.function(self.low)):
-            return math.nextafter(self.low, -math.inf)
-        if not rule(self.function(self.high)):
-            return self.high
-        return last_refused(lambda score: rule(self.function(score)), self.low, self.high, self.single)
+        with np.errstate(all="ignore"):
+            if rule(self.function(self.low)):
+                return math.nextafter(self.low, -math.inf)
+            if not rule(self.function(self.high)):
+                return self.high
+            return last_refused(lambda score: rule(self.function(score)), self.low, self.high, self.single)
 
     def slack(self, rule: Callable[[float], bool]) -> tuple[float, float]:
         """:func:`slack_of` the rule."""

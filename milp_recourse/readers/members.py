@@ -31,8 +31,8 @@ from milp_recourse.readers.support_vectors import is_support_vectors, support_ve
 from milp_recourse.readers.wrappers import contained
 
 ALLOWED = (
-    "a linear classifier, MLPClassifier, or trees of scikit-learn, XGBoost or LightGBM, alone or in a "
-    "Pipeline, a search or a classifier with a threshold; a torch module; an ONNX model"
+    "linear models, MLPs with ReLUs, trees and boosting of scikit-learn, XGBoost, LightGBM, CatBoost or "
+    "interpret, what scikit-learn and imbalanced-learn make of these, a torch module, or an ONNX model"
 )
 
 

@@ -52,8 +52,7 @@ def _isolation_forest(model: Any, place: Place) -> Member:
     scale = len(trees) * _average_path_length(model)
 
     def normal(depths: float) -> bool:
-        with np.errstate(over="ignore", under="ignore"):
-            value = -(2 ** (-np.divide(np.array([depths]), scale)))
+        value = -(2 ** (-np.divide(np.array([depths]), scale)))
         return bool((value - model.offset_ >= 0)[0])
 
     return Member("IsolationForest", _CLASSES, (score,), by_margin(last_of_all(normal, single=False)))

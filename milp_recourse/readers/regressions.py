@@ -37,9 +37,8 @@ def is_plain_regression(model: Any) -> bool:
     from sklearn.linear_model._stochastic_gradient import BaseSGDRegressor
 
     kinds = (LinearModel, BaseSGDRegressor, _GeneralizedLinearRegressor, cross_decomposition.PLSRegression)
-    return is_regressor(model) and isinstance(
-        model, (*kinds, linear_model.QuantileRegressor, neural_network.MLPRegressor)
-    )
+    more = (linear_model.QuantileRegressor, neural_network.MLPRegressor)
+    return isinstance(model, (*kinds, *more)) and is_regressor(model)
 
 
 def plain_regression(model: Any, place: Place | Inputs) -> Member:
@@ -55,7 +54,7 @@ def plain_regression(model: Any, place: Place | Inputs) -> Member:
         if model.out_activation_ not in ("identity", "exp"):
             got = f"MLPRegressor with out_activation_ {model.out_activation_!r}"
             raise refuse(where, got, "identity or exp, as fit sets it")
-        inverse = Inverse(_exponential) if model.out_activation_ == "exp" else None
+        inverse = Inverse(lambda raw: float(np.exp(raw))) if model.out_activation_ == "exp" else None
     else:
         if hasattr(model, "_x_mean"):  # PLSRegression takes the means off first
             mean = model._x_mean
@@ -144,8 +143,3 @@ def _spread(low: float, at: float, high: float) -> Array:
     sizes = np.logspace(-30, 30, _TRIED)
     tried = np.concatenate([at + sizes, at - sizes, sizes, -sizes, [0.0, at, low, high]])
     return np.unique(tried[(tried >= low) & (tried <= high)])
-
-
-def _exponential(score: float) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.exp(score))
