@@ -57,7 +57,7 @@ def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predi
     predict.
     """
     kind = type(model).__module__.split(".")[0]
-    if kind in ("xgboost", "lightgbm") and not hasattr(model, "classes_"):
+    if kind in ("xgboost", "lightgbm") and not hasattr(model, "fit"):
         return _booster(model, kind, model_columns(model, X), classes)
     if hasattr(model, "predict"):
         order = model_columns(model, X)

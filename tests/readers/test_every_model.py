@@ -66,24 +66,25 @@ def every_row(one: Fitted) -> pd.DataFrame:
 
 @pytest.mark.parametrize(("name", "task"), CASES)
 def test_its_optimum_is_the_one_that_trying_all_rows_finds(name: str, task: Any) -> None:
-    """Of twenty refused people: predict accepts each action, certificates verify, nothing is cheaper."""
+    """Of twenty refused people: predict accepts each action, certificates verify, nothing is cheaper.
+
+    Rows that are equal to a threshold up to the stated rounding count as refused.
+    """
     one = fitted(name, task, 3, whole=True)
-    for wish in one.wishes[:1] if task == "three" else one.wishes[1:2]:
-        refused = ~one.wanted(wish, one.X)
-        people = one.X[refused].head(20)
-        assert len(people) >= 5
-        answers = Recourse(one.model, one.X, desired=wish).certify(people, certificates=True)
-        table, tried = answers.table, every_row(one)
-        accepted = tried[one.wanted(wish, tried)]
-        widths = (one.X.max() - one.X.min()).to_numpy(dtype=float)
-        for k, person in enumerate(people.to_numpy(dtype=float)):
-            costs = (np.abs(accepted.to_numpy(dtype=float) - person) / widths).sum(axis=1)
-            if len(costs):
-                assert table["status"].iloc[k] == "optimal"
-                assert table["cost"].iloc[k] == pytest.approx(costs.min(), abs=1e-9)
-            else:
-                assert table["status"].iloc[k] == "infeasible"
-        acted = (table["status"] == "optimal").to_numpy()
-        assert one.wanted(wish, answers.counterfactuals)[acted].all()
-        assert table["confirmed"][acted].all()
-        assert f"VERIFIED {len(people)} of {len(people)} certificates" in str(answers.verify())
+    wish = max(one.wishes, key=lambda w: min(15, (~one.wanted(w, one.X)).sum()))
+    people = one.X[~one.wanted(wish, one.X)].head(20)
+    assert len(people) >= 5
+    recourse, tried = Recourse(one.model, one.X, desired=wish), every_row(one)
+    answers = recourse.certify(people, certificates=True)
+    table, (_, sure) = answers.table, sure_of(recourse.reading, encode(recourse.reading, tried))
+    accepted = tried[one.wanted(wish, tried) & sure].to_numpy(dtype=float)
+    widths = (one.X.max() - one.X.min()).to_numpy(dtype=float)
+    for k, person in enumerate(people.to_numpy(dtype=float)):
+        costs = (np.abs(accepted - person) / widths).sum(axis=1)
+        assert table["status"].iloc[k] == ("optimal" if len(costs) else "infeasible")
+        if len(costs):
+            assert table["cost"].iloc[k] == pytest.approx(costs.min(), abs=1e-9)
+    acted = (table["status"] == "optimal").to_numpy()
+    assert one.wanted(wish, answers.counterfactuals)[acted].all()
+    assert table["confirmed"][acted].all()
+    assert f"VERIFIED {len(people)} of {len(people)} certificates" in str(answers.verify())
