@@ -53,6 +53,10 @@ def calibrated(model: Any, place: Place, read: Read) -> Member:
     ]
     if len(members) == 1:
         return members[0]
+    if any(one.shares is None for one in members):
+        got = f"an average over folds of curves ({members[0].name}, method={model.method!r})"
+        allowed = f"ensemble=False, method='isotonic' of a linear model, a single tree, {OR_ASK}"
+        raise refuse(place.where, got, allowed)
     return averaged("CalibratedClassifierCV", classes, members, [1.0] * len(members), place.where)
 
 

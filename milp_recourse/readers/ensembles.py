@@ -42,10 +42,10 @@ _MOST_TERMS = 256
 
 def is_ensemble(model: Any) -> bool:
     """Whether a model is one of scikit-learn's made of others; imbalanced-learn derives from them."""
-    from sklearn import ensemble
+    from sklearn import ensemble, multiclass
 
     bags = (ensemble.BaggingClassifier, ensemble.BaggingRegressor, ensemble.AdaBoostClassifier)
-    mixed = (ensemble.VotingClassifier, ensemble.VotingRegressor)
+    mixed = (ensemble.VotingClassifier, ensemble.VotingRegressor, multiclass.OneVsRestClassifier)
     return isinstance(model, (*bags, *mixed, ensemble.StackingClassifier, ensemble.StackingRegressor))
 
 
@@ -57,10 +57,12 @@ def read_ensemble(model: Any, place: Place, read: Read) -> Member:
     Unsupported
         A member cannot be read, or what is made of the members' answers is no function that can be searched.
     """
-    from sklearn import ensemble
+    from sklearn import ensemble, multiclass
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
+    if isinstance(model, multiclass.OneVsRestClassifier):
+        return _one_against_the_rest(model, place, read)
     if isinstance(model, ensemble.AdaBoostClassifier):
         return _adaboost(model, place, read)
     if isinstance(model, ensemble.StackingClassifier | ensemble.StackingRegressor):
@@ -271,6 +273,25 @@ def _signed(
 def _without_rule(score: TreeScore) -> TreeScore:
     trees = (replace(one, tree=replace(one.tree, missing_left=None)) for one in score.trees)
     return replace(score, trees=tuple(trees))
+
+
+def _one_against_the_rest(model: Any, place: Place, read: Read) -> Member:
+    """The class whose model has the largest decision, or probability, is predicted."""
+    if model.multilabel_:
+        raise refuse(place.where, "OneVsRestClassifier for several labels", "one label")
+    scores: list[Score] = []
+    for k, one in enumerate(model.estimators_):
+        at, asked = replace(place, where=f"{place.where} member {k}"), hasattr(one, "decision_function")
+        member = read(one, at, ("decision_function" if asked else "predict_proba",))
+        answers = member.decision if asked else member.shares
+        if answers is None:
+            got = f"probabilities of {member.name}, which are curves of its score"
+            raise refuse(at.where, got, f"the model itself, which takes several classes, {OR_ASK}")
+        scores.append(answers[-1])
+    name, classes = "OneVsRestClassifier", classes_of(model)
+    if len(scores) > 1:
+        return Member(name, classes, tuple(scores), by_largest(len(scores)))
+    return Member(name, classes, tuple(scores), by_margin(0.0 if asked else 0.5))
 
 
 def _number(member: Member, place: Place) -> Score:

@@ -108,7 +108,44 @@ def _of_sklearn(model: Any, place: Place, uses: Sequence[str]) -> Member:
         if known(model):
             refuse_overrides(model, place.where, "sklearn", uses=uses)
             return read(model, place)
-    raise refuse(place.where, type(model).__name__, allowed)
+    name = type(model).__name__
+    why, nearest = _NEAREST.get(name, ("", ""))
+    raise refuse(
+        place.where, f"{name}, {why}" if why else name, f"{nearest}, {OR_ASK}" if nearest else allowed
+    )
+
+
+_QUADRATIC = "whose decision is quadratic", "LinearDiscriminantAnalysis or LogisticRegression"
+_NEIGHBOURS = "which compares a row with the rows of the fit", "a forest or boosting"
+_GAUSSIAN = "whose decision is a sum of curves", "boosting, or a support vector machine with kernel='linear'"
+_OUTPUTS = "which has several outputs", "a model with one output"
+_NEAREST: dict[str, tuple[str, str]] = {
+    "GaussianNB": _QUADRATIC,
+    "QuadraticDiscriminantAnalysis": _QUADRATIC,
+    "EllipticEnvelope": (_QUADRATIC[0], "IsolationForest or OneClassSVM(kernel='linear')"),
+    "LocalOutlierFactor": (_NEIGHBOURS[0], "IsolationForest"),
+    "NearestCentroid": (_NEIGHBOURS[0], "LinearDiscriminantAnalysis"),
+    "KNeighborsClassifier": _NEIGHBOURS,
+    "RadiusNeighborsClassifier": _NEIGHBOURS,
+    "KNeighborsRegressor": _NEIGHBOURS,
+    "RadiusNeighborsRegressor": _NEIGHBOURS,
+    "LabelPropagation": _NEIGHBOURS,
+    "LabelSpreading": _NEIGHBOURS,
+    "GaussianProcessClassifier": _GAUSSIAN,
+    "GaussianProcessRegressor": _GAUSSIAN,
+    "KernelRidge": (_GAUSSIAN[0], "Ridge, or SVR(kernel='linear')"),
+    "AdaBoostRegressor": ("which predicts a weighted median", "GradientBoostingRegressor"),
+    "IsotonicRegression": ("which takes one column alone", "a tree"),
+    "DummyClassifier": ("which predicts the same for everybody", "a fitted classifier"),
+    "DummyRegressor": ("which predicts the same for everybody", "a fitted regression"),
+    "OneVsOneClassifier": ("a vote of pairs", "the model itself, which takes several classes"),
+    "OutputCodeClassifier": ("a vote of codes", "the model itself, which takes several classes"),
+    "MultiOutputClassifier": _OUTPUTS,
+    "MultiOutputRegressor": _OUTPUTS,
+    "ClassifierChain": _OUTPUTS,
+    "RegressorChain": _OUTPUTS,
+}
+"""Why a model is not read, and the nearest that is."""
 
 
 def _trees(model: Any, place: Place) -> Member:
