@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.ensembles import Read, all_exact, averaged
 from milp_recourse.readers.formulas import by_largest, by_margin
-from milp_recourse.readers.front import Place
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.layers import UNIT
 from milp_recourse.readers.links import Link
 from milp_recourse.readers.member import Member

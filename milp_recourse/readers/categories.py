@@ -16,7 +16,7 @@ from typing import Any
 
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.from_xgboost import is_xgboost
-from milp_recourse.readers.front import Codes
+from milp_recourse.readers.places import Codes
 from milp_recourse.readers.refusal import listed, not_fitted, refuse
 
 _REMEDY = "the categories of the fit: X['{0}'] = X['{0}'].astype(pd.CategoricalDtype(labels of the fit))"

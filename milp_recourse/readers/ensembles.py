@@ -23,7 +23,7 @@ import numpy as np
 from milp_recourse.readers.classes import Target, classes_of
 from milp_recourse.readers.formulas import Formula, Literal, Wish, by_largest, by_margin
 from milp_recourse.readers.from_sklearn_trees import takes_missing
-from milp_recourse.readers.front import Inputs, Place
+from milp_recourse.readers.places import Inputs, Place
 from milp_recourse.readers.layers import Layers
 from milp_recourse.readers.linear import is_linear, linear_member
 from milp_recourse.readers.links import Link

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from milp_recourse.problem.forest import Tree
 from milp_recourse.readers.classes import classes_of, plain
 from milp_recourse.readers.formulas import by_largest, by_margin
-from milp_recourse.readers.front import Codes, Place
+from milp_recourse.readers.places import Codes, Place
 from milp_recourse.readers.links import Inverse, Link, exponential, logistic
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
@@ -206,13 +206,13 @@ class _Trees:
         return self.texts[element["cat_feature_index"]], _LABELS
 
     def _code(self) -> None:
-        """Number the labels of X, and let the front know them."""
+        """Number the labels of X, and let the chains know them."""
         frame = self.place.frame
         codes: dict[int, Codes] = {}
         for raw in self.texts:
             self.labels[raw] = [plain(label) for label in frame.iloc[:, raw].dropna().unique()]
             codes[raw] = [(label, float(k)) for k, label in enumerate(self.labels[raw])]
-        self.place.front.code(codes, self.place)
+        self.place.chains.code(codes, self.place)
 
     def _values(self, axis: Axis) -> Sequence[object]:
         """The labels of a column; or a number on each side of a border."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.readers.classes import classes_of, plain
 from milp_recourse.readers.formulas import by_largest, by_margin
-from milp_recourse.readers.front import Codes, Place
+from milp_recourse.readers.places import Codes, Place
 from milp_recourse.readers.links import Inverse, Link, exponential, logistic
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
@@ -80,7 +80,7 @@ class _Terms:
                 self.labels[raw] = [plain(label) for label in known]
                 codes[raw] = [(label, float(k)) for k, label in enumerate(self.labels[raw])]
                 codes[raw].append((math.nan, math.nan))
-        place.front.code(codes, place)
+        place.chains.code(codes, place)
 
     def table(self, t: int) -> tuple[list[tuple[int, Sequence[float]]], NDArray[np.float64]]:
         """The axes of a term, and its numbers for each output; the first along each axis is for a missing

@@ -18,7 +18,7 @@ from milp_recourse.readers.from_sklearn_trees import (
     sklearn_trees_member,
 )
 from milp_recourse.readers.from_xgboost import is_xgboost, xgboost_member
-from milp_recourse.readers.front import Place
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.linear import is_linear, linear_member
 from milp_recourse.readers.member import Member
 from milp_recourse.readers.naive_bayes import is_naive_bayes, naive_bayes
@@ -86,7 +86,7 @@ def _boosted(model: Any, place: Place) -> Member:
             for one in score.trees
             for node in one.splits
         }
-        place.front.code(native_labels(model, split, place.front.names, place.front.X), place)
+        place.chains.code(native_labels(model, split, place.chains.names, place.chains.X), place)
     return member
 
 

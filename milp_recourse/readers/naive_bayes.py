@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_largest
-from milp_recourse.readers.front import Place
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.member import Member
 from milp_recourse.readers.scores import Score, TreeScore, outputs_of

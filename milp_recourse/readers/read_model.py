@@ -18,7 +18,7 @@ from milp_recourse.readers.column import Column, Reading
 from milp_recourse.readers.formulas import Formula, Wish, network_decision, tree_decision
 from milp_recourse.readers.from_onnx import append_onnx
 from milp_recourse.readers.from_torch import append_torch
-from milp_recourse.readers.front import Front, Place
+from milp_recourse.readers.places import Chains, Place
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
 from milp_recourse.readers.member import Member
@@ -68,14 +68,14 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     graph = _graph(model)
     if graph is not None:
         return _read_graph(graph, model, read_preprocessing([()], names, X), X, desired)
-    front = Front(names, X)
-    member = read_member(model, Place(front, "model"))
+    chains = Chains(names, X)
+    member = read_member(model, Place(chains, "model"))
     wish = choose_target(desired, member.classes) if member.classes else choose_interval(desired)
     formula = member.rule(wish)
     if not member.of_trees:
-        return _network(formula, member, front, wish)
-    decision = tree_decision(formula, member.scores, front.width, "model")
-    columns, ensemble = on_raw_columns(decision, front.preprocessing(), list(X.columns))
+        return _network(formula, member, chains, wish)
+    decision = tree_decision(formula, member.scores, chains.width, "model")
+    columns, ensemble = on_raw_columns(decision, chains.preprocessing(), list(X.columns))
     return Reading(columns, ensemble, decision.accept, member.classes, wish, near=decision.near)
 
 
@@ -137,9 +137,9 @@ def _read_graph(
     return Reading(columns, layers.network(dtype), Acceptance(), classes, target, arithmetic)
 
 
-def _network(formula: Formula, member: Member, front: Front, wish: Wish) -> Reading:
-    preprocessing = front.preprocessing()
-    columns, entries, layers = _entry(preprocessing, list(front.X.columns))
+def _network(formula: Formula, member: Member, chains: Chains, wish: Wish) -> Reading:
+    preprocessing = chains.preprocessing()
+    columns, entries, layers = _entry(preprocessing, list(chains.X.columns))
     accept, softmax = network_decision(formula, member.scores, layers)
     narrow = UNIT["float32"] if preprocessing.narrow else 0.0
     segments = tuple(tuple(segment) for segment in layers.segments)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.readers.front import Inputs, Place
+from milp_recourse.readers.places import Inputs, Place
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import append_perceptron, dense
 from milp_recourse.readers.links import FAR, Inverse

@@ -28,7 +28,7 @@ class TreeScore:
     Attributes
     ----------
     trees
-        The trees in order; their features are columns of :class:`milp_recourse.readers.front.Front`.
+        The trees in order; their features are columns of :class:`milp_recourse.readers.places.Chains`.
     base
         The number that the sum starts from.
     dtype, sum_dtype, aggregate
@@ -130,7 +130,7 @@ class NetworkScore:
     output
         Which of their outputs.
     columns
-        The columns of :class:`milp_recourse.readers.front.Front` that enter.
+        The columns of :class:`milp_recourse.readers.places.Chains` that enter.
     softmax_unit
         Unit roundoff of a softmax by which the model compares its outputs; 0 without one.
     """

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.readers.classes import Target, classes_of
 from milp_recourse.readers.formulas import Formula, Literal, Rule, Wish, by_margin
-from milp_recourse.readers.front import Place
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import dense
 from milp_recourse.readers.member import Member, regression

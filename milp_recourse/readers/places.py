@@ -34,7 +34,7 @@ class Place:
 
     Attributes
     ----------
-    front
+    chains
         All chains.
     where
         The part, for messages.
@@ -44,7 +44,7 @@ class Place:
         Which of the columns behind them it gets; None: all.
     """
 
-    front: Front
+    chains: Chains
     where: str
     steps: tuple[Step, ...] = ()
     picked: tuple[int, ...] | None = None
@@ -52,7 +52,7 @@ class Place:
     @property
     def columns(self) -> tuple[int, ...]:
         """The positions of its columns in the long row."""
-        made = self.front.columns(self.steps)
+        made = self.chains.columns(self.steps)
         return made if self.picked is None else tuple(made[k] for k in self.picked)
 
     def after(self, steps: Sequence[Step], where: str) -> Place:
@@ -72,15 +72,15 @@ class Place:
     @property
     def sparse(self) -> bool:
         """Whether a sparse matrix arrives here."""
-        return self.front.sparse(self.steps)
+        return self.chains.sparse(self.steps)
 
     @property
     def frame(self) -> Any:
         """X's columns in the model's order."""
-        return self.front.X[list(self.front.names)]
+        return self.chains.X[list(self.chains.names)]
 
 
-class Front:
+class Chains:
     """The chains of transformers that a model has.
 
     Parameters
