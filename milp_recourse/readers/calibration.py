@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.ensembles import Read, all_exact, averaged
 from milp_recourse.readers.formulas import by_largest, by_margin
-from milp_recourse.readers.places import Place
 from milp_recourse.readers.layers import UNIT
 from milp_recourse.readers.links import Link
 from milp_recourse.readers.member import Member
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.refusal import OR_ASK, refuse
 from milp_recourse.readers.scores import NetworkScore, Score, TreeScore, side_by_side, weighted
 

@@ -23,12 +23,12 @@ import numpy as np
 from milp_recourse.readers.classes import Target, classes_of
 from milp_recourse.readers.formulas import Formula, Literal, Wish, by_largest, by_margin
 from milp_recourse.readers.from_sklearn_trees import takes_missing
-from milp_recourse.readers.places import Inputs, Place
 from milp_recourse.readers.layers import Layers
 from milp_recourse.readers.linear import is_linear, linear_member
 from milp_recourse.readers.links import Link
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
+from milp_recourse.readers.places import Inputs, Place
 from milp_recourse.readers.refusal import OR_ASK, refuse
 from milp_recourse.readers.regressions import is_plain_regression, plain_regression
 from milp_recourse.readers.scores import NetworkScore, Score, TreeScore, composed, outputs_of, weighted

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from milp_recourse.problem.forest import Tree
 from milp_recourse.readers.classes import classes_of, plain
 from milp_recourse.readers.formulas import by_largest, by_margin
-from milp_recourse.readers.places import Codes, Place
 from milp_recourse.readers.links import Inverse, Link, exponential, logistic
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
+from milp_recourse.readers.places import Codes, Place
 from milp_recourse.readers.refusal import OR_ASK, not_fitted, refuse
 from milp_recourse.readers.scores import TreeScore
 from milp_recourse.readers.tree_parts import CategorySplit, ReadTree, constant_tree

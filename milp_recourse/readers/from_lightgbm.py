@@ -15,10 +15,10 @@ import numpy as np
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_largest, by_margin
-from milp_recourse.readers.places import Place
 from milp_recourse.readers.links import Inverse, Link, exponential, logistic
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.refusal import not_fitted, refuse
 from milp_recourse.readers.scores import TreeScore
 from milp_recourse.readers.tree_parts import CategorySplit, ReadTree, last_refused, numbers_only

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from milp_recourse.problem.forest import Aggregate, Tree, TreeEnsemble
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_half, by_largest, by_margin
-from milp_recourse.readers.places import Place
 from milp_recourse.readers.links import Inverse, Link, Probabilities
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.refusal import not_fitted, refuse, require
 from milp_recourse.readers.scores import TreeScore, adds_exactly
 from milp_recourse.readers.tree_parts import LARGEST, CategorySplit, ReadTree, checked, numbers_only

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_largest, by_margin
-from milp_recourse.readers.places import Inputs, Place
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.links import Link, logistic
 from milp_recourse.readers.member import Member
+from milp_recourse.readers.places import Inputs, Place
 from milp_recourse.readers.refusal import OR_ASK, refuse
 from milp_recourse.readers.scores import outputs_of
 

@@ -18,12 +18,12 @@ from milp_recourse.readers.from_sklearn_trees import (
     sklearn_trees_member,
 )
 from milp_recourse.readers.from_xgboost import is_xgboost, xgboost_member
-from milp_recourse.readers.places import Place
 from milp_recourse.readers.linear import is_linear, linear_member
 from milp_recourse.readers.member import Member
 from milp_recourse.readers.naive_bayes import is_naive_bayes, naive_bayes
 from milp_recourse.readers.outliers import is_outlier_detector, outlier_detector
 from milp_recourse.readers.overrides import refuse_overrides
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.refusal import OR_ASK, not_fitted, refuse, require
 from milp_recourse.readers.regressions import is_plain_regression, plain_regression, transformed_target
 from milp_recourse.readers.scores import TreeScore

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_largest
-from milp_recourse.readers.places import Place
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.member import Member
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.scores import Score, TreeScore, outputs_of
 from milp_recourse.readers.tree_parts import ReadTree, lookup_tree
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from milp_recourse.readers.formulas import by_margin
 from milp_recourse.readers.from_sklearn_trees import tree_of
-from milp_recourse.readers.places import Place
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import dense
 from milp_recourse.readers.links import last_of_all
 from milp_recourse.readers.member import Member
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.scores import TreeScore, outputs_of
 from milp_recourse.readers.tree_parts import ReadTree
 

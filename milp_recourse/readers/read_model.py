@@ -18,12 +18,12 @@ from milp_recourse.readers.column import Column, Reading
 from milp_recourse.readers.formulas import Formula, Wish, network_decision, tree_decision
 from milp_recourse.readers.from_onnx import append_onnx
 from milp_recourse.readers.from_torch import append_torch
-from milp_recourse.readers.places import Chains, Place
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
 from milp_recourse.readers.member import Member
 from milp_recourse.readers.members import read_member
 from milp_recourse.readers.operations import apply
+from milp_recourse.readers.places import Chains, Place
 from milp_recourse.readers.raw_trees import on_raw_columns
 from milp_recourse.readers.refusal import refuse
 from milp_recourse.readers.steps_before import Preprocessing, model_columns, read_preprocessing

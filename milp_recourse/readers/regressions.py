@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.readers.places import Inputs, Place
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import append_perceptron, dense
 from milp_recourse.readers.links import FAR, Inverse
 from milp_recourse.readers.member import Member, regression
+from milp_recourse.readers.places import Inputs, Place
 from milp_recourse.readers.refusal import OR_ASK, refuse
 from milp_recourse.readers.scores import TreeScore, outputs_of
 from milp_recourse.readers.steps_before import run

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from milp_recourse.readers.classes import Target, classes_of
 from milp_recourse.readers.formulas import Formula, Literal, Rule, Wish, by_margin
-from milp_recourse.readers.places import Place
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import dense
 from milp_recourse.readers.member import Member, regression
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.refusal import OR_ASK, refuse
 from milp_recourse.readers.scores import NetworkScore, outputs_of
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from milp_recourse.readers.cutoff import inner, is_frozen
-from milp_recourse.readers.places import Place
 from milp_recourse.readers.overrides import refuse_overrides
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.refusal import not_fitted, refuse
 
 _ASKING = ("RANSACRegressor", "SelfTrainingClassifier")
