@@ -420,10 +420,32 @@ def signal(rng: np.random.Generator, X: pd.DataFrame) -> np.ndarray:
     total = rng.normal(0, 0.4, len(X))
     for name in X.columns:
         column = X[name]
-        values = pd.factorize(column)[0] if column.dtype == object or str(column.dtype) == "str" else column
+        values = column if pd.api.types.is_numeric_dtype(column) else pd.factorize(column)[0]
         numbers = np.nan_to_num(np.asarray(values, dtype=float))
         total = total + rng.normal(0.5, 1.0) * (numbers - numbers.mean()) / (numbers.std() + 1e-9)
     return total - total.min() + 0.5
+
+
+def targets(name: str, task: Task, total: np.ndarray) -> Any:
+    """What a model is fitted for, from a number for each row."""
+    if task == "three":
+        return np.digitize(total, np.quantile(total, [0.4, 0.7]))
+    if task != "two":
+        return total
+    second = total > np.quantile(total, 0.6)
+    numbered = name in ("xgboost", "self-training")  # which take no text
+    return second.astype(int) if numbered else np.array(["bad", "good"])[second.astype(int)]
+
+
+def wishes_of(task: Task, said: np.ndarray, moved: float = 0.0) -> tuple[Any, ...]:
+    """What can be wished for; ends of intervals are numbers that the model has predicted, moved a little."""
+    if task == "outlier":
+        return 1, -1
+    if task == "number":
+        low, middle, high = (np.quantile(said, [0.3, 0.7, 0.85], method="nearest") * (1.0 + moved)).tolist()
+        return (middle, None), (None, low), (middle, high)
+    known = np.unique(said).tolist()
+    return (*known, {"not": known[0]})
 
 
 def fitted(name: str, task: Task, seed: int, whole: bool = False) -> Fitted:
@@ -432,13 +454,7 @@ def fitted(name: str, task: Task, seed: int, whole: bool = False) -> Fitted:
     X = whole_table(rng) if whole else random_table(rng, kind)
     total = signal(rng, X)
     model = kind.make(seed)
-    y: Any = total
-    if task == "two":
-        y = np.array(["bad", "good"])[(total > np.quantile(total, 0.6)).astype(int)]
-    elif task == "three":
-        y = np.digitize(total, np.quantile(total, [0.4, 0.7]))
-    if name in ("xgboost", "self-training") and task == "two":
-        y = (y == "good").astype(int)
+    y = targets(name, task, total)
     labels = [c for c in X.columns if c in ("label", "town")]
     if not labels or kind.columns != "any":
         ready = model
@@ -461,16 +477,4 @@ def fitted(name: str, task: Task, seed: int, whole: bool = False) -> Fitted:
         warnings.simplefilter("ignore")
         ready.fit(X) if task == "outlier" else ready.fit(X, y)
         said = np.ravel(np.asarray(ready.predict(X)))
-    if task == "number":
-        ends = np.quantile(said, [0.3, 0.7, 0.85], method="nearest")
-        wishes: tuple[Any, ...] = (
-            (float(ends[1]), None),
-            (None, float(ends[0])),
-            (float(ends[1]), float(ends[2])),
-        )
-    elif task == "outlier":
-        wishes = (1, -1)
-    else:
-        known = np.unique(said).tolist()
-        wishes = (*known, {"not": known[0]})
-    return Fitted(ready, X, wishes)
+    return Fitted(ready, X, wishes_of(task, said))
