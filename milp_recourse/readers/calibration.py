@@ -53,10 +53,6 @@ def calibrated(model: Any, place: Place, read: Read) -> Member:
     ]
     if len(members) == 1:
         return members[0]
-    if any(one.shares is None for one in members):
-        got = f"an average over folds of curves ({members[0].name}, method={model.method!r})"
-        allowed = f"ensemble=False, method='isotonic' of a linear model, a single tree, {OR_ASK}"
-        raise refuse(place.where, got, allowed)
     return averaged("CalibratedClassifierCV", classes, members, [1.0] * len(members), place.where)
 
 
@@ -74,7 +70,7 @@ class _Calibrated:
         self.name = f"CalibratedClassifierCV of {inner.name}"
         self.curve: Callable[[float], float] | None = None  # from the score to what is calibrated
         found = inner.decision if self.on_scores else inner.shares
-        if found is None and inner.link is not None and not self.on_scores:
+        if found is None and inner.link is not None and not inner.near and not self.on_scores:
             found, self.curve = inner.scores, inner.link.second
         elif found is None:
             raise refuse(self.where, f"{inner.name}, whose {method} is a curve", f"ensemble=False, {OR_ASK}")
@@ -111,7 +107,10 @@ class _Calibrated:
         def second(p: tuple[Any, Any]) -> bool:
             return bool(p[1] > p[0])
 
-        link = Link(probabilities)
+        steep = None
+        if self.one.method == "sigmoid" and self.curve is None and calibrator.a_ != 0:
+            steep = abs(float(calibrator.a_)), 0.0 - float(calibrator.b_)
+        link = Link(probabilities, logistic=steep)
         slack = (0.0, 0.0) if isinstance(score, TreeScore) else link.slack(second)
         rule = by_margin(link.threshold(second), slack=slack)
         return Member(self.name, self.classes, (score,), rule, shares=shares, link=link)

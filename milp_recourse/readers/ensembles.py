@@ -4,7 +4,8 @@ r"""Read models that average, count or stack the answers of others.
 model                             is read as
 ================================  ======================================================================
 averages of probabilities         the weighted sum of the members' probabilities, where these are sums of
-                                  trees or piecewise linear
+                                  trees or piecewise linear; or a bound from below, where they are logistic
+                                  functions of two classes
 AdaBoost, votes of single trees   the weighted sum of each tree's vote, 0 or 1 in its leaves
 other votes                       the sets of members that win, each a comparison of scores
 stacks with a linear model last   that model's weighted sum of what the members answer
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.readers.classes import Target, classes_of
+from milp_recourse.readers.curves import Curve, sums_from_below
 from milp_recourse.readers.formulas import Formula, Literal, Wish, by_largest, by_margin
 from milp_recourse.readers.from_sklearn_trees import takes_missing
 from milp_recourse.readers.layers import Layers
@@ -102,9 +104,7 @@ def averaged(
     """
     curved = next((one for one in members if one.shares is None), None)
     if curved is not None:
-        got = f"an average of probabilities of {curved.name}, which are curves of its score"
-        allowed = f"members that are single trees or forests, one calibrated model (ensemble=False), {OR_ASK}"
-        raise refuse(where, got, allowed)
+        return _averaged_curves(name, classes, members, weights, where, curved)
     whole, count = sum(weights), len(classes)
 
     def total(k: int, scale: float) -> Score:
@@ -117,6 +117,40 @@ def averaged(
         return Member(name, classes, (total(1, 1.0),), by_margin(whole / 2), shares=shares)
     scores = tuple(total(k, 1.0) for k in range(count))
     return Member(name, classes, scores, by_largest(count, all_exact(scores)), shares=shares)
+
+
+def _averaged_curves(
+    name: str,
+    classes: tuple[object, ...],
+    members: Sequence[Member],
+    weights: Sequence[float],
+    where: str,
+    curved: Member,
+) -> Member:
+    """The same of two classes where some probabilities are logistic functions of a network's score: bounded
+    from below, by :mod:`milp_recourse.readers.curves`."""
+    parts = [_second_share(one) for one in members]
+    known = [one for one in parts if one is not None]
+    if len(classes) > 2 or len(known) < len(parts):
+        got = f"an average of probabilities of {curved.name}, which are curves of its score"
+        allowed = f"members that are single trees or forests, or logistic with two classes, {OR_ASK}"
+        raise refuse(where, got, allowed)
+    whole = sum(weights)
+    above, below, near = sums_from_below(known, [w / whole for w in weights], 0.0, where)
+    link = Link(lambda share: (1.0 - share, share))
+    return Member(name, classes, (above, below), by_margin(0.5, bounded=True), link=link, near=near)
+
+
+def _second_share(member: Member) -> Score | Curve | None:
+    """The second of two classes' probability, as a score or as a logistic curve of a network's; else None."""
+    if len(member.classes) != 2:
+        return None
+    if member.shares is not None:
+        return member.shares[1]
+    score, link = member.scores[0], member.link
+    if link is None or link.logistic is None or not isinstance(score, NetworkScore):
+        return None
+    return Curve(score, *link.logistic, link.unit)
 
 
 def all_exact(scores: Sequence[Score]) -> bool:
@@ -198,7 +232,7 @@ def by_assignments(
         return tuple(terms)
 
     scores = tuple(score for one in members for score in one.scores)
-    return Member(name, classes, scores, rule)
+    return Member(name, classes, scores, rule, near=max(one.near for one in members))
 
 
 def _ways(
@@ -305,7 +339,7 @@ def _number(member: Member, place: Place) -> Score:
 def _stack(model: Any, place: Place, read: Read) -> Member:
     """The last model has to be linear; or any network, if the others are."""
     last, where = model.final_estimator_, f"{place.where} final_estimator"
-    inputs: list[Score] = []
+    inputs: list[Score | Curve] = []
     for k, (one, method) in enumerate(zip(model.estimators_, model.stack_method_, strict=True)):
         at = replace(place, where=f"{place.where} member {k}")
         inputs += _answers(read(one, at, (method,)), method, at, len(getattr(model, "classes_", ())) == 2)
@@ -318,18 +352,37 @@ def _stack(model: Any, place: Place, read: Read) -> Member:
         raise refuse(where, type(last).__name__, f"a linear final_estimator, {OR_ASK}")
     refuse_overrides(last, where, "sklearn")
     end = reader(last, Inputs(where, tuple(range(len(inputs)))))
-    scores = composed(inputs, [one for one in end.scores if isinstance(one, NetworkScore)], where)
+    outputs = [one for one in end.scores if isinstance(one, NetworkScore)]
+    end = replace(end, name=type(model).__name__, classes=classes_of(model) if end.classes else ())
+    exact = [one for one in inputs if not isinstance(one, Curve)]
+    if len(exact) < len(inputs):
+        return _over_curves(end, inputs, outputs, where)
+    scores = composed(exact, outputs, where)
     return replace(
         end,
-        name=type(model).__name__,
-        classes=classes_of(model) if end.classes else (),
         scores=scores,
         decision=None if end.decision is None else scores,
         number=None if end.number is None else scores[0],
     )
 
 
-def _answers(member: Member, method: str, place: Place, two: bool) -> Sequence[Score]:
+def _over_curves(
+    end: Member, inputs: Sequence[Score | Curve], outputs: Sequence[NetworkScore], where: str
+) -> Member:
+    """A stack some of whose inputs are logistic curves: its score is bounded from below, and its negative."""
+    segments = outputs[0].layers.segments
+    if len(outputs) > 1 or len(segments) > 1 or len(segments[0]) > 1 or end.number is not None:
+        got = "anything but a linear model of two classes over probabilities that are curves"
+        raise refuse(where, got, f"stack_method='decision_function', {OR_ASK}")
+    (only,) = segments[0]
+    weights, constant = only.weight[0].tolist(), float(only.bias[0])
+    above, below, near = sums_from_below(inputs, weights, constant, where)
+    link = None if end.link is None else replace(end.link, logistic=None)
+    rule = by_margin(bounded=True)
+    return replace(end, scores=(above, below), rule=rule, decision=None, link=link, near=near)
+
+
+def _answers(member: Member, method: str, place: Place, two: bool) -> Sequence[Score | Curve]:
     """What a member of a stack answers, as scores."""
     if method == "decision_function" and member.decision is not None:
         return member.decision
@@ -337,5 +390,8 @@ def _answers(member: Member, method: str, place: Place, two: bool) -> Sequence[S
         return [member.number]
     if method == "predict_proba" and member.shares is not None:
         return member.shares[1:] if two else member.shares
+    second = _second_share(member) if method == "predict_proba" else None
+    if second is not None:
+        return [second]
     got = f"a stack of {method} of {member.name}, which is no sum of trees and not piecewise linear"
     raise refuse(place.where, got, f"stack_method='decision_function' where it is linear, {OR_ASK}")

@@ -74,20 +74,28 @@ Rule = Callable[[Wish], Formula]
 """When the model predicts what is wished for."""
 
 
-def by_margin(threshold: float = 0.0, strict: bool = True, slack: tuple[float, float] = (0.0, 0.0)) -> Rule:
+def by_margin(
+    threshold: float = 0.0,
+    strict: bool = True,
+    slack: tuple[float, float] = (0.0, 0.0),
+    bounded: bool = False,
+) -> Rule:
     """The second of two classes is predicted where the only score is above a threshold, else the first.
 
     Parameters
     ----------
     slack
         Of a network's score, above and below the threshold.
+    bounded
+        Whether the first score is a bound from below and the second one of the negative.
     """
 
     def rule(target: Wish) -> Formula:
         assert isinstance(target, Target)
         if target.index == 1:
             return ((Literal(((0, 1.0),), threshold, strict, slack[0]),),)
-        return ((Literal(((0, -1.0),), 0.0 - threshold, not strict, slack[1]),),)
+        negative = (1, 1.0) if bounded else (0, -1.0)
+        return ((Literal((negative,), 0.0 - threshold, not strict, slack[1]),),)
 
     return rule
 
@@ -288,13 +296,15 @@ def network_decision(formula: Formula, scores: Sequence[Score], layers: Layers) 
     (acceptance, softmax_unit)
         The logits that are accepted, without margin, and the unit roundoff of a softmax that compares them.
     """
-    joined = side_by_side([one for one in scores if isinstance(one, NetworkScore)])
-    columns = joined[0].columns
+    used = sorted({k for term in formula for literal in term for k, _ in literal.signs})
+    nets = [one for k in used if isinstance(one := scores[k], NetworkScore)]
+    joined = dict(zip(used, side_by_side(nets), strict=True))
+    columns = joined[used[0]].columns
     if columns != tuple(range(layers.outputs or 0)):
         picked = np.zeros((len(columns), layers.outputs or 0))
         picked[np.arange(len(columns)), columns] = 1.0
         layers.affine(picked, np.zeros(len(columns)), "model")
-    layers.extend(joined[0].layers)
+    layers.extend(joined[used[0]].layers)
     layers.slack += max(literal.slack for term in formula for literal in term)
     single = len(formula) == 1 and len(formula[0]) == 1
     terms = []
@@ -306,4 +316,5 @@ def network_decision(formula: Formula, scores: Sequence[Score], layers: Layers) 
                 rows[k, joined[at].output] += sign
         terms.append((rows, thresholds))
     layers.choose(terms)
-    return Acceptance(formula[0][0].threshold if single else 0.0), max(one.softmax_unit for one in joined)
+    softmax = max(one.softmax_unit for one in joined.values())
+    return Acceptance(formula[0][0].threshold if single else 0.0), softmax

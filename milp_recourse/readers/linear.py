@@ -88,7 +88,9 @@ def _link(estimator: Any) -> Link | None:
     known = LogisticRegression | MLPClassifier | LinearDiscriminantAnalysis
     if not isinstance(estimator, known) and loss != "log_loss":
         return None
-    single = isinstance(estimator, MLPClassifier) and _single(estimator)
+    single = (
+        _single(estimator) if isinstance(estimator, MLPClassifier) else estimator.coef_.dtype == np.float32
+    )
     return Link(logistic, logistic=(1.0, 0.0), unit=UNIT["float32" if single else "float64"])
 
 

@@ -42,6 +42,9 @@ class Member:
         That curve.
     cut
         Whether a threshold of a wrapper's decides.
+    near
+        0, or else ``scores`` are a bound from below of a score and one of its negative: how far below they
+        can be (of a vote: those of its members).
     """
 
     name: str
@@ -55,6 +58,7 @@ class Member:
     number: Score | None = None
     inverse: Inverse | None = None
     cut: bool = False
+    near: float = 0.0
 
     @property
     def of_trees(self) -> bool:
@@ -90,7 +94,7 @@ class Member:
                     allowed = "probabilities between 1e-6 and 1 - 1e-6"
                     raise refuse(where, f"threshold {cutoff.threshold}", allowed)
                 slack = self.link.slack(cutoff.second)
-            return by_margin(self.link.threshold(cutoff.second), slack=slack)
+            return by_margin(self.link.threshold(cutoff.second), slack=slack, bounded=self.near > 0)
         if self.shares is None:
             got = f"a threshold on the probability of {self.name}"
             raise refuse(where, got, f"one on a logistic function, or on the decision function, {OR_ASK}")

@@ -144,7 +144,8 @@ def _network(formula: Formula, member: Member, chains: Chains, wish: Wish) -> Re
     narrow = UNIT["float32"] if preprocessing.narrow else 0.0
     segments = tuple(tuple(segment) for segment in layers.segments)
     arithmetic = Arithmetic(entries, segments, layers.slack, softmax, narrow)
-    return Reading(columns, layers.network("float64"), accept, member.classes, wish, arithmetic)
+    network = layers.network("float64")
+    return Reading(columns, network, accept, member.classes, wish, arithmetic, member.near)
 
 
 def _entry(

@@ -239,9 +239,8 @@ def read(model: Any, table: pd.DataFrame, desired: Any) -> str:
     except RecourseError as error:
         said = str(error).replace(OR_ASK, ASK).replace("|", "\\|")
         return f"refused: {said}"
-    if not isinstance(reading.classifier, TreeEnsemble):
-        return "network"
-    return "trees, near ties refused" if reading.near else "trees"
+    read = "trees" if isinstance(reading.classifier, TreeEnsemble) else "network"
+    return f"{read}, near ties refused" if reading.near else read
 
 
 def sections() -> Iterator[tuple[str, Callable[[], Iterator[Row]]]]:

@@ -122,6 +122,29 @@ LINEAR: dict[str, Kind] = {
     "sigmoid of mlp": Kind(
         lambda s: _calibrated(MLPClassifier((4,), max_iter=60, random_state=s), ensemble=False, cv=2), TWO
     ),
+    "soft vote of logistic": Kind(
+        lambda s: _vote(
+            linear_model.LogisticRegression(),
+            linear_model.LogisticRegression(C=0.02),
+            MLPClassifier((4,), max_iter=60, random_state=s),
+            voting="soft",
+            weights=[2, 1, 1],
+        ),
+        TWO,
+    ),
+    "bag of logistic": Kind(
+        lambda s: ensemble.BaggingClassifier(
+            linear_model.LogisticRegression(), n_estimators=5, random_state=s
+        ),
+        TWO,
+    ),
+    "sigmoid folds of svc": Kind(lambda s: _calibrated(svm.LinearSVC(), cv=3), TWO),
+    "threshold of sigmoid folds": Kind(
+        lambda s: FixedThresholdClassifier(_calibrated(svm.LinearSVC(), cv=2), threshold=0.7), TWO
+    ),
+    "stack of probabilities": Kind(
+        lambda s: _stack(linear_model.LogisticRegression(), linear_model.LogisticRegression(C=0.02)), TWO
+    ),
     "stack of decisions": Kind(
         lambda s: _stack(linear_model.LogisticRegression(), svm.LinearSVC(), stack_method="decision_function")
     ),

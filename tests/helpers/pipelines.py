@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -118,8 +119,8 @@ def decide(reading: Reading, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return said > reading.accept.above, ~(tie & (np.abs(said - 0.5) <= threshold - 0.5))
     margin = rounding_margin(reading, rows.min(axis=0), rows.max(axis=0))
     logits = [reading.classifier.enclose([Dyadic.of(v) for v in row])[0].lower for row in rows]
-    yes = np.array([v >= reading.accept.threshold for v in logits])
-    return yes, np.array([abs(v - reading.accept.threshold) >= margin for v in logits])
+    above = np.array([float(v - Fraction(reading.accept.threshold)) for v in logits])
+    return above >= 0.0, (above >= margin) | (above <= -margin - reading.near)
 
 
 def scores(ensemble: TreeEnsemble, rows: np.ndarray) -> np.ndarray:
