@@ -4,32 +4,40 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from importlib import import_module
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from milp_recourse.cli.alternatives_command import alternatives
-from milp_recourse.cli.backends_command import backends
-from milp_recourse.cli.certificate_command import certificate
-from milp_recourse.cli.certify_command import certify
-from milp_recourse.cli.choices_command import choices
 from milp_recourse.cli.common_options import kept_apart
-from milp_recourse.cli.evaluate_command import evaluate
 from milp_recourse.cli.exit_codes import BAD_INPUT, DONE, INTERRUPTED, MACHINE_FAILED, Interrupted
-from milp_recourse.cli.export_command import export
-from milp_recourse.cli.front_command import front
-from milp_recourse.cli.prepare_command import prepare
-from milp_recourse.cli.prove_command import prove
-from milp_recourse.cli.report_command import report
-from milp_recourse.cli.robust_command import robust
-from milp_recourse.cli.solve_command import solve
-from milp_recourse.cli.verify_command import verify
-from milp_recourse.cli.why_command import why
 from milp_recourse.errors import MachineFailed, RecourseError
+
+COMMANDS = {
+    "certify": "Solve an instance, a population or the shipped instances, and write results to DIR.",
+    "solve": "Solve one instance and print the answer.",
+    "prove": "Check anybody's action and prove how far it is from the optimum.",
+    "verify": "Check certificates, as python -m verify does, which uses no code of this package.",
+    "certificate": "Write one person's certificate from a folder of results.",
+    "alternatives": "The cheapest distinct recourses of one applicant, cheapest first.",
+    "choices": "The cheapest recourses that differ, each proven to be the cheapest given those before it.",
+    "robust": "The cheapest action that is accepted even if not everything turns out as planned.",
+    "why": "Which restrictions prevent recourse, what each one costs, and how little widening suffices.",
+    "front": "Cost against the number of features acted on, or against density: every point proven.",
+    "prepare": "Write a population with another cost or plausibility, computed from data.",
+    "backends": "Which back ends are usable here, and why not.",
+    "export": "Write the problem as a mathematical program that other solvers read.",
+    "report": "Write results as one HTML file to look at: a population, or one person.",
+    "evaluate": "Compare any method's recourse with the certified optima.",
+}
+"""The commands, in the order of ``milp-recourse --help``, and what it says of them.
+
+Each is the function of its name in ``cli/NAME_command.py``, which is imported when the command is asked for.
+"""
 
 PLUGINS = "milp_recourse.commands"
 """Entry points of this group are further commands: each names a :class:`typer.Typer`. This package's own are
@@ -37,18 +45,34 @@ PLUGINS = "milp_recourse.commands"
 
 
 class _Commands(TyperGroup):
-    """The commands below, and those of :data:`PLUGINS`."""
+    """The commands of :data:`COMMANDS` and those of :data:`PLUGINS`, each imported when it is asked for."""
+
+    listing = False
+    """Whether all commands are being listed, which imports none of :data:`COMMANDS`."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """List the commands."""
+        self.listing = True
+        super().format_help(ctx, formatter)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names, the package's first."""
-        return [*super().list_commands(ctx), *_plugins()]
+        return [*COMMANDS, *_plugins()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name; an entry point is imported only if it is asked for."""
-        found = super().get_command(ctx, cmd_name)
-        if found is None and cmd_name in (plugins := _plugins()):
-            found = typer.main.get_command(plugins[cmd_name].load())
-            found.name = cmd_name
+        """The command of a name; None if there is none."""
+        if cmd_name in COMMANDS:
+            if self.listing:
+                return TyperCommand(cmd_name, help=COMMANDS[cmd_name])
+            module = import_module(f"milp_recourse.cli.{cmd_name}_command")
+            alone = typer.Typer(add_completion=False)
+            alone.command(cmd_name)(kept_apart(getattr(module, cmd_name)))
+            return typer.main.get_command(alone)
+        plugin = _plugins().get(cmd_name)
+        if plugin is None:
+            return None
+        found = typer.main.get_command(plugin.load())
+        found.name = cmd_name
         return found
 
 
@@ -65,27 +89,25 @@ app = typer.Typer(
     no_args_is_help=False,
 )
 
-COMMANDS: tuple[Callable[..., None], ...] = (
-    certify,
-    solve,
-    prove,
-    verify,
-    certificate,
-    alternatives,
-    choices,
-    robust,
-    why,
-    front,
-    prepare,
-    backends,
-    export,
-    report,
-    evaluate,
-)
-"""The commands, in the order of ``milp-recourse --help``."""
 
-for _command in COMMANDS:
-    app.command()(kept_apart(_command))
+def _print_version(asked: bool) -> None:
+    """Print the version and end, if ``--version`` is given."""
+    if asked:
+        try:
+            known = version("milp-recourse")
+        except PackageNotFoundError:
+            known = "(sources, not installed)"
+        typer.echo(f"milp-recourse {known}")
+        raise typer.Exit
+
+
+@app.callback()
+def _group(
+    print_version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Exact, proven algorithmic recourse: the least an applicant must change to be accepted."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

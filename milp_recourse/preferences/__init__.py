@@ -1,4 +1,4 @@
-"""Preferences: what people are asked, and the masks, ranges and weights that follow. Nothing is solved here."""
+"""Preferences: what people are asked, and the masks, ranges and weights that follow. They never solve."""
 
 from milp_recourse.preferences.preferences_text import preferences_from_text
 from milp_recourse.preferences.scores_file import preferences_of, read_scores, with_scores, write_scores

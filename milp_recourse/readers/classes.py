@@ -92,7 +92,7 @@ def choose_target(desired: object, classes: Sequence[object]) -> Target:
     return Target(found[0], not negated, words)
 
 
-def choose_interval(desired: object) -> Interval:
+def choose_interval(desired: object, name: str) -> Interval:
     """The interval that ``desired`` names: (low, high), None for an open end.
 
     Raises
@@ -100,7 +100,7 @@ def choose_interval(desired: object) -> Interval:
     BadInput
         It is no such pair, both ends are open, or the lower is above the upper.
     """
-    allowed = "(low, high) for what a regression predicts, None for an open end"
+    allowed = f"(low, high) for what {name} predicts, None for an open end"
     if not isinstance(desired, list | tuple) or len(desired) != 2:
         raise BadInput("desired", "nothing" if desired is None else repr(desired), allowed)
     ends = [plain(end) for end in desired]

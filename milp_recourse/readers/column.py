@@ -72,11 +72,17 @@ class Reading:
         The model's classes, in its order; () for a regression.
     wish
         The desired class, or the numbers that people want a regression to predict.
+    measure
+        What the score is, in words: the unit of a margin.
+    unit
+        How much score one unit of the margin is: the number of trees where their probabilities are not
+        divided by it.
     arithmetic
         How the model of a network computes, from which the margin follows; None for trees.
     near
-        How far below the threshold a score of trees can be that the model may accept, because its rounding
-        is not known: such scores count as refused. 0 where the trees are read bit for bit.
+        How far below the threshold a score can be that the model may accept: of trees because its rounding
+        is not known, of a network because it is nowhere above the function that it stands for. Such scores
+        count as refused. 0 where there are none.
     """
 
     columns: tuple[Column, ...]
@@ -86,6 +92,8 @@ class Reading:
     wish: Target | Interval
     arithmetic: Arithmetic | None = None
     near: float = 0.0
+    measure: str = "logit"
+    unit: float = 1.0
 
     @property
     def desired(self) -> str:

@@ -6,7 +6,8 @@ above it on the convex side, :math:`z < 0`:
 .. math:: \lambda(z) = c + \sum_k w_k \max(0, z - t_k) \le \sigma(z).
 
 Since :math:`-\sigma(z) = \sigma(-z) - 1`, the same function bounds a weighted sum of probabilities
-whatever the signs of the weights. The sum of these bounds is a network: where it passes a threshold, the sum does.
+whatever the signs of the weights. The sum of these bounds is a network: where it passes a threshold, the
+sum does.
 """
 
 from __future__ import annotations

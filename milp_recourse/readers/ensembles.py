@@ -105,7 +105,7 @@ def averaged(
     curved = next((one for one in members if one.shares is None), None)
     if curved is not None:
         return _averaged_curves(name, classes, members, weights, where, curved)
-    whole, count = sum(weights), len(classes)
+    whole, count, measure = sum(weights), len(classes), "weighted sum of probabilities"
 
     def total(k: int, scale: float) -> Score:
         own = [(_share(one, k, count), w / scale) for one, w in zip(members, weights, strict=True)]
@@ -114,9 +114,10 @@ def averaged(
 
     shares = tuple(total(k, whole) for k in range(count))
     if count == 2:
-        return Member(name, classes, (total(1, 1.0),), by_margin(whole / 2), shares=shares)
+        return Member(name, classes, (total(1, 1.0),), by_margin(whole / 2), shares=shares, measure=measure)
     scores = tuple(total(k, 1.0) for k in range(count))
-    return Member(name, classes, scores, by_largest(count, all_exact(scores)), shares=shares)
+    rule = by_largest(count, all_exact(scores))
+    return Member(name, classes, scores, rule, shares=shares, measure=measure)
 
 
 def _averaged_curves(
@@ -138,7 +139,15 @@ def _averaged_curves(
     whole = sum(weights)
     above, below, near = sums_from_below(known, [w / whole for w in weights], 0.0, where)
     link = Link(lambda share: (1.0 - share, share))
-    return Member(name, classes, (above, below), by_margin(0.5, bounded=True), link=link, near=near)
+    return Member(
+        name,
+        classes,
+        (above, below),
+        by_margin(0.5, bounded=True),
+        link=link,
+        near=near,
+        measure="probability",
+    )
 
 
 def _second_share(member: Member) -> Score | Curve | None:
@@ -379,7 +388,7 @@ def _over_curves(
     above, below, near = sums_from_below(inputs, weights, constant, where)
     link = None if end.link is None else replace(end.link, logistic=None)
     rule = by_margin(bounded=True)
-    return replace(end, scores=(above, below), rule=rule, decision=None, link=link, near=near)
+    return replace(end, scores=(above, below), rule=rule, decision=None, link=link, near=near, softmax=0.0)
 
 
 def _answers(member: Member, method: str, place: Place, two: bool) -> Sequence[Score | Curve]:

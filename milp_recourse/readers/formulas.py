@@ -213,11 +213,11 @@ def tree_decision(formula: Formula, scores: Sequence[Score], inputs: int, where:
         threshold, strict = least.threshold + score.unsure + least.slack, least.strict
         if score.aggregate == "mean" and not (_is_probability(score) and 0.0 <= threshold <= 1.0):
             threshold, strict = _of_sum(Acceptance(threshold, strict=strict).above, score), True
-            score = replace(score, aggregate="sum")
+            score = replace(score, aggregate="sum", unit=score.unit * len(score.trees))
         elif score.aggregate == "mean":
             near = wide[0]
         ensemble, splits = score.ensemble(inputs)
-        return TreeDecision(ensemble, Acceptance(threshold, strict=strict), splits, near)
+        return TreeDecision(ensemble, Acceptance(threshold, strict=strict), splits, near, unit=score.unit)
     unsure = max(one.unsure for one in sums)
     single = any(one.sum_dtype == "float32" for one in sums)
     ends = [_end(literal, s, unsure, single) for literal, s in zip(literals, sums, strict=True)]
@@ -234,7 +234,9 @@ def tree_decision(formula: Formula, scores: Sequence[Score], inputs: int, where:
     kind: Precision = "float32" if single else "float64"
     nodes = tuple(one.tree for one in trees)
     ensemble = TreeEnsemble(nodes, inputs, "sum", 0.0, sums[0].dtype, kind, tuple(parts), combine)
-    return TreeDecision(checked(ensemble), above(ends[0][1] if common else 0.0), splits_of(trees), near)
+    accept = above(ends[0][1] if common else 0.0)
+    unit = max(one.unit * n for one, n in zip(sums, counts, strict=True))
+    return TreeDecision(checked(ensemble), accept, splits_of(trees), near, unit=unit)
 
 
 def _sum(literal: Literal, scores: Sequence[Score]) -> TreeScore:
@@ -254,12 +256,13 @@ def _sum(literal: Literal, scores: Sequence[Score]) -> TreeScore:
     ]
     trees = tuple(tree for one, factor in zip(found, factors, strict=True) for tree in one.times(factor))
     base = sum(sign * one.base for one, sign in zip(found, signs, strict=True))
+    scale = max(one.unit for one in found) * max(count, 1)
     if all(one.exact for one in found) and (count or not any(one.aggregate == "mean" for one in found)):
-        return TreeScore(trees, base, found[0].dtype, exact=True)
+        return TreeScore(trees, base, found[0].dtype, exact=True, unit=scale)
     terms, reach = max(len(one.trees) for one in found), max(one.reach for one in found)
     unit = max(UNIT[one.sum_dtype] for one in found)
     unsure = rounding_apart(terms, reach, unit) + sum(one.unsure for one in found)
-    return TreeScore(trees, base, found[0].dtype, unsure=unsure * max(count, 1))
+    return TreeScore(trees, base, found[0].dtype, unsure=unsure * max(count, 1), unit=scale)
 
 
 def _end(literal: Literal, score: TreeScore, unsure: float, single: bool) -> tuple[float, float]:
@@ -281,6 +284,35 @@ def _of_sum(end: float, mean: TreeScore) -> float:
     """The sum of the trees' values above which their mean is above a number."""
     count = len(mean.trees)
     return last_of_all(lambda total: total / count > end, single=False)
+
+
+def both(formula: Formula, literal: Literal, scores: Sequence[Score]) -> Formula:
+    """The formula, and another comparison of one score: of two of the same score, the harder is kept."""
+
+    def term(own: tuple[Literal, ...]) -> tuple[Literal, ...]:
+        for k, one in enumerate(own):
+            if _same_score(one, literal, scores):
+                harder = max(one, literal, key=lambda it: _reached(it, scores))
+                return (*own[:k], harder, *own[k + 1 :])
+        return (*own, literal)
+
+    return tuple(map(term, formula))
+
+
+def _same_score(one: Literal, other: Literal, scores: Sequence[Score]) -> bool:
+    if len(one.signs) > 1 or one.signs[0][1] != other.signs[0][1]:
+        return False
+    first, second = scores[one.signs[0][0]], scores[other.signs[0][0]]
+    if isinstance(first, TreeScore) and isinstance(second, TreeScore):
+        return first.trees is second.trees and first.aggregate == second.aggregate
+    return first is second
+
+
+def _reached(literal: Literal, scores: Sequence[Score]) -> tuple[float, bool]:
+    """The number that the literal's score has to be above, or at least if not strict."""
+    score = scores[literal.signs[0][0]]
+    unsure = score.unsure if isinstance(score, TreeScore) else 0.0
+    return literal.threshold + literal.slack + unsure, literal.strict
 
 
 def network_decision(formula: Formula, scores: Sequence[Score], layers: Layers) -> tuple[Acceptance, float]:
@@ -315,6 +347,7 @@ def network_decision(formula: Formula, scores: Sequence[Score], layers: Layers) 
             for at, sign in literal.signs:
                 rows[k, joined[at].output] += sign
         terms.append((rows, thresholds))
-    layers.choose(terms)
+    if not layers.chosen:
+        layers.choose(terms)
     softmax = max(one.softmax_unit for one in joined.values())
     return Acceptance(formula[0][0].threshold if single else 0.0), softmax

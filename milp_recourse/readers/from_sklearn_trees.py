@@ -134,13 +134,15 @@ def sklearn_trees_member(estimator: Any, place: Place) -> Member:
     if len(members) == 1:
         won = [(each[0].argmax(axis=1) == k).astype(np.float64) for k in range(len(classes))]
         votes = tuple(replace(scores_of([w], "sum", 0.0), exact=True) for w in won)
-        return Member(name, classes, votes, by_half(False), shares=shares, votes=votes)
+        return Member(name, classes, votes, by_half(False), shares=shares, votes=votes, measure="probability")
     if len(classes) == 2:
         near = 0.0 if exact else 2 * len(members) * 2.0**-52
         halves = tuple(replace(one, unsure=near) for one in shares)
-        return Member(name, classes, halves, by_half(exact), shares=shares)
-    sums = tuple(scores_of([s[:, k] for s in each], "sum", 0.0) for k in range(len(classes)))
-    return Member(name, classes, sums, by_largest(len(classes), exact), shares=shares)
+        return Member(name, classes, halves, by_half(exact), shares=shares, measure="probability")
+    count = float(len(members))
+    sums = tuple(replace(one, aggregate="sum", unsure=0.0, unit=count) for one in shares)
+    rule = by_largest(len(classes), exact)
+    return Member(name, classes, sums, rule, shares=shares, measure="probability")
 
 
 def sklearn_regression(estimator: Any, place: Place) -> Member:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from milp_recourse.errors import Unsupported
+from milp_recourse.problem.log_sum_exp import pairwise_log_sum
 from milp_recourse.problem.network import DType, ReluNetwork
 from milp_recourse.problem.several import along_the_diagonal, extreme_of_each
 from milp_recourse.readers.refusal import refuse
@@ -246,7 +247,8 @@ class Layers:
                 weight = along_the_diagonal([one.weight for one in step])
                 bias = np.concatenate([one.bias for one in step])
                 size = np.concatenate([np.broadcast_to(one.size, one.bias.shape) for one in step])
-                together.affine(weight, bias, "model", max(one.unit for one in step), size)
+                chosen = len(step) == 1 and step[0].choice
+                together.affine(weight, bias, "model", max(one.unit for one in step), size, chosen)
         together.slack = max(one.slack for one in networks)
         return together
 
@@ -257,6 +259,28 @@ class Layers:
         while len(longer.segments) < segments:
             longer.leaky(1.0, "model", 0.0)
         return longer
+
+    @property
+    def chosen(self) -> bool:
+        """Whether differences of outputs have been taken."""
+        return any(step.choice for segment in self.segments for step in segment)
+
+    def choose_odds(self, weight: ArrayLike) -> None:
+        """Turn the outputs z into a number that is at most, and nearly, -log(sum of e^(weight @ z)).
+
+        Parameters
+        ----------
+        weight
+            One row per difference between another class's logit and the wanted one's.
+        """
+        self._closed = ""
+        rows = np.asarray(weight, dtype=np.float64)
+        self.affine(rows, np.zeros(len(rows)), "class", choice=True)
+        for before, shift, after, constant in pairwise_log_sum(len(rows)):
+            self.affine(before, shift, "class")
+            self.relu("class")
+            self.affine(after, constant, "class")
+        self.affine([[-1.0]], [0.0], "class")
 
     def network(self, dtype: DType) -> ReluNetwork:
         """The network: each segment's maps multiplied into one layer.

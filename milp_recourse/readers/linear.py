@@ -33,10 +33,13 @@ def linear_member(estimator: Any, place: Place | Inputs) -> Member:
     softmax, slack = read_linear(estimator, layers, place.where)
     classes, scores = classes_of(estimator), outputs_of(layers, place.columns, softmax)
     two = len(scores) == 1
+    unit = _softmax_of(estimator)
     rule = by_margin(slack=(slack, slack)) if two else by_largest(len(scores), slack=slack)
     decision = scores if hasattr(estimator, "decision_function") else None
+    link = _link(estimator) if two else None
+    name = type(estimator).__name__
     return Member(
-        type(estimator).__name__, classes, scores, rule, decision, link=_link(estimator) if two else None
+        name, classes, scores, rule, decision, link=link, measure="logit", softmax=0.0 if two else unit
     )
 
 
@@ -88,10 +91,25 @@ def _link(estimator: Any) -> Link | None:
     known = LogisticRegression | MLPClassifier | LinearDiscriminantAnalysis
     if not isinstance(estimator, known) and loss != "log_loss":
         return None
-    single = (
-        _single(estimator) if isinstance(estimator, MLPClassifier) else estimator.coef_.dtype == np.float32
+    return Link(logistic, logistic=(1.0, 0.0), unit=_unit(estimator))
+
+
+def _unit(estimator: Any) -> float:
+    coefficients = estimator.coefs_ if hasattr(estimator, "coefs_") else [estimator.coef_]
+    return UNIT["float32" if any(w.dtype == np.float32 for w in coefficients) else "float64"]
+
+
+def _softmax_of(estimator: Any) -> float:
+    """Unit roundoff of ``predict_proba``, if it is the softmax of several classes' scores; else 0."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier
+
+    softmax = isinstance(estimator, LogisticRegression | MLPClassifier | LinearDiscriminantAnalysis)
+    one_by_one = (
+        getattr(estimator, "multi_class", "") == "ovr" or getattr(estimator, "solver", "") == "liblinear"
     )
-    return Link(logistic, logistic=(1.0, 0.0), unit=UNIT["float32" if single else "float64"])
+    return _unit(estimator) if softmax and not one_by_one else 0.0
 
 
 def _ramp(score: float) -> tuple[float, float]:
@@ -141,17 +159,13 @@ def append_perceptron(estimator: Any, layers: Layers, where: str) -> float:
     if estimator.activation not in ("relu", "identity"):
         got = f"{type(estimator).__name__} with activation {estimator.activation}"
         raise refuse(where, got, f"relu or identity, {OR_ASK}")
-    unit = UNIT["float32" if _single(estimator) else "float64"]
+    unit = _unit(estimator)
     last = len(estimator.coefs_) - 1
     for k, (weight, bias) in enumerate(zip(estimator.coefs_, estimator.intercepts_, strict=True)):
         layers.affine(dense(weight).T, dense(bias), where, unit)
         if k < last and estimator.activation == "relu":
             layers.relu(where)
     return unit
-
-
-def _single(perceptron: Any) -> bool:
-    return any(w.dtype == np.float32 for w in perceptron.coefs_)
 
 
 def dense(values: Any) -> NDArray[np.float64]:

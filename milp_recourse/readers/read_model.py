@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from milp_recourse.problem.features import Encoding
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.problem.network import DType
 from milp_recourse.readers.classes import choose_interval, choose_logit, choose_target
 from milp_recourse.readers.column import Column, Reading
+from milp_recourse.readers.confidence import at_confidence
 from milp_recourse.readers.formulas import Formula, Wish, network_decision, tree_decision
 from milp_recourse.readers.from_onnx import append_onnx
 from milp_recourse.readers.from_torch import append_torch
 from milp_recourse.readers.layers import UNIT, Layers
-from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
+from milp_recourse.readers.margins import Arithmetic, Entry, margins_of
 from milp_recourse.readers.member import Member
 from milp_recourse.readers.members import read_member
 from milp_recourse.readers.operations import apply
@@ -30,7 +31,9 @@ from milp_recourse.readers.steps_before import Preprocessing, model_columns, rea
 from milp_recourse.readers.transformers import Track
 
 
-def read_model(model: Any, X: Any, desired: object = None) -> Reading:
+def read_model(
+    model: Any, X: Any, desired: object = None, confidence: float | None = None, margin: bool = False
+) -> Reading:
     """Read a fitted model as a classifier of X's raw columns.
 
     Trees take every branch as deployed, bit for bit. Scalers and encoders before a linear model or a network
@@ -47,6 +50,10 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     desired
         A class, or ``{"not": class}``; None for the second of two classes. For a regression (low, high), None
         for an open end.
+    confidence
+        The least probability of the desired class; None: the class that is predicted.
+    margin
+        Whether a margin will be asked for: then the score of a single tree is its leaf's probability.
 
     Returns
     -------
@@ -66,23 +73,39 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
         raise refuse("model", f"{str(model)!r}, which is no file", "a fitted classifier, or an ONNX file")
     names = model_columns(model, X)
     graph = _graph(model)
+    if confidence is not None and not hasattr(model, "predict_proba"):
+        got = f"{type(model).__name__}, which has no predict_proba"
+        raise refuse("confidence", got, "a classifier with predict_proba, or margin, of its score")
     if graph is not None:
         return _read_graph(graph, model, read_preprocessing([()], names, X), X, desired)
     chains = Chains(names, X)
     member = read_member(model, Place(chains, "model"))
-    wish = choose_target(desired, member.classes) if member.classes else choose_interval(desired)
+    if member.classes:
+        wish: Wish = choose_target(desired, member.classes)
+    else:
+        wish = choose_interval(desired, member.name)
+    if margin:
+        member = member.on_probabilities()
+    if confidence is not None:
+        member = at_confidence(member, confidence, wish)
     formula = member.rule(wish)
     if not member.of_trees:
         return _network(formula, member, chains, wish)
     decision = tree_decision(formula, member.scores, chains.width, "model")
     columns, ensemble = on_raw_columns(decision, chains.preprocessing(), list(X.columns))
-    return Reading(columns, ensemble, decision.accept, member.classes, wish, near=decision.near)
+    own = (columns, ensemble, decision.accept, member.classes, wish)
+    return Reading(*own, near=decision.near, measure=member.measure, unit=decision.unit)
 
 
 def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> float:
-    r"""A margin m with which acceptance by the network that was read implies acceptance by the model.
+    """:func:`rounding_margins` of one box, one finite number per input column of the classifier."""
+    return float(rounding_margins(reading, np.atleast_1d(lower)[None], np.atleast_1d(upper)[None])[0])
 
-    For every row x of the box whose exact logit is :math:`h(x) \ge \text{threshold} + m`, the model itself
+
+def rounding_margins(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.float64]:
+    r"""For each of several boxes, a margin m: what the network accepts by m, the model itself accepts.
+
+    For every row x of a box whose exact logit is :math:`h(x) \ge \text{threshold} + m`, the model itself
     predicts the desired class. Let z be the exact value of an affine map of n terms, :math:`\hat z` the one
     that the model computes in any order of summation, and u the unit roundoff. Then
 
@@ -99,19 +122,22 @@ def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> flo
     reading
         The result of :func:`read_model`.
     lower, upper
-        The box, one finite number per input column of the classifier.
+        The boxes, (n, input columns of the classifier), finite.
 
     Returns
     -------
-    float
-        In logit units, above 0; 0 for trees, which are read bit for bit; infinite if no bound is finite.
+    NDArray
+        In logit units, above 0, (n,); 0 for trees, which are read bit for bit; infinite where no bound is
+        finite. No box's margin depends on the others.
 
     References
     ----------
     Higham (2002), Accuracy and Stability of Numerical Algorithms, section 3.1,
     https://doi.org/10.1137/1.9780898718027
     """
-    return 0.0 if reading.arithmetic is None else margin_of(reading.arithmetic, lower, upper)
+    if reading.arithmetic is None:
+        return np.zeros(len(np.asarray(lower)))
+    return margins_of(reading.arithmetic, lower, upper)
 
 
 def _graph(final: Any) -> Callable[[Any, Layers], DType] | None:
@@ -145,7 +171,8 @@ def _network(formula: Formula, member: Member, chains: Chains, wish: Wish) -> Re
     segments = tuple(tuple(segment) for segment in layers.segments)
     arithmetic = Arithmetic(entries, segments, layers.slack, softmax, narrow)
     network = layers.network("float64")
-    return Reading(columns, network, accept, member.classes, wish, arithmetic, member.near)
+    own = (columns, network, accept, member.classes, wish, arithmetic)
+    return Reading(*own, near=member.near, measure=member.measure)
 
 
 def _entry(

@@ -39,6 +39,8 @@ class TreeScore:
     exact
         Whether the model's own number differs from the sum by rounding that cannot change the order of two
         such scores, since none of the additions rounds.
+    unit
+        How much of the score one unit of :attr:`milp_recourse.readers.member.Member.measure` is.
     """
 
     trees: tuple[ReadTree, ...]
@@ -48,6 +50,7 @@ class TreeScore:
     aggregate: Aggregate = "sum"
     unsure: float = 0.0
     exact: bool = False
+    unit: float = 1.0
 
     @cached_property
     def reach(self) -> float:

@@ -60,12 +60,16 @@ class TreeDecision:
         The nodes that split on categories; their thresholds are meaningless.
     near
         How far below the threshold a score can be that the model accepts, because its rounding is not known.
+    measure, unit
+        What the score is, in words, and how much of it one unit of that is.
     """
 
     ensemble: TreeEnsemble
     accept: Acceptance
     splits: Splits = field(default_factory=dict)
     near: float = 0.0
+    measure: str = "raw score"
+    unit: float = 1.0
 
 
 def checked(ensemble: TreeEnsemble) -> TreeEnsemble:

@@ -1,6 +1,6 @@
 """How long checks take on published tables: ``python -m tests.certificates.real_checks --data DATA``.
 
-For Adult and German credit a forest is trained (``milp-recourse lab recipe real``), its refused applicants are
+For Adult and German credit a forest is trained (``lab recipe real``), its refused applicants are
 certified, and every certificate is checked in this process, by the fast path and by the kernel alone.
 Processor seconds, reading both files included.
 """

@@ -48,7 +48,9 @@ def test_the_wheel_holds_instances_and_schemas(wheel):
 def test_the_wheel_holds_the_trained_networks(wheel):
     """Every checkpoint of icarma."""
     names = set(zipfile.ZipFile(wheel).namelist())
-    shipped = {path.name for path in (ROOT / "milp_recourse" / "icarma" / "checkpoints").glob("*.npz")}
+    shipped = {
+        path.name for path in (ROOT / "milp_recourse" / "lab" / "icarma" / "checkpoints").glob("*.npz")
+    }
     assert shipped
     assert {f"milp_recourse/lab/icarma/checkpoints/{name}" for name in shipped} <= names
 

@@ -17,8 +17,10 @@ pytest.importorskip("interpret")  # an optional extra
 pytest.importorskip("imblearn")  # an optional extra
 
 from milp_recourse import Recourse
+from milp_recourse.errors import RecourseError
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.readers import Reading, read_model
+from milp_recourse.readers.classes import Target
 from tests.helpers.model_kinds import CASES, KINDS, Fitted, fitted
 from tests.helpers.pipelines import at_thresholds, decide, encode
 
@@ -55,6 +57,30 @@ def test_it_is_read_as_it_predicts(name: str, task: Any, seed: int) -> None:
             rows = at_thresholds(reading, rows, rng)
         yes, sure = sure_of(reading, encode(reading, rows))
         assert (yes == one.wanted(wish, rows))[sure].all()
+        assert sure.mean() > 0.9
+
+
+SURE = [(name, task) for name, task in CASES if task in ("two", "three")]
+
+
+@pytest.mark.parametrize(("name", "task"), SURE)
+def test_a_probability_that_is_asked_for_is_the_models_own(name: str, task: Any) -> None:
+    """Rows are accepted that are predicted as wished with at least this predict_proba; or it is refused."""
+    one, rng = fitted(name, task, 1), np.random.default_rng(1)
+    for confidence in (0.3, 0.55, 0.9):
+        wish = next(wish for wish in one.wishes if not isinstance(wish, dict))
+        try:
+            reading = read_model(one.model, one.X, wish, confidence)
+        except RecourseError as error:
+            assert "confidence" in str(error) and "; allowed: " in str(error)
+            continue
+        rows = rows_like(one.X, rng, 600 if isinstance(reading.classifier, TreeEnsemble) else 200)
+        if KINDS[name].columns == "any":
+            rows = at_thresholds(reading, rows, rng)
+        yes, sure = sure_of(reading, encode(reading, rows))
+        assert isinstance(reading.wish, Target)
+        share = np.asarray(one.model.predict_proba(rows), dtype=float)[:, reading.wish.index]
+        assert (yes == (one.wanted(wish, rows) & (share >= confidence)))[sure].all()
         assert sure.mean() > 0.9
 
 

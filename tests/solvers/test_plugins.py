@@ -22,7 +22,7 @@ def installed(tmp_path, monkeypatch):
         meta = tmp_path / "brought_along-1.dist-info"
         meta.mkdir()
         (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: brought-along\nVersion: 1\n")
-        (meta / "entry_points.txt").write_text(f"[milp_recourse.solvers]\ndivision = {target}\n")
+        (meta / "entry_points.txt").write_text(f"[milp_recourse.backends]\ndivision = {target}\n")
         monkeypatch.syspath_prepend(str(tmp_path))
         monkeypatch.delitem(sys.modules, "brought_along", raising=False)
 

@@ -25,7 +25,8 @@ from milp_recourse.preferences.elicitation import (
     sample_thresholds,
 )
 from milp_recourse.preferences.scores_file import preferences_of
-from milp_recourse.problem.instance import Instance, Population, Preferences
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.population import Population
 
 Scenario = Literal["non-personalized", "random-assigned", "race-correlated", "income-dependent"]
 SCENARIOS: tuple[Scenario, ...] = (

@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parents[3] / "milp_recourse" / "engine" / "networks"
 SMALL = 2.0**-24
 ALLOWED = {("splitting.py", 2.0**-60)}
 """A factor on losses that a split promises; no proof rests on it."""
-GRIDS = {("network.py", 2.0**32), ("proof_search.py", 2.0**40), ("interior.py", 2.0**40)}
+GRIDS = {("linear_bounds.py", 2.0**32), ("proof_search.py", 2.0**40), ("interior.py", 2.0**40)}
 """Numbers whose inverses are small: the steps of slopes and shares in certificates, which are rounded to the
 safe side, and when a guess has diverged."""
 
