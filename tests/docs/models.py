@@ -253,8 +253,27 @@ def sections() -> Iterator[tuple[str, Callable[[], Iterator[Row]]]]:
 
 
 def table_of(rows: Iterator[Row]) -> str:
-    """A table of the page."""
-    return "| model | read as |\n|---|---|\n" + "".join(f"| `{name}` | {said} |\n" for name, said in rows)
+    """A table of the page: a line for all of which the same is said."""
+    groups: dict[str, list[str]] = {}
+    for name, said in rows:
+        own = name.split("(")[0]
+        groups.setdefault(said.removeprefix("refused: model: ").replace(f"got {own}", "got it"), []).append(
+            name
+        )
+    lines = (f"| {', '.join(f'`{name}`' for name in names)} | {said} |\n" for said, names in groups.items())
+    return "| model | read as |\n|---|---|\n" + "".join(lines)
+
+
+def answers(text: str) -> dict[tuple[str, str], str]:
+    """What tables say, by heading without version and model."""
+    found, heading = {}, ""
+    for line in text.splitlines():
+        if line.startswith("## "):
+            heading = line.split()[1]
+        if line.startswith("| `"):
+            names, said = line.strip("| ").rsplit(" | ", 1)
+            found |= {(heading, name): said for name in names.strip("`").split("`, `")}
+    return found
 
 
 def tables() -> dict[str, str]:
