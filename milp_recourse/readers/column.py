@@ -35,6 +35,8 @@ class Column:
     gaps
         The missing values that the imputer replaces, of a column of Python objects
         (:mod:`milp_recourse.readers.gaps`).
+    within
+        The least and largest number that the transformers have a value of; None if they have one of all.
     """
 
     name: Any
@@ -44,6 +46,7 @@ class Column:
     imputed: object | None
     missing: bool
     gaps: frozenset[str] = frozenset()
+    within: tuple[float, float] | None = None
 
     @property
     def width(self) -> int:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from milp_recourse.errors import BadInput, RecourseError
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.gaps import first_gaps, gap
-from milp_recourse.readers.operations import apply
+from milp_recourse.readers.operations import apply, known_between
 from milp_recourse.readers.refusal import listed, refuse
 from milp_recourse.readers.transformers import Track, Walk, add_labels
+from milp_recourse.readers.tree_parts import LARGEST
 
 _ROWS = 256  # number of rows of X on which the operations are checked
 _WRITINGS = (lambda name: "_".join(str(name).split(" ")), str)  # LightGBM's names, XGBoost's
@@ -71,6 +72,19 @@ class Preprocessing:
         """Whether a number is changed, other than by imputing, before it reaches the classifier."""
         numbers = [track for track in self.tracks if track.raw not in self.labels]
         return any(o.kind != "impute" for track in numbers for o in track.operations)
+
+    def within(self, raw: int) -> tuple[float, float] | None:
+        """Between which numbers all functions of a raw column are known; None without functions."""
+        chains = [t.operations for t in self.tracks if t.raw == raw]
+        if not any(o.kind == "function" for chain in chains for o in chain):
+            return None
+        ends = [known_between(chain) for chain in chains]
+        low, high = max(low for low, _ in ends), min(high for _, high in ends)
+        return None if (low, high) == (-LARGEST, LARGEST) else (low, high)
+
+    def keeps_gaps(self, raw: int) -> bool:
+        """Whether the steps take a missing value of a raw column."""
+        return all(o.gaps for t in self.tracks if t.raw == raw for o in t.operations)
 
     def plain(self) -> bool:
         """Whether the classifier receives all columns as the raw numbers."""
@@ -165,7 +179,7 @@ def read_preprocessing(
     known_labels: dict[int, list[object]] = {}
     walked: list[list[Track]] = []
     for steps in chains:
-        walk = Walk(names, known_labels)
+        walk = Walk(names, known_labels, numbers=lambda raw: _numbers(frame.iloc[:, raw], names[raw]))
         tracks = [Track(raw) for raw in range(len(names))]
         for where, step in steps:
             tracks = walk.through(step, tracks, where)

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import VotingClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, PowerTransformer, QuantileTransformer
 
 from milp_recourse import Recourse
 from milp_recourse.errors import RecourseError
@@ -26,6 +28,12 @@ from tests.helpers.sampled import costs_of, sampled_rows
 
 COSTS = ("l1", "l2-squared", "linf", "l0")
 SAMPLES = 2000
+RISING = (
+    PowerTransformer(),
+    QuantileTransformer(n_quantiles=20),
+    FunctionTransformer(np.cbrt),
+    FunctionTransformer(lambda z: np.log1p(z + 200.0)),
+)
 NAMES = [case for case in CASES if KINDS[case[0]].columns == "any"]
 
 
@@ -72,7 +80,14 @@ def _front(rng: np.random.Generator, X: pd.DataFrame, name: str) -> Any:
         if KINDS[name].gaps
         else str(rng.choice(["logistic", "boosting"] if name in TREES else ["logistic"]))
     )
-    return random_front(rng, X, style, dense=True)
+    front = random_front(rng, X, style, dense=True)
+    if name in TREES and isinstance(front, ColumnTransformer) and rng.random() < 0.3:
+        step = RISING[int(rng.integers(len(RISING)))]
+        front.transformers = [
+            (what, Pipeline([("before", one), ("rises", step)]) if what == "numbers" else one, columns)
+            for what, one, columns in front.transformers
+        ]
+    return front
 
 
 def check(seed: int, time_limit: float = 2.0) -> Counter[str]:
