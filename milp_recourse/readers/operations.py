@@ -25,6 +25,8 @@ class Operation:
     ----------
     gaps
         Whether a missing value stays missing; False where the function takes none.
+    name
+        The function's, for messages.
     """
 
     kind: Literal["add", "multiply", "divide", "clip", "impute", "function"]
@@ -32,6 +34,7 @@ class Operation:
     b: float = 0.0
     function: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     gaps: bool = True
+    name: str = ""
 
 
 def apply(operations: Sequence[Operation], z: np.ndarray) -> np.ndarray:

@@ -237,7 +237,7 @@ def _scale(preprocessing: Preprocessing, layers: Layers) -> None:
             o = chain[depth]
             if o.kind == "function":
                 allowed = "trees, or the column as it is after that step in place of the raw one"
-                raise refuse("model", "a step that is no scaler before a linear model or network", allowed)
+                raise refuse("model", f"{o.name} before a linear model or network", allowed)
             if o.kind == "clip":
                 raise refuse("model", "a scaler with clip=True before a network", "clip=False, and fit again")
             if o.kind == "add":

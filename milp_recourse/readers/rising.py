@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -52,10 +53,11 @@ def rising(step: Any, columns: Sequence[Array], where: str) -> list[Operation]:
         a missing one, or does not rise.
     """
     base = [float(c[np.isfinite(c)][0]) if np.isfinite(c).any() else 0.0 for c in columns]
-    return [
+    made = (
         _operation(partial(_column, step, base, k, where), column, f"{where} column {k}")
         for k, column in enumerate(columns)
-    ]
+    )
+    return [replace(one, name=type(step).__name__) for one in made]
 
 
 def _operation(function: Function, column: Array, where: str) -> Operation:

@@ -28,6 +28,9 @@ from tests.helpers.sampled import costs_of, sampled_rows
 
 COSTS = ("l1", "l2-squared", "linf", "l0")
 SAMPLES = 2000
+LARGE = 1e-6
+"""A margin, of a model on float32 columns say, that hides sampled rows."""
+
 RISING = (
     PowerTransformer(),
     QuantileTransformer(n_quantiles=20),
@@ -114,6 +117,9 @@ def check(seed: int, time_limit: float = 2.0) -> Counter[str]:
         where = f"seed {seed}, {name}, {wish}: person {i}"
         assert status != "optimal" or after[i], f"{where} is optimal, and predict refuses"
         if status not in ("optimal", "infeasible", "limit") or before[i]:
+            continue
+        if table["margin"].iloc[i] > LARGE:
+            found["margins that count as refused what the model accepts"] += 1
             continue
         rows = sampled_rows(recourse, person, SAMPLES, rng)
         good = one.wanted(wish, rows)
