@@ -36,7 +36,10 @@ ONLY = {
 }
 """All that these may import of ours."""
 
-HEAVY = ("torch", "zuko", "pyomo", "ortools", "highspy", "gurobipy", "sklearn", "pandas", "numba")
+HEAVY = (
+    *("torch", "zuko", "pyomo", "ortools", "highspy", "gurobipy", "sklearn", "pandas", "numba"),
+    *("xgboost", "lightgbm", "catboost", "interpret", "imblearn"),
+)
 SOLVERS = ("highspy", "pyomo", "ortools", "gurobipy", "pyscipopt", "scipy")
 
 

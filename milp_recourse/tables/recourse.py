@@ -23,12 +23,14 @@ from milp_recourse.problem.factuals import FactualTable, check_person, undefined
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance, Preferences, check_density
+from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished
 from milp_recourse.questions.workers import Workers
-from milp_recourse.readers import read_model
+from milp_recourse.readers import Reading, read_model
+from milp_recourse.readers.classes import Target
 from milp_recourse.readers.steps_before import check_frame
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.tables.against_model import compared_with_model
@@ -82,7 +84,8 @@ class Recourse:
     X
         The DataFrame it was fitted on: kinds, labels, bounds and scales come from it.
     desired
-        The class people want: a label, or ``{"not": label}``. Default ``classes_[1]``.
+        The class people want: a label, or ``{"not": label}``; default ``classes_[1]``. For a regression the
+        numbers that they want it to predict: (low, high), None for an open end.
     immutable
         Columns nobody can act on. Of the others, those that the model reads are levers.
     increase, decrease
@@ -184,12 +187,12 @@ class Recourse:
         )
         self.reading = read_model(model, X, desired, confidence, bool(margin))
         self.X, self.margin = X, None if margin is None else float(margin)
-        wants = desires(desired, self.reading.classes)
+        wants = desires(self.reading)
         asked = own_predict(model, X, self.reading.classes) if predict is None else predict
         self._word = None if asked is None else OwnWord(in_types_of(X, asked), wants)
         self.confidence = None if confidence is None else float(confidence)
-        if self._word is not None and self.confidence is not None:
-            sure = own_probability(model, X, desired, self.reading.classes)
+        if self._word is not None and self.confidence is not None and isinstance(self.reading.wish, Target):
+            sure = own_probability(model, X, self.reading.wish)
             self._word = replace(self._word, probability=sure, least=self.confidence)
         self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
         self._plausibility = Plausibility.of(plausibility)
@@ -414,28 +417,30 @@ class Recourse:
         if words is not None:
             facts["margin"] = words
         if self.confidence is not None:
-            near = self.reading.within
-            over = f", with log odds up to {near:.1g} above that" if near else ""
+            near, network = self.reading.near, isinstance(self.reading.classifier, ReluNetwork)
+            scale = "log odds" if self.reading.measure == "logit" else "probabilities"
+            over = f", with {scale} up to {near:.1g} above that" if near and network else ""
             facts["confidence"] = f"accepted means a probability of at least {self.confidence:g}{over}"
-        ties = _ties(self._problem)
-        if ties is not None:
+        ties = _ties(self.reading)
+        if ties is not None and self.confidence is None:
             facts["ties"] = ties
         own = (rows, self.columns, population, compared, confirmed, facts, how)
         accepts = None if self._word is None else self._word.accepts_each
         return Answers(*own, compare, self.reading.unit, asked, accepts)
 
 
-def _ties(problem: Instance) -> str | None:
+def _ties(reading: Reading) -> str | None:
     """A sentence on how scores that are equal up to rounding are counted; None where that does not arise."""
-    forest, threshold = problem.classifier, problem.accept.threshold
-    if not isinstance(forest, TreeEnsemble):
+    forest = reading.classifier
+    if not reading.near:
         return None
-    if forest.parts and threshold:
-        return f"a class whose score is within {threshold:.2g} of the wanted one's counts as predicted"
-    # any other threshold is one that a wrapper around the model states
-    if forest.aggregate == "mean" and 0.5 < threshold < 0.5 + 2.0**-30:
-        return "a tie between the classes, up to rounding, counts as refused"
-    return None
+    if not isinstance(forest, TreeEnsemble):
+        return f"a {reading.measure} up to {reading.near:.1g} beyond the threshold can count as refused"
+    if not reading.classes:
+        return "a number at an end of the interval, up to rounding, counts as refused"
+    if forest.parts:
+        return f"a class whose score is within {reading.near:.2g} of the wanted one's counts as predicted"
+    return "a tie between the classes, up to rounding, counts as refused"
 
 
 def _values(feature: Feature) -> str:
