@@ -56,7 +56,7 @@ def with_own_preferences(problem: Chosen, file: Path | None) -> Chosen:
     if file is None:
         return problem
     from milp_recourse.formats.applicant_json import check_scale
-    from milp_recourse.preferences import preferences_from_text
+    from milp_recourse.elicitation import preferences_from_text
 
     template = problem.template if isinstance(problem, Population) else problem
     try:

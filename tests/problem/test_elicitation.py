@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milp_recourse.errors import BadInput
-from milp_recourse.preferences.elicitation import (
+from milp_recourse.elicitation.schemes import (
     LOAN_ACTIONABLE,
     RANKING_DISTRIBUTIONS,
     RANKINGS,

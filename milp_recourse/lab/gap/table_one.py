@@ -15,7 +15,7 @@ from milp_recourse.lab.icarma.score import Scored, outside_masks, recommended
 from milp_recourse.lab.icarma.structural import StructuralModel
 from milp_recourse.lab.means import mean, sd
 from milp_recourse.lab.recipe.loan_rows import sample_loan
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.problem.instance import Population
 from milp_recourse.problem.scm import StructuralCausalModel
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
-from milp_recourse.preferences.elicitation import (
+from milp_recourse.elicitation.schemes import (
     ALPHA,
     LOAN_ACTIONABLE,
     CostProfile,

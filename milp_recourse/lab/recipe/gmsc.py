@@ -23,7 +23,7 @@ from milp_recourse.lab.recipe.float32_margin import margin_over
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscData, dequantised
 from milp_recourse.lab.recipe.learned_scm import column_log_densities, equation_training, fit_scm
 from milp_recourse.lab.recipe.training import deployed_logits
-from milp_recourse.preferences.elicitation import CostProfile, cut, named_weights, sample_rankings
+from milp_recourse.elicitation.schemes import CostProfile, cut, named_weights, sample_rankings
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import Status, gap_tolerance
 from milp_recourse.problem.scm import StructuralCausalModel

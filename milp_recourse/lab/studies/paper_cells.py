@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.lab.icarma.sampling import LIKERT, Elicitation
-from milp_recourse.preferences.elicitation import (
+from milp_recourse.elicitation.schemes import (
     LOAN_ACTIONABLE,
     CostProfile,
     ProfileName,
@@ -24,7 +24,7 @@ from milp_recourse.preferences.elicitation import (
     sample_rankings,
     sample_thresholds,
 )
-from milp_recourse.preferences.scores_file import preferences_of
+from milp_recourse.elicitation.scores_file import preferences_of
 from milp_recourse.problem.instance import Instance, Population, Preferences
 
 Scenario = Literal["non-personalized", "random-assigned", "race-correlated", "income-dependent"]

@@ -26,7 +26,7 @@ from milp_recourse.lab.studies.tables import (
     served,
     table,
 )
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.problem.instance import Population
 from milp_recourse.reports.number_table import write_table
 

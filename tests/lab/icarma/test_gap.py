@@ -17,7 +17,7 @@ from milp_recourse.lab.gap.gap import plan, write
 from milp_recourse.lab.gap.paper_settings import SETTINGS, draw
 from milp_recourse.lab.icarma.exact import Certified
 from milp_recourse.lab.icarma.score import score
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE, sample_rankings
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE, sample_rankings
 from milp_recourse.problem.instance import Population
 
 HERE = 8
