@@ -44,7 +44,8 @@ class Compared:
     first, second
         phi of the two.
     answer
-        ``first``: the first is easier; ``same``: about the same.
+        ``first``: the first is easier; ``same``: about the same; ``order``: the first is easier, and stated
+        so, which no noise disturbs.
     question
         The number of the question, from 0.
     """
@@ -147,6 +148,8 @@ def _rows(one: Compared, unit: Fraction, belief: Belief, choices: int) -> list[R
         more = 1 + Fraction(belief.same_within)
         pairs = (one.first, one.second), (one.second, one.first)
         return [half_space([a - more * b for a, b in zip(*pair, strict=True)]) for pair in pairs]
+    if one.answer == "order":
+        return [half_space([a - b for a, b in zip(one.first, one.second, strict=True)])]
     error = Fraction(belief.noise * math.log(max(1.0, choices / DOUBT - 1))) * unit / len(one.first)
     return [half_space([a - b - error for a, b in zip(one.first, one.second, strict=True)])]
 

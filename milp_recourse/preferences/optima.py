@@ -53,13 +53,21 @@ class Optima:
     ----------
     instance
         The problem; its own weights of levers do not matter.
+    names
+        The levers that weights are given for; None: all that the problem has.
     backend, time_limit
         As for :func:`milp_recourse.solve`, for each of the searches.
     """
 
-    def __init__(self, instance: Instance, backend: str | None = None, time_limit: float | None = None) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        names: tuple[str, ...] | None = None,
+        backend: str | None = None,
+        time_limit: float | None = None,
+    ) -> None:
         self.instance, self._backend, self._time_limit = instance, backend, time_limit
-        self.levers = levers(instance)
+        self.levers = levers(instance) if names is None else names
         self._found: dict[Weights, Optimum] = {}
         self._power = 2 if instance.cost.is_root else 1
 

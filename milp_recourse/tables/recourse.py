@@ -52,6 +52,7 @@ from milp_recourse.tables.features_of_columns import (
     table_columns,
 )
 from milp_recourse.tables.known_rows import KnownRows, ask_model
+from milp_recourse.tables.one_person import OnePerson
 from milp_recourse.tables.people_rows import Rows, own_names, read_rows
 from milp_recourse.tables.plausibility_argument import Plausibility
 from milp_recourse.tables.preferences import people_preferences
@@ -270,6 +271,30 @@ class Recourse:
         rows = self._read(people)
         own = people_preferences(None, self._problem.preferences, self.columns, rows.frame)
         return self._margin(rows, own)
+
+    def one_person(self, person: pd.DataFrame | pd.Series, preferences: Any = None) -> OnePerson:
+        """One person's problem, and the model's own word on what an action makes of their row.
+
+        Parameters
+        ----------
+        person, preferences
+            As for :meth:`certify`: a row, and the person's own preferences or None.
+
+        Raises
+        ------
+        BadInput
+            It is not exactly one row, or the row cannot be read.
+        """
+        rows = self._read(person)
+        if len(rows) != 1:
+            raise BadInput("person", f"{len(rows)} rows", "one row")
+        given = None if preferences is None else [preferences]
+        own = people_preferences(given, self._problem.preferences, self.columns, rows.frame)
+        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
+        rows = self._with_condition_faults(rows, own)
+        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
+        instance = self._population(rows, own)[0]
+        return OnePerson(instance, rows, self.columns, self._predict, self._wants, doubt)
 
     @property
     def features(self) -> pd.DataFrame:

@@ -1,0 +1,147 @@
+"""The order of questions of each method: generators that yield questions and are sent answers.
+
+A dialogue depends on the answers alone, so that an interview is resumed by giving the same answers again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+
+import numpy as np
+
+from milp_recourse.elicitation.schemes import CostProfile, Scores, group, likert, named_weights, rank
+from milp_recourse.preferences.cost_parts import Parts
+from milp_recourse.preferences.knowledge import DRAWS, Knowledge
+from milp_recourse.preferences.next_pair import Strategy, next_pair
+from milp_recourse.preferences.optima import Optima
+from milp_recourse.preferences.question import ONE, Option, Question
+
+Dialogue = Generator[Question, str, None]
+"""Yields questions, is sent the answer to each, and adds it to what is known."""
+
+POOL = 40
+"""The most recourses that pairs are made of."""
+
+PROVEN = 1e-6
+"""Where the largest regret is proven to be no more than this, nothing is left to ask about weights."""
+
+
+def by_choices(known: Knowledge, budget: int, strategy: Strategy = "regret") -> Dialogue:
+    """Pairs of certified optima, the next one by a strategy of :mod:`.next_pair`."""
+    asked: set[frozenset[Parts]] = set()
+    for number in range(budget):
+        pair = _pair(known, number, strategy, asked)
+        if pair is None:
+            return
+        asked.add(frozenset(parts for _, parts in pair))
+        question = Question("pair", pair[0][0], pair[1][0])
+        known.tell(number, question, (yield question))
+
+
+def by_awp(known: Knowledge, budget: int, strategy: Strategy = "regret") -> Dialogue:
+    """Pairs for two thirds of the budget; then the recommended recourse, until the person calls it possible.
+
+    Each refusal is a limit, and the next recommended recourse goes half as far beyond what is known to be
+    possible.
+    """
+    pairs = math.ceil(2 * budget / 3)
+    yield from by_choices(known, pairs, strategy)
+    for number in range(pairs, budget):
+        optima = known.feasible()
+        if optima is None:
+            return
+        shown = known.options(optima.at([known.weights]))
+        if not shown or not any(known.limits.in_question(o.numbers) for o, _ in shown):
+            return
+        question = Question("one", shown[0][0], answers=ONE)
+        known.tell(number, question, (yield question))
+
+
+def _pair(
+    known: Knowledge, number: int, strategy: Strategy, asked: set[frozenset[Parts]]
+) -> list[tuple[Option, Parts]] | None:
+    """The next two recourses; None if there is nothing left to ask."""
+    optima = known.feasible()
+    if optima is None or len(optima.levers) < 2:
+        return None
+    weights = known.draws(DRAWS, number + 1)
+    drawn = [tuple(w) for w in weights.tolist()]
+    pool = known.options(optima.at([known.weights, *drawn]))[:POOL]
+    if strategy == "minimax":
+        return _against_worst(known, optima, asked)
+    phi = np.array([[float(p) for p in parts] for _, parts in pool]).reshape(len(pool), -1)
+    if len(pool) > 1:
+        costs = weights @ phi.T
+        numbers = {parts: k for k, (_, parts) in enumerate(pool)}
+        known_pairs = {
+            tuple(sorted(numbers[parts] for parts in pair))
+            for pair in asked
+            if all(parts in numbers for parts in pair)
+        }
+        noise = known.belief.noise * float(known.unit)
+        rng = np.random.default_rng([known.seed, number, 1])
+        found = next_pair(strategy, costs, costs.min(axis=1), noise, known_pairs, rng)
+        if found is not None:
+            return [pool[k] for k in found]
+    return _against_worst(known, optima, asked)
+
+
+def _against_worst(
+    known: Knowledge, optima: Optima, asked: set[frozenset[Parts]]
+) -> list[tuple[Option, Parts]] | None:
+    """The recommended recourse, and the one that is cheapest under the weights of its largest regret."""
+    [best] = optima.at([known.weights])
+    regret = known.regret(best.result)
+    if regret.most <= PROVEN:
+        return None
+    pair = known.options([best, *optima.at([regret.worst])])
+    return pair if len(pair) == 2 and frozenset(p for _, p in pair) not in asked else None
+
+
+def by_groups(known: Knowledge, budget: int, profile: CostProfile) -> Dialogue:
+    """Of each lever: can you change it at all? (iCARMA's groups)"""
+    names, able = known.levers, []
+    for name in names[:budget]:
+        if (yield Question("lever", levers=(name,), answers=ONE)) == "yes":
+            able.append(name)
+    _state(known, group(names, [*able, *names[budget:]]), profile)
+
+
+def by_ratings(known: Knowledge, budget: int, profile: CostProfile, categories: int = 5) -> Dialogue:
+    """Of each lever: how hard is it to change, from 1 (easiest) to ``categories`` (not for me)?"""
+    names, ratings = known.levers, {}
+    answers = tuple(str(k) for k in range(1, categories + 1))
+    for name in names:
+        middle = (categories + 1) // 2
+        ratings[name] = int((yield Question("lever", levers=(name,), answers=answers))) if budget else middle
+        budget -= budget > 0
+    _state(known, likert(names, ratings, categories), profile)
+
+
+def by_ranks(known: Knowledge, budget: int, profile: CostProfile) -> Dialogue:
+    """Which of two levers is easier to change? Levers are inserted into their order one after the other, each
+    by bisection; when the budget ends, those that are left are the hardest. "Neither" rules both out."""
+    order: list[str] = []
+    cannot: set[str] = set()
+    for name in known.levers:
+        low, high = 0, len(order)
+        while low < high and budget and name not in cannot:
+            middle = (low + high) // 2
+            question = Question("levers", levers=(name, order[middle]), answers=("left", "right", "neither"))
+            answer = yield question
+            budget -= 1
+            if answer == "neither":
+                cannot |= {name, order.pop(middle)}
+            low, high = (low, middle) if answer == "left" else (middle + 1, high)
+        if name not in cannot:
+            order.insert(low, name)
+    _state(known, rank(known.levers, order), profile)
+
+
+def _state(known: Knowledge, scores: Scores, profile: CostProfile) -> None:
+    """Take the mask, the weights and the order of weights that follow from scores."""
+    [weights] = named_weights(scores, profile.weights(scores))
+    known.cannot = tuple(name for name in known.levers if name not in weights)
+    rated = {name: int(score) for name, score in zip(scores.features, scores.values, strict=True)}
+    known.state(weights, [(a, b) for a in weights for b in weights if rated[a] < rated[b]])
