@@ -67,6 +67,13 @@ class HalfSpaceModel(Strict):
     plus: NonNegative = 0.0
 
 
+class OrderModel(Strict):
+    """What a ranking or a rating says: one lever weighs at most what another does."""
+
+    easier: str
+    harder: str
+
+
 class BoundModel(Strict):
     """A certified optimum: a certificate-1 document of the instance with these weights."""
 
@@ -75,13 +82,14 @@ class BoundModel(Strict):
 
 
 class RegretModel(Strict):
-    """That no action is cheaper than an action by more than a share, whatever weights answers allow."""
+    """That no action is cheaper than an action by more than a share, under all weights that answers allow."""
 
     format: Literal["milp-recourse/regret-1"]
     action: Shown
-    most: NonNegative = Field(description="under no allowed weights the action costs more than 1 + most optima")
-    least_weight: Number = Field(description="every lever weighs at least this share of the mean")
+    cost: NonNegative = Field(description="of the action under the instance's own weights")
+    most: NonNegative = Field(description="the action costs at most 1 + most times the least cost")
+    least_weight: Number = Field(description="every lever weighs at least this share of the mean weight")
     levers: list[str]
-    answers: list[HalfSpaceModel]
-    cuts: list[int] = Field(description="the answers that the cone is cut by, in this order; positions")
+    answers: list[HalfSpaceModel | OrderModel]
+    cuts: list[int] = Field(description="positions of the answers that the cone is cut by, in this order")
     bounds: list[BoundModel]

@@ -22,11 +22,12 @@ from milp_recourse.formats.strict_json import read_json, write_json
 from milp_recourse.formats.validate import validate
 from milp_recourse.preferences.cost_parts import check_linear
 from milp_recourse.preferences.dialogues import Dialogue, by_awp, by_choices, by_groups, by_ranks, by_ratings
-from milp_recourse.preferences.knowledge import Knowledge
+from milp_recourse.preferences.knowledge import OUTER, Knowledge
 from milp_recourse.preferences.learned import SAME_WITHIN, Belief
 from milp_recourse.preferences.next_pair import STRATEGIES, Strategy
 from milp_recourse.preferences.question import Question
 from milp_recourse.preferences.regret import Regret
+from milp_recourse.preferences.regret_file import regret_document
 from milp_recourse.problem.instance import Instance, Population, Preferences
 from milp_recourse.problem.result import Result
 from milp_recourse.questions.solve import as_instance, check_options, solve
@@ -213,6 +214,23 @@ class Interview:
         if result.action is None:
             raise BadInput("result", result.status.value, "a result with an action")
         return self._known.regret(result, most_solved)
+
+    def proof(self) -> tuple[dict[str, Any], Instance]:
+        """The proven regret of the recommended action as a ``regret-1`` document, and the instance that
+        ``verify`` takes with it: the person's problem with every action that may be possible for them.
+
+        Raises
+        ------
+        BadInput
+            There is no action.
+        Unsupported
+            An optimum that the regret rests on has no certificate.
+        """
+        result = self.recommend()
+        regret, known = self.regret(result), self._known
+        own = replace(known.own(OUTER), weights=self.preferences().weights)
+        problem = replace(self.instance, preferences=own, reference=None)
+        return regret_document(result, regret, known.learned, known.optima(OUTER)), problem
 
     def why(self) -> Why:
         """Which restrictions, limits that the person stated among them, stand in the way of recourse."""

@@ -103,9 +103,9 @@ class Knowledge:
             if doubtful or not self.limits.allows(second):
                 continue
             parts = [cost_parts(self.instance, action, names) for action in (first, second)]
-            found.append(Compared(parts[0], parts[1], answer, number))
+            found.append(Compared(parts[0], parts[1], answer, number, (first, second)))
         single = {name: tuple(Fraction(other == name) for other in names) for name in names}
-        return found + [Compared(single[a], single[b], "order", -1) for a, b in self._order]
+        return found + [Compared(single[a], single[b], "order", -1, (a, b)) for a, b in self._order]
 
     # -- problems --------------------------------------------------------------------------
 

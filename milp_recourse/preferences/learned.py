@@ -17,12 +17,12 @@ Answers that no weights satisfy together are contradictory. Then the fewest are 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milp_recourse.elicitation.weight_cone import Row, half_space
 from milp_recourse.elicitation.weight_samples import FloatArray, weight_samples
@@ -48,12 +48,34 @@ class Compared:
         so, which no noise disturbs.
     question
         The number of the question, from 0.
+    shown
+        The two actions, labels by their index; of an ``order``, the two levers' names.
     """
 
     first: Parts
     second: Parts
     answer: str
     question: int
+    shown: tuple[Any, Any] = ((), ())
+
+
+@dataclass(frozen=True)
+class HalfSpace:
+    r"""What an answer says: :math:`w \cdot \phi(left) \le (1 + more)\, w \cdot \phi(right) + plus\, \bar w`.
+
+    Attributes
+    ----------
+    shown
+        As for :class:`Compared`, the left one first.
+    row
+        The same in whole numbers.
+    """
+
+    shown: tuple[Any, Any]
+    row: Row
+    question: int
+    more: float = 0.0
+    plus: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -81,20 +103,25 @@ class Learned:
 
     Attributes
     ----------
-    rows
-        Half-spaces, one for an answer and two for "about the same", without those set aside.
+    halves
+        What the answers say, two half-spaces for "about the same", without those set aside.
     set_aside
         The numbers of the questions whose answers contradict the others.
     middle
         Weights with mean 1 that all kept answers allow, far from all half-spaces' boundaries.
     """
 
-    rows: tuple[Row, ...]
+    halves: tuple[HalfSpace, ...]
     set_aside: tuple[int, ...]
     middle: FloatArray
     belief: Belief
     differences: FloatArray
     """phi(second) - phi(first) of the kept answers with a choice, in units of nu c; shape (n, k)."""
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The half-spaces in whole numbers."""
+        return tuple(half.row for half in self.halves)
 
     def samples(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Weights with mean 1, (count, k): uniform where there is no noise, else as likely as they make the
@@ -117,25 +144,21 @@ def learn(answers: Sequence[Compared], levers: int, unit: Fraction, belief: Beli
     from milp_recourse.solvers.highs.consistent_weights import consistent_weights  # loads HiGHS
 
     choices = sum(one.answer == "first" for one in answers)
-    rows: list[Row] = []
-    source: list[Compared] = []
-    for one in answers:
-        for row in _rows(one, unit, belief, choices):
-            if any(row):
-                rows.append(row)
-                source.append(one)
-    kept = np.ones(len(rows), dtype=bool)
+    error = belief.noise * math.log(max(1.0, choices / DOUBT - 1)) * float(unit)
+    halves = [half for one in answers for half in _halves(one, error, belief.same_within) if any(half.row)]
+    kept = np.ones(len(halves), dtype=bool)
     middle = np.ones(levers)
-    if rows and levers > 1:
-        kept, middle = consistent_weights(_unit(rows, levers), belief.least_weight)
-    aside = sorted({one.question for one, keep in zip(source, kept, strict=True) if not keep})
+    if halves and levers > 1:
+        rows = _unit([half.row for half in halves], levers)
+        kept, middle = consistent_weights(rows, belief.least_weight)
+    aside = sorted({half.question for half, keep in zip(halves, kept, strict=True) if not keep})
     used = [one for one in answers if one.answer == "first" and one.question not in aside]
     scale = belief.noise * float(unit) or 1.0
     differences = [
         [float(b - a) / scale for a, b in zip(one.first, one.second, strict=True)] for one in used
     ]
     return Learned(
-        tuple(row for row, one in zip(rows, source, strict=True) if one.question not in aside),
+        tuple(half for half in halves if half.question not in aside),
         tuple(aside),
         middle,
         belief,
@@ -143,15 +166,22 @@ def learn(answers: Sequence[Compared], levers: int, unit: Fraction, belief: Beli
     )
 
 
-def _rows(one: Compared, unit: Fraction, belief: Belief, choices: int) -> list[Row]:
+def _halves(one: Compared, error: float, same_within: float) -> list[HalfSpace]:
     if one.answer == "same":
-        more = 1 + Fraction(belief.same_within)
-        pairs = (one.first, one.second), (one.second, one.first)
-        return [half_space([a - more * b for a, b in zip(*pair, strict=True)]) for pair in pairs]
-    if one.answer == "order":
-        return [half_space([a - b for a, b in zip(one.first, one.second, strict=True)])]
-    error = Fraction(belief.noise * math.log(max(1.0, choices / DOUBT - 1))) * unit / len(one.first)
-    return [half_space([a - b - error for a, b in zip(one.first, one.second, strict=True)])]
+        return [
+            _half(one.first, one.second, one.shown, one.question, more=same_within),
+            _half(one.second, one.first, one.shown[::-1], one.question, more=same_within),
+        ]
+    plus = error if one.answer == "first" else 0.0
+    return [_half(one.first, one.second, one.shown, one.question, plus=plus)]
+
+
+def _half(
+    left: Parts, right: Parts, shown: tuple[Any, Any], question: int, more: float = 0.0, plus: float = 0.0
+) -> HalfSpace:
+    share = Fraction(plus) / len(left)
+    row = half_space([a - (1 + Fraction(more)) * b - share for a, b in zip(left, right, strict=True)])
+    return HalfSpace(shown, row, question, more, plus)
 
 
 def _unit(rows: Sequence[Row], levers: int) -> FloatArray:
@@ -160,5 +190,5 @@ def _unit(rows: Sequence[Row], levers: int) -> FloatArray:
     return np.array(found, dtype=np.float64).reshape(len(found), levers)
 
 
-def _log_likelihood(differences: FloatArray) -> NDArray:
+def _log_likelihood(differences: FloatArray) -> Callable[[FloatArray], FloatArray]:
     return lambda weights: -np.logaddexp(0.0, -(weights @ differences.T)).sum(axis=1)

@@ -30,6 +30,7 @@ from milp_recourse.preferences.cost_parts import Parts
 from milp_recourse.preferences.optima import FloatArray, Optima, Optimum, doubles_below
 from milp_recourse.problem.cost import root_above
 from milp_recourse.problem.enclosure import round_down, round_up
+from milp_recourse.problem.instance import Instance
 
 MOST_RAYS = 4000
 """Cones with more rays are not cut further: the regret that is proven then is that of a larger cone."""
@@ -184,7 +185,7 @@ class _Search:
         ratios = [_against(ray, self.parts, self._known) for ray in self.cone.rays if self.broken(ray) is None]
         attained = max(ratios, default=Fraction(1))
         return Regret(
-            most=math.inf if ratio is None else _over(largest, root),
+            most=math.inf if ratio is None else regret_of(largest, self.optima.instance),
             attained=_under(max(attained, Fraction(1)), root),
             worst=doubles_below(worst.weights),
             cone=self.cone,
@@ -217,9 +218,9 @@ def _normal(ray: Ray) -> FloatArray:
     return np.array([w * len(ray.weights) / total for w in ray.weights])
 
 
-def _over(ratio: Fraction, root: bool) -> float:
+def regret_of(ratio: Fraction, instance: Instance) -> float:
     """A ratio of linear costs as a regret, rounded up; of their roots where the cost is one."""
-    return max(0.0, round_up((root_above(ratio) if root else ratio) - 1))
+    return max(0.0, round_up((root_above(ratio) if instance.cost.is_root else ratio) - 1))
 
 
 def _under(ratio: Fraction, root: bool) -> float:
