@@ -22,7 +22,8 @@ PACKAGE = ROOT / "milp_recourse"
 
 ROOMS = (
     *("errors", "problem", "readers", "judge", "program", "formats", "elicitation", "engine", "solvers"),
-    *("certificates", "questions", "preferences", "reports", "tables", "evaluation", "", "cli", "__main__", "lab"),
+    *("certificates", "questions", "preferences", "reports", "tables", "evaluation", "", "cli", "__main__"),
+    "lab",
 )
 """A room imports those before it, and itself; "" is milp_recourse, its public names. Nothing comes after
 ``lab``, so nothing imports the experiments. A new room takes its place here first."""

@@ -28,7 +28,8 @@ def interview(
     budget: Annotated[int, typer.Option(help="the most questions")] = 10,
     seed: Annotated[int, typer.Option(help="of everything random")] = 0,
     strategy: Annotated[
-        str, typer.Option(help="how the next pair is chosen: regret, information, pear, minimax, margin, random")
+        str,
+        typer.Option(help="how the next pair is chosen: regret, information, pear, minimax, margin, random"),
     ] = "regret",
     noise: Annotated[
         float, typer.Option(help="scale of errors, as a share of the least cost; 0: answers are as meant")
@@ -42,13 +43,17 @@ def interview(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.json", help="write questions and answers, to go on later", callback=a_file),
+        typer.Option(
+            metavar="FILE.json", help="write questions and answers, to go on later", callback=a_file
+        ),
     ] = None,
     json: Json = None,
     certificate: Certificate = None,
     regret: Annotated[
         Path | None,
-        typer.Option(metavar="REGRET.json", help="write the proof of the regret, for verify", callback=a_file),
+        typer.Option(
+            metavar="REGRET.json", help="write the proof of the regret, for verify", callback=a_file
+        ),
     ] = None,
     backend: Backend = None,
     time_limit: TimeLimit = None,
@@ -56,9 +61,8 @@ def interview(
     """Ask a person which recourses they prefer, and recommend the certified best one for them.
 
     Answers come from --answers FILE, then from the terminal. With --out FILE.json every answer is kept, and
-    --answers FILE.json goes on there. With --certificate CERT.json and --regret REGRET.json the problem that they
-    belong to is written beside them: verify CERT.json CERT.instance.json.
-    """
+    --answers FILE.json goes on there. With --certificate CERT.json and --regret REGRET.json the problem that
+    they belong to is written beside them: verify CERT.json CERT.instance.json."""
     from milp_recourse.formats import write_result
     from milp_recourse.preferences import Interview
     from milp_recourse.problem.result import Status
@@ -88,7 +92,9 @@ def interview(
         result = write_certificate(learned, result, certificate, "what was learned")
     if json is not None:
         write_result(result, json)
-    typer.echo(f"{len(dialogue.answers)} answers" + ("" if dialogue.ask() is None else "; questions are left"))
+    typer.echo(
+        f"{len(dialogue.answers)} answers" + ("" if dialogue.ask() is None else "; questions are left")
+    )
     typer.echo(describe(learned, result))
     if result.action is None:
         _say_why(dialogue)

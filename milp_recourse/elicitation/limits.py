@@ -2,9 +2,8 @@
 
 Every lever is taken to have a limit of its own in each direction (of a feature without an order: a set of
 labels), and a recourse to be possible for the person if it passes none of them (AWP's acceptability). So a
-possible recourse says "at least this far" of all its levers; one that is out of the question says only that at
-least one of its levers goes too far, and which one is known if the others are known to be possible.
-"""
+possible recourse says "at least this far" of all its levers; one that is out of the question says only that
+at least one of its levers goes too far, and which one is known if the others are known to be possible. """
 
 from __future__ import annotations
 
@@ -90,9 +89,9 @@ class Limits:
         """The preferences with these limits; see :meth:`preferences`."""
         ranges, conditions = self.preferences(share)
         merged = dict(own.ranges)
-        for name, (low, high) in ranges.items():
-            first, last = merged.get(name, (-math.inf, math.inf))
-            low, high = max(low, first), min(high, last)
+        for name, ends in ranges.items():
+            before = merged.get(name, (-math.inf, math.inf))
+            low, high = max(ends[0], before[0]), min(ends[1], before[1])
             merged[name] = (low, high) if low <= high else (high, high)
         return replace(own, ranges=merged, conditions=(*own.conditions, *conditions))
 
@@ -120,7 +119,8 @@ class Limits:
         return max(values) if upwards else min(values)
 
     def _end(self, name: str, refused: float, share: float) -> float | None:
-        """The furthest value that is left of a lever that was refused; None for a feature without an order."""
+        """The furthest value that is left of a lever that was refused; None for a feature without an
+        order."""
         if not self._ordered(name):
             return None
         upwards = refused > self.instance.factual[name]
@@ -132,7 +132,9 @@ class Limits:
         if share >= 1:
             return math.nextafter(refused, known)
         end = known + share * (refused - known)
-        return min(end, math.nextafter(refused, known)) if upwards else max(end, math.nextafter(refused, known))
+        return (
+            min(end, math.nextafter(refused, known)) if upwards else max(end, math.nextafter(refused, known))
+        )
 
     def _within(
         self, name: str, refused: float, end: float, ranges: Mapping[str, tuple[float, float]]

@@ -16,8 +16,8 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
-from milp_recourse.errors import BadInput
 from milp_recourse.elicitation import schemes
+from milp_recourse.errors import BadInput
 from milp_recourse.problem.instance import Instance, Preferences
 
 ANSWERS = ("can", "rank", "scores")

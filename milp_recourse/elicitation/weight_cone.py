@@ -2,8 +2,8 @@ r"""Exactly which weights a person's answers still allow: a polyhedral cone, by 
 
 A cost that is linear in the weights compares two actions by the sign of a linear form, so each answer "this
 one is easier" is a half-space :math:`g \cdot w \le 0` through the origin. Weights matter only up to a common
-factor. Without a limit on how little a lever can weigh, a lever could be free, and no statement about relative
-regret would hold; so before any answer the weights are those with
+factor. Without a limit on how little a lever can weigh, a lever could be free, and no statement about
+relative regret would hold; so before any answer the weights are those with
 
 .. math:: w_f \ge \varepsilon\, \bar w, \qquad \bar w = \frac1k \sum_g w_g ,
 

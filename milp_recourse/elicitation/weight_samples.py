@@ -1,8 +1,8 @@
 """Random weights among those that answers allow, or in proportion to how well they explain the answers.
 
 Hit-and-run: from a point in the set, along a random line, to a random point of the line inside the set; where
-a density is given, a slice is drawn on the line (Neal 2003), so that the chain's distribution is that density.
-Each sample is the end of a chain of its own; all chains take their steps together.
+a density is given, a slice is drawn on the line (Neal 2003), so that the chain's distribution is that
+density. Each sample is the end of a chain of its own; all chains take their steps together.
 
 References
 ----------

@@ -21,6 +21,7 @@ class AnswerModel(Strict):
     left: Shown | None = Field(default=None, description="the recourse shown, or shown first")
     right: Shown | None = None
     levers: list[str] | None = Field(default=None, description="where the question is about features")
+    final: Literal[True] | None = Field(default=None, description="whether yes ends the interview")
     answer: str
 
 
@@ -59,7 +60,8 @@ class AnswersModel(Strict):
 
 
 class HalfSpaceModel(Strict):
-    """What an answer says: left costs at most (1 + more) times right, plus a constant times the mean weight."""
+    """What an answer says: left costs at most (1 + more) times right, plus a constant times the mean
+    weight."""
 
     left: Shown
     right: Shown

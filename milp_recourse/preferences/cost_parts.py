@@ -34,8 +34,8 @@ def check_linear(instance: Instance) -> None:
     """Raise :class:`Unsupported` where the cost is not linear in the weights."""
     if instance.cost.linf:
         raise Unsupported(
-            f"weights from choices: cost {instance.cost.kind} takes the largest of the levers' changes, and is "
-            "not linear in the weights; allowed: l1, l2-squared, l2, l0, percentile, log-percentile, and "
+            f"weights from choices: cost {instance.cost.kind} has the largest of the levers' changes, which "
+            "is not linear in the weights; allowed: l1, l2-squared, l2, l0, percentile, log-percentile, and "
             "mixtures of these"
         )
 

@@ -28,34 +28,47 @@ PROVEN = 1e-6
 
 
 def by_choices(known: Knowledge, budget: int, strategy: Strategy = "regret") -> Dialogue:
-    """Pairs of certified optima, the next one by a strategy of :mod:`.next_pair`."""
+    """Pairs of certified optima, the next one by a strategy of :mod:`.next_pair`; where the person called
+    something out of the question, the rest of the budget is for :func:`_is_it_possible`."""
+    number = yield from _pairs(known, budget, strategy)
+    if known.limits.refused:
+        yield from _is_it_possible(known, number, budget)
+
+
+def by_awp(known: Knowledge, budget: int, strategy: Strategy = "regret") -> Dialogue:
+    """Pairs for two thirds of the budget; the rest is for :func:`_is_it_possible`."""
+    number = yield from _pairs(known, math.ceil(2 * budget / 3), strategy)
+    yield from _is_it_possible(known, number, budget)
+
+
+def _pairs(known: Knowledge, budget: int, strategy: Strategy) -> Generator[Question, str, int]:
+    """Ask about pairs until nothing is in doubt; return the number of questions."""
     asked: set[frozenset[Parts]] = set()
     for number in range(budget):
         pair = _pair(known, number, strategy, asked)
         if pair is None:
-            return
+            return number
         asked.add(frozenset(parts for _, parts in pair))
         question = Question("pair", pair[0][0], pair[1][0])
         known.tell(number, question, (yield question))
+    return budget
 
 
-def by_awp(known: Knowledge, budget: int, strategy: Strategy = "regret") -> Dialogue:
-    """Pairs for two thirds of the budget; then the recommended recourse, until the person calls it possible.
+def _is_it_possible(known: Knowledge, number: int, budget: int) -> Dialogue:
+    """Show the recommended recourse until the person calls it possible.
 
     Each refusal is a limit, and the next recommended recourse goes half as far beyond what is known to be
     possible.
     """
-    pairs = math.ceil(2 * budget / 3)
-    yield from by_choices(known, pairs, strategy)
-    for number in range(pairs, budget):
+    for k in range(number, budget):
         optima = known.feasible()
         if optima is None:
             return
         shown = known.options(optima.at([known.weights]))
-        if not shown or not any(known.limits.in_question(o.numbers) for o, _ in shown):
+        if not shown or not known.limits.in_question(shown[0][0].numbers):
             return
         question = Question("one", shown[0][0], answers=ONE)
-        known.tell(number, question, (yield question))
+        known.tell(k, question, (yield question))
 
 
 def _pair(
@@ -74,11 +87,11 @@ def _pair(
     if len(pool) > 1:
         costs = weights @ phi.T
         numbers = {parts: k for k, (_, parts) in enumerate(pool)}
-        known_pairs = {
-            tuple(sorted(numbers[parts] for parts in pair))
-            for pair in asked
-            if all(parts in numbers for parts in pair)
-        }
+        known_pairs = set[tuple[int, int]]()
+        for pair in asked:
+            if all(parts in numbers for parts in pair):
+                first, second = sorted(numbers[parts] for parts in pair)
+                known_pairs.add((first, second))
         noise = known.belief.noise * float(known.unit)
         rng = np.random.default_rng([known.seed, number, 1])
         found = next_pair(strategy, costs, costs.min(axis=1), noise, known_pairs, rng)

@@ -22,6 +22,7 @@ from milp_recourse.formats.strict_json import read_json, write_json
 from milp_recourse.formats.validate import validate
 from milp_recourse.preferences.cost_parts import check_linear
 from milp_recourse.preferences.dialogues import Dialogue, by_awp, by_choices, by_groups, by_ranks, by_ratings
+from milp_recourse.preferences.hare_dialogue import BASES, by_exact_hare, by_hare
 from milp_recourse.preferences.knowledge import OUTER, Knowledge
 from milp_recourse.preferences.learned import SAME_WITHIN, Belief
 from milp_recourse.preferences.next_pair import STRATEGIES, Strategy
@@ -30,6 +31,7 @@ from milp_recourse.preferences.regret import Regret
 from milp_recourse.preferences.regret_file import regret_document
 from milp_recourse.problem.instance import Instance, Population, Preferences
 from milp_recourse.problem.result import Result
+from milp_recourse.questions.prove import prove
 from milp_recourse.questions.solve import as_instance, check_options, solve
 from milp_recourse.questions.why import Why, why
 
@@ -46,7 +48,8 @@ class Interview:
     Parameters
     ----------
     recourse
-        A :class:`~milp_recourse.tables.recourse.Recourse`; or an instance, its JSON value, or its file's path.
+        A :class:`~milp_recourse.tables.recourse.Recourse`; or an instance, its JSON value, or its file's
+        path.
     person
         With a Recourse: the person's row, a Series or a table with one row. With a population: the person's
         index. Else None.
@@ -109,7 +112,8 @@ class Interview:
         _one_of("method", method, METHODS)
         _one_of("strategy", strategy, STRATEGIES)
         _one_of("profile", profile, ("constant", *ALPHA))
-        for name, number, least in (("budget", budget, 0), ("seed", seed, 0)):
+        _one_of("base", base, BASES)
+        for name, number, least in (("budget", budget, 0), ("seed", seed, 0), ("rounds", rounds or 1, 1)):
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
                 raise BadInput(name, shown(number), f"a whole number, {least} or more")
         for name, share in (("noise", noise), ("same_within", same_within)):
@@ -138,12 +142,16 @@ class Interview:
     def _start(self) -> Dialogue:
         known, budget = self._known, self.budget
         strategy, profile = self.options["strategy"], CostProfile.named(self.options["profile"])
+        rounds = self.options["rounds"] or max(1, min(5, budget // 2))
         dialogues = {
             "choices": lambda: by_choices(known, budget, strategy),
             "awp": lambda: by_awp(known, budget, strategy),
             "group": lambda: by_groups(known, budget, profile),
             "rank": lambda: by_ranks(known, budget, profile),
             "likert": lambda: by_ratings(known, budget, profile),
+            "hare": lambda: by_hare(known, budget, 1, self.options["base"]),
+            "multi-hare": lambda: by_hare(known, budget, rounds, self.options["base"]),
+            "exact-hare": lambda: by_exact_hare(known, budget, rounds),
         }
         return dialogues[self.method]()
 
@@ -184,7 +192,8 @@ class Interview:
         return replace(self.instance, preferences=self.preferences(), reference=None)
 
     def recommend(self, certificates: bool = False) -> Result:
-        """The certified optimum under the person's learned preferences.
+        """The certified optimum under the person's learned preferences; of HARE's methods the winner of the
+        tournament, with what it costs and the least cost under these.
 
         Parameters
         ----------
@@ -192,8 +201,18 @@ class Interview:
             Whether the result is to carry its certificate (:attr:`Result.evidence`).
         """
         backend, limit = self.options["backend"], self.options["time_limit"]
-        result = solve(self.problem(), backend, limit, certificates)
+        chosen = self._chosen()
+        result = solve(self.problem(), backend, limit, certificates) if chosen is None else chosen
         return result if self._model is None else self._model.compared(result)
+
+    def _chosen(self) -> Result | None:
+        """The recourse that a tournament ended with, and how far it is from the optimum; None without one."""
+        chosen = self._known.chosen
+        if chosen is None or not self._known.limits.allows(chosen):
+            return None
+        own = replace(self._known.own(OUTER), weights=self.preferences().weights)
+        problem = replace(self.instance, preferences=own, reference=None)
+        return prove(problem, chosen, self.options["time_limit"]).result
 
     def regret(self, result: Result | None = None, most_solved: int | None = None) -> Regret:
         """How much an action can cost beyond the person's own optimum, over all weights the answers allow.
@@ -297,7 +316,9 @@ class Interview:
 def _one_of(argument: str, given: object, allowed: Sequence[str]) -> None:
     if not (isinstance(given, str) and given in allowed):
         close = nearest(given, allowed)
-        raise BadInput(argument, shown(given), ", ".join(allowed) + (f" (is {close!r} meant?)" if close else ""))
+        raise BadInput(
+            argument, shown(given), ", ".join(allowed) + (f" (is {close!r} meant?)" if close else "")
+        )
 
 
 def _problem(recourse: Any, person: Any) -> tuple[Instance, Any]:

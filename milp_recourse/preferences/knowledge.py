@@ -66,6 +66,7 @@ class Knowledge:
         self.choices: list[tuple[int, Mapping[str, float], Mapping[str, float], str]] = []
         self.stated: dict[str, float] | None = None
         self.cannot: tuple[str, ...] = ()
+        self.chosen: dict[str, float] | None = None
         self._order: list[tuple[str, str]] = []
         self._optima: dict[str, Optima] = {}
         self._learned: Learned | None = None
@@ -115,7 +116,8 @@ class Knowledge:
         return tuple(name for name in levers(self.instance) if name not in self.cannot)
 
     def own(self, share: float) -> Preferences:
-        """The person's mask, ranges and conditions, limits taken at ``share`` between possible and refused."""
+        """The person's mask, ranges and conditions, limits taken at ``share`` between possible and
+        refused."""
         own = self.instance.preferences
         actionable = tuple(name for name in own.actionable if name not in self.cannot)
         return self.limits.within(replace(own, actionable=actionable), share)
@@ -127,7 +129,9 @@ class Knowledge:
     def optima(self, share: float) -> Optima:
         """Optima of that problem, kept while the limits stay as they are."""
         problem = self.problem(share)
-        key = repr((problem.preferences.actionable, problem.preferences.ranges, problem.preferences.conditions))
+        key = repr(
+            (problem.preferences.actionable, problem.preferences.ranges, problem.preferences.conditions)
+        )
         if key not in self._optima:
             self._optima[key] = Optima(problem, self.levers, self.backend, self.time_limit)
         return self._optima[key]
@@ -158,7 +162,8 @@ class Knowledge:
         return sum(equal.parts, Fraction(0)) if equal.parts and any(equal.parts) else Fraction(1)
 
     def draws(self, count: int, stream: int) -> FloatArray:
-        """Weights in proportion to what is known, (count, levers); the same ``stream`` gives the same ones."""
+        """Weights in proportion to what is known, (count, levers); the same ``stream`` gives the same
+        ones."""
         return self.learned.samples(count, np.random.default_rng([self.seed, stream]))
 
     @property
@@ -181,7 +186,9 @@ class Knowledge:
         for share in (INNER, MIDDLE, OUTER):
             own = self.own(share)
             own = replace(own, weights={**own.weights, **weights})
-            found = solve(replace(self.instance, preferences=own, reference=None), self.backend, self.time_limit)
+            found = solve(
+                replace(self.instance, preferences=own, reference=None), self.backend, self.time_limit
+            )
             if found.status is not Status.INFEASIBLE:
                 break
         return own
@@ -194,8 +201,12 @@ class Knowledge:
                 shown = option(self.instance, self.instance.numbers(one.result.action))
                 if shown is not None:
                     found[one.parts] = shown
-        said = [True] * len(found) if self._confirm is None else self._confirm(list(found.values()))
+        said = self.confirms(list(found.values()))
         return [(o, parts) for (parts, o), yes in zip(found.items(), said, strict=True) if yes]
+
+    def confirms(self, options: Sequence[Option]) -> list[bool]:
+        """Whether the model itself accepts each recourse."""
+        return [True] * len(options) if self._confirm is None else self._confirm(options)
 
     def regret(self, result: Result, most_solved: int | None = None) -> Regret:
         """The largest regret of a result's action over all weights that the answers allow, and all actions

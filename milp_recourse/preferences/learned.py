@@ -1,8 +1,8 @@
 r"""From answers about pairs to the weights that they allow, and how likely each of these is.
 
 An answer "a is easier than b" is taken to mean :math:`w \cdot \phi(a) \le w \cdot \phi(b)`; "about the same",
-that neither costs more than a stated share above the other. People err: with noise :math:`\nu`, the answer a is
-given with the probability of a Bradley-Terry model,
+that neither costs more than a stated share above the other. People err: with noise :math:`\nu`, the answer a
+is given with the probability of a Bradley-Terry model,
 
 .. math:: P(a) = \sigma\left(\frac{w \cdot \phi(b) - w \cdot \phi(a)}{\nu\, c}\right),
 
@@ -154,9 +154,7 @@ def learn(answers: Sequence[Compared], levers: int, unit: Fraction, belief: Beli
     aside = sorted({half.question for half, keep in zip(halves, kept, strict=True) if not keep})
     used = [one for one in answers if one.answer == "first" and one.question not in aside]
     scale = belief.noise * float(unit) or 1.0
-    differences = [
-        [float(b - a) / scale for a, b in zip(one.first, one.second, strict=True)] for one in used
-    ]
+    differences = [[float(b - a) / scale for a, b in zip(one.first, one.second, strict=True)] for one in used]
     return Learned(
         tuple(half for half in halves if half.question not in aside),
         tuple(aside),

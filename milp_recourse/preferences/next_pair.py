@@ -24,9 +24,9 @@ whose second recourse is the optimum at the worst weights there are.
 References
 ----------
 De Toni et al. (2024), https://openreview.net/forum?id=8sg2I9zXg0; Boutilier et al. (2006),
-https://doi.org/10.1016/j.artint.2006.02.003; Teso et al. (2016), https://www.ijcai.org/Proceedings/16/Papers/301.pdf;
-Viappiani and Boutilier (2010), "Optimal Bayesian recommendation sets and myopically optimal choice query sets".
-"""
+https://doi.org/10.1016/j.artint.2006.02.003; Teso et al. (2016),
+https://www.ijcai.org/Proceedings/16/Papers/301.pdf; Viappiani and Boutilier (2010), "Optimal Bayesian
+recommendation sets and myopically optimal choice query sets"."""
 
 from __future__ import annotations
 

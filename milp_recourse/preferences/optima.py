@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.preferences.cost_parts import Parts, cost_parts, levers, with_weights
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result
-from milp_recourse.preferences.cost_parts import Parts, cost_parts, levers, with_weights
 from milp_recourse.questions.solve import solve_together
 
 FloatArray = NDArray[np.float64]
@@ -93,8 +93,8 @@ class Optima:
 
 
 def doubles_below(weights: Sequence[int | Fraction]) -> Weights:
-    """Weights with mean 1 or a little less as doubles, none above the exact weight: what an action costs under
-    the doubles, it costs at least under the exact weights."""
+    """Weights with mean 1 or a little less as doubles, none above the exact weight: what an action costs
+    under the doubles, it costs at least under the exact weights."""
     total = Fraction(sum(weights)) / len(weights)
     return tuple(_double_below(Fraction(w) / total) for w in weights)
 

@@ -49,6 +49,9 @@ class Question:
         The features that a question is about, where it is about features.
     answers
         What :meth:`Interview.tell` takes.
+    final
+        Of ``one``: whether the question is if the recourse will do, so that yes ends the interview, and no
+        says nothing about what is possible.
     """
 
     kind: str
@@ -56,10 +59,11 @@ class Question:
     right: Option | None = None
     levers: tuple[str, ...] = ()
     answers: tuple[str, ...] = PAIR
+    final: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As a JSON value: what was shown."""
-        shown: dict[str, Any] = {"kind": self.kind}
+        shown: dict[str, Any] = {"kind": self.kind, **({"final": True} if self.final else {})}
         for side in ("left", "right"):
             option: Option | None = getattr(self, side)
             if option is not None:

@@ -53,7 +53,8 @@ class Regret:
     worst
         Weights that the answers allow, one per lever, as doubles: those for which ``most`` is proven.
     cone
-        The cone that was looked at; its cuts are some of the answers, in the order in which they were cut off.
+        The cone that was looked at; its cuts are some of the answers, in the order in which they were cut
+        off.
     rests_on
         For each ray of the cone, the optimum that bounds it; None for rays that nothing bounds.
     """
@@ -182,7 +183,9 @@ class _Search:
                 largest, worst = ratio or Fraction(0), ray
                 if ratio is None:
                     break
-        ratios = [_against(ray, self.parts, self._known) for ray in self.cone.rays if self.broken(ray) is None]
+        ratios = [
+            _against(ray, self.parts, self._known) for ray in self.cone.rays if self.broken(ray) is None
+        ]
         attained = max(ratios, default=Fraction(1))
         return Regret(
             most=math.inf if ratio is None else regret_of(largest, self.optima.instance),

@@ -9,6 +9,9 @@ from milp_recourse.preferences import Interview, Question, Regret
 from milp_recourse.problem.instance import Instance
 from milp_recourse.reports.result_words import describe_action
 
+NOTHING = 1e-5
+"""A share of the cost that is not worth a number."""
+
 
 def question_in_words(instance: Instance, question: Question) -> str:
     """A question as a few lines, with the answers it takes."""
@@ -23,6 +26,8 @@ def question_in_words(instance: Instance, question: Question) -> str:
         "lever": f"can you change {question.levers[0] if question.levers else ''}?",
         "levers": f"which is easier to change: {' (left) or '.join(question.levers)} (right)?",
     }[question.kind]
+    if question.final:
+        asked = "will this do?"
     if question.kind == "lever" and question.answers != ("yes", "no"):
         last = question.answers[-1]
         asked = f"how hard is it to change {question.levers[0]}, from 1 (easy) to {last} (not possible)?"
@@ -44,11 +49,9 @@ def regret_in_words(interview: Interview, regret: Regret) -> str:
     if math.isinf(regret.most):
         said = "Nothing is proven yet about other weights that your answers allow."
     else:
-        share = 100 * regret.cheaper
-        said = (
-            "Whatever you meant within your answers, nothing is more than "
-            f"{share:.3g}% cheaper for you (proven by {len({o.weights for o in regret.rests_on if o})} optima)."
-        )
+        more = f"more than {100 * regret.cheaper:.2g}% cheaper" if regret.cheaper > NOTHING else "cheaper"
+        proof = f"proven by {len({o.weights for o in regret.rests_on if o})} optima"
+        said = f"Whatever you meant within your answers, nothing is {more} for you ({proof})."
         if noise:
             said += " If errors are as assumed, this holds with probability 95%."
     aside = interview.set_aside

@@ -86,7 +86,11 @@ def test_each_ray_is_extreme_and_listed_once() -> None:
         faces = [*floors, *([Fraction(c) for c in row] for row in rows)]
         assert len({ray.weights for ray in cone.rays}) == len(cone.rays)
         for ray in cone.rays:
-            tight = [list(face) for face in faces if sum(a * b for a, b in zip(face, ray.weights, strict=True)) == 0]
+            tight = [
+                list(face)
+                for face in faces
+                if sum(a * b for a, b in zip(face, ray.weights, strict=True)) == 0
+            ]
             assert rank(tight) == levers - 1
 
 

@@ -140,7 +140,7 @@ def test_a_file_with_other_questions_is_refused(tmp_path: Path) -> None:
     content = read_json(tmp_path / "i.json")
     content["answers"][0]["left"] = {"income": 1.0}
     write_json(content, tmp_path / "i.json")
-    with pytest.raises(BadInput, match="i.json: answers.0: got another question"):
+    with pytest.raises(BadInput, match=r"i\.json: answers\.0: got another question"):
         Interview.load(tmp_path / "i.json")
 
 

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_recourse.errors import BadInput
 from milp_recourse.elicitation.schemes import (
     LOAN_ACTIONABLE,
     RANKING_DISTRIBUTIONS,
@@ -23,6 +22,7 @@ from milp_recourse.elicitation.schemes import (
     sample_scores,
     sample_thresholds,
 )
+from milp_recourse.errors import BadInput
 
 FOUR = LOAN_ACTIONABLE  # amount, duration, income, savings
 INF = np.inf

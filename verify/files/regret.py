@@ -1,4 +1,4 @@
-"""Checks that no action is cheaper than a given one by more than a share, whatever the weights (section 12)."""
+"""Checks how much a given action can cost beyond the cheapest, under many weights at once (section 12)."""
 
 from __future__ import annotations
 
@@ -60,24 +60,28 @@ def check_regret(data: Any, source: Source, slow: bool) -> str:
     for k, one in enumerate(given["answers"]):
         order = isinstance(one, dict) and "easier" in one
         answer = conform(one, ORDERED if order else COMPARED, f"answers.{k}")
+        if order and not {*answer.values()} <= {*names}:
+            raise Rejected(f"answers.{k}: allowed: levers")
         if order:
-            halves.append(half_space([Fraction((f == answer["easier"]) - (f == answer["harder"])) for f in names]))
+            easier, harder = answer["easier"], answer["harder"]
+            halves.append(half_space([Fraction((f == easier) - (f == harder)) for f in names]))
             continue
         more, plus = 1 + Fraction(answer["more"] or 0), Fraction(answer["plus"] or 0) / len(names)
         pairs = zip(parts(answer["left"]), parts(answer["right"]), strict=True)
         halves.append(half_space([left - more * right - plus for left, right in pairs]))
     cuts = [halves[index(len(halves))(k, "cuts")] for k in given["cuts"]]
-    proven = [
-        _bound(one, f"bounds.{k}", source, names, own, slow) for k, one in enumerate(given["bounds"])
-    ]
+    proven = [_bound(one, f"bounds.{k}", source, names, own, slow) for k, one in enumerate(given["bounds"])]
     cost, power = parts(given["action"]), problem.power
     most = (1 + Fraction(given["most"])) ** power
-    for weights in rays(len(names), least, cuts):
+    found = rays(len(names), least, cuts)
+    if not found:
+        raise Rejected("answers: they allow no weights")
+    for weights in found:
         paid = sum(w * part for w, part in zip(weights, cost, strict=True))
-        if not any(
-            paid <= most * bound * min(Fraction(v) / w for v, w in zip(weights, solved, strict=True))
-            for solved, bound in proven
-        ) and paid:  # fmt: skip
+        ratios = (
+            (min(Fraction(v) / w for v, w in zip(weights, solved, strict=True)), b) for solved, b in proven
+        )
+        if paid and not any(paid <= most * ratio * bound for ratio, bound in ratios):
             raise Rejected("most: some weights that the answers allow have no bound that proves it")
     return (
         f"regret most={given['most']!r} under all weights that {len(halves)} comparisons allow, "
@@ -98,7 +102,8 @@ def _bound(
     weights = given["weights"]
     if weights.keys() != set(names):
         raise Rejected(f"{where}.weights: allowed: one for each of the levers")
-    applicant = source.everyone.applicant(source.factuals[0], {**own, "weights": {**(own.get("weights") or {}), **weights}})
+    every = {**(own.get("weights") or {}), **weights}
+    applicant = source.everyone.applicant(source.factuals[0], {**own, "weights": every})
     certificate = Certificate(given["certificate"])
     if certificate.digest != applicant.digest or certificate.claim == "infeasible":
         raise Rejected(f"{where}.certificate: not of this instance with these weights, or of no cost")

@@ -28,6 +28,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.formats import read_population
 from milp_recourse.formats.instances_path import population_file
 from milp_recourse.lab.icarma.density import log_density
@@ -38,7 +39,6 @@ from milp_recourse.lab.recipe.training import Training, deployed_logits, train_n
 from milp_recourse.lab.studies.paper_cells import TABLES, Cell, Draws
 from milp_recourse.lab.studies.published import published
 from milp_recourse.lab.studies.tables import COST_WITHIN, VALIDITY_WITHIN
-from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.problem.instance import Instance, Population, Preferences
 from milp_recourse.problem.loan import FEATURES
 from milp_recourse.reports.progress import progress_bar

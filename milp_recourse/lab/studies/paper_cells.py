@@ -12,7 +12,6 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.lab.icarma.sampling import LIKERT, Elicitation
 from milp_recourse.elicitation.schemes import (
     LOAN_ACTIONABLE,
     CostProfile,
@@ -25,6 +24,7 @@ from milp_recourse.elicitation.schemes import (
     sample_thresholds,
 )
 from milp_recourse.elicitation.scores_file import preferences_of
+from milp_recourse.lab.icarma.sampling import LIKERT, Elicitation
 from milp_recourse.problem.instance import Instance, Population, Preferences
 
 Scenario = Literal["non-personalized", "random-assigned", "race-correlated", "income-dependent"]
