@@ -22,6 +22,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, is_number
 
@@ -112,25 +116,33 @@ class WeightCone:
             for ray, v in zip(rays, values, strict=True)
             if v <= 0
         ]
-        outside = [(ray, v) for ray, v in zip(rays, values, strict=True) if v > 0]
-        inside = [(ray, v) for ray, v in zip(rays, values, strict=True) if v < 0]
-        for lost, above in outside:
-            for other, below in inside:
-                common = lost.tight & other.tight
-                if self._adjacent(lost, other, common):
-                    between = [
-                        above * b - below * a for a, b in zip(lost.weights, other.weights, strict=True)
-                    ]
-                    kept.append(Ray(_primitive(between), common | bit))
+        inside = [k for k, v in enumerate(values) if v < 0]
+        for lost in (k for k, v in enumerate(values) if v > 0):
+            for other in self._adjacent(lost, inside):
+                pairs = zip(rays[lost].weights, rays[other].weights, strict=True)
+                between = [values[lost] * b - values[other] * a for a, b in pairs]
+                kept.append(Ray(_primitive(between), rays[lost].tight & rays[other].tight | bit))
         return WeightCone(tuple(kept), (*self.cuts, row))
 
-    def _adjacent(self, one: Ray, other: Ray, common: int) -> bool:
-        """Whether no third ray lies on all half-spaces' boundaries on which both lie."""
-        if common.bit_count() < self.levers - 2:
-            return False
-        return not any(
-            ray.tight & common == common and ray is not one and ray is not other for ray in self.rays
-        )
+    def _adjacent(self, one: int, others: Sequence[int]) -> list[int]:
+        """The rays among ``others`` that share an edge with ray ``one``: no third ray lies on all half-spaces'
+        boundaries on which both lie."""
+        tight = self._tight
+        common = tight[one] & tight[others]
+        enough = np.bitwise_count(common).sum(axis=1) >= self.levers - 2
+        found = []
+        for other, shared in zip(np.array(others)[enough].tolist(), common[enough], strict=True):
+            if ((tight & shared) == shared).all(axis=1).sum() == 2:
+                found.append(other)
+        return found
+
+    @cached_property
+    def _tight(self) -> NDArray[np.uint64]:
+        """:attr:`Ray.tight` of all rays, in words of 64 bits."""
+        words = (self.levers + len(self.cuts)) // 64 + 1
+        whole = 2**64 - 1
+        rows = [[(ray.tight >> 64 * k) & whole for k in range(words)] for ray in self.rays]
+        return np.array(rows, dtype=np.uint64).reshape(len(rows), words)
 
 
 def value(row: Row, weights: Sequence[int]) -> int:

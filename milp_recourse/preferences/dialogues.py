@@ -11,8 +11,9 @@ from collections.abc import Generator
 import numpy as np
 
 from milp_recourse.elicitation.schemes import CostProfile, Scores, group, likert, named_weights, rank
+from milp_recourse.elicitation.weight_samples import FloatArray
 from milp_recourse.preferences.cost_parts import Parts
-from milp_recourse.preferences.knowledge import DRAWS, Knowledge
+from milp_recourse.preferences.knowledge import DRAWS, SOLVED_FIRST, SOLVED_NEXT, Knowledge
 from milp_recourse.preferences.next_pair import Strategy, next_pair
 from milp_recourse.preferences.optima import Optima
 from milp_recourse.preferences.question import ONE, Option, Question
@@ -22,6 +23,13 @@ Dialogue = Generator[Question, str, None]
 
 POOL = 40
 """The most recourses that pairs are made of."""
+
+SETTLED = 1e-4
+"""Where one recourse costs no more than this share above the cheapest under all weights that were drawn, the next
+pair is about the weights of the largest regret, which are unlikely but possible."""
+
+SEARCHES = 64
+"""The most optima that are searched for to find these weights."""
 
 PROVEN = 1e-6
 """Where the largest regret is proven to be no more than this, nothing is left to ask about weights."""
@@ -78,14 +86,18 @@ def _pair(
     optima = known.feasible()
     if optima is None or len(optima.levers) < 2:
         return None
-    weights = known.draws(DRAWS, number + 1)
-    drawn = [tuple(w) for w in weights.tolist()]
-    pool = known.options(optima.at([known.weights, *drawn]))[:POOL]
     if strategy == "minimax":
         return _against_worst(known, optima, asked)
-    phi = np.array([[float(p) for p in parts] for _, parts in pool]).reshape(len(pool), -1)
+    weights = known.draws(DRAWS, number + 1)
+    solved = SOLVED_NEXT if number else SOLVED_FIRST
+    optima.at([known.weights, *(tuple(w) for w in weights[:solved].tolist())])
+    pool = _pool(known, optima, weights)
     if len(pool) > 1:
-        costs = weights @ phi.T
+        costs = weights @ np.array([[float(p) for p in parts] for _, parts in pool]).T
+        least = costs.min(axis=1)
+        doubt = (costs / np.maximum(least, 1e-300)[:, None]).max(axis=0).min() - 1
+        if doubt <= SETTLED and (worst := _against_worst(known, optima, asked)) is not None:
+            return worst
         numbers = {parts: k for k, (_, parts) in enumerate(pool)}
         known_pairs = set[tuple[int, int]]()
         for pair in asked:
@@ -94,10 +106,21 @@ def _pair(
                 known_pairs.add((first, second))
         noise = known.belief.noise * float(known.unit)
         rng = np.random.default_rng([known.seed, number, 1])
-        found = next_pair(strategy, costs, costs.min(axis=1), noise, known_pairs, rng)
+        found = next_pair(strategy, costs, least, noise, known_pairs, rng)
         if found is not None:
             return [pool[k] for k in found]
     return _against_worst(known, optima, asked)
+
+
+def _pool(known: Knowledge, optima: Optima, weights: FloatArray) -> list[tuple[Option, Parts]]:
+    """The recourses among all optima so far that are the cheapest, or nearly, under some of the weights."""
+    found = {one.parts: one for one in optima.known if one.parts is not None}
+    if not found:
+        return []
+    costs = weights @ np.array([[float(p) for p in parts] for parts in found]).T
+    order = np.argsort((costs / np.maximum(costs.min(axis=1, keepdims=True), 1e-300)).min(axis=0), kind="stable")
+    listed = list(found.values())
+    return known.options([listed[k] for k in order[:POOL]])
 
 
 def _against_worst(
@@ -105,7 +128,7 @@ def _against_worst(
 ) -> list[tuple[Option, Parts]] | None:
     """The recommended recourse, and the one that is cheapest under the weights of its largest regret."""
     [best] = optima.at([known.weights])
-    regret = known.regret(best.result)
+    regret = known.regret(best.result, SEARCHES)
     if regret.most <= PROVEN:
         return None
     pair = known.options([best, *optima.at([regret.worst])])

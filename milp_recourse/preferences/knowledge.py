@@ -25,8 +25,11 @@ Confirm = Callable[[Sequence[Option]], list[bool]]
 OUTER, MIDDLE, INNER = 1.0, 0.5, 0.0
 """Where limits are taken to be: just before what was refused, half way, at what is known to be possible."""
 
-DRAWS = 32
-"""Weights that are drawn, and solved for, before each question."""
+DRAWS = 64
+"""Weights that are drawn before each question."""
+
+SOLVED_FIRST, SOLVED_NEXT = 24, 8
+"""For so many of them the optimum is found, before the first question and before each other."""
 
 MEAN_OF = 512
 """Weights whose mean is the recommended one."""

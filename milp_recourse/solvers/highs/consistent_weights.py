@@ -6,6 +6,7 @@ hold for all weights that agree with the others.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from milp_recourse.solvers.highs.silent import silent_highs
 
 FloatArray = NDArray[np.float64]
+
+TINY = 1e-9
+"""HiGHS drops smaller coefficients, and complains."""
 
 DEPTH = 1e-7
 """Weights agree with an answer if they are at least this far inside its half-space: a set of weights without
@@ -59,7 +63,7 @@ def _deepest(unit: FloatArray, least: float) -> tuple[FloatArray, float]:
     for one in weights:
         highs.addConstr(one - depth >= least)
     for row in unit:
-        highs.addConstr(sum(float(c) * w for c, w in zip(row, weights, strict=True)) + depth <= 0)
+        highs.addConstr(_over(row, weights) + depth <= 0)
     highs.maximize(depth)
     found = np.array(highs.getSolution().col_value)
     return found[:k] * (k / found[:k].sum()), float(found[k])
@@ -73,12 +77,16 @@ def _fewest(unit: FloatArray, least: float) -> NDArray[np.bool_]:
     highs.addConstr(sum(weights) == k)
     reach = 2.0 * k  # no unit row is larger on weights that sum to k
     for row, one in zip(unit, dropped, strict=True):
-        inside = sum(float(c) * w for c, w in zip(row, weights, strict=True))
-        highs.addConstr(inside - reach * one <= -2 * DEPTH)
+        highs.addConstr(_over(row, weights) - reach * one <= -2 * DEPTH)
     later = 1.0 / (4.0 * n * n)  # all of these together are less than one answer
     highs.minimize(sum((1.0 + later * place) * one for place, one in enumerate(dropped)))
     values = np.array(highs.getSolution().col_value)[k:]
     return values < 0.5
+
+
+def _over(row: FloatArray, weights: Sequence[Any]) -> Any:
+    """The sum of coefficients times variables, without coefficients that HiGHS takes for 0."""
+    return sum(float(c) * w for c, w in zip(row, weights, strict=True) if abs(c) > TINY)
 
 
 def _exact() -> Any:
