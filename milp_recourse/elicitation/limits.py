@@ -3,7 +3,7 @@
 Every lever is taken to have a limit of its own in each direction (of a feature without an order: a set of
 labels), and a recourse to be possible for the person if it passes none of them (AWP's acceptability). So a
 possible recourse says "at least this far" of all its levers; one that is out of the question says only that
-at least one of its levers goes too far, and which one is known if the others are known to be possible. """
+at least one of its levers goes too far, and which one is known if the others are known to be possible."""
 
 from __future__ import annotations
 
@@ -59,6 +59,15 @@ class Limits:
             if (names := self.in_question(bad))
         )
 
+    def explained(self, action: Action) -> bool:
+        """Whether a lever of an action is known to go too far, whatever the others do."""
+        return any(
+            name in action and self._as_far(name, action[name], bad[name])
+            for bad in self.refused
+            if len(names := self.in_question(bad)) == 1
+            for name in names
+        )
+
     def preferences(self, share: float) -> tuple[dict[str, tuple[float, float]], tuple[Condition, ...]]:
         """Ranges and conditions that keep actions within the limits.
 
@@ -73,6 +82,8 @@ class Limits:
         for action in self.refused:
             names = self.in_question(action)
             if not names:  # it changes nothing
+                continue
+            if len(names) > 1 and self.explained(action):
                 continue
             ends = {name: self._end(name, action[name], share) for name in names}
             if len(names) == 1 and (end := ends[names[0]]) is not None:

@@ -6,7 +6,7 @@ not install on the Pythons that this package supports.
 References
 ----------
 Laugel et al. (2017), https://arxiv.org/abs/1712.08443; Wachter et al. (2018),
-https://arxiv.org/abs/1711.00399 """
+https://arxiv.org/abs/1711.00399"""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def in_direction(
 
     With s_f the distance between the bounds of lever f, it is the least t such that some recourse changes
     every lever f by at most :math:`t |p_f| s_f`, and in the sense of p_f; plus a small share of the sum of
-    changes. The action is the corner, every lever changed by :math:`t p_f s_f`, if the judge accepts it. """
+    changes. The action is the corner, every lever changed by :math:`t p_f s_f`, if the judge accepts it."""
     names = levers(instance)
     ranges, scale, weights = dict(instance.preferences.ranges), dict(instance.cost.scale), {}
     for name, part in zip(names, way.tolist(), strict=True):

@@ -16,7 +16,7 @@ from milp_recourse.preferences.cost_parts import Parts
 from milp_recourse.preferences.knowledge import DRAWS, SOLVED_FIRST, SOLVED_NEXT, Knowledge
 from milp_recourse.preferences.next_pair import Strategy, next_pair
 from milp_recourse.preferences.optima import Optima
-from milp_recourse.preferences.question import ONE, Option, Question
+from milp_recourse.preferences.question import ONE, Option, Question, part_of
 
 Dialogue = Generator[Question, str, None]
 """Yields questions, is sent the answer to each, and adds it to what is known."""
@@ -52,14 +52,17 @@ def by_awp(known: Knowledge, budget: int, strategy: Strategy = "regret") -> Dial
 def _pairs(known: Knowledge, budget: int, strategy: Strategy) -> Generator[Question, str, int]:
     """Ask about pairs until nothing is in doubt; return the number of questions."""
     asked: set[frozenset[Parts]] = set()
-    for number in range(budget):
-        pair = _pair(known, number, strategy, asked)
-        if pair is None:
-            return number
+    number = 0
+    while number < budget and (pair := _pair(known, number, strategy, asked)) is not None:
         asked.add(frozenset(parts for _, parts in pair))
         question = Question("pair", pair[0][0], pair[1][0])
-        known.tell(number, question, (yield question))
-    return budget
+        answer = yield question
+        known.tell(number, question, answer)
+        number += 1
+        if answer == "neither":
+            for refused in (pair[0][0], pair[1][0]):
+                number = yield from _which_lever(known, refused, number, budget)
+    return number
 
 
 def _is_it_possible(known: Knowledge, number: int, budget: int) -> Dialogue:
@@ -68,7 +71,7 @@ def _is_it_possible(known: Knowledge, number: int, budget: int) -> Dialogue:
     Each refusal is a limit, and the next recommended recourse goes half as far beyond what is known to be
     possible.
     """
-    for k in range(number, budget):
+    while number < budget:
         optima = known.feasible()
         if optima is None:
             return
@@ -76,7 +79,31 @@ def _is_it_possible(known: Knowledge, number: int, budget: int) -> Dialogue:
         if not shown or not known.limits.in_question(shown[0][0].numbers):
             return
         question = Question("one", shown[0][0], answers=ONE)
-        known.tell(k, question, (yield question))
+        answer = yield question
+        known.tell(number, question, answer)
+        number += 1
+        if answer == "no":
+            number = yield from _which_lever(known, shown[0][0], number, budget)
+
+
+def _which_lever(
+    known: Knowledge, refused: Option, number: int, budget: int
+) -> Generator[Question, str, int]:
+    """Of a refused recourse ask lever by lever, the largest change first, whether this much is possible, until
+    it is known which one goes too far; return the number of questions so far.
+
+    Without this, each next recourse would trade a little of one lever for a little of another.
+    """
+    numbers = refused.numbers
+    doubtful = known.limits.in_question(numbers)
+    for name in sorted(doubtful, key=lambda name: -known.part_of_range(name, numbers[name])):
+        settled = known.limits.explained(numbers) or len(known.limits.in_question(numbers)) < 2
+        if settled or number >= budget:
+            break
+        question = Question("lever", part_of(refused, name), levers=(name,), answers=ONE)
+        known.tell(number, question, (yield question))
+        number += 1
+    return number
 
 
 def _pair(
@@ -118,7 +145,9 @@ def _pool(known: Knowledge, optima: Optima, weights: FloatArray) -> list[tuple[O
     if not found:
         return []
     costs = weights @ np.array([[float(p) for p in parts] for parts in found]).T
-    order = np.argsort((costs / np.maximum(costs.min(axis=1, keepdims=True), 1e-300)).min(axis=0), kind="stable")
+    order = np.argsort(
+        (costs / np.maximum(costs.min(axis=1, keepdims=True), 1e-300)).min(axis=0), kind="stable"
+    )
     listed = list(found.values())
     return known.options([listed[k] for k in order[:POOL]])
 

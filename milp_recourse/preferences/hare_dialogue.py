@@ -122,8 +122,8 @@ def _tournament(
         return
     best: Action = begin
     known.chosen = dict(best)
-    number, each = 0, budget // rounds if rounds else 0
-    for turn in range(rounds):
+    number, each = 0, budget // rounds
+    for turn in range(rounds if each else 0):
         shown = list(_shown(known, around(best, each, turn)))
         if not shown:
             continue

@@ -22,8 +22,10 @@ from milp_recourse.questions.solve import solve
 Confirm = Callable[[Sequence[Option]], list[bool]]
 """Says of each recourse whether the model itself accepts it."""
 
-OUTER, MIDDLE, INNER = 1.0, 0.5, 0.0
-"""Where limits are taken to be: just before what was refused, half way, at what is known to be possible."""
+OUTER, NEAR, MIDDLE, INNER = 1.0, 0.9, 0.5, 0.0
+"""Where limits are taken to be: just before what was refused, a tenth before it, half way, at what is known to
+be possible. What is proven of regret holds for the first. Nothing is asked or recommended beyond the second: who
+refuses 6 is not asked about 5.99."""
 
 DRAWS = 64
 """Weights that are drawn before each question."""
@@ -111,6 +113,14 @@ class Knowledge:
         single = {name: tuple(Fraction(other == name) for other in names) for name in names}
         return found + [Compared(single[a], single[b], "order", -1, (a, b)) for a, b in self._order]
 
+    def part_of_range(self, name: str, value: float) -> float:
+        """How far a lever goes, as a share of the way that it can go; 1 for another label."""
+        if self.instance.feature(name).kind == "categorical" or name in self.instance.missing:
+            return 1.0
+        low, high = self.instance.levers[name]
+        x = self.instance.factual[name]
+        return abs(value - x) / ((high - x if value > x else x - low) or 1.0)
+
     # -- problems --------------------------------------------------------------------------
 
     @property
@@ -140,8 +150,8 @@ class Knowledge:
         return self._optima[key]
 
     def feasible(self) -> Optima | None:
-        """Optima of the first of the problems with middle and outer limits for which recourse exists."""
-        for share in (MIDDLE, OUTER):
+        """Optima of the first of the problems with middle and near limits for which recourse exists."""
+        for share in (MIDDLE, NEAR):
             optima = self.optima(share)
             [equal] = optima.at([(1.0,) * len(optima.levers)])
             if equal.result.status is not Status.INFEASIBLE:
@@ -183,10 +193,10 @@ class Knowledge:
         """What was learned, as preferences: mask, weights, ranges and conditions.
 
         Limits are taken at what is known to be possible, or, if that leaves no recourse, half way to what was
-        refused, or just before it.
+        refused, or a tenth before it.
         """
         weights = dict(zip(self.levers, self.weights, strict=True))
-        for share in (INNER, MIDDLE, OUTER):
+        for share in (INNER, MIDDLE, NEAR):
             own = self.own(share)
             own = replace(own, weights={**own.weights, **weights})
             found = solve(

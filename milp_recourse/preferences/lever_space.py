@@ -56,7 +56,7 @@ class LeverSpace:
     label of a feature without an order. Levers whose value is missing are left out.
 
     It is a :class:`~milp_recourse.preferences.hare.Landscape`: labels may be fractions there, and the score
-    is the classifier's on such a row (of trees, on the row with the largest labels). """
+    is the classifier's on such a row (of trees, on the row with the largest labels)."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
@@ -172,9 +172,15 @@ class LeverSpace:
 
     def settled(self, point: FloatArray, end: FloatArray) -> dict[str, float] | None:
         """The first feasible action on the way from a boundary point to the accepted end that it came from,
-        as the exact judge says; None if there is none."""
+        as the exact judge says; where there is none, without the smallest change, and so on; else None."""
         for t in np.linspace(0.0, 1.0, OUTWARD):
             action = self.action(point + t * (end - point))
             if action and judge(self.instance, action).feasible:
                 return action
+        if len(action := self.action(end)) > 1:  # a condition may forbid so many changes at once
+            smallest = min(
+                action, key=lambda name: float(np.abs(self.at({name: action[name]}) - self.start).max())
+            )
+            fewer = {name: value for name, value in action.items() if name != smallest}
+            return self.settled(self.at(fewer), self.at(fewer) + (self.at(fewer) - self.start))
         return None

@@ -42,9 +42,10 @@ class Question:
     ----------
     kind
         ``pair``: which recourse is easier? ``one``: is this recourse possible? ``lever``: a question about
-        one feature, of the methods that ask about features; ``levers``: which of two features is easier?
+        one feature: whether it can be changed, how hard that is, or, where ``left`` is given, whether it can
+        be changed as in ``left``; ``levers``: which of two features is easier?
     left, right
-        The recourses; ``right`` is None unless two are shown.
+        The recourses; ``right`` is None unless two are shown. Of ``lever``, a part of a recourse.
     levers
         The features that a question is about, where it is about features.
     answers
@@ -81,3 +82,9 @@ def option(instance: Instance, numbers: Mapping[str, float]) -> Option | None:
     shown = {name: instance.feature(name).show(value) for name, value in numbers.items()}
     after = {f.name: f.shown(verdict.counterfactual[f.name]) for f in instance.features}
     return Option(shown, after, dict(numbers))
+
+
+def part_of(shown: Option, name: str) -> Option:
+    """What a recourse does with one lever."""
+    after = {name: shown.counterfactual[name]}
+    return Option({name: shown.action[name]}, after, {name: shown.numbers[name]})

@@ -23,7 +23,11 @@ def question_in_words(instance: Instance, question: Question) -> str:
     asked = {
         "pair": "which is easier for you?",
         "one": "is this possible for you?",
-        "lever": f"can you change {question.levers[0] if question.levers else ''}?",
+        "lever": (
+            "is this much possible for you, whatever else has to change?"
+            if question.left
+            else f"can you change {question.levers[0] if question.levers else ''}?"
+        ),
         "levers": f"which is easier to change: {' (left) or '.join(question.levers)} (right)?",
     }[question.kind]
     if question.final:

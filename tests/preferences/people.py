@@ -44,6 +44,8 @@ class Person:
         return all(abs(v - factual[n]) <= self.limits.get(n, np.inf) for n, v in action.items())
 
     def answer(self, question: Question) -> str:
+        if question.kind == "lever" and question.left is not None:
+            return "yes" if self.can(question.left.numbers) else "no"
         if question.kind == "lever":
             return "yes" if question.answers == ("yes", "no") else "1"
         if question.kind == "levers":
