@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from milp_recourse.formats import read_instance, read_population
-    from milp_recourse.problem.instance import Instance, Population
+    from milp_recourse.problem.instance import Instance
+    from milp_recourse.problem.population import Population
     from milp_recourse.problem.result import Result, Status
     from milp_recourse.questions.solve import solve, solve_population
     from milp_recourse.tables.recourse import Recourse
@@ -32,7 +33,8 @@ __all__ = [
 
 _HOMES = {
     "formats": ("read_instance", "read_population"),
-    "problem.instance": ("Instance", "Population"),
+    "problem.instance": ("Instance",),
+    "problem.population": ("Population",),
     "problem.result": ("Result", "Status"),
     "questions.solve": ("solve", "solve_population"),
     "tables.recourse": ("Recourse",),
@@ -41,7 +43,11 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first use."""
+    """Import a public name, or read ``__version__``, on first use."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("milp-recourse")
     for module, names in _HOMES.items():
         if name in names:
             found = getattr(import_module(f"{__name__}.{module}"), name)

@@ -20,7 +20,7 @@ model = make_pipeline(StandardScaler(), MLPClassifier((16, 16), max_iter=2000, r
 model.fit(X, pays_back)
 
 person = pd.DataFrame({"income": [40.0], "loan": [30.0]})
-answers = Recourse(model, X, cost="l2-squared").certify(person)
+answers = Recourse(model, X).certify(person)
 [after] = answers.counterfactuals[["income", "loan"]].to_numpy()
 cost = answers.table["cost"].iloc[0]
 print(answers.changes.to_string())
@@ -36,22 +36,20 @@ if len(sys.argv) > 1:
     points = pd.DataFrame({"income": across.ravel(), "loan": up.ravel()})
     chance = model.predict_proba(points)[:, 1].reshape(across.shape)
     widths = X.max() - X.min()
-    angle = np.linspace(0, 2 * np.pi, 400)
 
     figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     axes.contourf(across, up, chance, levels=[0, 0.5, 1], colors=["#f6e3df", "#dcefe0"])
     axes.contour(across, up, chance, levels=[0.5], colors=["#4d8b5c"], linewidths=1)
-    radius = np.sqrt(cost)
-    ring = 40 + widths["income"] * radius * np.cos(angle), 30 + widths["loan"] * radius * np.sin(angle)
-    axes.fill(*ring, facecolor="white", alpha=0.55)
-    axes.plot(*ring, color="#33527a", linewidth=1.2, linestyle="--")
+    reach = cost * widths["income"], cost * widths["loan"]  # of changes in one feature alone
+    corners = np.array([[1, 0], [0, 1], [-1, 0], [0, -1], [1, 0]]) * reach + (40, 30)
+    axes.fill(*corners.T, facecolor="white", alpha=0.55)
+    axes.plot(*corners.T, color="#33527a", linewidth=1.2, linestyle="--")
     axes.annotate("", after, (40, 30), arrowprops={"arrowstyle": "-|>", "color": "black"})
     axes.plot(40, 30, "o", color="#a33b2c", markersize=7)
     axes.plot(*after, "o", color="#2f7a45", markersize=7)
     axes.annotate("refused", (40, 30), (-8, 8), textcoords="offset points", ha="right")
     axes.annotate("least change", after, (9, -4), textcoords="offset points")
-    above = 30 + widths["loan"] * radius + 1
-    axes.text(40, above, "nothing cheaper is accepted: proven", ha="center", color="#33527a")
+    axes.text(40, 30 + reach[1] + 1, "nothing cheaper is accepted: proven", ha="center", color="#33527a")
     axes.text(83, 20, "accepted", ha="right", color="#2f5c3b")
     axes.set(xlabel="income", ylabel="loan", xlim=(10, 90), ylim=(5, 60))
     figure.savefig(sys.argv[1], dpi=150)

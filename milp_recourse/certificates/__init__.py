@@ -2,19 +2,23 @@
 
 from milp_recourse.certificates.canonical import canonical_content, instance_digest
 from milp_recourse.certificates.produce import (
+    TOO_MUCH,
     certificates_for,
     encode,
     reason_for_none,
+    why_none,
     why_not,
     without_certificate,
 )
 
 __all__ = [
+    "TOO_MUCH",
     "canonical_content",
     "certificates_for",
     "encode",
     "instance_digest",
     "reason_for_none",
+    "why_none",
     "why_not",
     "without_certificate",
 ]

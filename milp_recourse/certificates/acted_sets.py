@@ -9,14 +9,15 @@ from itertools import combinations
 from milp_recourse.judge import deltas
 from milp_recourse.problem.instance import Instance
 from milp_recourse.program.demands import told_apart
+from milp_recourse.program.fold import told_apart_by_scenarios
 
 
 def not_idle(instance: Instance) -> list[str]:
     """Levers that are not idle: acting on them at their factual value is not allowed, or differs in cost or
-    effect from not acting on them."""
+    effect, in some scenario, from not acting on them."""
     levers = list(instance.levers)
     driven = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
-    apart = driven | told_apart(instance.demand, levers)
+    apart = driven | told_apart(instance.demand, levers) | told_apart_by_scenarios(instance)
     return [f for f in levers if instance.cost.l0 or f in apart or not instance.may_hold(f)]
 
 

@@ -69,6 +69,17 @@ def proofs(claims: Sequence[Claim], time_limit: float | None) -> list[list[dict[
     return found
 
 
+def no_action(instance: Instance, acted: Sequence[str], time_limit: float | None) -> Nodes | None:
+    """The tree that proves that no action on exactly these levers is feasible; None without a proof."""
+    ready()
+    own, factor = cost_units(instance)
+    for _, group in lowered([own]):
+        trees, late = _Trees(own, group, 0, factor), _deadline(time_limit)
+        found = trees.configuration(acted, math.inf, math.inf, late)
+        return None if found is None else found["tree"]
+    return None
+
+
 def _deadline(time_limit: float | None) -> float:
     """When a time limit from now ends; inf without one."""
     return math.inf if time_limit is None else time.perf_counter() + time_limit

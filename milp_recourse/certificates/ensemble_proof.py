@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
@@ -37,7 +37,10 @@ MOST_PRICES = 2_500_000
 
 
 def ensemble_configurations(
-    instance: Instance, bound: float | None, time_limit: float | None
+    instance: Instance,
+    bound: float | None,
+    time_limit: float | None,
+    proofs: Callable[..., PriceProofs] | None = None,
 ) -> list[dict[str, Any]] | None:
     """Configurations that prove that no action costs less than ``bound`` (None: none exists).
 
@@ -48,12 +51,14 @@ def ensemble_configurations(
     ----------
     time_limit
         Seconds; None for no limit.
+    proofs
+        What makes the proofs of a configuration, if not :class:`PriceProofs`.
     """
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     demand, plain = unlabelled(instance.demand), without_conditions(instance)
     deadline = None if time_limit is None else time.perf_counter() + time_limit
-    if len(forest.trees) == 1 and demand == TRUE:
+    if len(forest.trees) == 1 and demand == TRUE and proofs is None:
         found = single_tree_configurations(instance, bound, deadline)
         if found is not None:
             return found
@@ -67,13 +72,12 @@ def ensemble_configurations(
             continue
         cases = []
         for part in each_part(plain):
-            proof = _Proofs(part, acted, bound, deadline).of(Case().joined(remaining), left)
+            proof = (proofs or PriceProofs)(part, acted, bound, deadline).of(Case().joined(remaining), left)
             if proof is None or len(proof["tree"]) > left:
                 return None
             left -= len(proof["tree"])
             cases.append(proof)
-        proofs = cases[0] if len(cases) == 1 else {"cases": cases}
-        configurations.append({"acted": list(acted), **proofs})
+        configurations.append({"acted": list(acted), **(cases[0] if len(cases) == 1 else {"cases": cases})})
     return configurations
 
 
@@ -89,7 +93,7 @@ def _outside_domain(instance: Instance, acted: tuple[str, ...]) -> bool:
 
 
 @dataclass
-class _Proofs:
+class PriceProofs:
     """The proofs of one configuration, one for each case of its conditions.
 
     Parameters
@@ -122,7 +126,7 @@ class _Proofs:
                 waiting += reversed(case.alternatives())
             else:
                 ranges, after = self._cut(case.rows)
-                if ranges is not None and not self._prove(ranges, bool(case.rows), most_nodes):
+                if ranges is not None and not self.prove(ranges, bool(case.rows), most_nodes):
                     return None
                 waiting += reversed(after)
         # a merging makes it a proof by prices even if there is no table
@@ -170,7 +174,7 @@ class _Proofs:
             ranges[name] = low, high
         return ranges, after
 
-    def _prove(self, ranges: dict[str, tuple[float, float]], demanded: bool, most_nodes: int) -> bool:
+    def prove(self, ranges: dict[str, tuple[float, float]], demanded: bool, most_nodes: int) -> bool:
         """Append the nodes that prove the box of these ranges; returns whether there is a proof.
 
         ``demanded``: whether rows of conditions hold besides, so that no cell may stand for another.

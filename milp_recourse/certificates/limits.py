@@ -24,6 +24,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.noise import Bernoulli, Gamma
 from milp_recourse.problem.scm import StructuralCausalModel
+from milp_recourse.problem.several import smallest_logit
 from milp_recourse.program.lower import EDGE
 
 DEEPEST, MOST_LAYERS, LONGEST = 50, 100, 2**17
@@ -174,8 +175,9 @@ def check_seconds(
         prices = 50e-6 * leaves * bool(used) + (0.2e-3 + 0.45e-6 * leaves) * used
         prices += sum(4e-3 + 3e-6 * _numbers(table) for table in tables)
     else:
-        widths = [len(bias) for bias in classifier.biases[:-1]]
-        columns, through = 1 + sum(len(f.columns) for f in instance.features), 0
+        network = smallest_logit(classifier, 1 + len(instance.scenarios))
+        widths, through = [len(bias) for bias in network.biases[:-1]], 0
+        columns = 1 + sum(len(f.columns) for f in instance.features) * (1 + len(instance.scenarios))
         for k, width in enumerate(widths):
             dual += 30e-9 * 2 * width * (through + columns * (widths[0] if k else 1))
             through += width * widths[k - 1] if k else 0

@@ -34,6 +34,9 @@ MOST_LEVERS = 16
 A certificate has one tree for each set of such levers, so 16 of them already mean up to 65 536 trees.
 """
 
+TOO_MUCH = "the proof, or a check of it, would take more time, nodes or room than is allowed"
+"""The reason why there is no certificate where one might have been had."""
+
 CERTIFICATE_FORMAT = "milp-recourse/certificate-1"
 
 _SPARE = 0.05
@@ -54,8 +57,6 @@ def why_not(instance: Instance) -> str | None:
         reason = why_not_causal(instance)
         if reason is not None:
             return reason
-    if instance.scenarios:
-        return "the certificate format does not cover the scenarios of a robust answer"
     if instance.cost.quantiles and of_trees and not by_prices:
         return "trees under a cost in percentiles have certificates only where levers move nothing else"
     if instance.cost.decrease and not by_prices:
@@ -82,12 +83,16 @@ def _beyond_limits(instance: Instance) -> str | None:
     return None
 
 
-def reason_for_none(instance: Instance, result: Result) -> str:
-    """Why a result came without the certificate that was asked for, in one line."""
+def why_none(instance: Instance, result: Result) -> str | None:
+    """Why no certificate can be had for a result, as far as that is known before one is made; else None."""
     if result.proof is None or not _provable(result):
         return f"an answer that is {result.status.value} claims nothing that a certificate could prove"
-    own = _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
-    return own or ("the proof, or a check of it, would take more time, nodes or room than is allowed")
+    return _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
+
+
+def reason_for_none(instance: Instance, result: Result) -> str:
+    """Why a result came without the certificate that was asked for, in one line."""
+    return why_none(instance, result) or TOO_MUCH
 
 
 def without_certificate(instance: Instance, result: Result, reason: str | None = None) -> Result:
@@ -103,13 +108,10 @@ def without_certificate(instance: Instance, result: Result, reason: str | None =
     """
     if result.proof != "rigorous" or result.status not in (Status.OPTIMAL, Status.INFEASIBLE):
         return result
-    if reason is None:
-        reason = _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
+    reason = reason or why_none(instance, result)
     if reason is None:
         return result
-    note = f"No certificate: {reason}."
-    message = note if result.message is None else f"{result.message} {note}"
-    return replace(result, proof="solver", message=message)
+    return result.noted(f"No certificate: {reason}.", proof="solver")
 
 
 def _needs_no_tree(instance: Instance, result: Result) -> bool:
@@ -127,6 +129,7 @@ def certificates_for(
     results: Sequence[Result],
     time_limit: float | None = None,
     indices: Sequence[int] | None = None,
+    ensemble: Callable[..., Configurations | None] = ensemble_configurations,
 ) -> list[dict[str, Any] | None]:
     """One certificate per result, as JSON values; None where nothing can be proven, or no proof was found.
 
@@ -138,6 +141,8 @@ def certificates_for(
         Seconds per applicant.
     indices
         Where the instances are applicants of a population: their indices.
+    ensemble
+        What proves the bounds of trees whose levers move nothing else.
     """
     trees: dict[int, Configurations | None] = {}
     own, answers = instances, results
@@ -153,7 +158,7 @@ def certificates_for(
         if k in trees:
             continue
         if separable(without_conditions(instances[k])):
-            trees[k] = ensemble_configurations(instances[k], _bound(results[k]), time_limit)
+            trees[k] = ensemble(instances[k], _bound(results[k]), time_limit)
         else:
             trees |= _in_two_tries(_of_causal_trees, instances, results, [k], time_limit)
     certificates: list[dict[str, Any] | None] = [None] * len(instances)

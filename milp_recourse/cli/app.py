@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -91,8 +91,23 @@ app = typer.Typer(
 )
 
 
+def _print_version(asked: bool) -> None:
+    """Print the version and end, if ``--version`` is given."""
+    if asked:
+        try:
+            known = version("milp-recourse")
+        except PackageNotFoundError:
+            known = "(sources, not installed)"
+        typer.echo(f"milp-recourse {known}")
+        raise typer.Exit
+
+
 @app.callback()
-def _group() -> None:
+def _group(
+    print_version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
     """Exact, proven algorithmic recourse: the least an applicant must change to be accepted."""
 
 

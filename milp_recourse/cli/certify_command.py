@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +23,8 @@ from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT, Interrupted, limit
 from milp_recourse.cli.output import console_of_stdout
 from milp_recourse.cli.problems import check_index, warn_of_empty_masks, with_own_preferences
 from milp_recourse.errors import BadInput, Unsupported
-from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.population import Population
 from milp_recourse.questions.workers import Workers
 
 LOAN_INSTANCES = 12
@@ -152,13 +153,7 @@ def _certify_files(files: Sequence[Path], run: _Run, instead: Instance | None = 
 
 def _certify_population(population: Population, run: _Run) -> int:
     from milp_recourse.formats import write_population
-    from milp_recourse.questions.solve import (
-        check_backend,
-        check_options,
-        choose_backend,
-        solve,
-        solve_as_finished,
-    )
+    from milp_recourse.questions.solve import backend_for, check_options, solve, solve_as_finished
     from milp_recourse.reports.population_folder import PopulationFolder
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_rows import BAD_INPUT as UNREAD
@@ -167,8 +162,7 @@ def _certify_population(population: Population, run: _Run) -> int:
     out, index = run.out, run.index
     everybody = range(min(run.limit or len(population), len(population)))
     wanted: Sequence[int] = everybody if index is None else [index]
-    chosen = choose_backend(population.template, run.backend)
-    check_backend(population.template, chosen)
+    chosen = backend_for(population, run.backend)
     warn_of_empty_masks(population.preferences[k] for k in wanted)
     claim = {"backend": chosen.name, "time_limit": run.time_limit, "certificates": run.certificates}
     folder = PopulationFolder(out, population, claim | ({} if index is None else {"index": index}))
@@ -180,6 +174,7 @@ def _certify_population(population: Population, run: _Run) -> int:
     if folder.done:
         typer.echo(f"going on after {len(folder.done)} applicants")
     total, options = len(wanted), check_options(run.time_limit, run.workers.jobs, run.certificates)
+    options = replace(options, others=run.backend is None, explain=True)
     try:
         left = folder.left(wanted)
         with progress_bar("applicants", total, total - len(left)) as bar:

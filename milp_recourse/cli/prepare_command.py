@@ -11,7 +11,7 @@ from milp_recourse.cli.common_options import a_file
 from milp_recourse.errors import BadInput
 
 if TYPE_CHECKING:
-    from milp_recourse.problem.instance import Population
+    from milp_recourse.problem.population import Population
 
 PLAUSIBILITY = "none, domain, factual, factual:OFFSET, level:LOG_DENSITY, quantile:Q or near:DISTANCE[:ROWS]"
 
@@ -54,7 +54,7 @@ def prepare(
 def _known(file: Path, people: Population) -> Population:
     """The people of a population's file, or of a CSV table with the features as columns."""
     from milp_recourse.formats import read_population
-    from milp_recourse.problem.instance import Population
+    from milp_recourse.problem.population import Population
 
     if not {".csv", ".gz"} & set(file.suffixes) or ".json" in file.suffixes:
         return read_population(file)
@@ -106,10 +106,10 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
 
 def with_template(people: Population, **changes: Any) -> Population:
     """The population with fields of its template replaced, by name."""
-    from milp_recourse.problem.instance import Population
+    from milp_recourse.problem.population import Population
 
     own = people.template, people.factuals, people.preferences, people.unreadable, people.ids
-    return Population.of(*own, **changes)
+    return Population.of(*own, people.margins, **changes)
 
 
 def _with_plausibility(people: Population, known: Population, text: str) -> Population:

@@ -10,7 +10,8 @@ from typing import TypeVar
 import typer
 
 from milp_recourse.errors import BadInput
-from milp_recourse.problem.instance import Instance, Population, Preferences
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.population import Population
 
 Chosen = TypeVar("Chosen", Instance, Population)
 

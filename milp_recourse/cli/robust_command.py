@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +10,7 @@ import typer
 from milp_recourse.cli.amounts import amounts, intervals
 from milp_recourse.cli.common_options import Backend, Index, Json, Problem, WholeTime, a_file
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.output import write_certificate
 from milp_recourse.cli.problems import read_one
-from milp_recourse.errors import BadInput
 
 
 def robust(
@@ -34,7 +31,7 @@ def robust(
         Path | None,
         typer.Option(
             metavar="CERT.json",
-            help="write the proof (only if the threshold alone is uncertain)",
+            help="write the proof",
             callback=a_file,
         ),
     ] = None,
@@ -43,32 +40,30 @@ def robust(
 ) -> None:
     """The cheapest action that is accepted even if not everything turns out as planned.
 
-    With --certificate CERT.json the problem with the highest threshold is written to CERT.instance.json:
-    verify CERT.json CERT.instance.json.
+    A proof is called rigorous if the checker has accepted its certificate; --certificate CERT.json writes it
+    for verify CERT.json INSTANCE.
     """
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.problem.result import Status
     from milp_recourse.questions.robust import robust as ask
+    from milp_recourse.reports.checked import checked, with_certificate
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_words import in_one_line
 
     problem = read_one(instance, index)
     away, wide = amounts("--missed", missed or []), intervals("--noise", noise or [])
-    if certificate is not None and (away or wide):
-        allowed = "nothing, with --missed or --noise: certificates cover an uncertain threshold alone"
-        raise BadInput("--certificate", str(certificate), allowed)
     with progress_bar(problem.name or instance.name, 1):
-        found = ask(problem, away, threshold, wide, backend, time_limit, certificate is not None)
-    if certificate is not None:
-        beside = "the highest threshold"
-        found = replace(found, result=write_certificate(found.problem, found.result, certificate, beside))
+        found = checked(ask(problem, away, threshold, wide, backend, time_limit, index=index))
+    if certificate is not None and found.result.evidence is None:
+        typer.echo(f"no certificate: {found.result.message}", err=True)
+    found = with_certificate(found, certificate)
     if json is not None:
         write_json(found.to_dict(), json)
     result = found.result
     if result.action is not None:
         typer.echo(in_one_line(problem, result))
     elif result.status is Status.INFEASIBLE:
-        typer.echo("infeasible, proven: no action is accepted whatever happens")
+        typer.echo(f"infeasible: {result.message}")
     else:
         typer.echo(f"{result.status.value}: {result.message}; lower_bound={result.lower_bound!r}")
     if found.worst is not None:

@@ -11,7 +11,7 @@ from milp_recourse.cli.common_options import Backend, Index, Json, Problem, Whol
 from milp_recourse.cli.exit_codes import DONE, LIMIT
 from milp_recourse.cli.output import console_of_stdout
 from milp_recourse.cli.problems import read_problem
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 
 
 def why(

@@ -1,4 +1,4 @@
-r"""Weights from choices by maximum likelihood: the Bradley-Terry model with features, and its feature-level form.
+r"""Weights from choices by maximum likelihood: the Bradley-Terry model with features, and one of features.
 
 For the choice between recourses with scaled changes :math:`\phi(a)` and :math:`\phi(b)` (Davidson's form, for
 ties, "about the same")
@@ -7,10 +7,10 @@ ties, "about the same")
     P(\text{same}) \propto \nu\, e^{-\theta \cdot (\phi(a) + \phi(b)) / 2}
 
 :math:`\theta \ge 0` are the weights times how consistently the person answers: their sum is the consistency,
-their shares are the weights. "Neither" is about limits, and says nothing here. Answers that some weights explain
-without any error have no finite maximum, and levers in which no pair differs have none either; so there is a
-prior: all shares are equally likely (Dirichlet(1)), and the consistency is log-normal, with 95% between 0.5 and
-200, its unit being 1 over the mean size of a recourse.
+their shares are the weights. "Neither" is about limits, and says nothing here. Answers that some weights
+explain without any error have no finite maximum, and levers in which no pair differs have none either; so
+there is a prior: all shares are equally likely (Dirichlet(1)), and the consistency is log-normal, with 95%
+between 0.5 and 200, its unit being 1 over the mean size of a recourse.
 
 The estimate is the mode of the posterior of :math:`\log \theta`, where a share of 0 is infinitely far away.
 
@@ -220,9 +220,9 @@ def feature_level(first: ArrayLike, second: ArrayLike, outcomes: Sequence[Outcom
 
     A choice says that each feature that the chosen recourse changes more is easier than each that the other
     changes more: the former wins against the latter. beta are the strengths, with sum 1, from one further win
-    and loss of each feature against a feature of strength 1 / k (without these a feature that never loses has no
-    estimate). This is our reading of Rawal and Lakkaraju (2024), who do not say which feature wins a pair of
-    recourses.
+    and loss of each feature against a feature of strength 1 / k (without these a feature that never loses has
+    no estimate). This is our reading of Rawal and Lakkaraju (2024), who do not say which feature wins a pair
+    of recourses.
     """
     a, b = np.atleast_2d(np.asarray(first, dtype=float)), np.atleast_2d(np.asarray(second, dtype=float))
     k = a.shape[1]

@@ -18,7 +18,8 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats.schema_base import Strict
 from milp_recourse.formats.strict_json import read_json, write_json
 from milp_recourse.formats.validate import validate
-from milp_recourse.problem.instance import Population, Preferences
+from milp_recourse.problem.instance import Preferences
+from milp_recourse.problem.population import Population
 
 SCORES_FORMAT = "milp-recourse/scores-1"
 

@@ -125,8 +125,8 @@ class WeightCone:
         return WeightCone(tuple(kept), (*self.cuts, row))
 
     def _adjacent(self, one: int, others: Sequence[int]) -> list[int]:
-        """The rays among ``others`` that share an edge with ray ``one``: no third ray lies on all half-spaces'
-        boundaries on which both lie."""
+        """The rays among ``others`` that share an edge with ray ``one``: no third ray lies on all
+        boundaries of half-spaces on which both lie."""
         tight = self._tight
         common = tight[one] & tight[others]
         enough = np.bitwise_count(common).sum(axis=1) >= self.levers - 2

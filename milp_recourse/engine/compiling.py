@@ -362,8 +362,7 @@ class _Whole(codegen.JITCodeLibrary):
 class _Bare(_Whole):
     """A :class:`_Whole` without reference counts, which numba's first pass would otherwise remove.
 
-    Loops are vectorised but not unrolled: most are over 4 to 64 numbers, and searches take 3 to 5% less time
-    (docs/results/engine, "Where a node's time goes").
+    Loops are vectorised but not unrolled: most are over 4 to 64 numbers, and searches take 3 to 5% less time.
     """
 
     def _optimize_final_module(self) -> None:

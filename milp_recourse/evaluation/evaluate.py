@@ -13,7 +13,8 @@ from milp_recourse.errors import BadInput
 from milp_recourse.evaluation.optima import Optimum
 from milp_recourse.judge import judge
 from milp_recourse.problem.forest import TreeEnsemble
-from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import gap_tolerance
 
 Action = Mapping[str, float]

@@ -13,7 +13,8 @@ from typing import Any
 
 from milp_recourse.errors import BadInput
 from milp_recourse.problem.factuals import as_number
-from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.population import Population
 
 Action = Mapping[str, float]
 Method = Callable[..., Any]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
-from milp_recourse.questions.solve import check_options, choose_backend, solve_as_finished, solve_population
+from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished, solve_population
 from milp_recourse.questions.workers import Workers
 from milp_recourse.reports.population_folder import PopulationFolder
 
@@ -70,14 +70,14 @@ def certified_optima(
             found.append(Optimum.of(result))
             advance()
         return found
-    name = choose_backend(population.template).name
+    name = backend_for(population).name
     options = {"backend": name, "time_limit": time_limit, "certificates": certificates}
     results = PopulationFolder(folder, population, options)
     for _ in results.done:
         advance()
     left = results.left(range(len(population)))
     if left:
-        checked = check_options(time_limit, jobs, certificates)
+        checked = replace(check_options(time_limit, jobs, certificates), others=True)
         for index, result in solve_as_finished(population, name, checked, left, Workers(jobs)):
             results.add(index, result)
             advance()

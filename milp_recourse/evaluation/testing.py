@@ -14,7 +14,7 @@ from milp_recourse.evaluation.methods import Method, ask, load
 from milp_recourse.evaluation.optima import certified_optima
 from milp_recourse.formats import read_population
 from milp_recourse.judge import judge
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 
 
 def assert_near_optimal(

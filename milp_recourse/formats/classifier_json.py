@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -108,6 +109,8 @@ def accept_to_dict(instance: Instance) -> dict[str, float]:
     accept = instance.accept
     if isinstance(instance.classifier, ReluNetwork):
         return {"at_least": accept.threshold, "margin": accept.margin}
+    if accept.margin:  # trees' scores are doubles: the least that is enough
+        return {"at_least": math.nextafter(accept.above, math.inf)}
     return {"above" if accept.strict else "at_least": accept.threshold}
 
 

@@ -30,13 +30,9 @@ from milp_recourse.problem.factuals import (
     undefined_values,
 )
 from milp_recourse.problem.features import Feature, input_columns
-from milp_recourse.problem.instance import (
-    Instance,
-    Population,
-    Preferences,
-    Reference,
-    check_density,
-)
+from milp_recourse.problem.instance import Instance, Preferences, Reference, check_density
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 
 _JSON_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -155,7 +151,8 @@ def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
         check_scale(shared["cost"], one, where)
         _check_offset(one, shared["plausible"], where)
     unreadable |= undefined_values(features, conditions, factuals, preferences, unreadable, shared["cost"])
-    return Population.of(problem, factuals, preferences, unreadable, ids)
+    margins = _margins(model.margins, problem, len(factuals))
+    return Population.of(problem, factuals, preferences, unreadable, ids, margins)
 
 
 def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
@@ -208,6 +205,17 @@ def _preferences(model: schema.PopulationModel, features: Sequence[Feature], cou
         allowed = f"{count}, one per applicant, or one object for all"
         raise BadInput("preferences", f"a list of {len(model.preferences)}", allowed)
     return [build_preferences(one, features, f"preferences.{k}") for k, one in enumerate(model.preferences)]
+
+
+def _margins(given: list[float | None] | None, problem: Instance, count: int) -> list[float] | None:
+    """Each applicant's margin; None if all have that of ``accept``."""
+    if given is None:
+        return None
+    if not isinstance(problem.classifier, ReluNetwork):
+        raise BadInput("margins", f"a list of {len(given)}", "nothing: margins are for a network")
+    if len(given) != count:
+        raise BadInput("margins", f"a list of {len(given)}", f"{count}, one per applicant")
+    return [problem.accept.margin if margin is None else margin for margin in given]
 
 
 def _factuals(

@@ -288,3 +288,6 @@ class PopulationModel(Problem):
     ids: list[str] | None = Field(
         None, description="the applicants' own identifiers, beside a list of factuals"
     )
+    margins: list[NonNegative | None] | None = Field(
+        None, description="networks: each applicant's margin; null, or no list: accept.margin"
+    )

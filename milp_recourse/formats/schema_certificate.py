@@ -42,9 +42,10 @@ ClosedLeaf = tuple[Literal["e"]]
 PriceLeaf = tuple[Literal["p"], Index]
 TakingOut = tuple[Literal["t"], Index]
 Merging = tuple[Literal["m"]]
+BoxLeaf = tuple[Literal["x"], dict[Word, tuple[Number, Number]]]
 Leaf = tuple[Literal["d"], Slopes, list[TermModel]]
 LeafWithShares = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative]]
-LeafWithThetas = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative], list[NonNegative]]
+LeafWithThetas = tuple[Literal["d"], Slopes, list[TermModel], list[NonNegative], list[Number]]
 Node = (
     Split
     | SignSplit
@@ -54,6 +55,7 @@ Node = (
     | PriceLeaf
     | TakingOut
     | Merging
+    | BoxLeaf
     | Leaf
     | LeafWithShares
     | LeafWithThetas
@@ -91,6 +93,40 @@ class ConfigurationModel(Strict):
     tree: Annotated[list[Node], Field(min_length=1)] | None = None
     prices: list[PricesModel] = Field(default_factory=list, description="tables that leaves name by number")
     cases: list[CaseModel] | None = None
+    scenarios: list[Index] = Field(
+        default_factory=list, description="the scenarios in which the network must accept, by number"
+    )
+
+
+class ScenarioModel(Strict):
+    """A way in which an action can turn out."""
+
+    missed: dict[Word, Number] = Field(description="by feature, what is added to its value if it is acted on")
+    noise: dict[Word, Number] = Field(description="by feature, what is added to its noise if others move it")
+
+
+class OutcomesModel(Strict):
+    """The proof that no outcome of the action is refused: a tree in preorder, or a case per sum."""
+
+    tree: Annotated[list[Node], Field(min_length=1)] | None = None
+    prices: list[PricesModel] = Field(default_factory=list, description="tables that leaves name by number")
+    cases: list[CaseModel] | None = None
+
+
+class CertainModel(Strict):
+    """What a certain action withstands, with the proof about its outcomes."""
+
+    missed: dict[Word, NonNegative] = Field(
+        description="by feature, how far its value may be from the target"
+    )
+    threshold: Number | None = Field(description="the acceptance threshold may rise to this")
+    noise: dict[Word, tuple[Number, Number]] = Field(
+        description="by feature: the least and largest change of its noise"
+    )
+    scenarios: list[ScenarioModel]
+    outcomes: OutcomesModel | None = Field(
+        description="null where the action has one outcome, or there is none"
+    )
 
 
 class CertificateModel(Strict):
@@ -106,3 +142,6 @@ class CertificateModel(Strict):
     cost: NonNegative | None
     lower_bound: NonNegative | None
     configurations: list[ConfigurationModel]
+    withstands: CertainModel | None = Field(
+        default=None, description="only for a claim about actions that are accepted in every outcome"
+    )

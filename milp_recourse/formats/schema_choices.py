@@ -89,4 +89,5 @@ class RobustModel(Strict):
     worst: WorstModel | None
     cuts: int = Field(description="number of scenarios, or refused boxes, on which the bound rests")
     rounds: int = Field(description="number of problems solved")
+    certificate: str | None = Field(default=None, description="path of the proof that was written")
     message: str | None

@@ -16,7 +16,8 @@ from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT
 from milp_recourse.formats.schema_result import RESULT_FORMAT
 from milp_recourse.formats.scm_json import scm_to_dict
 from milp_recourse.formats.strict_json import write_json
-from milp_recourse.problem.instance import Instance, Population, Preferences
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 
 
@@ -67,7 +68,14 @@ def population_to_dict(
         ],
         "preferences": preferences,
         **({} if population.ids is None else {"ids": list(population.ids)}),
+        **({} if population.margins is None else {"margins": _margins(population)}),
     }
+
+
+def _margins(population: Population) -> list[float | None]:
+    """Each applicant's margin; None for those who could not be read."""
+    margins = population.margins or ()
+    return [None if k in population.unreadable else margin for k, margin in enumerate(margins)]
 
 
 def population_digest(population: Population) -> str:
@@ -75,6 +83,8 @@ def population_digest(population: Population) -> str:
     digest = hashlib.sha256(json.dumps(_shared(population.template), sort_keys=True).encode())
     if population.ids is not None:
         digest.update(json.dumps(population.ids).encode())
+    if population.margins is not None:
+        digest.update(json.dumps(_margins(population)).encode())
     last: Preferences | None = None
     for k, (factual, preferences) in enumerate(zip(population.factuals, population.preferences, strict=True)):
         if preferences is not last:

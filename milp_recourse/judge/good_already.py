@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.judge.judgement import judge
+from milp_recourse.judge.judgement import Judgement, judge
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 
@@ -18,7 +18,12 @@ def already_good(instance: Instance) -> bool:
 
 
 def already_good_among(instances: Sequence[Instance]) -> list[bool]:
-    """:func:`already_good` of many instances.
+    """:func:`already_good` of many instances."""
+    return [rest is not None and rest.feasible for rest in at_rest(instances)]
+
+
+def at_rest(instances: Sequence[Instance]) -> list[Judgement | None]:
+    """The judgement of doing nothing, for each instance; None where a network surely refuses the factual.
 
     One pass in float64 refuses most factuals of networks; only the others are judged exactly.
     """
@@ -29,7 +34,21 @@ def already_good_among(instances: Sequence[Instance]) -> list[bool]:
     for group in groups.values():
         refused[group] = _surely_refused([instances[k] for k in group])
     pairs = zip(instances, refused.tolist(), strict=True)
-    return [not sure and judge(one, {}).feasible for one, sure in pairs]
+    return [None if sure else judge(one, {}) for one, sure in pairs]
+
+
+def at_rest_in_words(rest: Judgement | None) -> str | None:
+    """What is the case for a person whom the model accepts as they are, but whose values break a domain or a
+    condition, so that an action is needed all the same; None for everybody else.
+
+    Parameters
+    ----------
+    rest
+        The judgement of doing nothing.
+    """
+    if rest is None or not (rest.accepted_exact and rest.accepted_deployed and rest.broken):
+        return None
+    return f"The model accepts this person as they are, but {'; '.join(rest.broken)}."
 
 
 def _surely_refused(instances: Sequence[Instance]) -> NDArray[np.bool_]:

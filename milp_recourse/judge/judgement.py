@@ -24,6 +24,10 @@ Action = Mapping[str, float]
 Repair = Callable[[Instance, Action], "Action | None"]
 
 
+REFUSES = "the classifier does not accept the counterfactual in exact arithmetic"
+"""The fault of an action after which the classifier does not accept."""
+
+
 @dataclass(frozen=True)
 class Judgement:
     """Everything that can be said about one action.
@@ -57,6 +61,11 @@ class Judgement:
     def feasible(self) -> bool:
         """Whether the action meets every demand and the deployed model accepts it."""
         return not self.faults and self.accepted_deployed
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The faults that are not the classifier's: demands that are broken whether or not it accepts."""
+        return tuple(fault for fault in self.faults if fault != REFUSES)
 
 
 _KNOWN = threading.local()
@@ -160,7 +169,7 @@ def _verdict(instance: Instance, action: Action, outcome: _Outcome, seen: _Seen)
         score = instance.classifier.score(seen.row)
         accepted_exact = accepted_deployed = score > instance.accept.above
     if not accepted_exact:
-        faults.append("the classifier does not accept the counterfactual in exact arithmetic")
+        faults.append(REFUSES)
     if instance.plausible and not plausible_exact(
         instance.scm, instance.factual, exact, frozenset(action), instance.offset
     ):
@@ -297,15 +306,16 @@ def _least_logit(instance: Instance, action: Action, exact: Mapping[str, Enclosu
     """The logit of the counterfactual, or of the scenario that brings it lowest."""
     network = instance.classifier
     assert isinstance(network, ReluNetwork)
-    least = network.enclose(_model_inputs(instance, exact))[0]
+    least = network.enclose(model_inputs(instance, exact))[0]
     for scenario in instance.scenarios:
         values = instance.scm.counterfactual_exact(known_factual(instance), action, scenario)
-        logit = network.enclose(_model_inputs(instance, values))[0]
+        logit = network.enclose(model_inputs(instance, values))[0]
         least = logit if logit.lower < least.lower else least
     return least
 
 
-def _model_inputs(instance: Instance, values: Mapping[str, Enclosure]) -> list[Enclosure]:
+def model_inputs(instance: Instance, values: Mapping[str, Enclosure]) -> list[Enclosure]:
+    """The classifier's columns of exact values."""
     inputs = []
     for f in instance.features:
         lookup = f.lookup if f.by_label else None

@@ -25,8 +25,8 @@ POOL = 40
 """The most recourses that pairs are made of."""
 
 SETTLED = 1e-4
-"""Where one recourse costs no more than this share above the cheapest under all weights that were drawn, the next
-pair is about the weights of the largest regret, which are unlikely but possible."""
+"""Where one recourse costs no more than this share above the cheapest under all weights that were drawn, the
+next pair is about the weights of the largest regret, which are unlikely but possible."""
 
 SEARCHES = 64
 """The most optima that are searched for to find these weights."""
@@ -89,8 +89,8 @@ def _is_it_possible(known: Knowledge, number: int, budget: int) -> Dialogue:
 def _which_lever(
     known: Knowledge, refused: Option, number: int, budget: int
 ) -> Generator[Question, str, int]:
-    """Of a refused recourse ask lever by lever, the largest change first, whether this much is possible, until
-    it is known which one goes too far; return the number of questions so far.
+    """Of a refused recourse ask lever by lever, the largest change first, whether this much is possible,
+    until it is known which one goes too far; return the number of questions so far.
 
     Without this, each next recourse would trade a little of one lever for a little of another.
     """

@@ -29,7 +29,8 @@ from milp_recourse.preferences.next_pair import STRATEGIES, Strategy
 from milp_recourse.preferences.question import Question
 from milp_recourse.preferences.regret import Regret
 from milp_recourse.preferences.regret_file import regret_document
-from milp_recourse.problem.instance import Instance, Population, Preferences
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.questions.prove import prove
 from milp_recourse.questions.solve import as_instance, check_options, solve

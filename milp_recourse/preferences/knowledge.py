@@ -23,9 +23,9 @@ Confirm = Callable[[Sequence[Option]], list[bool]]
 """Says of each recourse whether the model itself accepts it."""
 
 OUTER, NEAR, MIDDLE, INNER = 1.0, 0.9, 0.5, 0.0
-"""Where limits are taken to be: just before what was refused, a tenth before it, half way, at what is known to
-be possible. What is proven of regret holds for the first. Nothing is asked or recommended beyond the second: who
-refuses 6 is not asked about 5.99."""
+"""Where limits are taken to be: just before what was refused, a tenth before it, half way, at what is known
+to be possible. What is proven of regret holds for the first. Nothing is asked or recommended beyond the
+second: who refuses 6 is not asked about 5.99."""
 
 DRAWS = 64
 """Weights that are drawn before each question."""

@@ -1,6 +1,6 @@
 """A proven regret as a file: the answers, and a certificate for each weights that it rests on.
 
-What it says can be checked without this package: ``python -m verify REGRET INSTANCE`` (section 12 of
+What it says can be checked without this package: ``python -m verify REGRET INSTANCE`` (section 13 of
 docs/certificate_spec_v2.md).
 """
 

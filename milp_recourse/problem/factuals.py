@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -14,12 +14,10 @@ from milp_recourse.errors import BadInput, dotted, shown
 from milp_recourse.problem.conditions import Condition, meaning
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance, Preferences, check_missing
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from milp_recourse.problem.instance import Instance, Preferences
 
 Person = Mapping[str, Any]
 """Values by feature, as a file or a table gives them."""
@@ -75,43 +73,6 @@ def as_number(value: float | str | None, feature: Feature, path: str, imputed: b
     return float(value)
 
 
-def check_missing(instance: Instance, missing: Collection[str], path: str = "factual") -> None:
-    """Check that only trees that have a rule for missing values read the features without a value.
-
-    Parameters
-    ----------
-    instance
-        The model side; its own factual does not matter.
-    missing
-        The features of the applicant at ``path`` that have no value.
-
-    Raises
-    ------
-    BadInput
-        The classifier is a network, or splits on the feature without a rule for missing values; or the causal
-        model has equations, or plausibility is asked for.
-    """
-    column = 0
-    for f in instance.features if missing else ():
-        columns = range(column, column := column + len(f.columns))
-        reason = _why_not_missing(instance, columns) if f.name in missing else None
-        if reason is not None:
-            raise BadInput(dotted(path, f.name), "null", f"a value: {reason}")
-
-
-def _why_not_missing(instance: Instance, columns: range) -> str | None:
-    forest = instance.classifier
-    if not isinstance(forest, TreeEnsemble):
-        return "a network has no rule for missing values"
-    if not forest.without_rule.isdisjoint(columns):
-        return "a tree splits on it without missing_left, a rule for missing values"
-    if instance.scm.edges:
-        return "values are only left out where scm is independent"
-    if instance.plausible:
-        return "plausibility needs every value"
-    return None
-
-
 def check_abduction(problem: Instance, x: Mapping[str, float], path: str = "factual") -> None:
     """Check that values of features with a sigmoid link lie inside the link's range.
 
@@ -154,10 +115,16 @@ def undefined_values(
     preferences: Sequence[Preferences],
     unreadable: Mapping[int, BadInput],
     cost: Cost | None = None,
+    path: str = "factuals.{0}: ",
 ) -> dict[int, BadInput]:
     """The errors of applicants for whose values a condition, or a cost of relative changes, is not defined.
 
     Applicants in ``unreadable`` are left out. Keys are the applicants' indices.
+
+    Parameters
+    ----------
+    path
+        What a message about a condition begins with; ``{0}`` stands for the applicant's index.
     """
     by_name, faults = {f.name: f for f in features}, dict[int, BadInput]()
     relative = cost is not None and bool(cost.relative)
@@ -169,7 +136,7 @@ def undefined_values(
             if cost is not None:
                 cost.of_applicant(factuals[k])
             for j, one in enumerate(wanted):
-                meaning(one, by_name, factuals[k], f"factuals.{k}: condition {j}")
+                meaning(one, by_name, factuals[k], f"{path.format(k)}condition {j}")
         except BadInput as error:
             faults[k] = error
     return faults

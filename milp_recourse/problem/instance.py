@@ -1,31 +1,26 @@
-"""Instances and populations: complete, immutable statements of one applicant's problem, or of many's."""
+"""Instances: complete, immutable statements of one applicant's problem."""
 
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, dotted
 from milp_recourse.problem.conditions import TRUE, Condition, Demand, all_of, meaning
 from milp_recourse.problem.cost import Cost
-from milp_recourse.problem.factuals import ID, as_table, check_missing, people_in, undefined_values
+from milp_recourse.problem.enclosure import round_up
 from milp_recourse.problem.features import Feature, input_columns
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import gap_tolerance
 from milp_recourse.problem.scenario import Scenario
 from milp_recourse.problem.scm import StructuralCausalModel
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Classifier = ReluNetwork | TreeEnsemble
 
@@ -36,7 +31,7 @@ class Acceptance:
 
     Networks: exactly, logit >= threshold + margin; deployed, logit >= threshold. The margin is
     part of the problem and covers what float rounding may take away. Trees: score > threshold
-    (``strict``), or score >= threshold.
+    (``strict``), or score >= threshold; with a margin, score >= threshold + margin.
     """
 
     threshold: float = 0.0
@@ -45,8 +40,13 @@ class Acceptance:
 
     @property
     def needed(self) -> Fraction:
-        """The logit that a network must reach in exact arithmetic: threshold + margin."""
+        """What a network's logit must reach in exact arithmetic: threshold + margin."""
         return Fraction(self.threshold) + Fraction(self.margin)
+
+    @property
+    def refused(self) -> Fraction:
+        """The logit below which a network refuses even if it is off by the margin: threshold - margin."""
+        return Fraction(self.threshold) - Fraction(self.margin)
 
     @property
     def above(self) -> float:
@@ -54,6 +54,8 @@ class Acceptance:
 
         Scores are doubles, so ``score >= t`` holds exactly if the score is above the largest double below t.
         """
+        if self.margin:
+            return math.nextafter(round_up(self.needed), -math.inf)
         return self.threshold if self.strict else math.nextafter(self.threshold, -math.inf)
 
 
@@ -375,180 +377,41 @@ def check_whole(features: Sequence[Feature], scm: StructuralCausalModel) -> None
                 )
 
 
-@dataclass(frozen=True)
-class Population:
-    """Many applicants of one model: applicant k is ``template`` with the k-th factual and preferences.
-
-    ``population[k]`` is an :class:`Instance`, and a slice is a population.
+def check_missing(instance: Instance, missing: Collection[str], path: str = "factual") -> None:
+    """Check that only trees that have a rule for missing values read the features without a value.
 
     Parameters
     ----------
-    template
-        An instance of any applicant; only its model side is used, not its factual and preferences.
-    factuals, preferences
-        One per applicant.
-    unreadable
-        The errors of the applicants who could not be read, by index. ``population[k]`` raises theirs, and
-        their entries in ``factuals`` are meaningless.
-    ids
-        The applicants' own identifiers, if the factuals came with any.
+    instance
+        The model side; its own factual does not matter.
+    missing
+        The features of the applicant at ``path`` that have no value.
+
+    Raises
+    ------
+    BadInput
+        The classifier is a network, or splits on the feature without a rule for missing values; or the causal
+        model has equations, or plausibility is asked for.
     """
-
-    template: Instance
-    factuals: Sequence[Mapping[str, float]]
-    preferences: tuple[Preferences, ...]
-    unreadable: Mapping[int, BadInput] = field(default_factory=dict)
-    ids: tuple[str, ...] | None = None
-
-    @staticmethod
-    def of(
-        model: Instance,
-        factuals: Sequence[Mapping[str, float]],
-        preferences: Sequence[Preferences],
-        unreadable: Mapping[int, BadInput],
-        ids: tuple[str, ...] | None = None,
-        **changes: Any,
-    ) -> Population:
-        """The population of a model, whose template is the first applicant who can be read.
-
-        Parameters
-        ----------
-        changes
-            Fields of the model to replace, by name.
-
-        Raises
-        ------
-        BadInput
-            Nobody can be read; the error is that of the first applicant.
-        """
-        if len(unreadable) == len(factuals):
-            raise unreadable[min(unreadable)]
-        first = next(k for k in range(len(factuals)) if k not in unreadable)
-        own = {"factual": factuals[first], "preferences": preferences[first], "reference": None, **changes}
-        return Population(replace(model, **own), factuals, tuple(preferences), unreadable, ids)
-
-    @staticmethod
-    def from_frame(
-        frame: pd.DataFrame,
-        model: Instance | Population,
-        preferences: Preferences | Sequence[Preferences] | None = None,
-        id: str | None = None,
-    ) -> Population:
-        """One applicant per row of a pandas DataFrame, for the model of an instance or of a population.
-
-        Parameters
-        ----------
-        frame
-            A column per feature, in any order: numbers, labels as text, nan where missing; others ignored.
-        model
-            Features, causal model, classifier, acceptance and cost.
-        preferences
-            One for everybody or one per row; None takes those of ``model``.
-        id
-            Column with the applicants' identifiers; None takes the column ``id``, unless there is none or a
-            feature is called so.
-
-        Returns
-        -------
-        Population
-            Rows that cannot be read are in :attr:`unreadable`, with an error that names the row's label.
-
-        Raises
-        ------
-        BadInput
-            A column is missing or there twice, ``id`` is no column, no row can be read, or the number of
-            preferences is neither 1 nor the number of rows.
-        """
-        template = model.template if isinstance(model, Population) else model
-        names = [f.name for f in template.features]
-        columns = list(frame.columns)
-        twice = [name for name in names if columns.count(name) > 1]
-        missing = [name for name in names if name not in columns]
-        for what, found in (("columns twice", twice), ("no column", missing)):
-            if found:
-                raise BadInput("frame", f"{what} {', '.join(map(repr, found))}", "the features, each once")
-        if id is not None and id not in columns:
-            raise BadInput("id", id, "the name of a column: " + ", ".join(map(str, columns)))
-        if not len(frame):
-            raise BadInput("frame", "no rows", "at least one applicant")
-        own = [preferences] if isinstance(preferences, Preferences) else preferences
-        own = [template.preferences] if own is None else list(own)
-        if len(own) == 1:
-            own = own * len(frame)
-        if len(own) != len(frame):
-            raise BadInput("preferences", f"{len(own)}", f"one for all, or one per row ({len(frame)})")
-        table, unreadable = as_table(people_in(frame, names), template)
-        unreadable |= undefined_values(
-            template.features, template.conditions, table, own, unreadable, template.cost
-        )
-        if id is None and ID in columns and ID not in names:
-            id = ID
-        ids = None if id is None else tuple(map(str, frame[id]))
-        return Population.of(template, table, own, unreadable, ids)
-
-    def __repr__(self) -> str:
-        """Number of applicants, of those who could not be read, and the classifier."""
-        unread = f", {len(self.unreadable)} unreadable" if self.unreadable else ""
-        return f"Population({len(self)} applicants{unread}, {self.template.classifier!r})"
-
-    def __len__(self) -> int:
-        return len(self.factuals)
-
-    @property
-    def rows(self) -> NDArray[np.float64]:
-        """The factuals, (n, features), labels by index; nan where a value is missing. The rows of applicants
-        who could not be read are meaningless."""
-        names = [f.name for f in self.template.features]
-        return np.array([[one[name] for name in names] for one in self.factuals], dtype=np.float64)
-
-    @overload
-    def __getitem__(self, index: int) -> Instance: ...
-    @overload
-    def __getitem__(self, index: slice) -> Population: ...
-    def __getitem__(self, index: int | slice) -> Instance | Population:
-        if isinstance(index, slice):
-            return self._part(index)
-        index = operator.index(index)
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"applicant {index} of {len(self)}")
-        index %= len(self)
-        if index in self.unreadable:
-            raise self.unreadable[index]
-        return replace(
-            self.template, factual=self.factuals[index], preferences=self.preferences[index], reference=None
-        )
-
-    def _part(self, index: slice) -> Population:
-        chosen = range(len(self))[index]
-        faults = {k: self.unreadable[old] for k, old in enumerate(chosen) if old in self.unreadable}
-        ids = None if self.ids is None else self.ids[index]
-        return replace(
-            self,
-            factuals=self.factuals[index],
-            preferences=self.preferences[index],
-            unreadable=faults,
-            ids=ids,
-        )
-
-    def __iter__(self) -> Iterator[Instance]:
-        return (self[i] for i in range(len(self)))
+    column = 0
+    for f in instance.features if missing else ():
+        columns = range(column, column := column + len(f.columns))
+        reason = _why_not_missing(instance, columns) if f.name in missing else None
+        if reason is not None:
+            raise BadInput(dotted(path, f.name), "null", f"a value: {reason}")
 
 
-def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
-    """Group the positions of instances with one model, levers, acceptance and plausibility.
-
-    Factuals, weights, allowed values and density offsets may differ within a group.
-
-    Models are compared by identity: a population's applicants share their objects. An instance with
-    conditions or scenarios is a group of its own, because its demands contain numbers of its factual.
-    """
-    groups: dict[object, list[int]] = {}
-    for k, one in enumerate(instances):
-        shared = (one.features, one.scm, one.classifier, one.cost)
-        own_group = None if one.demand == TRUE and not one.scenarios else k
-        key = (*map(id, shared), one.accept, one.plausible, tuple(one.levers), own_group)
-        groups.setdefault(key, []).append(k)
-    return list(groups.values())
+def _why_not_missing(instance: Instance, columns: range) -> str | None:
+    forest = instance.classifier
+    if not isinstance(forest, TreeEnsemble):
+        return "a network has no rule for missing values"
+    if not forest.without_rule.isdisjoint(columns):
+        return "a tree splits on it without missing_left, a rule for missing values"
+    if instance.scm.edges:
+        return "values are only left out where scm is independent"
+    if instance.plausible:
+        return "plausibility needs every value"
+    return None
 
 
 @lru_cache(maxsize=256)

@@ -246,7 +246,7 @@ class ReluNetwork:
                 if k:
                     size *= z + coarse * size >= -lost[1]  # below, the ReLU is 0 in every precision
                     z = np.maximum(z, 0.0)
-                z, size = _products(z, w), _products(size, scales[k][0])
+                z, size = products(z, w), products(size, scales[k][0])
                 z += b
                 size += scales[k][1]
         found: list[tuple[Rounded, float] | None] = []
@@ -305,7 +305,7 @@ class ReluNetwork:
         return layers
 
 
-def _products(rows: FloatArray, weight: FloatArray) -> FloatArray:
+def products(rows: FloatArray, weight: FloatArray) -> FloatArray:
     """rows weight^T, (n, outputs). BLAS would sum in an order that depends on the number of rows, so that
     last digits would depend on who else is judged."""
     products: FloatArray = np.einsum("nj,kj->nk", rows, weight)

@@ -24,6 +24,11 @@ class Options:
     starts
         Rows (n, features), in feature order and raw units, that the model is believed to accept. A first
         action is looked for near them. None if no such rows are known.
+    others
+        Whether an applicant whom the back end cannot solve goes to the other default back ends.
+    explain
+        Whether a result that no action exists says so if the margin is all that forbids one. That takes
+        another search.
     watch
         Called with the cost of the best action in hand (inf without one) and the lower bound, whenever one
         of them has improved; ``bab`` on networks calls it in between, too. Other back ends need not call it.
@@ -32,6 +37,8 @@ class Options:
     time_limit: float | None = None
     certificates: bool = False
     starts: NDArray[np.float64] | None = None
+    others: bool = False
+    explain: bool = False
     watch: Callable[[float, float], object] | None = None
 
 

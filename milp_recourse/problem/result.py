@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 Proof = Literal["rigorous", "solver"]
 
@@ -169,6 +169,11 @@ class Result:
     def tolerance(self) -> float | None:
         """The gap up to which the cost counts as optimal; None without a cost."""
         return None if self.cost is None else gap_tolerance(self.cost, self.gap_allowance)
+
+    def noted(self, note: str | None, **changes: Any) -> Result:
+        """The result with a sentence added to its message (None: none), and other fields as given."""
+        message = note if self.message is None else f"{self.message} {note}"
+        return replace(self, **changes) if note is None else replace(self, message=message, **changes)
 
     def __post_init__(self) -> None:
         cost, bound, s = self.cost, self.lower_bound, self.status

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from milp_recourse.problem.instance import Instance, of_one_model
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.population import of_one_model
 from milp_recourse.program.lower import lower, lower_together
 from milp_recourse.program.neutral_program import Program
 from milp_recourse.program.rationals import Mixed

@@ -136,7 +136,16 @@ def folds_away(instance: Instance) -> bool:
     return True
 
 
+def told_apart_by_scenarios(instance: Instance) -> set[str]:
+    """The features of which a scenario tells whether they are acted on, even at their factual values."""
+    found, scm = set[str](), instance.scm
+    for scenario in instance.scenarios:
+        missed, noisy = ({f for f, e in one.items() if e} for one in (scenario.missed, scenario.noise))
+        found |= {f for f in scm.features if scm.descendants({f}) & noisy} | scm.descendants(missed | noisy)
+    return found
+
+
 def _held_freely(instance: Instance, name: str, mask: tuple[str, ...]) -> bool:
-    """Whether holding a lever has the same cost and effect as not acting on it."""
-    free = not instance.cost.l0 and not instance.plausible
+    """Whether holding a lever has the same cost and effect, in every scenario, as not acting on it."""
+    free = not instance.cost.l0 and not instance.plausible and name not in told_apart_by_scenarios(instance)
     return free and instance.may_hold(name) and not driven(instance, name, mask)

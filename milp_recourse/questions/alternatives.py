@@ -13,6 +13,7 @@ from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.judge import judge
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Status
 from milp_recourse.questions.choices import choices
 from milp_recourse.questions.solve import as_instance, check_options
 
@@ -117,7 +118,8 @@ def _by_features(
 ) -> list[Alternative]:
     found = choices(instance, count, "features", max(apart, 1), None, backend, time_limit)
     if not found.proven:
-        open_ = next((one.result.message for one in found.choices if one.result.message), found.message)
+        left = (one.result for one in found.choices if one.result.status is not Status.OPTIMAL)
+        open_ = next((one.message for one in left), found.message)
         raise Unsupported(f"one recourse per set of features: one stayed open: {open_}")
     results = [one.result for one in found.choices]
     return [Alternative(r.cost or 0.0, r.action or {}, r.counterfactual or {}, r.score) for r in results]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats import instance_from_dict, population_from_dict, read_instance, read_population
-from milp_recourse.judge import already_good_among, conclude
+from milp_recourse.judge import at_rest, at_rest_in_words, conclude, judge
 from milp_recourse.judge.incumbent import without_search
 from milp_recourse.problem.cost import root_below
-from milp_recourse.problem.instance import Classifier, Instance, Population, of_one_model
+from milp_recourse.problem.instance import Classifier, Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.result import Result
+from milp_recourse.problem.population import Population, of_one_model
+from milp_recourse.problem.result import Result, Status
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.program.magnitude import too_large
 from milp_recourse.questions.workers import Workers
@@ -40,6 +41,7 @@ FIRST_CERTIFIED, CERTIFIED_TOGETHER = 8, 128
 _FEW_LEVERS = 4
 _TOGETHER = 256  # larger batches are little faster, and their first results come later
 _TREES_TOGETHER = 16
+_TO_EXPLAIN = 0.2  # seconds at least
 _TO_ONE_PROCESS = 32  # it hands them back together; what it has when a run is interrupted is lost
 
 
@@ -89,7 +91,7 @@ def solve(
     options = check_options(time_limit, certificates=certificates, starts=starts)
     instance = as_instance(problem)
     back_end = choose_backend(instance, backend)
-    [(_, result)] = _run_many([instance], back_end, options, None if index is None else [index])
+    [(_, result)] = _run_many([instance], back_end, options, None if index is None else [index], strict=True)
     return result
 
 
@@ -128,8 +130,9 @@ def solve_population(
         BadInput of :attr:`Population.unreadable`.
     """
     options = check_options(time_limit, jobs, certificates, starts)
+    options = replace(options, others=backend is None, explain=True)
     people = as_population(population)
-    name = choose_backend(people.template, backend).name
+    name = backend_for(people, backend).name
     wanted = range(first, len(people) if last is None else min(last, len(people)))
     solved = solve_as_finished(people, name, options, wanted, Workers(jobs, scheduler))
     return _in_order(solved, wanted, people.unreadable)
@@ -244,7 +247,7 @@ def solve_together(
     options = check_options(time_limit)
     if not instances:
         return iter(())
-    found = _run_many(sharing(instances), choose_backend(instances[0], backend), options)
+    found = _run_many(sharing(instances), choose_backend(instances[0], backend), options, strict=True)
     return _in_order(found, range(len(instances)))
 
 
@@ -304,6 +307,34 @@ def choose_backend(problem: Instance, name: str | None = None) -> Backend:
     raise Unsupported("no default back end for this problem: " + "; ".join(reasons))
 
 
+def backend_for(population: Population, name: str | None = None) -> Backend:
+    """The back end called ``name``, or the first of :data:`DEFAULTS` that can solve some applicant's problem.
+
+    Who else is asked changes nothing for an applicant: one whom this back end cannot solve gets an answer of
+    their own (:attr:`Options.others`).
+
+    Raises
+    ------
+    Unsupported
+        It can solve nobody's problem, or, without a name, none of the defaults can. The message is about the
+        first applicant.
+    BackendUnavailable
+        Unknown, or its solver is not installed.
+    """
+    reasons = []
+    for one in DEFAULTS if name is None else (name,):
+        back_end = find_backend(one)
+        readable = (population[k] for k in range(len(population)) if k not in population.unreadable)
+        why = (back_end.why_not(instance.squared()) for instance in readable)
+        first = next(why, None)
+        if first is None or any(reason is None for reason in why):
+            return back_end
+        reasons.append(f"{one}: {first}")
+    if name is not None:
+        raise Unsupported(f"{population.template.name or 'instance'}: backend {reasons[0]}")
+    raise Unsupported("no default back end for this problem: " + "; ".join(reasons))
+
+
 def check_options(
     time_limit: float | None,
     jobs: int = 1,
@@ -360,6 +391,7 @@ def _run_many(
     backend: Backend,
     options: Options,
     indices: Sequence[int] | None = None,
+    strict: bool = False,
 ) -> Iterator[tuple[int, Result]]:
     """Solve, and certify where ``options`` ask for it: (position, result), as they are finished.
 
@@ -371,12 +403,14 @@ def _run_many(
     ----------
     indices
         Every instance's index in its population.
+    strict
+        As for :func:`_solve_many`.
     """
     from milp_recourse.certificates import certificates_for, encode, reason_for_none, without_certificate
 
     solved = (
         (k, without_certificate(instances[k], result))
-        for k, result in _solve_many(instances, backend, options)
+        for k, result in _solve_many(instances, backend, options, strict)
     )
     if not options.certificates:
         yield from solved
@@ -407,31 +441,123 @@ def _run_many(
 
 
 def _solve_many(
-    instances: Sequence[Instance], backend: Backend, options: Options
+    instances: Sequence[Instance], backend: Backend, options: Options, strict: bool
 ) -> Iterator[tuple[int, Result]]:
-    """Decide what needs no search, then search the rest (together, if the back end can)."""
-    easy: list[tuple[int, Result]] = []
-    hard: list[int] = []
+    """Decide what needs no search, then search the rest (together, if the back end can).
+
+    Parameters
+    ----------
+    strict
+        Whether an instance that the back end cannot solve raises Unsupported. Otherwise its result is
+        ``limit`` with the reason, unless another default back end can solve it (``options.others``).
+    """
     begun = time.perf_counter()
-    good = already_good_among(instances)
-    for k, instance in enumerate(instances):
-        start = time.perf_counter()
-        proposal = without_search(instance, good[k])
-        if proposal is None:
-            hard.append(k)
+    easy: list[tuple[int, Result]] = []
+    words: dict[int, str | None] = {}
+    refused: dict[int, str] = {}
+    for k, at_once in _apart(instances, partial(_without_search, backend=backend, options=options)):
+        if isinstance(at_once, Unsupported):
+            refused[k] = str(at_once)
+        elif isinstance(at_once, Result):
+            easy.append((k, at_once))
         else:
-            if not backend.proves:
-                proposal = replace(proposal, lower_bound=None, proof=None)
-            easy.append((k, _finish(instance, proposal, backend, time.perf_counter() - start)))
+            words[k] = at_once
     yield from easy
-    left = [instances[k] for k in hard]
-    start = time.perf_counter()
-    _check([one.squared() for one in left], backend)
-    # an applicant's share of the time that was spent on all of them before the search
-    each = (start - begun) / max(1, len(instances)) + (time.perf_counter() - start) / max(1, len(left))
-    for position, proposal, seconds in _searched(left, backend, options):
-        k = hard[position]
-        yield k, _finish(instances[k], proposal, backend, seconds + each)
+    hard = sorted(words)
+    each = (time.perf_counter() - begun) / max(1, len(instances))
+    more = [name for name in DEFAULTS if name != backend.name] if options.others else []
+    for own in chain([backend], map(find_backend, more)):
+        if not hard:
+            break
+        start = time.perf_counter()
+        reasons = _why_not([instances[k].squared() for k in hard], own)
+        reasons = {hard[position]: reason for position, reason in reasons.items()}
+        able, hard = [k for k in hard if k not in reasons], list(reasons)
+        refused = reasons | refused
+        if strict and refused:
+            break
+        # an applicant's share of the time that was spent on all of them before the search
+        share = each + (time.perf_counter() - start) / max(1, len(reasons) + len(able))
+        solve_some = partial(_solved, backend=own, options=options, share=share)
+        for position, found in _apart([instances[k] for k in able], solve_some):
+            k = able[position]
+            if isinstance(found, Unsupported):
+                hard.append(k)
+                refused[k] = str(found)
+            else:
+                yield k, found.noted(words[k])
+    for k in [k for k in refused if k in hard or k not in words]:
+        if strict:
+            raise Unsupported(f"{instances[k].name or 'instance'}: {refused[k]}")
+        nothing = Proposal(None, 0.0 if backend.proves else None, message=refused[k])
+        yield k, _finish(instances[k], nothing, backend, each)
+
+
+def _apart(
+    instances: Sequence[Instance], solve_some: Callable[[list[Instance]], Iterable[tuple[int, T]]]
+) -> Iterator[tuple[int, T | Unsupported]]:
+    """What a function of several instances yields for each; one by one if it refuses them together, because
+    one of them may be the reason. The error of an instance that it refuses alone is in place of its value.
+    """
+    done = set()
+    try:
+        for position, found in solve_some(list(instances)):
+            done.add(position)
+            yield position, found
+    except Unsupported as error:
+        if len(instances) == 1:
+            yield 0, error
+            return
+        for k, instance in enumerate(instances):
+            if k not in done:
+                yield from ((k, found) for _, found in _apart([instance], solve_some))
+
+
+def _without_search(
+    instances: list[Instance], backend: Backend, options: Options
+) -> Iterator[tuple[int, Result | str | None]]:
+    """(position, result) of instances that need no search; of the others what is to be said of their factual,
+    or None."""
+    rests = at_rest(instances)
+    for k, (instance, rest) in enumerate(zip(instances, rests, strict=True)):
+        start, words = time.perf_counter(), at_rest_in_words(rest)
+        proposal = without_search(instance, rest is not None and rest.feasible)
+        if proposal is None:
+            yield k, words
+            continue
+        if not backend.proves:
+            proposal = replace(proposal, lower_bound=None, proof=None)
+        found = _finish(instance, proposal, backend, time.perf_counter() - start)
+        yield k, found.noted(words).noted(_because_of_margin(instance, found, backend, options))
+
+
+def _solved(
+    instances: list[Instance], backend: Backend, options: Options, share: float
+) -> Iterator[tuple[int, Result]]:
+    """(position, result) for instances that the back end can solve, each with a share of earlier seconds."""
+    for position, proposal, seconds in _searched(instances, backend, options):
+        found = _finish(instances[position], proposal, backend, seconds + share)
+        yield position, found.noted(_because_of_margin(instances[position], found, backend, options))
+
+
+def _because_of_margin(instance: Instance, result: Result, backend: Backend, options: Options) -> str | None:
+    """A sentence if the margin is all that forbids every action; None if it is not, or if a search that takes
+    as long as the first one (:data:`_TO_EXPLAIN` at least) does not find an action without it. Back ends that
+    are not the default are not asked again."""
+    margin, asked = instance.accept.margin, options.explain and backend.name in DEFAULTS
+    if not (asked and margin and result.status is Status.INFEASIBLE):
+        return None
+    bare = replace(instance, accept=replace(instance.accept, margin=0.0))
+    proposal = without_search(bare)
+    if proposal is None:
+        limit = max(_TO_EXPLAIN, result.seconds)
+        [(_, proposal, _)] = _searched([bare], backend, replace(options, time_limit=limit, watch=None))
+    if proposal.action is None or not judge(bare, proposal.action).feasible:
+        return None
+    return (
+        f"It is the margin of {margin:.3g} that forbids it: with a smaller one there is an action. Values "
+        "and bounds nearer to 0 need a smaller one, and margin can set one."
+    )
 
 
 def _searched(
@@ -477,25 +603,13 @@ def _near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] |
     return near(instance, action)
 
 
-def check_backend(problem: Instance, backend: Backend) -> None:
-    """Raise :class:`Unsupported` where the back end cannot solve a problem, or a population's template."""
-    reason = backend.why_not(problem.squared())
-    if reason is not None:
-        raise Unsupported(f"{problem.name or 'instance'}: backend {backend.name}: {reason}")
-
-
-def _check(instances: Sequence[Instance], backend: Backend) -> None:
-    """Check that the back end can solve the problems, and that no number of theirs is too large.
-
-    Raises
-    ------
-    Unsupported
-        It cannot solve one of them; the message says why.
-    """
+def _why_not(instances: Sequence[Instance], backend: Backend) -> dict[int, str]:
+    """Why the back end cannot solve problems, or that a number of theirs is too large, by position."""
+    reasons = {}
     for group in of_one_model(instances):
         any_too_large = too_large(*(instances[k] for k in group)) is not None
         for k in group:
-            instance = instances[k]
-            reason = (too_large(instance) if any_too_large else None) or backend.why_not(instance)
+            reason = (too_large(instances[k]) if any_too_large else None) or backend.why_not(instances[k])
             if reason is not None:
-                raise Unsupported(f"{instance.name or 'instance'}: backend {backend.name}: {reason}")
+                reasons[k] = f"backend {backend.name}: {reason}"
+    return reasons

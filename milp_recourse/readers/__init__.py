@@ -13,7 +13,7 @@ from milp_recourse.readers.from_sklearn_trees import read_sklearn_trees
 from milp_recourse.readers.from_torch import read_torch
 from milp_recourse.readers.from_xgboost import read_xgboost
 from milp_recourse.readers.json_form import to_json
-from milp_recourse.readers.read_model import read_model, rounding_margin
+from milp_recourse.readers.read_model import read_model, rounding_margin, rounding_margins
 from milp_recourse.readers.standardisation import standardised
 from milp_recourse.readers.steps_before import model_columns
 from milp_recourse.readers.tree_parts import safe_threshold
@@ -30,6 +30,7 @@ __all__ = [
     "read_torch",
     "read_xgboost",
     "rounding_margin",
+    "rounding_margins",
     "safe_threshold",
     "standardised",
     "to_json",

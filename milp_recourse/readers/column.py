@@ -71,6 +71,13 @@ class Reading:
         The model's classes, in its order.
     desired
         The desired class in words.
+    measure
+        What the score is, in words: the unit of a margin.
+    unit
+        How much score one unit of the margin is: the number of trees where their probabilities are not
+        divided by it.
+    within
+        By how much at most the logit is below the log odds that a probability was asked for by.
     arithmetic
         How the model of a network computes, from which the margin follows; None for trees, which are read
         bit for bit.
@@ -82,3 +89,6 @@ class Reading:
     classes: tuple[object, ...]
     desired: str
     arithmetic: Arithmetic | None = None
+    measure: str = "logit"
+    unit: float = 1.0
+    within: float = 0.0

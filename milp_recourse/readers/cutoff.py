@@ -34,11 +34,14 @@ class Cutoff:
         The class to which the rule applies, 0 or 1.
     on_scores
         Whether scores are compared instead of probabilities: the decision function, negated for class 0.
+    what
+        What it is called in messages.
     """
 
     threshold: Any
     positive: int
     on_scores: bool
+    what: str = "a threshold"
 
     def second(self, probabilities: tuple[Any, Any]) -> bool:
         """Whether class 1 is predicted."""

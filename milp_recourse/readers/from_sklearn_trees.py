@@ -75,7 +75,7 @@ def read_sklearn_trees(estimator: Any) -> TreeEnsemble:
         raise refuse(
             "estimator", f"classes {estimator.classes_}", "two classes, or read_model with the wanted one"
         )
-    if _boosts(estimator):
+    if boosts(estimator):
         return numbers_only(*_boosted(estimator).only())
     members = _members(estimator)
     return _mean(estimator, members, [m.tree_.value[:, 0, 1] for m in members])
@@ -86,10 +86,11 @@ def is_sklearn_trees(estimator: Any) -> bool:
     from sklearn import ensemble, tree
 
     forests = (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier)
-    return _boosts(estimator) or isinstance(estimator, (tree.DecisionTreeClassifier, *forests))
+    return boosts(estimator) or isinstance(estimator, (tree.DecisionTreeClassifier, *forests))
 
 
-def _boosts(estimator: Any) -> bool:
+def boosts(estimator: Any) -> bool:
+    """Whether the estimator is boosting."""
     from sklearn import ensemble
 
     kinds = (ensemble.GradientBoostingClassifier, ensemble.HistGradientBoostingClassifier)
@@ -103,7 +104,22 @@ def _members(estimator: Any) -> Sequence[Any]:
 
 
 def sklearn_trees_decision(
-    estimator: Any, target: Target, sparse: bool = False, cutoff: Cutoff | None = None
+    estimator: Any,
+    target: Target,
+    sparse: bool = False,
+    cutoff: Cutoff | None = None,
+    margin: bool = False,
+) -> TreeDecision:
+    """:func:`_decision`, with the unit of its scores: that of a probability that is summed is one a tree."""
+    decision = _decision(estimator, target, sparse, cutoff, margin)
+    if boosts(estimator):
+        return decision
+    summed = decision.ensemble.aggregate == "sum"
+    return replace(decision, measure="probability", unit=float(len(_members(estimator))) if summed else 1.0)
+
+
+def _decision(
+    estimator: Any, target: Target, sparse: bool, cutoff: Cutoff | None, margin: bool
 ) -> TreeDecision:
     r"""The trees, and the scores at which the estimator predicts the target.
 
@@ -123,10 +139,13 @@ def sklearn_trees_decision(
         Whether the estimator receives a sparse matrix, in which no value can be missing.
     cutoff
         The threshold that a wrapper puts on it; None for the estimator's own decision.
+    margin
+        Whether scores have to be probabilities, also of a single tree, of which otherwise only the class at
+        each leaf counts.
     """
     _supported(estimator)
     two, index = len(estimator.classes_) == 2, target.index
-    if _boosts(estimator):
+    if boosts(estimator):
         sums = _boosted(estimator)
         if not two:
             return decision_by_classes(sums, index, target.wanted)
@@ -139,7 +158,7 @@ def sklearn_trees_decision(
     shares = [m.tree_.value[:, 0, :] for m in members]
     if cutoff is not None:
         return _forest_cutoff(estimator, members, shares, index, sparse, cutoff)
-    if len(members) == 1:
+    if len(members) == 1 and not margin:
         won = [((s.argmax(axis=1) == index) == target.wanted).astype(np.float64) for s in shares]
         return TreeDecision(_mean(estimator, members, won, sparse), above(0.5))
     exact = _exact(members)

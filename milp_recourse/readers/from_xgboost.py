@@ -84,7 +84,7 @@ def xgboost_decision(model: Any, target: Target, cutoff: Cutoff | None = None) -
     ensemble, splits = sums.only()
     if cutoff is not None:
         if _objective(content) == "binary:logitraw":
-            raise refuse("model", "a threshold on binary:logitraw", "binary:logistic")
+            raise refuse("model", f"{cutoff.what} on binary:logitraw", "binary:logistic")
         return decision_by_sum(ensemble, cutoff.accept(_probabilities(), single=True), second, splits)
     if _objective(content) == "binary:logitraw":
         half = 0.5 if hasattr(model, "get_booster") else 0.0  # XGBClassifier compares the margin with 1/2

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from milp_recourse.errors import Unsupported
+from milp_recourse.problem.log_sum_exp import pairwise_log_sum
 from milp_recourse.problem.network import DType, ReluNetwork
 from milp_recourse.problem.several import pairwise_extreme
 from milp_recourse.readers.refusal import refuse
@@ -221,6 +222,23 @@ class Layers:
             self.affine(before, np.zeros(len(before)), "class")
             self.relu("class")
             self.affine(after, np.zeros(len(after)), "class")
+
+    def choose_odds(self, weight: ArrayLike) -> None:
+        """Turn the outputs z into a number that is at most, and nearly, -log(sum of e^(weight @ z)).
+
+        Parameters
+        ----------
+        weight
+            One row per difference between another class's logit and the wanted one's.
+        """
+        self._closed = ""
+        rows = np.asarray(weight, dtype=np.float64)
+        self.affine(rows, np.zeros(len(rows)), "class", choice=True)
+        for before, shift, after, constant in pairwise_log_sum(len(rows)):
+            self.affine(before, shift, "class")
+            self.relu("class")
+            self.affine(after, constant, "class")
+        self.affine([[-1.0]], [0.0], "class")
 
     def network(self, dtype: DType) -> ReluNetwork:
         """The network: each segment's maps multiplied into one layer.

@@ -82,11 +82,11 @@ def logit_from(estimator: Any, cutoff: Cutoff, where: str) -> tuple[float, float
     ):
         raise refuse(
             where,
-            f"a threshold on the probability of {type(estimator).__name__}",
+            f"{cutoff.what} on the probability of {type(estimator).__name__}",
             "one on a logistic function, or on the decision function",
         )
     if cutoff.steepness < _STEEP:
-        raise refuse(where, f"threshold {cutoff.threshold}", "probabilities between 1e-6 and 1 - 1e-6")
+        raise refuse(where, f"{cutoff.what} {cutoff.threshold}", "probabilities between 1e-6 and 1 - 1e-6")
     unit = UNIT["float64"]
     if isinstance(estimator, MLPClassifier) and any(w.dtype == np.float32 for w in estimator.coefs_):
         unit = UNIT["float32"]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from milp_recourse.errors import BadInput
+from milp_recourse.problem.network import products
 from milp_recourse.readers.layers import UNIT, FloatArray, Map
 
 _SPARE = 8  # roundings per map beyond one per term: in a reciprocal, a factor, a shift and the like
@@ -61,38 +62,38 @@ class Arithmetic:
     input_unit: float = 0.0
 
 
-def margin_of(arithmetic: Arithmetic, lower: ArrayLike, upper: ArrayLike) -> float:
-    r"""A bound on how far the logit that the model computes is from the network's, on a box of inputs.
+def margins_of(arithmetic: Arithmetic, lower: ArrayLike, upper: ArrayLike) -> FloatArray:
+    r"""For each of several boxes of inputs, (n, columns), a bound on how far the logit that the model
+    computes is from the network's, (n,); infinite where there is no bound.
 
     For the formulas see :func:`milp_recourse.readers.rounding_margin`. ``computed`` bounds the difference
     between the model's computation and its exact maps, ``folded`` that between the exact maps and the
-    network.
+    network. No box's bound depends on the others, to the last bit.
     """
     low, high = _start(arithmetic.entries, lower, upper)
     apart = np.array([entry.apart for entry in arithmetic.entries])
     numbers = np.array([entry.values is None for entry in arithmetic.entries])
     computed = np.where(numbers, arithmetic.input_unit, 0.0) * _size(low, high)
-    folded = np.zeros(len(low))
-    settled, extra = 0.0, 0.0
+    folded = np.zeros(low.shape)
+    settled, extra = np.zeros(len(low)), np.zeros(len(low))
     last = len(arithmetic.segments) - 1
     with np.errstate(over="ignore", invalid="ignore"):
         computed = computed + apart
         for k, segment in enumerate(arithmetic.segments):
-            size, terms = _size(low, high), len(low)
+            size, terms = _size(low, high), low.shape[1]
             for step in segment[1:] if k == 0 else segment:
                 weight = np.abs(step.weight)
                 inputs = weight.shape[1]
                 if step.choice:
-                    settled = float((weight @ computed).max())
-                    reached = float((_size(low, high) + computed + folded).max())
+                    settled = products(computed, weight).max(axis=1)
+                    reached = (_size(low, high) + computed + folded).max(axis=1)
                     extra = 8 * arithmetic.softmax_unit * (reached + 1 + np.log(inputs))
-                    computed = np.zeros(inputs)
-                reach = weight @ (_size(low, high) + computed + folded) + step.size
-                computed = (
-                    weight @ computed + _gamma(inputs + _SPARE, step.unit) * reach + _tiny(step.unit, inputs)
-                )
-                folded = weight @ folded
-                size = weight @ size + step.size
+                    computed = np.zeros_like(computed)
+                reach = products(_size(low, high) + computed + folded, weight) + step.size
+                computed = products(computed, weight) + _gamma(inputs + _SPARE, step.unit) * reach
+                computed += _tiny(step.unit, inputs)
+                folded = products(folded, weight)
+                size = products(size, weight) + step.size
                 low, high = _image(step, low, high)
                 terms += inputs + 2
             rounding = _gamma(terms, UNIT["float64"]) * size
@@ -101,51 +102,50 @@ def margin_of(arithmetic: Arithmetic, lower: ArrayLike, upper: ArrayLike) -> flo
                 off = high + computed + folded < 0
                 computed, folded = np.where(off, 0.0, computed), np.where(off, 0.0, folded)
                 low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
-        total = (float(computed.max() + folded.max()) + settled + extra + arithmetic.slack) * _OUTWARD
-    return float(np.nextafter(total, np.inf)) if np.isfinite(total) else float("inf")
+        total = (computed.max(axis=1) + folded.max(axis=1) + settled + extra + arithmetic.slack) * _OUTWARD
+        return np.where(np.isfinite(total), np.nextafter(total, np.inf), np.inf)
 
 
 def _start(entries: tuple[Entry, ...], lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Lowest and highest value of every entry on a box of the classifier's inputs.
+    """Lowest and highest value of every entry on boxes of the classifier's inputs, (n, entries) each.
 
     Raises
     ------
     BadInput
-        The box has too few numbers, one that is not finite, or a lower end above the upper.
+        A box has too few numbers, one that is not finite, or a lower end above the upper.
     """
     below, above = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
     count = max((e.start + (1 if e.values is None else len(e.values)) for e in entries), default=0)
     for name, ends in (("lower", below), ("upper", above)):
-        if ends.ndim != 1 or len(ends) < count:
-            raise BadInput(name, f"shape {ends.shape}", "one number per input column of the classifier")
+        if ends.ndim != 2 or ends.shape[1] < count:
+            raise BadInput(name, f"shape {ends.shape[1:]}", "one number per input column of the classifier")
         if not np.isfinite(ends).all():
             raise BadInput(name, float(ends[~np.isfinite(ends)][0]), "finite numbers")
     if (below > above).any():
-        at = int(np.argmax(below > above))
-        raise BadInput(
-            "lower", f"{below[at]} above {above[at]} in column {at}", "lower ends below upper ends"
-        )
-    low, high = np.zeros(len(entries)), np.zeros(len(entries))
+        box, at = np.argwhere(below > above)[0].tolist()
+        got = f"{below[box, at]} above {above[box, at]} in column {at}"
+        raise BadInput("lower", got, "lower ends below upper ends")
+    low, high = (np.zeros((len(below), len(entries))) for _ in range(2))
     for k, entry in enumerate(entries):
         if entry.values is None:
-            low[k], high[k] = below[entry.start], above[entry.start]
+            low[:, k], high[:, k] = below[:, entry.start], above[:, entry.start]
             continue
         values = np.array(entry.values)
-        possible = above[entry.start : entry.start + len(values)] > 0
-        values = values[possible] if possible.any() else values
-        low[k], high[k] = values.min(), values.max()
+        possible = above[:, entry.start : entry.start + len(values)] > 0
+        possible |= ~possible.any(axis=1, keepdims=True)
+        low[:, k] = np.where(possible, values, np.inf).min(axis=1)
+        high[:, k] = np.where(possible, values, -np.inf).max(axis=1)
     return low, high
 
 
 def _image(step: Map, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Enclose W z + b over low <= z <= high."""
     positive, negative = np.maximum(step.weight, 0.0), np.minimum(step.weight, 0.0)
-    spare = _gamma(len(low) + 2, UNIT["float64"]) * (
-        np.abs(step.weight) @ _size(low, high) + np.abs(step.bias)
-    )
+    size = products(_size(low, high), np.abs(step.weight)) + np.abs(step.bias)
+    spare = _gamma(low.shape[1] + 2, UNIT["float64"]) * size
     return (
-        positive @ low + negative @ high + step.bias - 2 * spare,
-        positive @ high + negative @ low + step.bias + 2 * spare,
+        products(low, positive) + products(high, negative) + step.bias - 2 * spare,
+        products(high, positive) + products(low, negative) + step.bias + 2 * spare,
     )
 
 

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from milp_recourse.problem.features import Encoding
 from milp_recourse.problem.instance import Acceptance
+from milp_recourse.problem.log_sum_exp import excess
 from milp_recourse.problem.network import DType
 from milp_recourse.readers.categories import has_own_categories, native_labels
 from milp_recourse.readers.classes import Target, choose_logit, choose_target, plain
 from milp_recourse.readers.column import Column, Reading
+from milp_recourse.readers.confidence import (
+    at_confidence,
+    check_confidence,
+    choose_odds,
+    cutoff_at,
+    refuse_boosting,
+)
 from milp_recourse.readers.cutoff import Cutoff, inner, is_cutoff, is_frozen, read_cutoff
 from milp_recourse.readers.from_lightgbm import class_count as lightgbm_classes
 from milp_recourse.readers.from_lightgbm import is_lightgbm, lightgbm_decision
 from milp_recourse.readers.from_onnx import append_onnx
-from milp_recourse.readers.from_sklearn_trees import is_sklearn_trees, sklearn_trees_decision
+from milp_recourse.readers.from_sklearn_trees import boosts, is_sklearn_trees, sklearn_trees_decision
 from milp_recourse.readers.from_torch import append_torch
 from milp_recourse.readers.from_xgboost import class_count as xgboost_classes
 from milp_recourse.readers.from_xgboost import is_xgboost, xgboost_decision
 from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.linear import is_linear, logit_from, read_linear
-from milp_recourse.readers.margins import Arithmetic, Entry, margin_of
+from milp_recourse.readers.margins import Arithmetic, Entry, margins_of
 from milp_recourse.readers.operations import apply
 from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.raw_trees import on_raw_columns
@@ -41,7 +51,9 @@ _ALLOWED = (
 )
 
 
-def read_model(model: Any, X: Any, desired: object = None) -> Reading:
+def read_model(
+    model: Any, X: Any, desired: object = None, confidence: float | None = None, margin: bool = False
+) -> Reading:
     """Read a fitted model as a classifier of X's raw columns.
 
     Trees take every branch as deployed, bit for bit. Scalers and encoders before a linear model or a network
@@ -57,6 +69,10 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
         The DataFrame it was fitted on. Columns are matched by name if the model knows names.
     desired
         A class, or ``{"not": class}``; None for the second of two classes.
+    confidence
+        The least probability of the desired class; None: the class that is predicted.
+    margin
+        Whether a margin will be asked for: then the score of a single tree is its leaf's probability.
 
     Returns
     -------
@@ -77,6 +93,9 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     names = model_columns(model, X)
     graph = None if steps or cutoff else _graph(final)
     if graph is not None:
+        if confidence is not None:
+            got = f"{type(final).__name__}, which has no predict_proba"
+            raise refuse("confidence", got, "a classifier with predict_proba, or margin, of the logit")
         return _read_graph(graph, final, read_preprocessing([], names, X), X, desired)
     by_xgboost = is_xgboost(final)
     if by_xgboost or is_lightgbm(final):
@@ -84,7 +103,10 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
         count = xgboost_classes if by_xgboost else lightgbm_classes
         classes = _classes(final, count)
         target = choose_target(desired, classes)
-        decision = decide(final, target, cutoff)
+        check_confidence(confidence, final, target, classes)
+        if confidence is not None and len(classes) > 2:
+            raise refuse_boosting(type(final).__name__, len(classes))
+        decision = at_confidence(partial(decide, final, target), cutoff, confidence, target)
         if steps and has_own_categories(final):
             raise refuse(
                 "model",
@@ -109,20 +131,30 @@ def read_model(model: Any, X: Any, desired: object = None) -> Reading:
     try:
         classes = _classes(final)
         target = choose_target(desired, classes)
+        check_confidence(confidence, final, target, classes)
         if not trees:
-            return _network(final, read_preprocessing(steps, names, X), X, classes, target, cutoff)
+            preprocessing = read_preprocessing(steps, names, X)
+            return _network(final, preprocessing, X, classes, target, cutoff, confidence)
+        if confidence is not None and len(classes) > 2 and boosts(final):
+            raise refuse_boosting(type(final).__name__, len(classes))
         own = getattr(final, "_preprocessor", None)  # of histogram boosting on categories
         preprocessing = read_preprocessing(steps if own is None else [*steps, ("model", own)], names, X)
-        decision = sklearn_trees_decision(final, target, preprocessing.sparse, cutoff)
+        decide_own = partial(sklearn_trees_decision, final, target, preprocessing.sparse, margin=margin)
+        decision = at_confidence(decide_own, cutoff, confidence, target)
         return _trees(decision, preprocessing, X, classes, target)
     except NotFittedError as error:
         raise not_fitted("model") from error
 
 
 def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> float:
-    r"""A margin m with which acceptance by the network that was read implies acceptance by the model.
+    """:func:`rounding_margins` of one box, one finite number per input column of the classifier."""
+    return float(rounding_margins(reading, np.atleast_1d(lower)[None], np.atleast_1d(upper)[None])[0])
 
-    For every row x of the box whose exact logit is :math:`h(x) \ge \text{threshold} + m`, the model itself
+
+def rounding_margins(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.float64]:
+    r"""For each of several boxes, a margin m: what the network accepts by m, the model itself accepts.
+
+    For every row x of a box whose exact logit is :math:`h(x) \ge \text{threshold} + m`, the model itself
     predicts the desired class. Let z be the exact value of an affine map of n terms, :math:`\hat z` the one
     that the model computes in any order of summation, and u the unit roundoff. Then
 
@@ -139,19 +171,22 @@ def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> flo
     reading
         The result of :func:`read_model`.
     lower, upper
-        The box, one finite number per input column of the classifier.
+        The boxes, (n, input columns of the classifier), finite.
 
     Returns
     -------
-    float
-        In logit units, above 0; 0 for trees, which are read bit for bit; infinite if no bound is finite.
+    NDArray
+        In logit units, above 0, (n,); 0 for trees, which are read bit for bit; infinite where no bound is
+        finite. No box's margin depends on the others.
 
     References
     ----------
     Higham (2002), Accuracy and Stability of Numerical Algorithms, section 3.1,
     https://doi.org/10.1137/1.9780898718027
     """
-    return 0.0 if reading.arithmetic is None else margin_of(reading.arithmetic, lower, upper)
+    if reading.arithmetic is None:
+        return np.zeros(len(np.asarray(lower)))
+    return margins_of(reading.arithmetic, lower, upper)
 
 
 def _graph(final: Any) -> Callable[[Any, Layers], DType] | None:
@@ -229,7 +264,8 @@ def _trees(
     decision: TreeDecision, preprocessing: Preprocessing, X: Any, classes: tuple[object, ...], target: Target
 ) -> Reading:
     columns, ensemble = on_raw_columns(decision, preprocessing, list(X.columns))
-    return Reading(columns, ensemble, decision.accept, classes, target.words)
+    reading = Reading(columns, ensemble, decision.accept, classes, target.words)
+    return replace(reading, measure=decision.measure, unit=decision.unit)
 
 
 def _network(
@@ -239,19 +275,33 @@ def _network(
     classes: tuple[object, ...],
     target: Target,
     cutoff: Cutoff | None,
+    confidence: float | None,
 ) -> Reading:
     columns, entries, layers = _entry(preprocessing, list(X.columns))
-    softmax = read_linear(final, layers, "model")
-    accept = Acceptance()
-    if cutoff is not None:
-        least, slack = logit_from(final, cutoff, "model")
-        layers.slack += slack
-        accept = Acceptance(least if target.index == 1 else 0.0 - least)
-    choose_logit(layers, target, len(classes))
+    softmax, within = read_linear(final, layers, "model"), 0.0
+    sure = None if confidence is None else cutoff_at(confidence, target)
+    least = []
+    for rule in (cutoff, sure if len(classes) == 2 else None):
+        if rule is not None:
+            logit, slack = logit_from(final, rule, "model")
+            layers.slack += slack
+            least.append(logit if target.index == 1 else 0.0 - logit)
+    if sure is not None and cutoff is None:  # the predicted class is wanted, too
+        least.append(0.0)
+    if confidence is not None and len(classes) > 2:
+        least = [choose_odds(layers, target, final, len(classes), confidence)]
+        # a probability that is off by d, relatively, is at odds that are off by d / (1 - p)
+        unit = max(step.unit for segment in layers.segments for step in segment)
+        softmax = 2.0 * unit / (1.0 - confidence)
+        within = excess(len(classes) - 1)
+    else:
+        choose_logit(layers, target, len(classes))
+    accept = Acceptance(max(least, default=0.0))
     narrow = UNIT["float32"] if preprocessing.narrow else 0.0
     segments = tuple(tuple(segment) for segment in layers.segments)
     arithmetic = Arithmetic(entries, segments, layers.slack, softmax, narrow)
-    return Reading(columns, layers.network("float64"), accept, classes, target.words, arithmetic)
+    network = layers.network("float64")
+    return Reading(columns, network, accept, classes, target.words, arithmetic, within=within)
 
 
 def _entry(

@@ -59,11 +59,15 @@ class TreeDecision:
         The scores at which the wanted class is predicted.
     splits
         The nodes that split on categories; their thresholds are meaningless.
+    measure, unit
+        What the score is, in words, and how much of it one unit of that is.
     """
 
     ensemble: TreeEnsemble
     accept: Acceptance
     splits: Splits = field(default_factory=dict)
+    measure: str = "raw score"
+    unit: float = 1.0
 
 
 def checked(ensemble: TreeEnsemble) -> TreeEnsemble:

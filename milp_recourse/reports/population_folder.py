@@ -19,7 +19,7 @@ from typing import Any
 from milp_recourse.errors import MACHINE, BadInput, MachineFailed
 from milp_recourse.formats.strict_json import read_json, write_json, write_whole
 from milp_recourse.formats.write import population_digest
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.reports.certificate_files import CHUNK, pack, store_certificate
 from milp_recourse.reports.result_rows import (

@@ -16,6 +16,7 @@ from milp_recourse.program.cost_units import cost_units, in_own_units, options_f
 from milp_recourse.solvers.bab_trees import solve_trees, why_not_trees
 from milp_recourse.solvers.cases import has_conditions, solve_cases
 from milp_recourse.solvers.directions import solve_by_direction
+from milp_recourse.solvers.missing_levers import has_gaps, solve_gaps
 from milp_recourse.solvers.protocol import Options, Proposal
 
 if TYPE_CHECKING:
@@ -59,14 +60,17 @@ class BabBackend:
         two_scales = [k for k, i in enumerate(instances) if i.cost.decrease and of_networks[k]]
         for k in two_scales:
             yield k, solve_by_direction(instances[k], options, self.solve)
-        cased = [k for k, i in enumerate(instances) if has_conditions(i) and k not in two_scales]
+        gaps = [k for k, i in enumerate(instances) if has_gaps(i)]
+        for k in gaps:
+            yield k, solve_gaps(instances[k], options, self.solve)
+        cased = [k for k, i in enumerate(instances) if has_conditions(i) and k not in two_scales + gaps]
         if cased:
             from milp_recourse.engine.networks.nearby import near
 
             own = [instances[k] for k in cased]
             for position, proposal in solve_cases(own, options, self._solve_plain, near):
                 yield cased[position], proposal
-        plain = sorted(set(range(len(instances))) - {*cased, *two_scales})
+        plain = sorted(set(range(len(instances))) - {*cased, *two_scales, *gaps})
         for position, proposal in self._solve_plain([instances[k] for k in plain], options):
             yield plain[position], proposal
 

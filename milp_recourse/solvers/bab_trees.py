@@ -16,6 +16,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.program.cost_units import cost_units, in_own_units, options_for_units
 from milp_recourse.program.fold import folds_away, without_conditions
 from milp_recourse.solvers.cheapest_part import cheapest_part
+from milp_recourse.solvers.missing_levers import why_not_gaps
 from milp_recourse.solvers.protocol import Options, Proposal
 
 
@@ -25,7 +26,7 @@ def why_not_trees(instance: Instance) -> str | None:
     if separable(plain) and folds_away(instance):
         return None
     if instance.missing:
-        return "missing values beside conditions on sums or on holding a feature"
+        return why_not_gaps(instance)
     return why_not_pieces(plain)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,24 +20,26 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict, result_part
-from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.choices import Differ, choices
 from milp_recourse.questions.front import front
 from milp_recourse.questions.robust import robust
 from milp_recourse.questions.why import why as ask_why
-from milp_recourse.reports.pages import person_page, population_fragment, population_page, reasons_of
+from milp_recourse.reports.checked import checked, with_certificate
+from milp_recourse.reports.pages import Person, person_page, population_fragment, population_page, reasons_of
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.result_rows import BAD_INPUT
+from milp_recourse.tables.against_model import changed_values, rows_after
 from milp_recourse.tables.arguments import by_column
 from milp_recourse.tables.columns import TableColumn, position, shown
-from milp_recourse.tables.people_rows import Rows, counterfactual_rows, values_in_file
-from milp_recourse.tables.show import people_of
-from milp_recourse.tables.verdict import Predict, verdicts_each
+from milp_recourse.tables.people_rows import Rows, values_in_file
+from milp_recourse.tables.show import person_at
 
 T = TypeVar("T")
 
-_COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds")
+_COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds", "margin")
 
 
 class Interrupted(KeyboardInterrupt):
@@ -70,6 +72,12 @@ class Answers:
         Lines of the summary about model, cost and margin.
     options
         Back end, time limit and whether certificates were asked for.
+    compare
+        :func:`~milp_recourse.tables.against_model.compared_with_model` as a function of results.
+    unit
+        How much of the classifier's score one unit of the margin is.
+    asked
+        The back end that was asked for; None: the default, which may be another one for somebody.
     """
 
     rows: Rows
@@ -79,16 +87,23 @@ class Answers:
     confirmed: Sequence[bool | None]
     facts: Mapping[str, str]
     options: Mapping[str, Any]
+    compare: Callable[..., tuple[list[Result | None], list[bool | None]]]
+    unit: float = 1.0
+    asked: str | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """status, cost, lower_bound, gap, proof, confirmed, message and seconds, indexed as people."""
+        """status, cost, lower_bound, gap, proof, confirmed, message, seconds and margin, indexed as people.
+
+        ``margin`` is how far the person's logit must pass the threshold (of trees, the score); nan for people
+        who could not be read.
+        """
         rows = [self._row(i, result) for i, result in enumerate(self.results)]
         frame = pd.DataFrame(rows, index=self.rows.frame.index, columns=list(_COLUMNS))
-        for name in ("cost", "lower_bound", "gap", "seconds"):
+        for name in ("cost", "lower_bound", "gap", "seconds", "margin"):
             frame[name] = frame[name].astype(np.float64)
         frame["confirmed"] = pd.array([row.get("confirmed") for row in rows], dtype="boolean")
         for name in ("proof", "message"):  # else the dtype would depend on whether all are None
@@ -140,7 +155,7 @@ class Answers:
         BadInput
             No person, or more than one, has this label, or the person could not be read.
         """
-        found = front(self._problem_of(person), self.options.get("backend"), time_limit)
+        found = front(self._problem_of(person), self.asked, time_limit)
         keys = {c.name: c.key for c in self.columns}
         rows = [
             (one.status.value, one.cost, one.lower_bound, [keys[name] for name in one.action or ()])
@@ -164,7 +179,7 @@ class Answers:
         BadInput
             No person, or more than one, has this label, or the person could not be read.
         """
-        return ask_why(self._problem_of(person), self.options.get("backend"), time_limit).to_dict()
+        return ask_why(self._problem_of(person), self.asked, time_limit).to_dict()
 
     def choices(
         self,
@@ -205,7 +220,7 @@ class Answers:
             ``together`` is asked for with another ``differ`` than features.
         """
         scales = self._named("scale", scale)
-        problem, backend = self._problem_of(person), self.options.get("backend")
+        problem, backend = self._problem_of(person), self.asked
         found = choices(problem, count, differ, apart, scales, backend, time_limit, together)
         rows = [
             (one.status.value, one.cost, one.lower_bound, self._in_own_values(one.action or {}))
@@ -225,8 +240,11 @@ class Answers:
         threshold: float | None = None,
         noise: Mapping[Hashable, float | Sequence[float]] | None = None,
         time_limit: float | None = None,
+        certificate: str | Path | None = None,
     ) -> dict[str, Any]:
         """One person's cheapest action that is accepted even if not everything turns out as planned.
+
+        Its ``proof`` is ``rigorous`` only if the checker ``verify/`` has accepted its certificate.
 
         Parameters
         ----------
@@ -235,12 +253,16 @@ class Answers:
         missed, threshold, noise
             As for :func:`milp_recourse.questions.robust.robust`, by column.
         time_limit
-            Seconds for everything; None for no limit.
+            Seconds for everything but the check; None for no limit.
+        certificate
+            A file to write the certificate to, if there is one. ``verify`` checks it against the file of
+            :meth:`population`.
 
         Returns
         -------
         dict
-            A ``robust-1`` document.
+            A ``robust-1`` document. If the model's own ``predict`` refuses the counterfactual, or the worst
+            outcome found, its status is ``limit``, and the message says so.
 
         Raises
         ------
@@ -249,8 +271,22 @@ class Answers:
             not fit the problem.
         """
         away, wide = self._named("missed", missed), self._named("noise", noise)
-        problem, backend = self._problem_of(person), self.options.get("backend")
-        return robust(problem, away, threshold, wide, backend, time_limit).to_dict()
+        if not isinstance(certificate, str | PathLike | None):
+            raise BadInput("certificate", shown(certificate), "the path of a file")
+        problem, backend, index = (
+            self._problem_of(person),
+            self.asked,
+            self._position(person),
+        )
+        found = checked(robust(problem, away, threshold, wide, backend, time_limit, index=index))
+        result = found.result
+        for outcome in (result, replace(result, counterfactual=found.worst_counterfactual)):
+            compared, _ = self.compare([outcome if i == index else None for i in range(len(self))])
+            contradicted = compared[index]
+            if contradicted is not None and contradicted is not outcome:
+                own = replace(contradicted, proof="solver", counterfactual=result.counterfactual)
+                found = replace(found, result=own)
+        return with_certificate(found, certificate).to_dict()
 
     def _named(self, argument: str, given: Mapping[Hashable, T] | None) -> dict[str, T]:
         """A mapping from columns as a mapping from features.
@@ -377,11 +413,11 @@ class Answers:
         if person is None:
             if not len(self):
                 raise BadInput("people", "nobody", "at least one person")
-            everybody = people_of(self, range(len(self)))
+            everybody = self._people(range(len(self)))
             return population_page(everybody, f"{len(self)} people", self.facts)
-        [shown] = people_of(self, [self._position(person)])
+        [shown] = self._people([self._position(person)])
         if why:
-            found = ask_why(self._problem_of(person), self.options.get("backend"), time_limit)
+            found = ask_why(self._problem_of(person), self.asked, time_limit)
             shown = replace(shown, why=reasons_of(found))
         return person_page(shown, "Recourse", self.facts)
 
@@ -395,6 +431,9 @@ class Answers:
         """Write :meth:`page` to a file."""
         write_whole(self.page(person, why, time_limit).encode(), Path(file))
 
+    def _people(self, positions: Iterable[int]) -> list[Person]:
+        return [person_at(i, self.rows, self.problem, self.results[i], self.confirmed[i]) for i in positions]
+
     def _position(self, person: Hashable) -> int:
         labels = self.rows.frame.index.tolist() if isinstance(person, Hashable) else []
         found = [k for k, label in enumerate(labels) if position([label], person) is not None]
@@ -403,7 +442,7 @@ class Answers:
         return found[0]
 
     def _repr_html_(self) -> str:
-        return population_fragment(people_of(self, range(len(self)))) if len(self) else self.table.to_html()
+        return population_fragment(self._people(range(len(self)))) if len(self) else self.table.to_html()
 
     def summary(self) -> str:
         """A few lines: counts per status, the confirmed actions, costs, and what was proven."""
@@ -435,104 +474,16 @@ class Answers:
 
     def _row(self, i: int, result: Result | None) -> dict[str, Any]:
         """A row of :attr:`table`."""
-        if result is not None:
-            own = result_part(result, "cost", "lower_bound", "gap", "proof", "message", "seconds")
-            return own | {"confirmed": self.confirmed[i]}
         if i in self.rows.faults:
             return {"status": BAD_INPUT, "message": str(self.rows.faults[i]), "seconds": 0.0}
+        margin = {} if self.problem is None else {"margin": self.problem.margin_of(i) / self.unit}
+        if result is not None:
+            own = result_part(result, "cost", "lower_bound", "gap", "proof", "message", "seconds")
+            return own | margin | {"confirmed": self.confirmed[i]}
         message = "interrupted before this person's turn"
-        return {"status": Status.LIMIT.value, "lower_bound": 0.0, "message": message, "seconds": 0.0}
-
-
-def changed_values(
-    rows: Rows, columns: Sequence[TableColumn], i: int, result: Result | None
-) -> dict[str, float] | None:
-    """The features of person i whose value after the action differs from the row, with their new numbers.
-
-    A missing value differs from any value that an action sets, also from the imputer's. None without an
-    action.
-    """
-    if result is None or result.counterfactual is None or result.action is None:
-        return None
-    found = {}
-    for k, column in enumerate(columns):
-        shown = result.counterfactual[column.name]
-        if shown is None:  # missing before and after
-            continue
-        new = column.feature.number(shown)
-        acted = column.name in result.action
-        if new != rows.values[i, k] or (acted and rows.missing[i, k]):
-            found[column.name] = new
-    return found
-
-
-def rows_after(rows: Rows, columns: Sequence[TableColumn], results: Sequence[Result | None]) -> pd.DataFrame:
-    """Everybody's row after the action, in X's columns and dtypes."""
-    changed = [changed_values(rows, columns, i, r) for i, r in enumerate(results)]
-    return counterfactual_rows(rows, columns, changed)
-
-
-def compared_with_model(
-    rows: Rows,
-    columns: Sequence[TableColumn],
-    results: Sequence[Result | None],
-    predict: Predict | None,
-    wants: Callable[[object], bool],
-    doubt: str | None,
-) -> tuple[list[Result | None], list[bool | None]]:
-    """Compare results with the model's own predictions; a contradicted result loses its claim.
-
-    Parameters
-    ----------
-    predict
-        The model's own ``predict``; None if it cannot be called.
-    wants
-        Whether a predicted label is desired.
-    doubt
-        Why ``predict`` is another model than the one that was read; None if they agree on X.
-
-    Returns
-    -------
-    list, list
-        The results, of which a contradicted one becomes ``limit`` with a bound of 0 and no evidence, as does
-        one for which ``predict`` fails; and whether each action is confirmed.
-    """
-    if predict is None:
-        return list(results), [None] * len(results)
-    known = [i for i, result in enumerate(results) if result is not None]
-    before = verdicts_each(predict, rows.frame.iloc[known], wants)
-    later = verdicts_each(predict, rows_after(rows, columns, results).iloc[known], wants)
-    compared: list[Result | None] = list(results)
-    confirmed: list[bool | None] = [None] * len(results)
-    for i, was, now in zip(known, before, later, strict=True):
-        result = results[i]
-        assert result is not None
-        failed = next((str(one) for one in (was, now) if isinstance(one, BadInput)), None)
-        if result.action is not None:
-            confirmed[i] = failed is None and bool(now and (not was if result.action else was))
-        wrong = failed or contradiction(result, was is True, now is True) or doubt
-        if wrong is not None and result.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.LIMIT):
-            compared[i] = replace(result, status=Status.LIMIT, lower_bound=0.0, message=wrong, evidence=None)
-    return compared, confirmed
-
-
-def contradiction(result: Result, before: bool, after: bool) -> str | None:
-    """How the model's own predictions contradict a result, in a sentence; None if they do not.
-
-    Parameters
-    ----------
-    before, after
-        Whether ``predict`` gives a desired class for the person's row, and for the row after the action.
-    """
-    if result.action is None:
-        if result.status is Status.INFEASIBLE and before:
-            return (
-                "the model's own predict accepts this person as they are: by less than the margin, or the "
-                "model was not read rightly"
-            )
-        return None
-    if not after:
-        return "the model's own predict refuses the counterfactual: give a larger margin"
-    if result.action and before:
-        return "the model's own predict accepts this person as they are, by less than the margin"
-    return None
+        return margin | {
+            "status": Status.LIMIT.value,
+            "lower_bound": 0.0,
+            "message": message,
+            "seconds": 0.0,
+        }

@@ -100,16 +100,25 @@ def classifier_over(reading: Reading, columns: Sequence[TableColumn]) -> Classif
     return _rearranged(reading.classifier, np.array(order))
 
 
-def column_range(
-    values: tuple[float, float], read: Column
+def column_ranges(
+    values: NDArray[np.float64], read: Column
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The least and largest number that a column puts into each of its inputs of the classifier."""
+    """The least and largest number that a column puts into each of its inputs of the classifier, for each of
+    several people, (n, inputs) each.
+
+    Parameters
+    ----------
+    values
+        The least and largest value of the column for each person, (n, 2).
+    """
     if read.labels is None:
-        return np.array(values[:1]), np.array(values[1:])
+        return values[:, :1], values[:, 1:]
     if read.encoding == "one-hot":
-        return np.zeros(len(read.labels)), np.ones(len(read.labels))
-    table = np.array(read.table, dtype=np.float64)
-    return table.min(axis=0), table.max(axis=0)
+        ends = np.zeros(len(read.labels)), np.ones(len(read.labels))
+    else:
+        table = np.array(read.table, dtype=np.float64)
+        ends = table.min(axis=0), table.max(axis=0)
+    return np.tile(ends[0], (len(values), 1)), np.tile(ends[1], (len(values), 1))
 
 
 def causal_model(scm: Any, columns: Sequence[TableColumn]) -> StructuralCausalModel:

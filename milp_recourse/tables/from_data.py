@@ -30,7 +30,8 @@ from milp_recourse.errors import BadInput
 from milp_recourse.problem.conditions import All, LabelIn, Sum
 from milp_recourse.problem.conditions import Any as AnyOf_
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.instance import Instance, Population, Preferences, check_density
+from milp_recourse.problem.instance import Instance, Preferences, check_density
+from milp_recourse.problem.population import Population
 
 if TYPE_CHECKING:
     from milp_recourse.problem.conditions import Condition
@@ -88,7 +89,8 @@ def with_offsets(population: Population, offsets: Sequence[float]) -> Population
     """The population with these density offsets; applicants whose offset is not finite become unreadable."""
     own, faults = own_offsets(population.preferences, offsets, population.unreadable, "factuals.{0}")
     model, factuals = population.template, population.factuals
-    return Population.of(model, factuals, own, faults, population.ids, plausible=True)
+    named = population.ids, population.margins
+    return Population.of(model, factuals, own, faults, *named, plausible=True)
 
 
 def own_offsets(

@@ -3,7 +3,7 @@ with the one that was read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from milp_recourse.problem.instance import Instance
 from milp_recourse.tables.columns import TableColumn, shown
 from milp_recourse.tables.people_rows import read_rows
-from milp_recourse.tables.verdict import Predict, verdicts
+from milp_recourse.tables.verdict import OwnWord
 
 SAMPLE = 20_000
 """The most rows of X for which ``predict`` is called."""
@@ -76,12 +76,10 @@ class KnownRows:
         )
 
 
-def ask_model(
-    predict: Predict, wants: Callable[[object], bool], X: pd.DataFrame, columns: Sequence[TableColumn]
-) -> KnownRows:
-    """Call ``predict`` on a sample of X; keep its first rows, and accepted ones of the others."""
+def ask_model(word: OwnWord, X: pd.DataFrame, columns: Sequence[TableColumn]) -> KnownRows:
+    """Ask the model about a sample of X; keep its first rows, and accepted ones of the others."""
     sample = X.sample(min(len(X), SAMPLE), random_state=0)
-    wanted = verdicts(predict, sample, wants)
+    wanted = word.accepts(sample)
     order = np.argsort(~wanted[CHECKED:], kind="stable")[:STARTS] + CHECKED
     chosen = [*range(min(CHECKED, len(sample))), *(k for k in order.tolist() if wanted[k])]
     rows = read_rows(sample.iloc[chosen], columns, X.columns)

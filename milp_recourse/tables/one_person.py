@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
-from milp_recourse.tables.answers import compared_with_model, rows_after
+from milp_recourse.tables.against_model import compared_with_model, rows_after
 from milp_recourse.tables.columns import TableColumn
 from milp_recourse.tables.people_rows import Rows
-from milp_recourse.tables.verdict import Predict, verdicts
+from milp_recourse.tables.verdict import OwnWord
 
 
 @dataclass(frozen=True)
@@ -20,21 +21,29 @@ class OnePerson:
 
     Attributes
     ----------
-    instance
-        The person's problem.
+    population
+        The person alone.
+    word
+        The model's own word; None if it cannot be asked.
+    doubt
+        Why ``predict`` is another model than the one that was read; None if it is not.
     """
 
-    instance: Instance
+    population: Population
     rows: Rows
     columns: Sequence[TableColumn]
-    predict: Predict | None
-    wants: Callable[[object], bool]
+    word: OwnWord | None
     doubt: str | None
+
+    @property
+    def instance(self) -> Instance:
+        """The person's problem."""
+        return self.population[0]
 
     def confirms(self, recourses: Sequence[Any]) -> list[bool]:
         """Whether the model's own ``predict`` gives a desired class after each recourse, a result or another
         object with ``action`` and ``counterfactual``; true for all where the model cannot be asked."""
-        if self.predict is None or not recourses:
+        if self.word is None or not recourses:
             return [True] * len(recourses)
         same = [0] * len(recourses)
         many = replace(
@@ -43,12 +52,13 @@ class OnePerson:
             values=self.rows.values[same],
             missing=self.rows.missing[same],
         )
-        return verdicts(self.predict, rows_after(many, self.columns, recourses), self.wants).tolist()
+        said = self.word.accepts_each(rows_after(many, self.columns, recourses))
+        return [one is True for one in said]
 
     def compared(self, result: Result) -> Result:
         """The result; where ``predict`` contradicts it, without its claim."""
         [compared], _ = compared_with_model(
-            self.rows, self.columns, [result], self.predict, self.wants, self.doubt
+            self.rows, self.columns, [result], self.population, self.word, self.doubt
         )
         assert compared is not None
         return compared

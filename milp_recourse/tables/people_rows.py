@@ -28,12 +28,15 @@ class Rows:
         Whether the cell is empty or cannot be read, same shape.
     faults
         The errors of people who could not be read, by position.
+    unbounded
+        Of these the ones whose numbers are so large that the model's rounding has no bound.
     """
 
     frame: pd.DataFrame
     values: NDArray[np.float64]
     missing: NDArray[np.bool_]
     faults: Mapping[int, BadInput]
+    unbounded: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -86,7 +89,8 @@ def own_names(index: pd.Index) -> tuple[str, ...] | None:
 
 
 def values_in_file(rows: Rows, columns: Sequence[TableColumn], i: int) -> dict[str, float | int | str | None]:
-    """The values of person i for a file; those that cannot be read are written as they are in the table."""
+    """The values of person i for a file; those that cannot be read are written as they are in the table, and
+    numbers that are too large as text, so that the file's readers cannot take them either."""
     found: dict[str, float | int | str | None] = {}
     for column in columns:
         value = rows.frame[column.key].iloc[i]
@@ -97,6 +101,8 @@ def values_in_file(rows: Rows, columns: Sequence[TableColumn], i: int) -> dict[s
             found[column.name] = float(value) if number else str(value)
         else:
             found[column.name] = None if np.isnan(code) else column.feature.show(code)
+            if i in rows.unbounded and column.name == rows.faults[i].field:
+                found[column.name] = str(value)
     return found
 
 

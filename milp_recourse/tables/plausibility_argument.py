@@ -140,7 +140,7 @@ class Plausibility:
         assert level is not None
         with np.errstate(all="ignore"):
             gaps = level + self.offset - log_densities(problem, rows.values)
-        preferences, faults = own_offsets(own, gaps.tolist(), rows.faults, "")
+        preferences, faults = own_offsets(own, gaps.tolist(), rows.faults, "plausibility")
         return replace(rows, faults=faults), preferences
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,17 +22,17 @@ from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.problem.factuals import FactualTable, check_person, undefined_values
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
-from milp_recourse.problem.instance import Instance, Population, Preferences, check_density, of_one_model
-from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.instance import Instance, Preferences, check_density
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.problem.scm import StructuralCausalModel
-from milp_recourse.program.lower import reachable
-from milp_recourse.questions.solve import check_options, choose_backend, solve_as_finished
+from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished
 from milp_recourse.questions.workers import Workers
-from milp_recourse.readers import read_model, rounding_margin
+from milp_recourse.readers import read_model
 from milp_recourse.readers.steps_before import check_frame
 from milp_recourse.reports.progress import progress_bar
-from milp_recourse.tables.answers import Answers, Interrupted, compared_with_model
+from milp_recourse.tables.against_model import compared_with_model
+from milp_recourse.tables.answers import Answers, Interrupted
 from milp_recourse.tables.arguments import (
     by_column,
     cost_in_words,
@@ -41,22 +41,30 @@ from milp_recourse.tables.arguments import (
     positive,
     some_columns,
 )
-from milp_recourse.tables.columns import TableColumn, is_missing, printable
+from milp_recourse.tables.columns import TableColumn, is_missing
 from milp_recourse.tables.conditions_argument import conditions_of
 from milp_recourse.tables.features_of_columns import (
     ColumnArguments,
     causal_model,
     cause_columns,
     classifier_over,
-    column_range,
     table_columns,
 )
 from milp_recourse.tables.known_rows import KnownRows, ask_model
 from milp_recourse.tables.one_person import OnePerson
+from milp_recourse.tables.own_margins import margin_in_words, own_margins, without_unbounded
 from milp_recourse.tables.people_rows import Rows, own_names, read_rows
 from milp_recourse.tables.plausibility_argument import Plausibility
 from milp_recourse.tables.preferences import people_preferences
-from milp_recourse.tables.verdict import Desired, Predict, desires, in_types_of, own_predict
+from milp_recourse.tables.verdict import (
+    Desired,
+    OwnWord,
+    Predict,
+    desires,
+    in_types_of,
+    own_predict,
+    own_probability,
+)
 
 SHOWN_LABELS = 6
 """The most labels of a column that :attr:`Recourse.features` shows."""
@@ -117,8 +125,14 @@ class Recourse:
         Further conditions; all must hold. Lines such as ``"at most 2 actions"`` or ``"loan <= 5 * income"``
         (:mod:`milp_recourse.problem.conditions.text`), or objects as in files.
     margin
-        How far the logit must pass the threshold. None: as far as the rounding of this model's own arithmetic
-        can reach on the people asked about (:func:`milp_recourse.readers.rounding_margin`).
+        How far the logit must pass the threshold. None: for each person as far as the rounding of this
+        model's own arithmetic can reach on what that person can become
+        (:func:`milp_recourse.readers.rounding_margins`). Of trees, in units of their score: a probability for
+        trees and forests (above 1/2, or above that of each other class), the raw score for boosting.
+    confidence
+        The least probability of the desired class: accepted means that predict_proba gives at least this much
+        to it, and that it is predicted (:mod:`milp_recourse.readers.confidence` lists which models can be
+        asked).
     predict
         A function from a DataFrame like X to predicted labels; default: the model's own ``predict``.
 
@@ -151,10 +165,13 @@ class Recourse:
         conditions: Sequence[Any] | None = (),
         margin: float | None = None,
         predict: Predict | None = None,
+        confidence: float | None = None,
     ) -> None:
         check_frame(X)
         if margin is not None and not (is_number(margin) and margin >= 0):
             raise BadInput("margin", margin, "None, or a finite number, 0 or more")
+        if confidence is not None and not (is_number(confidence) and 0 < confidence <= 1):
+            raise BadInput("confidence", confidence, "None, or a probability above 0 and at most 1")
         if predict is not None and not callable(predict):
             raise BadInput("predict", type(predict).__name__, "None, or a function of a DataFrame")
         arguments = ColumnArguments(
@@ -166,11 +183,15 @@ class Recourse:
             bounds=intervals("bounds", bounds, X.columns),
             domain=intervals("domain", domain, X.columns),
         )
-        self.reading = read_model(model, X, desired)
+        self.reading = read_model(model, X, desired, confidence, bool(margin))
         self.X, self.margin = X, None if margin is None else float(margin)
-        self._wants = desires(desired, self.reading.classes)
-        word = own_predict(model, X, self.reading.classes) if predict is None else predict
-        self._predict = None if word is None else in_types_of(X, word)
+        wants = desires(desired, self.reading.classes)
+        asked = own_predict(model, X, self.reading.classes) if predict is None else predict
+        self._word = None if asked is None else OwnWord(in_types_of(X, asked), wants)
+        self.confidence = None if confidence is None else float(confidence)
+        if self._word is not None and self.confidence is not None:
+            sure = own_probability(model, X, desired, self.reading.classes)
+            self._word = replace(self._word, probability=sure, least=self.confidence)
         self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
         self._plausibility = Plausibility.of(plausibility)
         ends = self._plausibility.domains(self.columns, X)
@@ -241,36 +262,44 @@ class Recourse:
         own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
         rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
         rows = self._with_condition_faults(rows, own)
+        margins = own_margins(self._problem, self.reading, self.margin, rows, own).tolist()
+        rows = without_unbounded(self._problem, rows, own, margins)
         starts = None if self._known_rows is None else self._known_rows.starts
         options = check_options(time_limit, jobs, certificates, starts)
         results: list[Result | None] = [None] * len(rows)
         readable = [i for i in range(len(rows)) if i not in rows.faults]
         how = {"backend": backend, "time_limit": time_limit, "certificates": certificates}
         if not readable:
-            return self._answers(rows, None, results, how)
-        population = self._population(rows, own)
-        name = choose_backend(population.template, backend).name
+            return self._answers(rows, None, results, how, backend)
+        population = self._population(rows, own, margins)
+        name = backend_for(population, backend).name
         how["backend"] = name
+        options = replace(options, others=backend is None, explain=True)
         try:
             with progress_bar("people", len(readable)) as bar:
                 for i, result in solve_as_finished(population, name, options, readable, Workers(jobs)):
                     results[i] = result
                     bar.advance()
         except KeyboardInterrupt:
-            raise Interrupted(self._answers(rows, population, results, how)) from None
-        return self._answers(rows, population, results, how)
+            raise Interrupted(self._answers(rows, population, results, how, backend)) from None
+        return self._answers(rows, population, results, how, backend)
 
-    def margin_for(self, people: pd.DataFrame | pd.Series) -> float:
-        """The margin that is demanded of these people, in logit units: the one that was given, else the one
-        that the model's own arithmetic needs; 0 for trees.
+    def margin_for(self, people: pd.DataFrame | pd.Series) -> pd.Series:
+        """The margin that is demanded of each person, in units of the logit (of trees, see the argument
+        ``margin``): the one that was given, else the one that the model's own arithmetic needs; 0 for trees.
+        nan for people who cannot be read, inf where the
+        model's arithmetic has no bound.
 
-        Where none was given, every row that an action can make of them and whose exact logit passes the
+        Where none was given, every row that an action can make of a person and whose exact logit passes the
         threshold by this much is given the desired class by the model's own floating-point arithmetic
-        (:func:`milp_recourse.readers.rounding_margin`).
+        (:func:`milp_recourse.readers.rounding_margins`). A person's margin does not depend on who else is
+        asked.
         """
         rows = self._read(people)
         own = people_preferences(None, self._problem.preferences, self.columns, rows.frame)
-        return self._margin(rows, own)
+        rows = self._with_condition_faults(rows, own)
+        margins = own_margins(self._problem, self.reading, self.margin, rows, own)
+        return pd.Series(margins / self.reading.unit, rows.frame.index, name="margin")
 
     def one_person(self, person: pd.DataFrame | pd.Series, preferences: Any = None) -> OnePerson:
         """One person's problem, and the model's own word on what an action makes of their row.
@@ -292,9 +321,10 @@ class Recourse:
         own = people_preferences(given, self._problem.preferences, self.columns, rows.frame)
         rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
         rows = self._with_condition_faults(rows, own)
+        margins = own_margins(self._problem, self.reading, self.margin, rows, own).tolist()
+        rows = without_unbounded(self._problem, rows, own, margins)
         doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
-        instance = self._population(rows, own)[0]
-        return OnePerson(instance, rows, self.columns, self._predict, self._wants, doubt)
+        return OnePerson(self._population(rows, own, margins), rows, self.columns, self._word, doubt)
 
     @property
     def features(self) -> pd.DataFrame:
@@ -319,7 +349,7 @@ class Recourse:
 
     def to_json(self) -> str:
         """What was inferred, as JSON: features and cost as instance files have them, mask, desired class,
-        margin."""
+        margin, confidence."""
         problem = self._problem
         document = {
             "features": features_to_list(problem.features),
@@ -327,6 +357,7 @@ class Recourse:
             "cost": cost_to_dict(problem.cost),
             "desired": self.reading.desired,
             "margin": self.margin,
+            "confidence": self.confidence,
         }
         return json.dumps(document, indent=1)
 
@@ -376,56 +407,20 @@ class Recourse:
         features = self._problem.features
         factuals = FactualTable([f.name for f in features], rows.values)
         faults = undefined_values(
-            features, self._problem.conditions, factuals, own, rows.faults, self._problem.cost
+            features, self._problem.conditions, factuals, own, rows.faults, self._problem.cost, path=""
         )
         return replace(rows, faults={**rows.faults, **faults}) if faults else rows
 
-    def _without_margin(self, rows: Rows, own: Sequence[Preferences]) -> list[Instance]:
-        """The problems of the people who could be read, with margin 0."""
-        names = [f.name for f in self._problem.features]
-        return [
-            replace(self._problem, factual=dict(zip(names, values.tolist(), strict=True)), preferences=one)
-            for i, (values, one) in enumerate(zip(rows.values, own, strict=True))
-            if i not in rows.faults
-        ]
-
-    def _margin(self, rows: Rows, own: Sequence[Preferences]) -> float:
-        """The margin that was given, or else the one that rounding needs on the box around all values that
-        these people can reach; 0 for trees."""
-        known = self.margin is not None or not isinstance(self.reading.classifier, ReluNetwork)
-        people = [] if known else self._without_margin(rows, own)
-        if not people:
-            return self.margin or 0.0
-        ranges = self._reach(people)
-        ends = [column_range(ranges[printable(c.name)], c) for c in self.reading.columns]
-        lower, upper = (np.concatenate(side) for side in zip(*ends, strict=True))
-        margin = rounding_margin(self.reading, lower.tolist(), upper.tolist())
-        if not np.isfinite(margin):
-            raise BadInput("margin", "None, and no rounding bound is finite", "narrower bounds, or a number")
-        return margin
-
-    def _reach(self, people: Sequence[Instance]) -> dict[str, tuple[float, float]]:
-        """The least and largest value of every feature under all actions of all people."""
-        ranges: dict[str, tuple[float, float]] = {}
-        for group in of_one_model(people):
-            for name, ends in reachable(*(people[k] for k in group)).items():
-                low, high = ranges.get(name, (np.inf, -np.inf))
-                ranges[name] = min(low, float(ends.lower)), max(high, float(ends.upper))
-        return ranges
-
-    def _population(self, rows: Rows, own: Sequence[Preferences]) -> Population:
-        """The people as one population, with the margin that they need."""
-        accept = replace(self._problem.accept, margin=self._margin(rows, own))
+    def _population(self, rows: Rows, own: Sequence[Preferences], margins: Sequence[float]) -> Population:
+        """The people as one population, each with the margin that they need."""
         factuals = FactualTable([f.name for f in self._problem.features], rows.values)
         names = own_names(rows.frame.index)
-        return Population.of(self._problem, factuals, own, rows.faults, names, accept=accept)
+        return Population.of(self._problem, factuals, own, rows.faults, names, margins)
 
     @cached_property
     def _known_rows(self) -> KnownRows | None:
         """The model's own predictions for rows of X; None if the model has no ``predict``."""
-        if self._predict is None:
-            return None
-        return ask_model(self._predict, self._wants, self.X, self.columns)
+        return None if self._word is None else ask_model(self._word, self.X, self.columns)
 
     def _answers(
         self,
@@ -433,24 +428,26 @@ class Recourse:
         population: Population | None,
         results: Sequence[Result | None],
         how: Mapping[str, Any],
+        asked: str | None,
     ) -> Answers:
         doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
-        compared, confirmed = compared_with_model(
-            rows, self.columns, results, self._predict, self._wants, doubt
+        compare = partial(
+            compared_with_model, rows, self.columns, population=population, word=self._word, doubt=doubt
         )
+        compared, confirmed = compare(results)
         facts = {"desired": self.reading.desired, "cost": self._cost}
-        if population is not None and population.template.accept.margin:
-            accept = population.template.accept
-            least = (
-                f"{accept.threshold:.6g} + {accept.margin:.3g}"
-                if accept.threshold
-                else f"{accept.margin:.3g}"
-            )
-            facts["margin"] = f"accepted means a logit of at least {least}, which covers the model's rounding"
+        words = None if population is None else margin_in_words(self.reading, self.margin, population)
+        if words is not None:
+            facts["margin"] = words
+        if self.confidence is not None:
+            near = self.reading.within
+            over = f", with log odds up to {near:.1g} above that" if near else ""
+            facts["confidence"] = f"accepted means a probability of at least {self.confidence:g}{over}"
         ties = _ties(self._problem)
         if ties is not None:
             facts["ties"] = ties
-        return Answers(rows, self.columns, population, compared, confirmed, facts, how)
+        own = (rows, self.columns, population, compared, confirmed, facts, how)
+        return Answers(*own, compare, self.reading.unit, asked)
 
 
 def _ties(problem: Instance) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,16 @@ def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predi
     return None
 
 
+def own_probability(model: Any, X: pd.DataFrame, desired: Desired, classes: Sequence[object]) -> Predict:
+    """The model's own predict_proba of the desired class, as a function of rows like X's."""
+    order, index = model_columns(model, X), choose_target(desired, classes).index
+
+    def probability(frame: pd.DataFrame) -> Any:
+        return np.asarray(model.predict_proba(frame[order]))[:, index]
+
+    return in_types_of(X, probability)
+
+
 def in_types_of(X: pd.DataFrame, predict: Predict) -> Predict:
     """``predict`` after the columns of its argument have been converted to their types in X.
 
@@ -102,43 +113,73 @@ def _retyped(frame: pd.DataFrame, dtypes: pd.Series) -> pd.DataFrame:
     return retyped
 
 
-def verdicts(predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bool]) -> NDArray[np.bool_]:
-    """Whether the model gives each row a class that people want, shape (rows,).
+@dataclass(frozen=True)
+class OwnWord:
+    """What the model itself says of rows.
 
-    Raises
-    ------
-    BadInput
-        ``predict`` fails, or does not answer with one of the model's classes per row.
+    Attributes
+    ----------
+    predict
+        Its labels.
+    wants
+        Whether a label is desired.
+    probability, least
+        The probability of the desired class, and the least that is enough; None where that is not asked.
     """
-    if not len(frame):
-        return np.zeros(0, dtype=bool)
+
+    predict: Predict
+    wants: Callable[[object], bool]
+    probability: Predict | None = None
+    least: float = 0.0
+
+    def accepts(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Whether the model gives each row what people want, shape (rows,).
+
+        Raises
+        ------
+        BadInput
+            ``predict`` or ``predict_proba`` fails, or ``predict`` does not answer with one of the model's
+            classes per row.
+        """
+        if not len(frame):
+            return np.zeros(0, dtype=bool)
+        labels = np.asarray(_asked("predict", self.predict, frame), dtype=object)
+        labels = labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(1, 1)
+        if labels.shape != (len(frame), 1):
+            allowed = f"{len(frame)} labels, one per row"
+            raise BadInput("predict", f"an answer of shape {labels.shape}", allowed)
+        wanted = np.array([self.wants(label) for label in labels[:, 0].tolist()], dtype=bool)
+        if self.probability is not None:
+            found = _asked("predict_proba", self.probability, frame)
+            wanted &= np.asarray(found, dtype=np.float64) >= self.least  # also float32 probabilities
+        return wanted
+
+    def accepts_each(self, frame: pd.DataFrame) -> list[bool | BadInput]:
+        """As :meth:`accepts`, with the error in place of the answer for a row for which ``predict`` fails.
+
+        It can fail for single rows: an encoder may refuse a label of a column that a later step drops. Rows
+        are halved until those are found.
+        """
+        try:
+            return list(self.accepts(frame).tolist())
+        except BadInput as error:
+            if len(frame) == 1:
+                return [error]
+        half = len(frame) // 2
+        return self.accepts_each(frame.iloc[:half]) + self.accepts_each(frame.iloc[half:])
+
+
+def _asked(name: str, function: Callable[[pd.DataFrame], Any], frame: pd.DataFrame) -> Any:
+    """What a function of the model answers; its error as BadInput."""
     try:
-        labels = np.asarray(predict(frame), dtype=object)
+        return function(frame)
     except Exception as error:
         raise BadInput(
-            "predict",
+            name,
             f"{type(error).__name__}: {_first_line(error)}".removesuffix(": "),
-            "a function that takes rows like X's (the argument predict can be another one)",
+            "a function that takes rows like X's"
+            + (" (the argument predict can be another one)" if name == "predict" else ""),
         ) from error
-    labels = labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(1, 1)
-    if labels.shape != (len(frame), 1):
-        raise BadInput("predict", f"an answer of shape {labels.shape}", f"{len(frame)} labels, one per row")
-    return np.array([wants(label) for label in labels[:, 0].tolist()], dtype=bool)
-
-
-def verdicts_each(
-    predict: Predict, frame: pd.DataFrame, wants: Callable[[object], bool]
-) -> list[bool | BadInput]:
-    """As :func:`verdicts`, with the error in place of the answer for a row for which ``predict`` fails.
-
-    It can fail for single rows: an encoder may refuse a label of a column that a later step drops.
-    """
-    try:
-        return list(verdicts(predict, frame, wants).tolist())
-    except BadInput as error:
-        if len(frame) == 1:
-            return [error]
-    return [one for i in range(len(frame)) for one in verdicts_each(predict, frame.iloc[[i]], wants)]
 
 
 def _first_line(error: Exception) -> str:

@@ -1522,13 +1522,13 @@ def unknown_key_in_a_term(c):
     tree(c)[2][2][0]["x"] = 1.0
 
 
-@malformed("toy.json", "allowed: one of a, c, d, e, m, n, o, p, s, t")
+@malformed("toy.json", "allowed: one of a, c, d, e, m, n, o, p, s, t, x")
 def unknown_node(c):
     """A kind of node that the format does not have."""
     tree(c)[6] = ["trusted"]
 
 
-@malformed("toy.json", "allowed: one of a, c, d, e, m, n, o, p, s, t")
+@malformed("toy.json", "allowed: one of a, c, d, e, m, n, o, p, s, t, x")
 def empty_node(c):
     """A node that is nothing."""
     tree(c)[6] = []
@@ -1567,6 +1567,8 @@ def dump(value: Any) -> str:
         json.dumps({**one, "tree": 0}, ensure_ascii=False).replace(
             '"tree": 0', '"tree": [\n' + ",\n".join(json.dumps(node) for node in one["tree"]) + "\n]"
         )
+        if "tree" in one
+        else json.dumps(one, ensure_ascii=False)
         for one in value["configurations"]
         if isinstance(one, dict)
     ]
@@ -1592,10 +1594,13 @@ def made(function: Attack, base: str) -> tuple[str, bytes]:
 
 def files() -> dict[str, bytes]:
     """Path below this folder -> content, of everything that this module writes."""
-    index: dict[str, Any] = {"accepted": ACCEPTED, "rejected": {}, "malformed": {}}
+    from tests.certificates.certain_attacks import CERTAIN  # registers its attacks
+
+    accepted = ACCEPTED | CERTAIN
+    index: dict[str, Any] = {"accepted": accepted, "rejected": {}, "malformed": {}}
     contents: dict[str, bytes] = {}
     for name, (base, edit) in FOREIGN.items():
-        instance = json.loads((ROOT / ACCEPTED[base]).read_text(encoding="utf-8"))
+        instance = json.loads((ROOT / accepted[base]).read_text(encoding="utf-8"))
         edit(instance)
         contents[f"instances/{name}.json"] = (json.dumps(instance, indent=1) + "\n").encode()
     for kind, attacks in (("rejected", REJECTED), ("malformed", MALFORMED)):
@@ -1604,7 +1609,7 @@ def files() -> dict[str, bytes]:
             contents[f"{kind}/{name}{suffix}"] = content
             foreign = f"tests/certificates/instances/{name}.json"
             index[kind][f"{name}{suffix}"] = {
-                "instance": foreign if name in FOREIGN else ACCEPTED[base],
+                "instance": foreign if name in FOREIGN else accepted[base],
                 "tries": tries,
                 "reason": reason,
             }
@@ -1623,4 +1628,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from tests.certificates.attacks import main as write  # attacks register there, not here
+
+    write()

@@ -15,7 +15,7 @@ import pytest
 from milp_recourse import read_population, solve
 from milp_recourse.cli import main
 from milp_recourse.errors import BadInput, MachineFailed
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import batch_size, solve_as_finished, solve_population
 from milp_recourse.questions.workers import Workers
 from milp_recourse.reports import population_folder

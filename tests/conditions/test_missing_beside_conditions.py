@@ -1,6 +1,21 @@
-"""Conditions on one feature where another one's value is missing."""
+"""Conditions where values of other features are missing."""
 
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from milp_recourse.errors import Unsupported
+from milp_recourse.formats import instance_from_dict
+from milp_recourse.judge import judge
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Status
 from milp_recourse.questions.solve import solve
+from milp_recourse.solvers.missing_levers import has_gaps
 
 
 def test_acting_that_a_domain_forces_is_no_demand():
@@ -34,3 +49,108 @@ def test_acting_that_a_domain_forces_is_no_demand():
     result = solve(instance)
     assert (result.status.value, result.cost) == ("optimal", 2.0)
     assert result.action is not None and result.action.keys() == {"a", "m"} and result.action["a"] == "low"
+
+
+NUMBERS = ("a", "b", "c", "d")
+
+
+def _tree(rng: np.random.Generator, depth: int = 3) -> dict[str, Any]:
+    """A random tree over four whole numbers and a label of three."""
+    nodes: list[list[Any]] = []
+
+    def grow(left: int) -> int:
+        here = len(nodes)
+        nodes.append([-2, 0.0, -1, -1, round(float(rng.random()), 2), bool(rng.random() < 0.5)])
+        if left:
+            nodes[here][0], nodes[here][1] = int(rng.integers(7)), float(rng.integers(4)) + 0.5
+            nodes[here][1] = 0.5 if nodes[here][0] > 3 else nodes[here][1]
+            nodes[here][2], nodes[here][3] = grow(left - 1), grow(left - 1)
+        return here
+
+    grow(depth)
+    names = ("feature", "threshold", "left", "right", "value", "missing_left")
+    return dict(zip(names, map(list, zip(*nodes, strict=True)), strict=True))
+
+
+def _problem(seed: int) -> dict[str, Any]:
+    """Four whole numbers and a label, some of them missing, and conditions on known ones."""
+    rng = np.random.default_rng(seed)
+    ends = {"kind": "integer", "actionable": True, "bounds": [0, 3]}
+    features: list[dict[str, Any]] = [{"name": name, **ends} for name in NUMBERS]
+    features[3] |= [{"kind": "ordinal", "categories": ["p", "q", "r", "s"], "bounds": [1, 3]}, {}][seed % 2]
+    features.append({"name": "e", "kind": "categorical", "actionable": True, "categories": ["x", "y", "z"]})
+    factual = {name: int(rng.integers(4)) for name in NUMBERS} | {"e": str(rng.choice(["x", "y", "z"]))}
+    if seed % 2 == 0:
+        factual["d"] = "pqrs"[factual["d"]]
+    for name in rng.choice(["c", "d", "e"], int(rng.integers(1, 3)), replace=False).tolist():
+        factual[name] = None
+    conditions: list[dict[str, Any]] = [
+        {"sum": {"a": 1, "b": 1}, "of": "counterfactual", "at_most": int(rng.integers(1, 5))},
+        {"sum": {"a": 1, "b": -1}, "of": "change", "at_least": int(rng.integers(-1, 2))},
+        {"acted": str(rng.choice([*NUMBERS, "e"]))},
+        {"if": {"acted": "a"}, "then": {"at_most_actions": 2}},
+    ]
+    kind = ["l1", "l2-squared", "linf", "l0", "mixture"][seed // 2 % 5]
+    names = [*NUMBERS, "e"]
+    cost: dict[str, Any] = {"kind": kind, "scale": {name: float(rng.integers(1, 4)) for name in names}}
+    if kind == "mixture":
+        cost |= {"l0": 0.3, "l1": 1.0}
+    mask = [name for name in names if rng.random() < 0.8]
+    return {
+        "format": "milp-recourse/instance-1",
+        "features": features,
+        "scm": {"name": "independent"},
+        "classifier": {
+            "kind": "tree-ensemble",
+            "dtype": "float32",
+            "trees": [_tree(rng) for _ in range(int(rng.integers(1, 4)))],
+        },
+        "accept": {"above": 0.6},
+        "factual": factual,
+        "preferences": {"actionable": mask, "weights": {n: float(rng.integers(1, 5)) / 2 for n in mask}},
+        "cost": cost,
+        "conditions": [one for one in conditions if rng.random() < 0.5] or conditions[:1],
+    }
+
+
+def _brute_force(instance: Instance) -> float | None:
+    """The least cost of a feasible action, all of them judged."""
+    values = {n: [None, *np.arange(low, high + 1).tolist()] for n, (low, high) in instance.levers.items()}
+    actions = (
+        {n: v for n, v in zip(values, chosen, strict=True) if v is not None}
+        for chosen in product(*values.values())
+    )
+    verdicts = (judge(instance, action) for action in actions)
+    return min((float(verdict.cost) for verdict in verdicts if verdict.feasible), default=None)
+
+
+def test_the_optimum_is_that_of_brute_force() -> None:
+    """Missing levers that stay so or are set, labels among them, beside sums, counts and demands to act."""
+    seen: Counter[tuple[str, bool]] = Counter()
+    for seed in range(60):
+        instance = instance_from_dict(_problem(seed))
+        known, result = _brute_force(instance), solve(instance)
+        if known is None:
+            assert result.status is Status.INFEASIBLE, seed
+        else:
+            assert result.status is Status.OPTIMAL, (seed, result)
+            assert abs((result.cost or 0.0) - known) <= 2 * instance.gap_tolerance(known), seed
+        action = {} if result.action is None else result.action
+        seen[result.status.value, not action.keys().isdisjoint(instance.missing)] += has_gaps(instance)
+    assert seen["optimal", True] >= 8 and seen["optimal", False] >= 8 and seen["infeasible", False] >= 8
+
+
+def test_a_maximum_within_the_cost_is_refused_in_one_line() -> None:
+    """It is neither a sum nor the maximum alone."""
+    problem = _problem(1) | {"conditions": [{"sum": {"a": 1, "b": 1}, "of": "counterfactual", "at_most": 3}]}
+    problem["cost"] = {
+        "kind": "mixture",
+        "l1": 1.0,
+        "linf": 1.0,
+        "scale": dict.fromkeys([*NUMBERS, "e"], 1.0),
+    }
+    problem["preferences"] = {"actionable": [*NUMBERS, "e"]}
+    with pytest.raises(
+        Unsupported, match="a missing value, conditions on sums or on holding a feature, and a"
+    ):
+        solve(problem)

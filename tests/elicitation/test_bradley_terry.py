@@ -12,7 +12,7 @@ from milp_recourse.errors import BadInput
 def asked(
     rng: np.random.Generator, weights: np.ndarray, count: int, noise: float, tie: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray, list[Outcome]]:
-    """Choices between random recourses on two levers each; errors are logistic, in shares of the mean cost."""
+    """Choices between random recourses on two levers each; logistic errors, in shares of the mean cost."""
     k = len(weights)
     shown = rng.exponential(size=(2, count, k)) * (rng.random((2, count, k)).argsort(axis=2) < 2)
     costs = shown @ weights
@@ -79,7 +79,7 @@ def test_neither_says_nothing_about_weights() -> None:
 
 
 def test_ties_pull_costs_together() -> None:
-    """Two levers that are always about the same get about the same weight, and ties are estimated as common."""
+    """Two levers that are always about the same weigh about the same, and ties are estimated as common."""
     got = fit(np.tile([1.0, 0.0], (20, 1)), np.tile([0.0, 1.0], (20, 1)), ["same"] * 20)
     assert got.weights == pytest.approx([1, 1], abs=1e-3)
     assert got.tie > 2
@@ -109,7 +109,7 @@ def test_the_unit_of_changes_does_not_matter() -> None:
 
 
 def test_the_feature_level_ranks_levers() -> None:
-    """Someone who always moves the first lever rather than the second finds it easier; 1 - beta compresses."""
+    """Someone who always moves the first lever rather than the second finds it easier."""
     easier = feature_level([[1.0, 0, 0]] * 8, [[0, 1.0, 0]] * 8, ["first"] * 8)
     assert easier[0] < easier[2] < easier[1]
     assert easier.mean() == pytest.approx(1)

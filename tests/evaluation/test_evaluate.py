@@ -22,7 +22,7 @@ from milp_recourse.evaluation.methods import from_counterfactuals
 from milp_recourse.evaluation.outside import gradient
 from milp_recourse.evaluation.plots import OUTCOMES, outcome
 from milp_recourse.formats import read_population
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 
 PEOPLE = read_population(Path(__file__).resolve().parents[2] / "instances" / "loan" / "population.json")
 EIGHT = Population(PEOPLE.template, PEOPLE.factuals[:8], PEOPLE.preferences[:8])

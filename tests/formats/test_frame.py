@@ -9,7 +9,8 @@ import pytest
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_instance, read_population
-from milp_recourse.problem.instance import Population, Preferences
+from milp_recourse.problem.instance import Preferences
+from milp_recourse.problem.population import Population
 from milp_recourse.tables.from_data import at_level, known_rows
 
 pd = pytest.importorskip("pandas")

@@ -13,7 +13,7 @@ from milp_recourse.elicitation import preferences_from_text, read_scores, with_s
 from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE, CostProfile, cut, sample_rankings
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import population_from_dict, read_instance, read_population
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 
 LOAN = Path(__file__).resolve().parents[2] / "instances" / "loan"
 ONE = read_instance(LOAN / "loan_007.json")

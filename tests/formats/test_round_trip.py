@@ -25,7 +25,8 @@ from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.formats.write import population_digest
 from milp_recourse.judge import judge
 from milp_recourse.problem.forest import TreeEnsemble
-from milp_recourse.problem.instance import Acceptance, Instance, Population
+from milp_recourse.problem.instance import Acceptance, Instance
+from milp_recourse.problem.population import Population
 from tests.helpers.format_samples import loan_instance, loan_population, tree_instance
 
 SHIPPED = sorted(instances_path().glob("smoke/*.json")) + sorted(instances_path().glob("loan/loan_00*.json"))

@@ -44,7 +44,7 @@ def row_of(name: str, instance: Instance, rows: Array | None, time_limit: float,
 
 
 def real_problems(data: Path) -> Iterator[tuple[str, Instance, Array]]:
-    """The 40 problems of docs/results/real, and the rows that each network accepts."""
+    """The 40 problems of `bench real` with seed 0, and the rows that each network accepts."""
     from milp_recourse.lab.benchmarks import bench_real as real
     from milp_recourse.lab.benchmarks.fitted import fit_network
 

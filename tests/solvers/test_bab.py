@@ -17,9 +17,10 @@ from milp_recourse.judge import conclude
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.expression import NetworkOutput, Variable, as_expression
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.instance import Instance, Population, Preferences
+from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.noise import Normal
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status, gap_tolerance
 from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.questions.solve import _run_many

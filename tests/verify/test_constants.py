@@ -16,6 +16,7 @@ import verify.files.conditions
 import verify.files.instance
 import verify.files.reading
 from milp_recourse.certificates import limits
+from verify.certain import outcomes
 from verify.kernel import certificate, checks, curves
 
 ROOT = Path(__file__).parent.parent.parent
@@ -31,6 +32,7 @@ VALUES = {
     "LEVER_GAP": (certificate.LEVER_GAP, Fraction(1e-12)),
     "LONGEST": (checks.LONGEST, 2**17),
     "MOST_TERMS": (verify.files.certificate.MOST_TERMS, 64),
+    "MOST_TOGETHER": (outcomes.MOST_TOGETHER, 2_000_000),
     "LARGEST_PRICE": (verify.files.cells.LARGEST_PRICE, 2.0**53),
     "PIECE": (verify.files.reading.PIECE, 2**20),
     "MOST_CLASSES": (verify.files.cells.MOST_CLASSES, 300_000_000),
@@ -75,18 +77,25 @@ def test_curves_in_decimals_are_as_near_as_the_page_says():
 
 
 def test_no_constant_of_the_kernel_is_left_out():
-    """A number that the kernel names is on the page."""
-    kernel = (ROOT / "verify/kernel").glob("*.py")
-    named = {name for file in kernel for name in numbers(file.read_text(encoding="utf-8"))}
+    """A number that the trusted rings name is on the page."""
+    trusted = [file for ring in ("kernel", "certain") for file in (ROOT / "verify" / ring).glob("*.py")]
+    named = {name for file in trusted for name in numbers(file.read_text(encoding="utf-8"))}
     assert named - set(VALUES) == {"ONE", "ZERO", "UNIT", "FALSE"}
 
 
 def test_the_walk_through_names_what_there_is():
     """Files, functions and attacks that the page leads to."""
     page = (ROOT / "docs/certificate_walkthrough.md").read_text(encoding="utf-8")
+    page = page.partition("## The code, rule by rule")[2]
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
-    kernel = {file.stem: file.read_text(encoding="utf-8") for file in (ROOT / "verify/kernel").glob("*.py")}
-    assert {re.findall("`(.+?)`", row[0])[0] for row in rows} == kernel.keys() - {"__init__"}
+    rings = ((ROOT / "verify" / ring, prefix) for ring, prefix in (("kernel", ""), ("certain", "certain/")))
+    kernel = {
+        prefix + file.stem: file.read_text(encoding="utf-8")
+        for ring, prefix in rings
+        for file in ring.glob("*.py")
+        if file.stem != "__init__"
+    }
+    assert {re.findall("`(.+?)`", row[0])[0] for row in rows} == kernel.keys()
     for read, *_, attacks in rows:
         file, *functions = re.findall("`(.+?)`", read)
         for name in functions:

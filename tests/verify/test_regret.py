@@ -93,6 +93,11 @@ def _raised(d: dict) -> None:
     certificate["cost"] *= 1.01
 
 
+def _certain(d: dict) -> None:
+    limits = {"missed": {}, "threshold": None, "noise": {}, "scenarios": [], "outcomes": None}
+    d["bounds"][0]["certificate"]["withstands"] = limits
+
+
 def _impossible(d: dict) -> None:
     d["answers"] += [
         {"left": a["right"], "right": a["left"], "more": 0.0, "plus": -0.0} for a in d["answers"]
@@ -110,6 +115,7 @@ ATTACKS: dict[str, tuple[Callable[[dict], Any], str]] = {
     "fewer bounds": (_fewer, "most: some weights"),
     "other weights": (_larger, "not of this instance with these weights"),
     "another certificate": (_borrowed, "not of this instance with these weights"),
+    "a bound of certain actions": (_certain, "withstands: allowed"),
     "a higher bound": (_raised, "cost|lower_bound|proves less"),
     "answers that exclude everything": (_impossible, "they allow no weights"),
     "cost": (lambda d: d.update(cost=d["cost"] / 2), "cost: not the action's cost"),

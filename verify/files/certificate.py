@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
+from verify.certain.outcomes import Scenario, Withstood
 from verify.files.cells import reader
 from verify.files.classifier import MOST_WEIGHTS
 from verify.files.shapes import Reading, anything, conform, maybe, not_negative, refuse
@@ -27,6 +29,7 @@ NODES: dict[str, tuple[Any, ...]] = {
     **{kind: (str, float) for kind in "pt"},
     **{kind: (str,) for kind in "oem"},
     "d": (str, str, [TERM], NUMBERS, NUMBERS),
+    "x": (str, {str: (float, float)}),
 }
 MOST_TERMS = 64
 """Most terms in a leaf, so that no leaf takes long to check."""
@@ -35,6 +38,14 @@ FEWEST = 3
 """The least number of entries of a leaf ``["d", slopes, terms]``; shares and thetas may follow."""
 
 TREE = {"tree": list, "prices?": list}
+PROOF = {"tree?": list, "prices?": list, "cases?": [TREE]}
+WITHSTANDS = {
+    "missed": {str: not_negative},
+    "threshold": maybe(float),
+    "noise": {str: (float, float)},
+    "scenarios": [{"missed": {str: float}, "noise": {str: float}}],
+    "outcomes": maybe(PROOF),
+}
 SHAPE = {
     "format": {"milp-recourse/certificate-1"},
     "claim": {"optimal", "infeasible", "bounds"},
@@ -43,12 +54,20 @@ SHAPE = {
     "action": maybe({str: anything}),
     "cost": maybe(not_negative),
     "lower_bound": maybe(not_negative),
-    "configurations": [{"acted": [str], "tree?": list, "prices?": list, "cases?": [TREE]}],
+    "configurations": [{"acted": [str], "scenarios?": NUMBERS, **PROOF}],
+    "withstands?": WITHSTANDS,
 }
 
 
 class Certificate(Stated):
-    """What a file states, with the digest and index of its instance, and the action as the file has it."""
+    """What a file states, with the digest and index of its instance, and the action as the file has it.
+
+    Attributes
+    ----------
+    says, withstood
+        What a certain action withstands, as the file has it and as it is checked; None for claims about
+        actions as planned.
+    """
 
     def __init__(self, data: Any) -> None:
         given = conform(data, SHAPE, "certificate")
@@ -58,21 +77,44 @@ class Certificate(Stated):
             if (given[key] is None) != (given["claim"] == "infeasible"):
                 refuse(key, given[key], "null where the claim is infeasible, and only there")
         self.reading = Reading()
-        listed = enumerate(given["configurations"])
-        proofs = [_proof(one, f"configurations.{k}", self.reading) for k, one in listed]
+        proofs = []
+        for k, one in enumerate(given["configurations"]):
+            proofs.append(Proof(one["acted"], _trees(one, f"configurations.{k}", self.reading)))
         super().__init__(given["claim"], given["cost"], given["lower_bound"], proofs)
+        chosen = [one["scenarios"] or [] for one in given["configurations"]]
+        self.says, self.withstood = given["withstands"], None
+        if self.says is not None:
+            self.withstood = self._withstood(self.says, chosen)
+        elif any(chosen):
+            raise Rejected("scenarios: allowed: only in a certificate with the key withstands (section 12)")
+
+    def _withstood(self, given: dict[str, Any], chosen: list[list[float]]) -> Withstood:
+        """What a certain action withstands (section 12.1), and the proof that it does."""
+        if given["outcomes"] is not None and self.action is None:
+            refuse("withstands.outcomes", given["outcomes"], "null where there is no action")
+        proof = given["outcomes"] and _trees(given["outcomes"], "withstands.outcomes", self.reading)
+        scenarios = [
+            Scenario(*(exact(one[key]) for key in ("missed", "noise"))) for one in given["scenarios"]
+        ]
+        noise = {f: (Fraction(low), Fraction(high)) for f, (low, high) in given["noise"].items()}
+        return Withstood(given["threshold"], exact(given["missed"]), noise, scenarios, chosen, proof)
 
 
-def _proof(given: dict[str, Any], where: str, reading: Reading) -> Proof:
-    """The proof for one configuration: the features it acts on, and its tree, or a tree for each case, that
-    is, for each part of the ensemble (section 7.4)."""
+def exact(numbers: dict[str, float]) -> dict[str, Fraction]:
+    """Numbers by feature as fractions."""
+    return {f: Fraction(value) for f, value in numbers.items()}
+
+
+def _trees(given: dict[str, Any], where: str, reading: Reading) -> list[tuple[int | None, Any, Any]]:
+    """The trees of a configuration, or of the action's outcomes: one, or one for each case, that is, for each
+    part of the ensemble (section 7.4)."""
     cases = given["cases"]
     if (given["tree"] is None) == (cases is None) or (cases is not None and given["prices"] is not None):
         raise Rejected(f"{where}: allowed: a tree, with prices or without, or cases alone")
     parts = [(None, where, given)] if cases is None else [
         (k, f"{where}.cases.{k}", one) for k, one in enumerate(cases)
     ]  # fmt: skip
-    trees = [
+    return [
         (
             part,
             Nodes(one["tree"], f"{here}.tree", one["prices"] is not None, reading),
@@ -80,7 +122,6 @@ def _proof(given: dict[str, Any], where: str, reading: Reading) -> Proof:
         )
         for part, here, one in parts
     ]
-    return Proof(given["acted"], trees)
 
 
 def written_out(thetas: list[float], where: str) -> list[float]:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from verify.certain import check as certain
 from verify.fast.box import arithmetics
 from verify.files.certificate import Certificate
 from verify.files.folder import Place
@@ -81,6 +82,9 @@ def plain(text: str) -> str:
 def statement(certificate: Certificate) -> str:
     """The claim in one line: status, numbers, the applicant's index and the action."""
     whose = "" if certificate.index is None else f" index={certificate.index:.0f}"
+    if certificate.says is not None:
+        asked = {key: certificate.says[key] for key in ("missed", "threshold", "noise")}
+        whose += f" withstands={json.dumps(asked)}"
     if certificate.claim == "infeasible":
         return certificate.claim + whose
     cost, bound = certificate.cost or 0.0, certificate.lower_bound or 0.0
@@ -122,12 +126,20 @@ def examine(
         applicant = source(files[0]).applicant(certificate.index)
         if certificate.digest != applicant.digest:
             raise Rejected("instance_sha256: the certificate belongs to another instance")
+        if certificate.withstood:
+            applicant.check_withstood(certificate.withstood)
         with within(seconds):
             action = applicant.numbers(certificate.action)
             with certificate.reading.placed():
-                check(certificate, action, applicant.problem, *([] if slow else [arithmetics]))
+                fast = [] if slow else [arithmetics]
+                if certificate.withstood:
+                    certain.check(certificate, certificate.withstood, action, applicant.problem, *fast)
+                else:
+                    check(certificate, action, applicant.problem, *fast)
         if row is not None and index is not None and place.number != f"{index:.0f}":
             raise Rejected(f"index: got {index:.0f}; allowed: {place.number}, as the file is called")
+        if row and certificate.withstood:
+            raise Rejected("withstands: a row of results.csv is about actions as planned (section 12)")
         if row:
             names = {str(source(file).name or file.name.split(".")[0]) for file in files}
             agree(row, certificate, source(files[0]), None if source(files[0]).population else names)

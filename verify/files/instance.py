@@ -11,12 +11,14 @@ import math
 import re
 import struct
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from verify.certain.outcomes import Withstood, reads
 from verify.files.classifier import LAYERS, accepted, check_layers, ensembles, read_classifier, without_rule
 from verify.files.conditions import canonical
 from verify.files.costs import PARTS, lever, term
@@ -109,7 +111,8 @@ FILE = by(
         "milp-recourse/instance-1": SHARED
         | {"factual": anything, "preferences": anything, "reference?": maybe(REFERENCE)},
         "milp-recourse/population-1": SHARED
-        | {"factuals": anything, "preferences": anything, "ids?": maybe([str])},
+        | {"factuals": anything, "preferences": anything, "ids?": maybe([str])}
+        | {"margins?": maybe([maybe(not_negative)])},
     },
 )
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -139,6 +142,19 @@ class Applicant(NamedTuple):
             else Fraction(0)
             for name, given in (action or {}).items()
         }
+
+    def check_withstood(self, withstood: Withstood) -> None:
+        """Reject distances and noise that section 12.1 does not allow."""
+        for part in (withstood.missed, withstood.noise, *(p for one in withstood.scenarios for p in one)):
+            if unknown := part.keys() - self.variables.keys():
+                raise Rejected(f"withstands: {min(unknown)[:40]!r} is no feature")
+        for f, distance in withstood.missed.items():
+            kind = self.variables[f].kind
+            if kind not in ("continuous", "integer") or (kind == "integer" and distance.denominator != 1):
+                raise Rejected(f"withstands.missed.{f}: allowed: numbers, whole ones if it is integer")
+        for f, (low, high) in withstood.noise.items():
+            if self.variables[f].feature.whole or not low <= 0 <= high:
+                raise Rejected(f"withstands.noise.{f}: allowed: if it is continuous, with 0 inside")
 
 
 class Everyone:
@@ -184,7 +200,7 @@ class Everyone:
         self.content["accept"] = accept
         self.written = {key: written(value) for key, value in self.content.items() if key != "cost"}
         self.parents = {
-            name: set(_reads(mechanisms.get(name, NOTHING)["equation"])) for name in self.variables
+            name: set(reads(mechanisms.get(name, NOTHING)["equation"])) for name in self.variables
         }
         order = causes_first(self.parents)
         places = [(i, k) for i, width in enumerate(widths) for k in range(width)]
@@ -230,8 +246,9 @@ class Everyone:
                         f"scm: actions on other features move {name}; allowed: only if it is continuous"
                     )
 
-    def applicant(self, factual: Any, preferences: Any) -> Applicant:
-        """One applicant's problem, from factual values and preferences as the file has them."""
+    def applicant(self, factual: Any, preferences: Any, margin: float | None = None) -> Applicant:
+        """One applicant's problem, from factual values, preferences and margin as the file has them (None:
+        everybody's margin)."""
         factual = conform(factual, {str: anything}, "factual")
         if odd := factual.keys() ^ self.variables.keys():
             raise Rejected(f"factual: {min(odd)[:40]!r} is missing, or no feature")
@@ -267,6 +284,8 @@ class Everyone:
         conditions = self.conditions + own_conditions
         if conditions:
             person["conditions"] = conditions
+        if margin is not None:
+            person["accept"] = self.content["accept"] | {"margin": margin}
         problem = self._problem(person)
         parts = self.written | {key: written(value) for key, value in person.items()}
         return Applicant(problem, hashlib.sha256(_object(parts).encode("ascii")).hexdigest(), self.variables)
@@ -287,8 +306,9 @@ class Everyone:
         levers = {f: ends for f, ends in may.items() if ends}
         cost, weights = person["cost"], person["weights"]
         demand = Reader(self.variables, factual, missing).all(person.get("conditions", []))
+        own = replace(self.model, margin=person["accept"]["margin"]) if "accept" in person else self.model
         return Problem(
-            self.model,
+            own,
             factual,
             missing,
             levers=levers,
@@ -351,16 +371,6 @@ def causes_first(parents: Mapping[str, set[str]]) -> list[str]:
     return order
 
 
-def _reads(expression: Any) -> list[str]:
-    """The features an equation reads."""
-    if isinstance(expression, str):
-        return [expression]
-    if not isinstance(expression, dict):
-        return []
-    inner = expression["inputs"] if "network" in expression else next(iter(expression.values()))
-    return [name for part in (inner if isinstance(inner, list) else [inner]) for name in _reads(part)]
-
-
 class Source:
     """An instance's or a population's file.
 
@@ -394,6 +404,10 @@ class Source:
             raise Rejected(f"{path.name}: factuals: got nobody; allowed: one applicant or more")
         if isinstance(self.preferences, list) and len(self.preferences) != len(self.factuals):
             raise Rejected(f"{path.name}: preferences: allowed: a list of {len(self.factuals)}, or an object")
+        self.margins: list[float | None] | None = data["margins"] if self.population else None
+        one_each = self.margins is None or len(self.margins) == len(self.factuals)
+        if not one_each or (self.margins is not None and not self.everyone.model.layers):
+            raise Rejected(f"{path.name}: margins: allowed: one per applicant, and only for a network")
 
     def id(self, applicant: Any) -> str | None:
         """The identifier that the file gives an applicant, in one line; None where it gives none."""
@@ -409,7 +423,8 @@ class Source:
         k = index(len(self.factuals))(which, "index") if self.population else 0
         chosen = self.preferences[k] if isinstance(self.preferences, list) else self.preferences
         with placed(f"{self.files[0].name}: applicant {k}" if self.population else self.files[0].name):
-            return self.everyone.applicant(self.factuals[k], chosen)
+            margin = None if self.margins is None else self.margins[k]
+            return self.everyone.applicant(self.factuals[k], chosen, margin)
 
 
 def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Checks how much a given action can cost beyond the cheapest, under many weights at once (section 12)."""
+"""Checks how much a given action can cost beyond the cheapest, under many weights at once (section 13)."""
 
 from __future__ import annotations
 
@@ -105,6 +105,8 @@ def _bound(
     every = {**(own.get("weights") or {}), **weights}
     applicant = source.everyone.applicant(source.factuals[0], {**own, "weights": every})
     certificate = Certificate(given["certificate"])
+    if certificate.withstood:  # a bound for certain actions only
+        raise Rejected(f"{where}.certificate: withstands: allowed: claims about all feasible actions")
     if certificate.digest != applicant.digest or certificate.claim == "infeasible":
         raise Rejected(f"{where}.certificate: not of this instance with these weights, or of no cost")
     with certificate.reading.placed():

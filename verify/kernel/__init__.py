@@ -1,5 +1,7 @@
 """The kernel, which has to be trusted: the problem, exact arithmetic in plain fractions, and the rules.
 
+Claims about certain actions need ``verify/certain``, too.
+
 Whoever trusts this folder can trust what ``python -m verify --slow`` says about a problem. Read it in this
 order: ``problem`` (what it costs, what limits it), ``forms`` (what follows from actions on the same
 features), ``curves`` and ``box`` (bounds), ``feasible`` (one action), ``trees``, ``leaf`` and ``prices`` (the

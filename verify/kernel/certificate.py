@@ -56,6 +56,7 @@ def check(
     action: Mapping[str, Fraction],
     problem: Problem,
     arithmetics: Any = lambda one: [Exact(one)],
+    tree: Any = lambda _, moved, ways, *given: Tree(ways(moved), *given),
 ) -> None:
     """Return if a certificate proves its claim about the problem; raise :class:`Rejected` if not.
 
@@ -65,6 +66,9 @@ def check(
         The certificate's, labels by their numbers; nothing where the claim is infeasible.
     arithmetics
         For a configuration, the ways to bound its boxes. They are tried in order until one closes a leaf.
+    tree
+        From a configuration's number, the configuration, ``arithmetics`` and what else :class:`Tree` takes,
+        what checks one of its trees. Claims about certain actions have another (``verify/certain``).
     """
     bound, model = None, problem.model
     if stated.claim != "infeasible":
@@ -88,11 +92,11 @@ def check(
             raise Rejected(f"configurations.{k}.cases: allowed: one per sum, where combine is 'largest'")
         cubes.append((frozenset(acted) - idle(configured(None, *acted)), frozenset(acted)))
     check_coverage(problem, cubes)
-    for acted, trees in stated.proofs:
+    for k, (acted, trees) in enumerate(stated.proofs):
         for part, nodes, read in trees:
             configuration = configured(part, *acted)
             target = configuration.costs(configuration.box)[1] + 1 if bound is None else bound
-            Tree(arithmetics(configuration), read, target).check(nodes)
+            tree(k, configuration, arithmetics, read, target).check(nodes)
 
 
 def allowance(problem: Problem) -> Fraction:
@@ -121,8 +125,7 @@ def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) 
     exact, below = point.configuration.costs(point.ends)[0], cost
     for _ in range(problem.power):  # the least double, or the next where a root was rounded up before
         below = nextafter(below, -inf)
-    least = below < 0 or Fraction(below) ** problem.power < exact
-    if not least or Fraction(cost) ** problem.power < exact:
+    if (below >= 0 and Fraction(below) ** problem.power >= exact) or Fraction(cost) ** problem.power < exact:
         raise Rejected(f"cost: not the action's cost, {float64(exact) ** (1 / problem.power)!r}, rounded up")
 
 

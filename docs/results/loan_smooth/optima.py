@@ -33,7 +33,7 @@ from milp_recourse.lab.icarma.shipped import shipped
 from milp_recourse.lab.icarma.task import Task, loan_task
 from milp_recourse.lab.icarma.train import Trainer, train
 from milp_recourse.lab.icarma.training_optima import Optima, certify_optima
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.reports.progress import progress_bar
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)

@@ -38,7 +38,7 @@ from milp_recourse.lab.icarma.task import Task, loan_task
 from milp_recourse.lab.icarma.train import Trainer
 from milp_recourse.lab.studies.amortised import published_icarma, read_networks
 from milp_recourse.lab.studies.paper_cells import Cell, Draws
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.reports.progress import progress_bar
 
 PROFILES: tuple[Profile, ...] = ("concave", "linear", "convex")

@@ -14,6 +14,7 @@ import numpy as np
 from milp_recourse.engine.compiling import ROUND, clock, compiled
 from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.interior import solve_node
+from milp_recourse.engine.networks.lever_arrays import ACTED, EITHER, IDLE
 from milp_recourse.engine.networks.levers import contract, cost_at, cost_of, respond, to_whole
 from milp_recourse.engine.networks.linear_bounds import arguments, at_point, logit_at
 from milp_recourse.engine.networks.numerics import COARSE, ROUNDOFF, SAME
@@ -59,16 +60,17 @@ def random(w):
 
 @compiled
 def snap(p, u):
-    """Round a point to one that stands for an action: doubles, whole numbers where asked, inside the bounds;
-    or, where the bounds would move it by more than its change, the factual."""
+    """Round a point to one that stands for an action of the configuration: doubles, whole numbers where
+    asked, inside the bounds of levers that are acted on, the factual for those that are not. Where either is
+    possible and the bounds would move a lever by more than its change, it rests."""
     for i in range(len(u)):
-        if p.lever[at.LABEL, i] > 0.0 or u[i] == 0.0:
+        mode, x = p.box[at.MODE, i], p.lever[at.FACTUAL, i]
+        if p.lever[at.LABEL, i] > 0.0 or (u[i] == 0.0 and mode != ACTED):
             continue
-        a = p.lever[at.FACTUAL, i] + p.lever[at.UNIT, i] * u[i]
-        if p.lever[at.GRID, i] > 0.0:
-            a = np.floor(a + 0.5)
-        near, x = min(max(a, p.ends[0, i]), p.ends[1, i]), p.lever[at.FACTUAL, i]
-        rests = p.box[at.MODE, i] == 0 and abs(near - a) > abs(a - x)
+        a = x + p.lever[at.UNIT, i] * u[i]
+        a = np.floor(a + 0.5) if p.lever[at.GRID, i] > 0.0 else a
+        near = min(max(a, p.ends[0, i]), p.ends[1, i])
+        rests = mode == IDLE or (mode == EITHER and abs(near - a) > abs(a - x))
         u[i] = 0.0 if rests else (near - x) / p.lever[at.UNIT, i]
 
 

@@ -28,8 +28,7 @@ INF = math.inf
 def exp(x):
     r"""e^x for abs(x) <= FARTHEST: :math:`2^k e^r` with abs(r) <= log(2) / 2, by 14 terms of its series."""
     k = math.floor(x / LN2 + 0.5)
-    r = (x - k * LN2) - k * LN2_REST
-    total = 1.0
+    r, total = (x - k * LN2) - k * LN2_REST, 1.0
     for i in range(14, 0, -1):
         total = 1.0 + total * r / i
     return math.ldexp(total, int(k))

@@ -31,6 +31,9 @@ from milp_recourse.problem.result import Proposal
 REFUSED = "the deployed model refuses cheaper actions by its rounding: set accept.margin to cover it"
 """The message where the deployed model keeps an exact engine from a proof."""
 
+FAILS = "an action that the search took for feasible fails the exact check"
+"""The message where the engine itself was wrong about an action, against whose cost it closed nodes."""
+
 FINER = 0.05
 """The share of the allowed gap that the second search (:func:`_finer`) leaves."""
 
@@ -150,7 +153,8 @@ def _proposal(
         if state.cost < math.inf and bound < sufficient(state.instance, state.cost):
             bound = max(bound, _finer(state, late))
         if state.action is None or bound < sufficient(state.instance, state.cost):
-            message = propose.reason(late) or REFUSED if message in (None, STUCK) else message
+            wrong = FAILS if judge(state.instance, state.refused).faults else REFUSED
+            message = propose.reason(late) or wrong if message in (None, STUCK) else message
     if state.action is not None:
         bound = min(bound, max(0.0, sufficient(state.instance, state.cost)))
     return Proposal(state.action, max(0.0, bound), "rigorous", nodes, message, time.perf_counter() - begun)

@@ -180,7 +180,7 @@ CASES = (
 FORMS = "first", "row", "residual"
 PERSONAL = (
     *("lever", "knot", "box", "allowed", "column", "ends", "base", "offset", "resting", "row_const", "noise"),
-    *("excess", "ceiling", "allowance", "form"),
+    *("excess", "need_low", "need_high", "ceiling", "allowance", "form"),
 )
 
 
@@ -293,7 +293,6 @@ class Lowered:
         forms = first_two, rows, effects.residuals
         self.forms = [np.ascontiguousarray(form[..., :columns]) for form in forms]
         caused, row_caused, residual_caused = (np.ascontiguousarray(form[..., columns:]) for form in forms)
-        need = first.accept.needed
         curves = int((effects.kinds != RELU).sum())
         most_of = most_rows(len(self.ends), curves > 0) + columns
         slack = slacks(hidden, weight.shape[2], columns, most_of, units, effects.roundings, curves)
@@ -301,10 +300,9 @@ class Lowered:
         widths, owner = np.array([units, *hidden], dtype=np.int64), self.start[effects.owners]
         self.shared: dict[str, Any] = {"start": self.start, "acts": effects.acts, **slack._asdict()}
         self.shared |= {"weights": weights, "biases": biases, "turned": np.ascontiguousarray(turned)}
-        self.shared |= {"widths": widths, "kind": effects.kinds, "edge": edge, "caused": caused}
+        self.shared |= {"widths": widths, "kind": effects.kinds, "edge": edge, "bent": effects.bent}
         self.shared |= {"row_caused": row_caused, "residual_caused": residual_caused, "owner": owner}
-        self.shared |= {"precision": effects.precision, "bent": effects.bent, "need_low": round_down(need)}
-        self.shared |= {"need_high": round_up(need), "has_largest": first.cost.linf > 0}
+        self.shared |= {"caused": caused, "precision": effects.precision, "has_largest": first.cost.linf > 0}
         given = np.array([[one.factual[f.name] for f in first.features] for one in instances])
         self.inputs = first.model_rows(given)
         # of every column its lever, whether it is a label's, its unit, and its applicant's own label
@@ -327,6 +325,8 @@ class Lowered:
         self.personal |= {"offset": self._offsets(cases), "resting": resting, "ends": self.levers.intervals}
         self.personal["noise"] = effects.noise if effects.noise.size else np.zeros((len(box), 0))
         self.personal["excess"] = np.array([one.offset for one in instances])
+        self.personal["need_low"] = np.array([round_down(one.accept.needed) for one in instances])
+        self.personal["need_high"] = np.array([round_up(one.accept.needed) for one in instances])
         self.personal["ceiling"] = dearest * (1.0 + 4.0 * slack.cost) + slack.tiny
         self.personal["allowance"] = np.array([one.gap_allowance for one in instances])
 
@@ -437,8 +437,7 @@ def decode(instance: Instance, lever: Array, acts: Array, ends: Array, values: A
 
     Levers that stay where they are are not acted on, unless they are held against what moves them.
     """
-    action = {}
-    rows = lever[[at.LABEL, at.FACTUAL, at.UNIT, at.GRID]].tolist()
+    action, rows = {}, lever[[at.LABEL, at.FACTUAL, at.UNIT, at.GRID]].tolist()
     columns = zip(instance.levers, values.tolist(), *rows, acts.tolist(), *ends.tolist(), strict=True)
     for name, value, label, factual, unit, grid, held, low, high in columns:
         a = value

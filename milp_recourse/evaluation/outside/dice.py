@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.errors import BackendUnavailable, Unsupported
-from milp_recourse.problem.instance import Population
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 
 SAMPLE, SEED = 2000, 0
 METHOD = "random"

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.problem.instance import Population
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 
 Array = NDArray[np.float64]
 STEPS, RATE, PENALTIES = 300, 0.01, (0.1, 1.0, 10.0, 100.0)
@@ -40,7 +40,8 @@ def actions(frame: Any, population: Population) -> Any:
             k = names.index(name)
             free[row, k], weight[row, k], scale[row, k] = True, one.weight(name), one.cost.scale[name]
             low[row, k], high[row, k] = least, largest
-    needed = population.template.accept.threshold + population.template.accept.margin + MARGIN
+    margin = max(population.margin_of(k) for k in range(len(population)))
+    needed = population.template.accept.threshold + margin + MARGIN
     best = np.full(x.shape, np.nan)
     open_ = np.ones(len(x), dtype=bool)
     for penalty in PENALTIES:

@@ -17,9 +17,10 @@ from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.expression import Variable, as_expression
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.instance import Acceptance, Instance, Population, Preferences
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.noise import Normal
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.problem.scm import Mechanism, StructuralCausalModel
 from milp_recourse.questions.solve import solve, solve_population

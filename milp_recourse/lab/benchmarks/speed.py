@@ -13,8 +13,9 @@ import numpy as np
 from milp_recourse.formats import read_instance
 from milp_recourse.lab.benchmarks.peers import RUNNERS, TOGETHER
 from milp_recourse.lab.run_table import Key, Row, filled
-from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import RELATIVE_GAP
 from milp_recourse.reports.drawing import draw_shares, panels, save
 

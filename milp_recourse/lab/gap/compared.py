@@ -28,7 +28,7 @@ from milp_recourse.lab.icarma.icarma_model import Recommender
 from milp_recourse.lab.icarma.sampling import Wishes
 from milp_recourse.lab.icarma.score import Recommended, Scored, recommended
 from milp_recourse.lab.icarma.shipped import Kind
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 
 Level = Literal["optimum", "mask", "direction"]
 

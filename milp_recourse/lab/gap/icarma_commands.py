@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from milp_recourse.lab.icarma.shipped import Kind
     from milp_recourse.lab.icarma.task import Task
     from milp_recourse.lab.icarma.training_optima import Optima
-    from milp_recourse.problem.instance import Population
+    from milp_recourse.problem.population import Population
 
 app = typer.Typer(no_args_is_help=True, help="Amortised recourse by networks: train, predict, evaluate.")
 

@@ -16,7 +16,7 @@ from milp_recourse.lab.icarma.score import Scored, outside_masks, recommended
 from milp_recourse.lab.icarma.structural import StructuralModel
 from milp_recourse.lab.means import mean, sd
 from milp_recourse.lab.recipe.loan_rows import sample_loan
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.scm import StructuralCausalModel
 
 CHUNK = 20_000

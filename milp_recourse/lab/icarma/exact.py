@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.lab.icarma.sampling import Wishes
-from milp_recourse.problem.instance import Population, Preferences
+from milp_recourse.problem.instance import Preferences
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, gap_tolerance
 from milp_recourse.questions.solve import solve_population
 

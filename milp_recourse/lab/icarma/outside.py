@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from milp_recourse.lab.icarma.checkpoint import read_recommender
 from milp_recourse.lab.icarma.predict import predict
 from milp_recourse.lab.icarma.shipped import shipped
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.icarma.icarma_model import Recommender
 from milp_recourse.lab.icarma.sampling import Wishes
-from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]

@@ -18,7 +18,8 @@ from milp_recourse.errors import BadInput
 from milp_recourse.lab.icarma.exact import Certified
 from milp_recourse.lab.icarma.sampling import Wishes
 from milp_recourse.lab.icarma.task import Task
-from milp_recourse.problem.instance import Instance, Population, Preferences
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.population import Population
 
 MOST_LEVERS = 6
 """The largest number k of levers, because all 2^k masks are solved."""

@@ -31,8 +31,9 @@ from milp_recourse.lab.recipe.files import sha256, write_json
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature, Kind, Monotone
 from milp_recourse.problem.forest import TreeEnsemble
-from milp_recourse.problem.instance import Acceptance, Instance, Population, Preferences
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.scm import StructuralCausalModel, independent
 from milp_recourse.readers import read_sklearn_trees, to_json
 

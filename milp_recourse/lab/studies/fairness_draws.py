@@ -28,7 +28,7 @@ from milp_recourse.lab.studies.fairness import GAPS
 from milp_recourse.lab.studies.kept_answers import Answer, Answers
 from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.tables import served
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.reports.number_table import write_table
 
 Array = NDArray[np.float64]

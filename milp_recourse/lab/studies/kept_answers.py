@@ -16,7 +16,8 @@ from milp_recourse.lab.measured import measured
 from milp_recourse.lab.run_table import grown
 from milp_recourse.lab.studies.grid_together import SharedGrid
 from milp_recourse.lab.studies.paper_cells import Problem
-from milp_recourse.problem.instance import Instance, Population, Preferences
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.questions.solve import solve_together
 from milp_recourse.questions.workers import Workers

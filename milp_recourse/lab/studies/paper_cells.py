@@ -25,7 +25,8 @@ from milp_recourse.elicitation.schemes import (
 )
 from milp_recourse.elicitation.scores_file import preferences_of
 from milp_recourse.lab.icarma.sampling import LIKERT, Elicitation
-from milp_recourse.problem.instance import Instance, Population, Preferences
+from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.population import Population
 
 Scenario = Literal["non-personalized", "random-assigned", "race-correlated", "income-dependent"]
 SCENARIOS: tuple[Scenario, ...] = (

@@ -27,7 +27,7 @@ from milp_recourse.lab.studies.tables import (
     served,
     table,
 )
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.reports.number_table import write_table
 
 Row = dict[str, Any]

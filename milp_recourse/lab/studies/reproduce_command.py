@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from milp_recourse.lab.studies.amortised import Networks
     from milp_recourse.lab.studies.reproduce import Asked
     from milp_recourse.lab.studies.tables import Density
-    from milp_recourse.problem.instance import Population
+    from milp_recourse.problem.population import Population
 
 FAILED, LIMIT = 4, 3
 

@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 from milp_recourse.formats import write_population
 from milp_recourse.lab.studies.kept_answers import Answer
 from milp_recourse.lab.studies.paper_cells import Problem
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import gap_tolerance
 from milp_recourse.questions.solve import solve_population
 

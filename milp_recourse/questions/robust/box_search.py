@@ -3,11 +3,16 @@ r"""The cheapest certain action of a tree ensemble, by branch and bound over box
 The search takes the cheapest action and looks for an outcome of it that is refused
 (:mod:`~milp_recourse.questions.robust.outcomes`). Around such an outcome it finds a large box of inputs of
 which all are refused (:mod:`~milp_recourse.questions.robust.refused`). No outcome of a certain action may lie
-in the box. So some target must be far enough from one of the box's sides, some label must be another, or
-another set of features must be acted on. The search branches over these ways out of the box, and takes the
-cheapest case first; a case is an ordinary problem with a condition per way out. If the cheapest action of a
-case has no refused outcome, the case is finished. If no feature causes another, there are finitely many
-boxes, so the search ends.
+in the box. So some target must be far enough from one of the box's sides, some label must be one that the box
+does not hold, or another set of features must be acted on. The search branches over these ways out of the
+box, and takes the cheapest case first; a case is an ordinary problem with a condition per way out. If the
+cheapest action of a case has no refused outcome, the case is finished. If no feature causes another, there
+are finitely many boxes, so the search ends.
+
+A certain action takes one of the ways out of every box, and the action in hand takes none, so no action is
+lost and every case is smaller than the one it was split from. A case that demands the same ways as an earlier
+one is the same problem, so it is not solved again. The search checks that the action in hand takes no way
+out; where rounding makes it take one, the case stays open and its bound counts.
 
 If features cause others, the outcomes of an action do not form a box. A way out is then valid only for the
 same set of features acted on, and shifts the box by the difference between the outcome and the plan; for
@@ -26,16 +31,16 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.judge import known_factual
 from milp_recourse.problem.conditions import Acted, Condition, Demand, LabelIn, Not, Sum, meaning
-from milp_recourse.problem.conditions import Any as AnyOf
 from milp_recourse.problem.conditions import holds as satisfied
+from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import Constant, Expression, Product, Variable, as_fraction
 from milp_recourse.problem.expression import Sum as Added
 from milp_recourse.problem.forest import TreeEnsemble
@@ -46,21 +51,21 @@ from milp_recourse.problem.scenario import Scenario
 from milp_recourse.program.lower import reachable
 from milp_recourse.questions.robust.certain_search import CertainSearch
 from milp_recourse.questions.robust.outcomes import Outcomes, outcomes_of
-from milp_recourse.questions.robust.refused import Refusals, RefusedBox, keeping_out
+from milp_recourse.questions.robust.refused import Case, Refusals, RefusedBox, keeping_out
 from milp_recourse.questions.robust.uncertainty import Uncertainty
 from milp_recourse.solvers.protocol import Proposal
 
 
-@dataclass(order=True)
-class _Case:
-    """A node of the search: the ways out of boxes taken so far.
+class _Known(NamedTuple):
+    """A refused box with the ways out of it, and what each of them demands."""
 
-    Cases are ordered by the lower bound of the case that they were split from.
-    """
+    box: RefusedBox
+    ways: tuple[Condition, ...]
+    demands: tuple[Demand, ...]
 
-    bound: float
-    order: int
-    ways: tuple[Condition, ...] = field(compare=False)
+    def taken(self, values: Mapping[str, Enclosure], action: Mapping[str, float]) -> bool:
+        """Whether an action takes a way out."""
+        return any(satisfied(one, values, action) for one in self.demands)
 
 
 class TreeSearch(CertainSearch):
@@ -98,9 +103,10 @@ class TreeSearch(CertainSearch):
             if ends.lower < ends.upper or feature.name in instance.levers:
                 self.columns[feature.name] = list(range(column, column + width))
             column += width
-        self._boxes: list[tuple[AnyOf, Demand]] = []
-        self._heap: list[_Case] = []
-        self._filed: set[frozenset[Condition]] = set()
+        self.root = Case(0.0, 0, ())
+        self._boxes: list[_Known] = []
+        self._heap = [self.root]
+        self._filed: dict[frozenset[Condition], Case] = {frozenset(): self.root}
         self._closed = math.inf  # the least lower bound of the cases that are finished
         self._features = {f.name: f for f in instance.features}
         self.proof = "rigorous" if self.without_causes else "solver"
@@ -111,9 +117,13 @@ class TreeSearch(CertainSearch):
         """The number of refused boxes."""
         return len(self._boxes)
 
+    @property
+    def evidence(self) -> Case:
+        """The root of the cases."""
+        return self.root
+
     def run(self) -> Proposal:
         """Search the cases, the cheapest first, until none can be cheaper than the best action."""
-        self._push(0.0, ())
         while self._heap and self._heap[0].bound < self.best.target:
             result = self.solve(demanding(self.instance, self._heap[0].ways))
             if result is None:
@@ -127,7 +137,7 @@ class TreeSearch(CertainSearch):
         bound = min([self._closed, self.best.cost, *(case.bound for case in self._heap)])
         return self.proposal(bound, bound >= self.best.target or bound == math.inf)
 
-    def _take(self, case: _Case, bound: float, result: Result) -> bool:
+    def _take(self, case: Case, bound: float, result: Result) -> bool:
         """Split a case over the ways out of a box that its optimum's outcomes can reach.
 
         Returns False if the case is finished: its optimum is certain, or a search on the way stopped.
@@ -136,7 +146,8 @@ class TreeSearch(CertainSearch):
             self.message = result.message or result.status.sentence
             return False
         action = self.instance.numbers(result.action)
-        broken = self._broken(action)
+        values = self.instance.scm.counterfactual_exact(known_factual(self.instance), action)
+        broken = next((one for one in self._boxes if not one.taken(values, action)), None)
         if broken is None:
             outcomes = outcomes_of(self.instance, action, self.uncertainty)
             refuted = self._refuted(outcomes)
@@ -147,24 +158,21 @@ class TreeSearch(CertainSearch):
                 self.message = result.message
                 return False
             broken = self._keep_out(outcomes, refuted)
-            self._boxes.append((broken, meaning(broken, self._features, self.instance.factual)))
-        for way in broken.parts:
-            self._push(bound, (*case.ways, way))
+            if broken.taken(values, action):
+                self.message = "an action fails by less than rounding shows"
+                return False
+            self._boxes.append(broken)
+        case.box = broken.box
+        case.parts = [(way, self._filed_under(bound, (*case.ways, way))) for way in broken.ways]
         return True
 
-    def _push(self, bound: float, ways: tuple[Condition, ...]) -> None:
+    def _filed_under(self, bound: float, ways: tuple[Condition, ...]) -> Case:
+        """The case of these ways out: an earlier one if there is one, else a new one, to be solved."""
         key = frozenset(ways)
         if key not in self._filed:
-            self._filed.add(key)
-            heapq.heappush(self._heap, _Case(bound, len(self._filed), ways))
-
-    def _broken(self, action: Mapping[str, float]) -> AnyOf | None:
-        """The ways out of a known box that an outcome of the action can reach; None without such a box."""
-        values = self.instance.scm.counterfactual_exact(known_factual(self.instance), action)
-        for condition, demand in self._boxes:
-            if not satisfied(demand, values, action):
-                return condition
-        return None
+            self._filed[key] = Case(bound, len(self._filed), ways)
+            heapq.heappush(self._heap, self._filed[key])
+        return self._filed[key]
 
     def _refuted(self, outcomes: Outcomes) -> Mapping[str, float] | None:
         """The levers' values in an outcome that is refused; {} if there is none, None if that stayed open."""
@@ -179,8 +187,8 @@ class TreeSearch(CertainSearch):
             self._worst_found = score, outcomes.scenario(point, self.uncertainty)
         return found
 
-    def _keep_out(self, outcomes: Outcomes, point: Mapping[str, float]) -> AnyOf:
-        """The condition that no outcome lies in the refused box around this one: any of the ways out."""
+    def _keep_out(self, outcomes: Outcomes, point: Mapping[str, float]) -> _Known:
+        """The refused box around an outcome, and the ways to keep all outcomes out of it."""
         problem = outcomes.refusal
         assert problem is not None
         row = np.full(len(problem.features), np.nan)
@@ -194,8 +202,9 @@ class TreeSearch(CertainSearch):
             ways += [Acted(name) for name in self.instance.levers if name not in outcomes.action]
         shifts = self._shifts(outcomes, outcomes.scenario(point, self.uncertainty))
         for name, columns in self.columns.items():
-            ways += self._ways_out(name, columns, box, point, shifts[name])
-        return AnyOf(tuple(ways))
+            ways += self._ways_out(name, columns, box, shifts[name])
+        demands = [meaning(way, self._features, self.instance.factual) for way in ways]
+        return _Known(box, tuple(ways), tuple(demands))
 
     def _order(self, outcomes: Outcomes) -> list[str]:
         """The order in which a refused box is widened along features: those not acted on first."""
@@ -206,18 +215,17 @@ class TreeSearch(CertainSearch):
         name: str,
         columns: list[int],
         box: RefusedBox,
-        point: Mapping[str, float],
         shift: tuple[Fraction, Fraction],
     ) -> Iterator[Condition]:
         """The conditions on one feature each of which keeps all outcomes out of the box."""
         feature, x = self.instance.feature(name), self.instance.factual[name]
         intervals = [box.interval(self.forest, c) for c in columns]
-        if all(interval == (-math.inf, math.inf) for interval in intervals):
-            return
-        if feature.by_label:
-            label = round(point.get(name, x))
-            others = tuple(k for k in range(len(feature.categories or ())) if k != label)
-            yield LabelIn(name, "counterfactual", others)
+        if feature.lookup is not None and feature.by_label:
+            each = zip(feature.lookup.T, intervals, strict=True)
+            inside = [(above < numbers) & (numbers <= last) for numbers, (above, last) in each]
+            others = np.flatnonzero(~np.all(inside, axis=0)).tolist()
+            if others:
+                yield LabelIn(name, "counterfactual", tuple(others))
             return
         [interval] = intervals
         for side, end in keeping_out(interval, shift):

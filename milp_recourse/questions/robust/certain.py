@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.certificates import without_certificate
+from milp_recourse.certificates import TOO_MUCH, encode
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats.write import result_part
-from milp_recourse.judge import conclude
+from milp_recourse.judge import conclude, known_factual
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.options import Clock
-from milp_recourse.problem.result import Result
+from milp_recourse.problem.result import Result, Status
 from milp_recourse.problem.scenario import Scenario
 from milp_recourse.questions.robust.box_search import TreeSearch
+from milp_recourse.questions.robust.certain_search import Evidence
+from milp_recourse.questions.robust.certify import certain_certificate, why_no_certificate
 from milp_recourse.questions.robust.scenario_search import NetworkSearch
 from milp_recourse.questions.robust.uncertainty import Uncertainty, at_worst_threshold, uncertainty_of
 from milp_recourse.questions.solve import as_instance, check_options, choose_backend, solve
 
 ROBUST_FORMAT = "milp-recourse/robust-1"
-
-NO_CERTIFICATE = "a certificate cannot claim anything about missed targets or other noise"
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Robust:
     Attributes
     ----------
     result
-        The result for the problem with the highest threshold. Its action is proven to be accepted in every
-        outcome, and no action that is accepted in every outcome costs less than the lower bound. With status
-        ``infeasible`` there is no such action.
+        The result for the problem with the highest threshold. Its action is accepted in every outcome, and no
+        action that is accepted in every outcome costs less than the lower bound. With status ``infeasible``
+        there is no such action. ``proof`` is ``rigorous`` only if ``evidence`` is a certificate of this.
     uncertainty
         What the action withstands.
     worst
@@ -56,8 +56,22 @@ class Robust:
 
     @property
     def problem(self) -> Instance:
-        """The problem with the highest threshold; the result's certificate is about this problem."""
+        """The problem with the highest threshold."""
         return at_worst_threshold(self.instance, self.uncertainty)
+
+    @property
+    def worst_counterfactual(self) -> Mapping[str, float | int | str | None] | None:
+        """The values of every feature in the worst outcome found, or as planned if there is no other."""
+        if self.worst is None or self.result.action is None or self.result.counterfactual is None:
+            return self.result.counterfactual
+        instance = self.instance
+        action, factual = instance.numbers(self.result.action), known_factual(instance)
+        exact = instance.scm.counterfactual_exact(factual, action, self.worst[1])
+        stays = instance.missing - action.keys()
+        return {
+            name: None if name in stays else instance.feature(name).show(value.nearest)
+            for name, value in exact.items()
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """As a ``robust-1`` document."""
@@ -73,8 +87,23 @@ class Robust:
             "worst": worst,
             "cuts": self.cuts,
             "rounds": self.rounds,
+            **({} if result.certificate is None else {"certificate": result.certificate}),
             "message": result.message,
         }
+
+    def without_certificate(self, reason: str) -> Robust:
+        """The same answer, whose proof is only as sure as the search, with the reason in the message."""
+        note = f"No certificate, so the proof is only as sure as the search: {reason}."
+        said = (
+            f"The search says: {NONE_CERTAIN}"
+            if self.result.status is Status.INFEASIBLE
+            else self.result.message
+        )
+        message = note if said is None else f"{said.rstrip('.')}. {note}"
+        return replace(self, result=replace(self.result, proof="solver", evidence=None, message=message))
+
+
+NONE_CERTAIN = "no action is accepted whatever happens. Withstand less, or relax mask, ranges or conditions."
 
 
 def robust(
@@ -84,7 +113,8 @@ def robust(
     noise: Mapping[str, float | Sequence[float]] | None = None,
     backend: str | None = None,
     time_limit: float | None = None,
-    certificates: bool = False,
+    certificates: bool = True,
+    index: int | None = None,
 ) -> Robust:
     """The cheapest action that is accepted whatever happens within the limits given.
 
@@ -102,8 +132,10 @@ def robust(
     time_limit
         Wall seconds for everything; None for no limit.
     certificates
-        Whether to make a certificate. There is one only if nothing but the threshold is uncertain; it is
-        about :attr:`Robust.problem`.
+        Whether to make a certificate. It belongs to ``problem`` and is in ``result.evidence``. Without one
+        ``proof`` is ``solver``, and the message says why there is none.
+    index
+        As for :func:`milp_recourse.solve`.
 
     Raises
     ------
@@ -115,7 +147,7 @@ def robust(
     BackendUnavailable
         As for :func:`milp_recourse.solve`.
     """
-    check_options(time_limit)
+    check_options(time_limit, certificates=certificates)
     start, clock = time.perf_counter(), Clock.start(time_limit)
     given = as_instance(problem)
     uncertainty = uncertainty_of(given, missed, threshold, noise)
@@ -123,11 +155,42 @@ def robust(
     chosen = choose_backend(instance, backend)
     if not chosen.proves:
         raise Unsupported(f"backend {chosen.name}: certainty needs one that proves")
-    name = chosen.name
-    if not uncertainty.of_outcomes:  # with the highest threshold it is an ordinary problem
-        return Robust(given, solve(instance, name, time_limit, certificates), uncertainty, None, 0, 1)
-    kind = NetworkSearch if isinstance(instance.classifier, ReluNetwork) else TreeSearch
-    search = kind(instance, uncertainty, name, clock)
-    result = conclude(instance, search.run(), name, time.perf_counter() - start, as_given=True)
-    result = without_certificate(instance, result, NO_CERTIFICATE)
-    return Robust(given, result, uncertainty, search.worst, search.cuts, search.rounds)
+    evidence: Evidence = ()
+    if uncertainty.of_outcomes:
+        kind = NetworkSearch if isinstance(instance.classifier, ReluNetwork) else TreeSearch
+        search = kind(instance, uncertainty, chosen.name, clock)
+        proposal, evidence = search.run(), search.evidence
+        result = conclude(instance, proposal, chosen.name, time.perf_counter() - start, as_given=True)
+        found = Robust(given, result, uncertainty, search.worst, search.cuts, search.rounds)
+    else:  # with the highest threshold it is an ordinary problem
+        found = Robust(given, solve(instance, chosen.name, time_limit), uncertainty, None, 0, 1)
+    return _certified(found, instance, evidence, clock, certificates, index)
+
+
+def _certified(
+    found: Robust,
+    instance: Instance,
+    evidence: Evidence,
+    clock: Clock,
+    certificates: bool,
+    index: int | None,
+) -> Robust:
+    """The answer with its certificate, or with the reason why there is none."""
+    result, begun = found.result, time.perf_counter()
+    reason = "none was asked for"
+    if certificates:
+        reason = why_no_certificate(instance, found.uncertainty, result) or ""
+    if clock.over and not reason:
+        reason = "the time limit was reached"
+    if reason:
+        if result.status is Status.OPTIMAL:  # what solve() says of an ordinary problem is about certificates
+            found = replace(found, result=replace(result, message=None))
+        return found.without_certificate(reason)
+    made = certain_certificate(found.instance, instance, found.uncertainty, result, evidence, clock.left())
+    if made is None:
+        return found.without_certificate(TOO_MUCH)
+    made |= {} if index is None else {"index": index}
+    message = f"Proven: {NONE_CERTAIN}" if result.status is Status.INFEASIBLE else result.message
+    seconds = result.seconds + time.perf_counter() - begun
+    done = replace(result, evidence=encode(made), message=message, seconds=seconds)
+    return replace(found, result=done)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,10 +12,14 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Proof, Result
 from milp_recourse.problem.scenario import Scenario
+from milp_recourse.questions.robust.refused import Case
 from milp_recourse.questions.robust.uncertainty import Uncertainty
 from milp_recourse.questions.solve import solve
 from milp_recourse.questions.why.answer import is_possible
 from milp_recourse.solvers.protocol import Proposal
+
+Evidence = Case | Sequence[Scenario]
+"""What a lower bound rests on: the root of the cases of trees, or the scenarios of a network."""
 
 
 class CertainSearch(ABC):
@@ -51,6 +55,11 @@ class CertainSearch(ABC):
         self.rounds = self.nodes = 0
         self.message: str | None = None
         self.rng = np.random.default_rng(0)
+
+    @property
+    @abstractmethod
+    def evidence(self) -> Evidence:
+        """What the bound rests on; :mod:`~milp_recourse.questions.robust.certify` certifies it."""
 
     @abstractmethod
     def run(self) -> Proposal:

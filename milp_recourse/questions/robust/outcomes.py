@@ -1,9 +1,10 @@
 r"""The outcomes of an action, and the question whether one is refused, as a recourse problem.
 
-In this problem the levers are what is uncertain: each target, within the interval in which it may be missed,
-and each noise, which becomes a root of the causal model, within its interval. The classifier's logit or score
-is negated, so that to accept is to refuse. If the problem is proven infeasible, the action is accepted in
-every outcome. Trees read doubles, so for them the ends of a target's interval are rounded inward.
+In this problem the levers are the values of what is acted on, each within the interval in which its target
+may be missed, and each uncertain noise, which becomes a root of the causal model, within its interval. The
+classifier's logit or score is negated, so that to accept is to refuse. If the problem is proven infeasible,
+the action is accepted in every outcome. A value is any real number of its interval. Trees see the nearest
+double, so for them the ends are rounded to the nearest doubles; for networks they are rounded outward.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.judge import model_inputs
 from milp_recourse.problem.conditions import Switched
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.enclosure import round_down, round_up
@@ -29,6 +32,9 @@ from milp_recourse.problem.scm import StructuralCausalModel, independent
 from milp_recourse.questions.robust.uncertainty import Uncertainty
 
 Array = NDArray[np.float64]
+
+MOST_LISTED = 512
+"""Outcomes that are looked at one by one."""
 
 _STARTS, _SWEEPS, _STEPS = 48, 6, 5  # of coordinate search: points, rounds, values per coordinate
 _CLEAR = 1e-9  # by how much, relative to the threshold, the deployed negated network may fall short of it
@@ -62,6 +68,29 @@ class Outcomes:
                 missed[name] = min(max(by, -allowed), allowed)
         noise = {name: found[root] for name, root in self.noisy.items() if found.get(root)}
         return Scenario({n: e for n, e in missed.items() if e}, noise)
+
+    def every(self) -> list[dict[str, float]] | None:
+        """All outcomes, by the values of the levers of ``refusal``; None if they are many, or infinitely
+        many."""
+        problem, axes, count = self.refusal, dict[str, list[float]](), 1.0
+        if problem is None:
+            return [{}]
+        for name, (low, high) in problem.levers.items():
+            if low < high and not problem.feature(name).integral:
+                return None
+            count *= high - low + 1
+            if count > MOST_LISTED:
+                return None
+            axes[name] = np.arange(low, high + 1).tolist()
+        return [dict(zip(axes, point, strict=True)) for point in product(*axes.values())]
+
+    def least_logit(self, point: Mapping[str, float]) -> Fraction:
+        """A network's logit in an outcome, in exact arithmetic; rounded down if a curve is involved."""
+        problem = self.refusal
+        assert problem is not None
+        assert isinstance(problem.classifier, ReluNetwork)
+        values = problem.scm.counterfactual_exact(problem.factual, point)
+        return -problem.classifier.enclose(model_inputs(problem, values))[0].upper
 
     def worst(self, count: int, rng: np.random.Generator) -> list[tuple[float, dict[str, float]]]:
         """Outcomes of low logit or score, found by coordinate search in float64, the lowest first; no proof.
@@ -122,14 +151,13 @@ def outcomes_of(instance: Instance, action: Mapping[str, float], uncertainty: Un
     moved = scm.descendants(set(action))
     noisy = {
         name: _unused(f"noise of {name}", scm.features)
-        for name, ends in uncertainty.noise.items()
-        if name in moved and name not in action and ends[0] < ends[1]
+        for name in (f.name for f in instance.features)
+        if name in moved - set(action) and _differ(uncertainty.noise.get(name, (0.0, 0.0)))
     }
-    away = [name for name in action if uncertainty.missed.get(name, 0.0) > 0]
-    if not away and not noisy:
+    levers = list(_targets(instance, action, uncertainty))
+    if not noisy and not any(f.bounds and _differ(f.bounds) for f in levers):
         return Outcomes(action, None, {})
     without_effects = moved == set(action)  # then the targets can be the factual of ``refusal``
-    levers = list(_targets(instance, action, uncertainty, away if without_effects else list(action)))
     features = {
         f.name: replace(f, actionable=False, bounds=None, domain=None, monotone=None)
         for f in instance.features
@@ -163,17 +191,18 @@ def outcomes_of(instance: Instance, action: Mapping[str, float], uncertainty: Un
     return Outcomes(action, refusal, noisy)
 
 
-def _targets(
-    instance: Instance, action: Mapping[str, float], uncertainty: Uncertainty, names: list[str]
-) -> Iterator[Feature]:
-    """Targets as levers; the ends of their intervals are rounded outward for networks, inward for trees."""
+def _targets(instance: Instance, action: Mapping[str, float], uncertainty: Uncertainty) -> Iterator[Feature]:
+    """The features acted on, as levers within the intervals of their outcomes."""
     outward = isinstance(instance.classifier, ReluNetwork)
-    for name in names:
-        feature, target = instance.feature(name), Fraction(action[name])
+    for name, target in action.items():
         by = Fraction(uncertainty.missed.get(name, 0.0))
-        low, high = target - by, target + by
-        ends = (round_down(low), round_up(high)) if outward else (round_up(low), round_down(high))
-        yield replace(feature, actionable=True, bounds=ends, domain=None, monotone=None)
+        low, high = Fraction(target) - by, Fraction(target) + by
+        ends = (round_down(low), round_up(high)) if outward else (float(low), float(high))
+        yield replace(instance.feature(name), actionable=True, bounds=ends, domain=None, monotone=None)
+
+
+def _differ(ends: tuple[float, float]) -> bool:
+    return ends[0] < ends[1]
 
 
 def _refusing(model: Classifier, accept: Acceptance, more: int) -> tuple[Classifier, Acceptance]:

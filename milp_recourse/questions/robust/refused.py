@@ -1,15 +1,17 @@
-"""Boxes of cells that a tree ensemble refuses entirely, and the conditions that keep an action out of one."""
+"""Boxes of cells that a tree ensemble refuses entirely, and the cases that keeping out of them makes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.problem.conditions import Condition
+from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.forest import MISSING, TreeEnsemble
 
 Cells = NDArray[np.int64]
@@ -34,6 +36,26 @@ class RefusedBox:
         first, last = int(self.low[column]), int(self.high[column])
         above = -math.inf if first <= 0 else float(cuts[first - 1])
         return above, math.inf if last >= len(cuts) else float(cuts[last])
+
+
+@dataclass(order=True)
+class Case:
+    """A node of the search: the ways out of boxes taken so far.
+
+    Cases are ordered by the lower bound of the case that they were split from.
+
+    Attributes
+    ----------
+    box, parts
+        The refused box that the case was split over, and a case per way out of it, with the way; None and
+        nothing where it was not split.
+    """
+
+    bound: float
+    order: int
+    ways: tuple[Condition, ...] = field(compare=False)
+    box: RefusedBox | None = field(default=None, compare=False)
+    parts: list[tuple[Condition, Case]] = field(default_factory=list, compare=False)
 
 
 class Refusals:
@@ -114,7 +136,9 @@ class Refusals:
 def keeping_out(
     interval: tuple[float, float], missed: tuple[Fraction, Fraction]
 ) -> Iterator[tuple[str, float]]:
-    """Limits of a double such that no double of the form value + e lies in an interval, for the e allowed.
+    """Limits of a double such that no number value + e is seen as a double of an interval, for the e allowed.
+
+    What is seen is the nearest double.
 
     Parameters
     ----------
@@ -126,24 +150,21 @@ def keeping_out(
     Yields
     ------
     tuple
-        ``at_most`` or ``at_least``, and the limit. Either one suffices.
+        ``at_most`` or ``at_least``, and the limit: no other double on this side suffices.
     """
     above, last = interval
-    if above > -math.inf:  # value + e is less than the smallest double in the interval
-        yield "at_most", _before(Fraction(math.nextafter(above, math.inf)) - missed[1])
-    if last < math.inf:  # value + e is more than the largest double in the interval
-        yield "at_least", _after(Fraction(last) - missed[0])
+    if above > -math.inf:
+        yield "at_most", _seen_at_most(above, missed[1])
+    if last < math.inf:
+        yield "at_least", -_seen_at_most(-math.nextafter(last, math.inf), -missed[0])
 
 
-def _before(value: Fraction) -> float:
-    """The largest double below a value."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) < value else math.nextafter(nearest, -math.inf)
-
-
-def _after(value: Fraction) -> float:
-    """The smallest double above a value."""
-    return -_before(-value)
+def _seen_at_most(end: float, e: Fraction) -> float:
+    """The largest double whose sum with e is seen as a double of at most ``end``."""
+    middle = (Fraction(end) + Fraction(math.nextafter(end, math.inf))) / 2
+    value = round_down(middle - e)
+    exact = Fraction(value) == middle - e
+    return math.nextafter(value, -math.inf) if exact and float(middle) > end else value
 
 
 def _cell(cuts: NDArray[np.float64], value: float) -> int:

@@ -10,7 +10,8 @@ which the network has a copy for each. The upper bound is the cost of an action 
 :mod:`~milp_recourse.questions.robust.outcomes` proves that no outcome is refused. Such actions are found by
 solving the finite problem with a slightly higher threshold (t + ``raised``), without which an action would
 only just be accepted and the proof would fail. If an outcome of an action is refused, its scenario is added.
-``raised`` is reduced until the two bounds meet; four values are tried.
+``raised`` is reduced until the two bounds meet; four values are tried. Where an action has few outcomes,
+because whole numbers are missed, all are looked at in exact arithmetic, and nothing need be raised.
 
 References
 ----------
@@ -57,14 +58,21 @@ class NetworkSearch(CertainSearch):
         """The number of scenarios."""
         return len(self.scenarios)
 
+    @property
+    def evidence(self) -> list[Scenario]:
+        """The scenarios."""
+        return self.scenarios
+
     def run(self) -> Proposal:
         """Search until the lower and the upper bound meet, or the search has to stop."""
         needed = self.instance.accept.needed
         logit = judge(self.instance, {}).logit
         assert logit is not None
         distance = max(float(needed - logit.lower), 1e-3 * (1.0 + abs(float(needed))))
-        raised = _RAISE * distance
-        for _ in range(_RAISES):
+        raised, tries = _RAISE * distance, _RAISES
+        if self._whole:
+            raised, tries = 0.0, 1
+        for _ in range(tries):
             above = self._above(raised)
             below = self._master(0.0)
             if below is None:
@@ -79,6 +87,14 @@ class NetworkSearch(CertainSearch):
         else:
             self.message = self.message or "the two sides did not meet"
         return self.proposal(self.bound, self._closed or self.bound == math.inf)
+
+    @property
+    def _whole(self) -> bool:
+        """Whether only whole numbers are uncertain."""
+        noisy = any(low < high for low, high in self.uncertainty.noise.values())
+        return not noisy and all(
+            self.instance.feature(name).integral for name, by in self.uncertainty.missed.items() if by
+        )
 
     @property
     def _closed(self) -> bool:
@@ -119,6 +135,12 @@ class NetworkSearch(CertainSearch):
         needed = self.instance.accept.threshold + self.instance.accept.margin
         room = _ROUNDING * (1.0 + abs(needed))
         found = [point for logit, point in outcomes.worst(_EACH_TIME, self.rng) if logit < needed - room]
+        listed = None if found else outcomes.every()
+        if listed is not None:
+            exact = self.instance.accept.needed
+            found = [point for point in listed if outcomes.least_logit(point) < exact][:_EACH_TIME]
+            if not found:
+                return []
         if not found:
             point = self.refused_outcome(outcomes.refusal)
             if not point:

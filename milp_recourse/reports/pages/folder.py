@@ -15,7 +15,8 @@ from milp_recourse.formats.strict_json import read_bytes, read_json, write_whole
 from milp_recourse.formats.validate import validate
 from milp_recourse.formats.write import population_digest
 from milp_recourse.judge import known_factual
-from milp_recourse.problem.instance import Instance, Population
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.population import Population
 from milp_recourse.questions.why import why
 from milp_recourse.reports.pages.gather import (
     changes_of,

@@ -10,8 +10,9 @@ from milp_recourse.formats.schema_result import ResultModel
 from milp_recourse.judge import deltas
 from milp_recourse.problem.cost import KINDS
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.instance import Classifier, Instance, Population
+from milp_recourse.problem.instance import Classifier, Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.why import Why
 from milp_recourse.reports.pages.person import Cause, Change, Person, Reason, Reasons
@@ -148,6 +149,8 @@ def facts_of(problem: Instance | Population) -> dict[str, str]:
     accept, effects = instance.accept, len(instance.scm.edges)
     output = "logit" if isinstance(instance.classifier, ReluNetwork) else "score"
     margin = f"; a margin of {accept.margin!r} is part of what is proven" if accept.margin else ""
+    if isinstance(problem, Population) and problem.margins is not None:
+        margin = "; each person's own margin is part of what is proven"
     facts = {"Model": _model(instance.classifier)}
     facts["Accepted when"] = f"{output} {'>' if accept.strict else '≥'} {accept.threshold!r}{margin}"
     facts["Causal model"] = (

@@ -16,6 +16,7 @@ from milp_recourse.solvers.cheapest_part import cheapest_part
 from milp_recourse.solvers.cpsat.causal_trees import RegionSearch
 from milp_recourse.solvers.cpsat.cell_costs import SatCells
 from milp_recourse.solvers.cpsat.process import ask
+from milp_recourse.solvers.missing_levers import has_gaps
 from milp_recourse.solvers.protocol import Options, Proposal
 
 
@@ -50,6 +51,8 @@ class CpsatBackend:
                 "costs in percentiles, or with two scales, where actions move other features, or under "
                 "plausibility; use bab"
             )
+        if has_gaps(instance):
+            return "missing values beside conditions on sums or on holding a feature; use bab"
         return why_not_trees(instance)
 
     def solve(self, instance: Instance, options: Options) -> Proposal:

@@ -68,7 +68,7 @@ class HighsModel:
         self.highs: Any = silent_highs()
         for option, value in (
             ("threads", 1),
-            # HiGHS 1.15.1's presolve called a feasible MILP of loan_016 infeasible (docs/results/highs)
+            # HiGHS 1.15.1's presolve called a feasible MILP of loan_016 infeasible (docs/how_to_choose.md)
             ("presolve", "off"),
             ("mip_heuristic_effort", 0.0),
             ("mip_detect_symmetry", False),

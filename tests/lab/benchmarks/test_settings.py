@@ -13,7 +13,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
 from milp_recourse.lab.benchmarks import bench_settings as settings
 from milp_recourse.lab.run_table import read_rows
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 
 LOAN = Path(__file__).resolve().parents[3] / "instances" / "loan" / "population.json"

@@ -30,7 +30,7 @@ from milp_recourse.lab.icarma.checkpoint import read_recommender
 from milp_recourse.lab.icarma.exact import Certified
 from milp_recourse.lab.icarma.sampling import everyone
 from milp_recourse.lab.icarma.shipped import shipped
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 
 HERE = 12
 

@@ -18,7 +18,7 @@ from milp_recourse.lab.gap.gap import plan, write
 from milp_recourse.lab.gap.paper_settings import SETTINGS, draw
 from milp_recourse.lab.icarma.exact import Certified
 from milp_recourse.lab.icarma.score import score
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 
 HERE = 8
 

@@ -195,7 +195,7 @@ def test_train_and_go_on(tmp_path, capsys, monkeypatch) -> None:
 def test_the_outside_method_is_what_evaluate_takes(people) -> None:
     """Asked like anybody's method, it gives the recommendations of the constant-weight networks."""
     from milp_recourse.evaluation.methods import ask, load
-    from milp_recourse.problem.instance import Population
+    from milp_recourse.problem.population import Population
 
     few = Population(people.template, people.factuals[:20], people.preferences[:20])
     asked = ask(load("milp_recourse.lab.icarma.outside:recommend"), few)

@@ -30,7 +30,7 @@ from milp_recourse.lab.studies.fairness_draws import (
 from milp_recourse.lab.studies.kept_answers import Answers
 from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Draws
 from milp_recourse.lab.studies.tables import served
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 
 PEOPLE = read_population(population_file("loan-smooth"))
 SOME = PEOPLE[:40]

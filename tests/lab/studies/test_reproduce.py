@@ -21,7 +21,7 @@ from milp_recourse.lab.studies.kept_answers import Answer, Answers
 from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.published import published
 from milp_recourse.lab.studies.tables import contradictions, served, table
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 
 PEOPLE = read_population(Path(__file__).resolve().parents[3] / "instances" / "loan" / "population.json")
 FIVE = Population(PEOPLE.template, PEOPLE.factuals[:5], PEOPLE.preferences[:5])

@@ -63,7 +63,6 @@ def test_the_commands_write_documents(tmp_path, capsys):
         (["robust", "--noise", "savings=1:2:3"], "--noise"),
         (["robust", "--threshold", "nan"], "threshold"),
         (["robust", "--backend", "grid"], "proves"),
-        (["robust", "--missed", "income=1", "--certificate", "c.json"], "--certificate"),
     ],
 )
 def test_bad_requests_are_one_line(arguments, line, capsys):
@@ -196,14 +195,15 @@ def test_a_feature_that_is_only_held_or_moved_by_next_to_nothing_is_no_way_of_it
     assert check(seed, "least total", False, ("bab", "highs"), 30.0)[1] == []
 
 
-def test_a_moved_threshold_has_a_certificate_and_a_missed_target_says_why_not(tmp_path, capsys):
-    """With the highest threshold it is an ordinary problem; what is rigorous has a certificate."""
-    certificate = tmp_path / "c.json"
-    assert main(["robust", str(LOAN), "--threshold", "0.1", "--certificate", str(certificate)]) == 0
-    beside = tmp_path / "c.instance.json"
-    assert str(beside) in capsys.readouterr().out
-    assert examine(certificate, beside, 600).line.startswith("VERIFIED optimal")
-    assert examine(certificate, LOAN, 600).line.startswith("REJECTED")
-    assert robust(LOAN, threshold=0.1).result.proof == "rigorous"
-    missed = robust(LOAN, missed={"income": 0.05}, threshold=0.1).result
-    assert missed.proof == "solver"
+@pytest.mark.parametrize("missed", [[], ["--missed", "income=0.05"]])
+def test_what_is_called_rigorous_is_verified_against_the_file_asked_about(missed, tmp_path):
+    """With a moved threshold, with and without a missed target; and not against another file."""
+    certificate, out = tmp_path / "c.json", tmp_path / "out.json"
+    asked = ["robust", str(LOAN), "--threshold", "0.1", *missed, "--json", str(out)]
+    assert main([*asked, "--certificate", str(certificate)]) == 0
+    data = document("robust-1", out)
+    assert data["proof"] == "rigorous" and data["certificate"] == str(certificate)
+    document("certificate-1", certificate)
+    line = examine(certificate, LOAN, 600).line
+    assert line.startswith("VERIFIED optimal") and '"threshold": 0.1' in line
+    assert examine(certificate, LOAN.with_name("loan_012.json"), 600).line.startswith("REJECTED")

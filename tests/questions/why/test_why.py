@@ -15,8 +15,9 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats.json_schemas import FOLDER
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.instance import Instance, Population, Preferences
+from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.questions.why import Why, lift, restrictions, why, why_population, widen
 from milp_recourse.questions.why.minimal import minimal_sets

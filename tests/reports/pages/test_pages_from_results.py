@@ -13,7 +13,8 @@ from milp_recourse.formats import instance_from_dict, read_instance, read_popula
 from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.judge import judge
 from milp_recourse.problem.cost import Cost
-from milp_recourse.problem.instance import Population, Preferences
+from milp_recourse.problem.instance import Preferences
+from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve, solve_population
 from milp_recourse.reports.pages import Outcome, facts_of, person_of, persons_of
 from milp_recourse.reports.pages.folder import people_in, person_in

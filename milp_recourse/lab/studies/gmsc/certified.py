@@ -14,7 +14,7 @@ from milp_recourse.lab.gap.paper_settings import Setting, draw, settings_of
 from milp_recourse.lab.recipe.gmsc_data import LEVERS
 from milp_recourse.lab.studies.kept_answers import Answer, AnswerFile
 from milp_recourse.lab.studies.paper_cells import Problem
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve
 
 FloatArray = NDArray[np.float64]

@@ -21,7 +21,7 @@ from milp_recourse.lab.studies.gmsc.certified import actions, problems
 from milp_recourse.lab.studies.gmsc.gmsc_networks import THROUGH, Profile, Through
 from milp_recourse.lab.studies.kept_answers import Answer
 from milp_recourse.lab.studies.paper_cells import Problem
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import gap_tolerance
 
 FloatArray = NDArray[np.float64]

@@ -28,8 +28,8 @@ from milp_recourse.lab.recipe.gmsc import (
     train_decision,
 )
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, PARENTS, GmscData, dequantised
-from milp_recourse.problem.instance import Population
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.scm import StructuralCausalModel
 
 FLOW = FlowTraining(hidden=(32, 32), batch=1024, epochs=30)

@@ -31,7 +31,7 @@ from milp_recourse.lab.studies.gmsc.models import STEPS, Learned, learned
 from milp_recourse.lab.studies.kept_answers import AnswerFile
 from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.lab.studies.spot_check import spot_check
-from milp_recourse.problem.instance import Population
+from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve
 from milp_recourse.reports.number_table import write_table
 

@@ -1,0 +1,44 @@
+"""Robust answers whose certificates the checker has read before anybody says that they are proven."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from gzip import decompress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from milp_recourse.formats.strict_json import write_json, write_whole
+from milp_recourse.formats.write import write_instance
+from milp_recourse.questions.robust import Robust
+
+
+def checked(found: Robust, seconds: float = 600.0) -> Robust:
+    """The answer if the checker ``verify/`` accepts its certificate; else the answer without it.
+
+    Parameters
+    ----------
+    seconds
+        The most time that the check may take.
+    """
+    from verify.files.check import examine
+
+    if found.result.evidence is None:
+        return found
+    certificate = json.loads(decompress(found.result.evidence))
+    certificate.pop("index", None)  # here it is checked against a file of one person's
+    with TemporaryDirectory() as folder:
+        proof, problem = Path(folder) / "certificate.json", Path(folder) / "instance.json"
+        write_json(certificate, proof)
+        write_instance(found.instance, problem)
+        outcome = examine(proof, problem, seconds)
+    return found if outcome.claim else found.without_certificate(f"the checker says {outcome.line}")
+
+
+def with_certificate(found: Robust, file: str | Path | None) -> Robust:
+    """The answer with the path of its certificate, which is written to a file; unchanged without either."""
+    if file is None or found.result.evidence is None:
+        return found
+    path, evidence = Path(file), found.result.evidence
+    write_whole(evidence if path.suffix == ".gz" else decompress(evidence), path)
+    return replace(found, result=replace(found.result, certificate=str(path)))

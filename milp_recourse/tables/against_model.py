@@ -1,0 +1,133 @@
+"""The rows after people's actions, and what the model's own word on them says about the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from milp_recourse.errors import BadInput
+from milp_recourse.judge import Judgement, judge
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.tables.columns import TableColumn
+from milp_recourse.tables.people_rows import Rows, counterfactual_rows
+from milp_recourse.tables.verdict import OwnWord
+
+
+def changed_values(
+    rows: Rows, columns: Sequence[TableColumn], i: int, result: Result | None
+) -> dict[str, float] | None:
+    """The features of person i whose value after the action differs from the row, with their new numbers.
+
+    A missing value differs from any value that an action sets, also from the imputer's. None without an
+    action.
+    """
+    if result is None or result.counterfactual is None or result.action is None:
+        return None
+    found = {}
+    for k, column in enumerate(columns):
+        shown = result.counterfactual[column.name]
+        if shown is None:  # missing before and after
+            continue
+        new = column.feature.number(shown)
+        acted = column.name in result.action
+        if new != rows.values[i, k] or (acted and rows.missing[i, k]):
+            found[column.name] = new
+    return found
+
+
+def rows_after(rows: Rows, columns: Sequence[TableColumn], results: Sequence[Result | None]) -> pd.DataFrame:
+    """Everybody's row after the action, in X's columns and dtypes."""
+    changed = [changed_values(rows, columns, i, r) for i, r in enumerate(results)]
+    return counterfactual_rows(rows, columns, changed)
+
+
+def compared_with_model(
+    rows: Rows,
+    columns: Sequence[TableColumn],
+    results: Sequence[Result | None],
+    population: Population | None,
+    word: OwnWord | None,
+    doubt: str | None,
+) -> tuple[list[Result | None], list[bool | None]]:
+    """Compare results with the model's own predictions; a contradicted result loses its claim.
+
+    Parameters
+    ----------
+    population
+        The problems; None if nobody could be read.
+    word
+        The model's own word; None if it cannot be asked.
+    doubt
+        Why ``predict`` is another model than the one that was read; None if they agree on X.
+
+    Returns
+    -------
+    list, list
+        The results, of which a contradicted one becomes ``limit`` with a bound of 0 and no evidence, as does
+        one for which ``predict`` fails; and whether each action is confirmed.
+    """
+    if word is None or population is None:
+        return list(results), [None] * len(results)
+    known = [i for i, result in enumerate(results) if result is not None]
+    before = word.accepts_each(rows.frame.iloc[known])
+    for k in _on_the_edge(rows, population, known):  # there sums may depend on how many rows are asked
+        [before[k]] = word.accepts_each(rows.frame.iloc[[known[k]]])
+    later = word.accepts_each(rows_after(rows, columns, results).iloc[known])
+    compared: list[Result | None] = list(results)
+    confirmed: list[bool | None] = [None] * len(results)
+    for i, was, now in zip(known, before, later, strict=True):
+        result = results[i]
+        assert result is not None
+        failed = next((str(one) for one in (was, now) if isinstance(one, BadInput)), None)
+        # those who are accepted as they are may have to act all the same: for a domain or a condition
+        rest = judge(population[i], {}) if was is True and result.action != {} else None
+        must = rest is not None and bool(rest.broken)
+        if result.action is not None:
+            confirmed[i] = failed is None and bool(now and (was if must or not result.action else not was))
+        wrong = failed or doubt or contradiction(result, rest, population[i], now is True)
+        if wrong is not None and result.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.LIMIT):
+            compared[i] = replace(result, status=Status.LIMIT, lower_bound=0.0, message=wrong, evidence=None)
+    return compared, confirmed
+
+
+def _on_the_edge(rows: Rows, population: Population, known: Sequence[int]) -> list[int]:
+    """The positions in ``known`` of people whose logit is within their margin of a network's threshold."""
+    problem = population.template
+    if not isinstance(problem.classifier, ReluNetwork) or not known:
+        return []
+    with np.errstate(over="ignore", invalid="ignore"):
+        logits = problem.classifier.scores(problem.model_rows(rows.values[list(known)]))
+        off = np.abs(logits - problem.accept.threshold)
+    margins = np.array([population.margin_of(i) for i in known])
+    return np.flatnonzero(~(off > 2.0 * margins)).tolist()
+
+
+def contradiction(result: Result, rest: Judgement | None, instance: Instance, after: bool) -> str | None:
+    """How the model's own predictions contradict a result, in a sentence; None if they do not.
+
+    Parameters
+    ----------
+    rest
+        The judgement of doing nothing, for a person whom the model's own word accepts as they are although
+        the result is another one than doing nothing; else None.
+    instance
+        The person's problem.
+    after
+        Whether the model's own word accepts the row after the action.
+    """
+    if result.action is not None and not after:
+        return "the model's own predict refuses the counterfactual: give a larger margin"
+    if rest is None or (result.action is None and result.status is not Status.INFEASIBLE):
+        return None
+    own = "the model's own predict accepts this person as they are"
+    if rest.logit is not None and rest.logit.upper < instance.accept.refused:
+        return f"{own}, and what was read refuses them: the model was not read rightly"
+    if rest.broken and (rest.accepted_exact or rest.logit is not None):
+        return None
+    return f"{own}: by less than the margin, or the model was not read rightly"

@@ -1,0 +1,357 @@
+"""What pages say was measured is what the results files hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from statistics import median
+
+import pytest
+
+from tests.docs.measured import PAGES, RESULTS, ROOT, content, placed, rows
+
+Said = Iterator[tuple[str, str]]
+"""Pages, and a sentence that stands there."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_are_made_from_the_results_files(page):
+    """`python -m tests.docs.measured` brings them up to date."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for mark, made in PAGES[page].items():
+        assert placed(text, mark, made()) == text, mark
+
+
+def test_the_tables_can_fail():
+    """A table that is not on its page is put there; a page without the marks is refused."""
+    assert placed("<!-- a -->\nold\n<!-- end of a -->", "a", "new\n") == "<!-- a -->\nnew\n<!-- end of a -->"
+    with pytest.raises(AssertionError, match="0 places for b"):
+        placed("", "b", "new")
+
+
+def speed() -> Said:
+    """One applicant beside Gurobi."""
+    found = {row["solver"]: row["median_s"] for row in content("speed/speed.json")["solvers"]}
+    alone, gurobi, bounded = found["bab-single"], found["gurobi"], found["gurobi-our-bounds"]
+    times = f"{gurobi / alone:.0f} times that at the median, and {bounded / alone:.0f} times where"
+    yield (
+        "docs/benchmarks.md",
+        f"Alone, an applicant takes {1000 * alone:.1f} ms; Gurobi takes {times}",
+    )
+    yield "README.md", f"{1000 * alone:.0f} ms for `bab`, {gurobi:.1f} s for Gurobi"
+
+
+def populations() -> Said:
+    """Everybody in every setting, and the command for populations."""
+    found = rows("settings/settings.csv")
+    problems = sum(int(row["applicants"]) for row in found)
+    wall = sum(float(row["wall_seconds"]) for row in found)
+    yield "docs/benchmarks.md", f"All {problems} problems are proven, in {wall:.0f} s of wall time"
+    runs = content("engine/certified.json")["runs"]
+    medians = [run["median"] for run in runs]
+    yield (
+        "docs/benchmarks.md",
+        f"takes {min(medians):.2f} to {max(medians):.2f} ms for the median applicant and "
+        f"{max(run['p99.9'] for run in runs):.1f} ms for one in a thousand",
+    )
+
+
+def published_tables() -> Said:
+    """Networks beside other solvers, and grown trees."""
+    mine = [row for row in rows("real/real.csv") if row["solver"] == "bab"]
+    seconds = [float(row["processor_seconds"]) for row in mine]
+    yield (
+        "docs/benchmarks.md",
+        f"`bab` takes {1000 * median(seconds):.0f} ms at the median and {max(seconds):.2f} s at most. "
+        f"All {sum(row['verified'] == 'True' for row in mine)} certificates verify, the slowest check in "
+        f"{max(float(row['check_seconds']) for row in mine):.0f} s. No other solver proves",
+    )
+    against = content("real/real.json")["against"]
+    assert all(line["peer_alone_proves"] == line["action_elsewhere"] == 0 for line in against)
+    compared = content("trees/trees.json")["compared"]
+    assert sum(line["slower_than_the_best_peer"] for line in compared) == 1
+    yield "docs/benchmarks.md", f"on one problem of the {sum(line['problems'] for line in compared)}"
+    yield (
+        "docs/benchmarks.md",
+        f"All {sum(line['proven'] for line in content('grown/trees.json')['summary'])} are proven",
+    )
+
+
+def certificates() -> Said:
+    """How many there are, what they cost to make and to check, and their size."""
+    summary = content("certificates/certificates.json")
+    check, size = summary["check_seconds"], summary["bytes"]["median"] / 1000
+    ways = [f"{summary[how]['overhead']:.1f}" for how in ("in batches", "one at a time")]
+    yield (
+        "docs/benchmarks.md",
+        f"All {summary['verified']} results on the shipped instances are certified and verified. Producing "
+        f"takes {ways[0]} times as long as solving in batches and {ways[1]} times one at a time; a check "
+        f"takes {check['median']:.2g} s at the median and {check['max']:.2g} s at most; a file has "
+        f"{size:.1f} kB",
+    )
+    found = content("certificates/random.json")
+    counts = found["counts"]
+    rigorous = counts["optimal, rigorous"] + counts["infeasible, rigorous"]
+    assert found["wrong"] == [] and counts["verified"] == counts["certificates"] == rigorous
+    yield (
+        "docs/agreement.md",
+        f"Of {counts['problems']} problems {rigorous} are called rigorously optimal or infeasible; all "
+        f"{counts['verified']} have a certificate that verifies with the result's cost and bound, and the "
+        f"kernel alone prints the same line for the {counts['by the kernel alone']} it was asked about. "
+        f"{counts['no certificate, with a reason']} answers have none and say why. A check takes "
+        f"{1000 * found['check_seconds_median']:.0f} ms at the median and "
+        f"{found['check_seconds_slowest'][0][1]:.0f} s at most.",
+    )
+    checked = content("certificates/real_checks.json").values()
+    assert all(one[way]["wrong"] == [] for one in checked for way in one)
+    yield "docs/agreement.md", f"Of {sum(one['fast']['verified'] for one in checked)} refused applicants"
+
+
+def attacks() -> Said:
+    """Mutants, foreign proofs, files that exhaust."""
+    true = (RESULTS / "certificates" / "mutants.txt").read_text().split()[0]
+    yield "docs/agreement.md", f"{true} are accepted and true, and none is accepted and false"
+    false = content("certificates/other_problems.json")["false, rejected"]
+    yield "docs/agreement.md", f"{false} were false claims, and all were rejected"
+    found = content("certificates/hostile.json")
+    files = len({run["file"] for run in found})
+    most = [max(run[key] for run in found) for key in ("megabytes", "seconds")]
+    yield "docs/agreement.md", f"{files} files of up to a megabyte"
+    yield "docs/agreement.md", f"took at most {most[0]} MB and {most[1]} processor seconds"
+
+
+def random_problems() -> Said:
+    """A dense grid, sampled actions, trees, the libraries' own predict, known answers."""
+    page, keys = "docs/agreement.md", ("optimal", "infeasible", "limit", "unsupported")
+    found = {name: content(f"properties/{name}.json") for name in ("highs_2000", "bab_2000", "bab_deep")}
+    assert all(one["disagreements"] == [] for one in found.values())
+    optimal, infeasible, limit, refused = ([one["counts"][key] for one in found.values()] for key in keys)
+    yield page, f"{found['highs_2000']['cases']} random problems"
+    yield page, f"{refused[0]} of them refused in one line: {optimal[0]} optimal, {infeasible[0]} infeasible"
+    actions = found["highs_2000"]["counts"]["actions"]
+    yield page, f"{limit[0]} limits; {actions} actions returned"
+    yield (
+        page,
+        f"{optimal[1]} optimal, {infeasible[1]} infeasible, {limit[1]} limits of 10 s, {refused[1]} refused",
+    )
+    yield page, f"{optimal[2]} optimal, {infeasible[2]} infeasible, {limit[2]} limits, {refused[2]} refused"
+    sampled = content("properties/sampled.json")
+    assert sampled["wrong"] == []
+    number, problems = (sampled["random"][key] for key in ("with a sampled action", "problems"))
+    yield (
+        page,
+        f"for {number} of {problems} random problems and all {sampled['real']['problems']} of a benchmark",
+    )
+    tally = {name: content(f"trees/{name}.json")["tally"] for name in ("agreement", "sums", "causal")}
+    agree = [tally[name]["bab agrees with brute force"] for name in ("agreement", "sums")]
+    yield page, f"on all {agree[0]} problems with one sum of leaves and all {agree[1]} with several"
+    yield page, f"agree on all {tally['causal']['bab agrees']} problems"
+    deployed = {name: content(f"trees/{name}.json")["tally"].values() for name in ("flips", "frames")}
+    assert all(one["failed"] == 0 for found in deployed.values() for one in found)
+    flips, frames = (sum(one["actions"] for one in found) for found in deployed.values())
+    yield page, f"All {flips} returned actions change"
+    yield page, f"so do all {frames} for DataFrames"
+    references = content("conformance/references.json")
+    (agreed,) = {one["counts"]["agrees"] for one in references.values()}
+    yield page, f"each of the {agreed} shipped instances that both took"
+
+
+def grid() -> Said:
+    """Instances, those with recourse, those where the grid finds some, what it overcharges."""
+    groups = json.loads((ROOT / "instances" / "grid_comparison.json").read_text(encoding="utf-8"))["groups"]
+    loan = [row for row in groups if row["folder"] == "loan"]
+    every, exists, known = (
+        sum(row[key] for row in loan) for key in ("instances", "recourse_exists", "grid_found")
+    )
+    ratios = [row["median_cost_ratio"] for row in loan]
+    missed = exists - known
+    sentence = (
+        f"{every} Loan instances recourse exists for {exists}; the grid finds some for {known} and misses"
+    )
+    yield "docs/benchmarks.md", f"{sentence} {missed}"
+    yield "docs/benchmarks.md", f"costs {min(ratios):.1f} to {max(ratios):.1f} times the optimum"
+    yield "README.md", f"finds none for {missed} of {exists} people who have recourse"
+
+
+def whole_population_asked_why() -> Said:
+    """docs/why.md: the shipped Loan population's people, seconds and restrictions."""
+    known = content("why/loan_population.json")
+    people, without, (row,) = known["people"], known["statuses"]["infeasible"], known["table"]
+    yield (
+        "docs/why.md",
+        f"population of {people} people this takes {known['processor seconds']} s of processor",
+    )
+    yield (
+        "docs/why.md",
+        f"# {without} of {people} people have no recourse, proven; {known['beyond_help']} of them",
+    )
+    yield "docs/why.md", f"# {row['id']} the outcome is as plausible as today {row['people']} {row['alone']} "
+
+
+def oracle() -> Said:
+    """The paper's study: problems, answers, certificates, rows near the printed ones."""
+    for folder, near in (("loan_smooth", "{} of the grid's rows"), ("loan_sharp", "{} of the 35 rows")):
+        page, summary = f"docs/results/{folder}/README.md", content(f"{folder}/summary.json")
+        checked = summary["spot check"]
+        assert summary["contradictions"] == [] and summary["limit"] == 0
+        assert checked["verified"] == checked["agree"] == checked["drawn"]
+        yield page, str(summary["problems"])
+        yield page, f"{summary['answers in the cells']} answers"
+        yield page, f"{checked['verified']} certificates"
+        tables = [rows(f"{folder}/table{number}.csv") for number in (1, 2, 5, 6)]
+        within = [row["within"] == "yes" for one in tables for row in one if row["method"] == "grid"]
+        assert len(within) == 35
+        yield page, near.format(sum(within))
+
+
+def networks() -> Said:
+    """docs/icarma.md and the studies: whom networks serve, what they cost, which features they choose."""
+    page = "docs/icarma.md"
+    found = {(row["actionable"], row["method"]): row for row in rows("loan_smooth/table1.csv")}
+    shares = []
+    for count in "41":
+        best, certified = found[count, "iCARMA best"], found[count, "certified"]
+        shares += [float(best["served"]) / float(best["applicants"]), float(certified["validity"])]
+    four, *_, one = rows("loan_smooth/decomposition.csv")
+    percent = [f"{100 * share:.1f}%" for share in shares]
+    yield page, f"serve {percent[0]} where {percent[1]} can be served with four actionable features"
+    yield page, f"{percent[2]} where {percent[3]} can with one"
+    ratios = [float(row["median cost ratio, networks"]) for row in (four, one)]
+    yield page, f"pays {ratios[0]:.1f} times the optimum with four and {ratios[1]:.1f} times with one"
+    study = "docs/results/loan_smooth/README.md"
+    assert all(float(row["share of the excess, networks"]) >= 0.99 for row in (four, one))
+    missed = float(four["served, optimum"]) - float(four["served, networks"])
+    yield study, f"with four features {float(four['missed, only implausible']):.3f} of {missed:.3f}"
+    yield study, f"`best` serves {shares[0]:.3f} with four features"
+    ranked = {(row["trained"], row["profile"]): row for row in rows("loan_smooth/ranked.csv")}
+    ours = ranked["priors 0.5 to 0.1 (ours)", "concave"]
+    other = ranked["priors 0.9 to 0.3", "concave"]
+    yield study, f"only {float(ours['served within the mask']):.3f} of the applicants"
+    keys = [float(row["plausible, as printed"]) for row in (ours, other)]
+    yield study, f"plausibility rises from {keys[0]:.3f} to {keys[1]:.3f}"
+    gaps = {
+        (row["table"], row["setting"]): row
+        for row in rows("loan_sharp/gap.csv")
+        if row["plausible_demanded"] == "1"
+    }
+    assert all(row["contradicted"] == "0" and float(row["open"]) == 0 for row in gaps.values())
+    steep, linear = gaps["1", "4"], gaps["2", "linear"]
+    yield page, f"serve {100 * float(steep['served']):.1f}% with four features and cost"
+    yield page, f"{float(steep['cost_ratio_median']):.1f} times the optimum at the median"
+    within = f"{float(linear['served']):.3f} are served, and {float(linear['polished_served']):.3f} could be"
+    yield "docs/results/loan_sharp/README.md", within
+
+
+def single_numbers_of_the_study() -> Said:
+    """hap, the grid without plausibility, the time that networks save, gaps by gender."""
+    page = "docs/results/loan_smooth/README.md"
+    found = {
+        (row["actionable"], row["profile"], row["method"]): float(row["hap"])
+        for row in rows("loan_smooth/table2.csv")
+        if row["method"] in ("grid", "certified")
+    }
+    ends = [found["4", profile, how] for how in ("grid", "certified") for profile in ("constant", "convex")]
+    grid, best = ends[:2], ends[2:]
+    yield (
+        page,
+        f"from {grid[0]:.3f} to {grid[1]:.3f} on the grid, but only from {best[0]:.3f} to {best[1]:.3f}",
+    )
+    free = [
+        100 * float(row["excess of means"])
+        for row in rows("loan_smooth/table6.csv")
+        if row["method"] == "grid" and row["plausibility asked"] == "no"
+    ]
+    yield page, f"is {min(free):.0f}% to {max(free):.0f}% too expensive on average"
+    names = ("amortise", "check", "certify the failed")
+    parts = rows("loan_smooth/decomposition.csv")
+    spent = sum(float(row[f"seconds, {name}"]) for row in parts for name in names)
+    every = sum(float(row["seconds, certify all"]) for row in parts)
+    yield page, f"take {100 * spent / every:.0f}% of the time of certifying everybody"
+    gaps = {
+        row["scenario"]: float(row["mean"])
+        for row in rows("loan_smooth/fairness.csv")
+        if (row["method"], row["gap"], row["measure"]) == ("certified", "female - male", "mean cost")
+    }
+    first = gaps.pop("non-personalized")
+    least, most = min(gaps.values()), max(gaps.values())
+    yield page, f"is {first:.3f} without personal constraints and {least:.3f} to {most:.3f} with them"
+
+
+def finer_grids() -> Said:
+    """Both errors of the grid fall with every halving of its step."""
+    mine = [row for row in rows("loan_smooth/finer_grid.csv") if row["profile"] == "constant"]
+    for key in ("missed share", "excess of means"):
+        values = [float(row[key]) for row in mine]
+        assert values == sorted(values, reverse=True)
+    first = next(row for row in mine if row["bins"] == "25")
+    yield (
+        "docs/results/loan_smooth/README.md",
+        f"25 bins miss {100 * float(first['missed share']):.1f}% and cost "
+        f"{100 * float(first['excess of means']):.0f}% too much",
+    )
+
+
+def give_me_some_credit() -> Said:
+    """Counts, the median time, certificates; at least 500 people under 100 ms."""
+    page, first = "docs/results/gmsc/README.md", rows("gmsc/proofs.csv")[0]
+    proven, people = int(first["optimal"]) + int(first["infeasible"]), int(first["applicants"])
+    milliseconds = 1000 * float(first["seconds_median"])
+    assert proven >= 500 and milliseconds < 100
+    yield (
+        page,
+        f"With all levers {proven} of {people} people are proven, at a median of {milliseconds:.0f} ms",
+    )
+    last = {}
+    for row in rows("gmsc/certified.csv"):
+        if row["mask"].count("+") == 3 and row["weights"] == "1.0+1.0+1.0+1.0":
+            last[row["applicant"]] = row["status"]
+    for status in ("optimal", "infeasible", "limit"):
+        assert sum(one == status for one in last.values()) == int(first[status])
+    (late,) = [row for row in rows("gmsc/out_of_range.csv") if row["feature"] == "late_60"]
+    yield page, f"for {100 * float(late['outside_share']):.0f}% of the people served"
+    (best,) = [r for r in rows("gmsc/tables.csv") if (r["setting"], r["method"]) == ("4", "certified")]
+    yield page, f"the flow calls {100 * float(best['plausible_flow_of_served']):.1f}% plausible"
+    checked = content("gmsc/spot_check.json")
+    drawn, verified = checked["drawn"], checked["verified"]
+    assert checked["agree"] == drawn and len(checked["complaints"]) == drawn - verified
+    yield page, f"Of {drawn} random answers, {verified} got a certificate"
+    assert all(row["contradicted"] == "0" for row in rows("gmsc/proofs.csv"))
+
+
+ALL = (
+    speed,
+    populations,
+    published_tables,
+    certificates,
+    attacks,
+    random_problems,
+    grid,
+    whole_population_asked_why,
+    oracle,
+    networks,
+    single_numbers_of_the_study,
+    finer_grids,
+    give_me_some_credit,
+)
+
+
+@pytest.mark.parametrize("topic", ALL)
+def test_pages_say_what_was_measured(topic):
+    """Each sentence stands on its page, wherever its lines break."""
+    for page, sentence in topic():
+        text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+        assert sentence in text, f"{page}: {sentence}"
+
+
+def test_nothing_of_the_owners_data_is_shipped():
+    """No table of Give Me Some Credit has a column of the owner's, by either name."""
+    owners = {"age", "income", "MonthlyIncome", "utilization", "debt_ratio", "late_90", "SeriousDlqin2yrs"}
+    for path in (RESULTS / "gmsc").glob("*.csv"):
+        assert not owners & set(rows(f"gmsc/{path.name}")[0])
+
+
+def test_conditions_have_certificates():
+    """docs/conditions.md and the file: how many answers on networks were certified."""
+    kinds = content("conditions/certificates.json")["kinds"].values()
+    assert not any(row["wrong"] for row in kinds)
+    assert sum(row["VERIFIED"] for row in kinds) > 0.95 * sum(row["draws"] for row in kinds)
