@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-STEPS_PER_LEVER = 20
+STEPS_PER_LEVER = 60
 """Steps of each chain for every lever."""
 
 _SHRINKS = 60  # of a slice: after that the step is not taken
@@ -51,10 +51,8 @@ def weight_samples(
         return points
     sides = np.concatenate([rows, -np.eye(k)])
     room_at_zero = np.concatenate([np.zeros(len(rows)), np.full(k, -least)])
-    for _ in range(STEPS_PER_LEVER * k):
-        direction = rng.normal(size=(count, k))
-        direction -= direction.mean(axis=1, keepdims=True)
-        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    for step in range(STEPS_PER_LEVER * k):
+        direction = _directions(points, step, rng)
         slopes = direction @ sides.T
         room = np.maximum(room_at_zero - points @ sides.T, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -63,6 +61,23 @@ def weight_samples(
         high = np.where(slopes > 0, ends, np.inf).min(axis=1)
         points = points + _moves(points, direction, low, high, rng, log_density)[:, None] * direction
     return points
+
+
+def _directions(points: FloatArray, step: int, rng: np.random.Generator) -> FloatArray:
+    """Unit directions that keep the mean: every other time for one half of the points those from one point of
+    the other half to another, since random ones alone take long to get about in a thin body."""
+    count, k = points.shape
+    found = rng.normal(size=(count, k))
+    half = count // 2
+    if step % 2 and half > 1:
+        first, second = slice(0, half), slice(half, count)
+        moved, others = (first, points[second]) if step % 4 == 1 else (second, points[first])
+        ends = rng.integers(len(others), size=(2, len(points[moved])))
+        way = others[ends[0]] - others[ends[1]]
+        different = np.abs(way).max(axis=1) > 1e-12
+        found[moved][different] = way[different]
+    found -= found.mean(axis=1, keepdims=True)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
 def _moves(

@@ -75,12 +75,13 @@ class Knowledge:
         self._order: list[tuple[str, str]] = []
         self._optima: dict[str, Optima] = {}
         self._learned: Learned | None = None
+        self._weights: Weights | None = None
 
     # -- answers ---------------------------------------------------------------------------
 
     def tell(self, number: int, question: Question, answer: str) -> None:
         """Add the answer to a pair or to one recourse."""
-        self._learned = None
+        self._learned = self._weights = None
         left = question.left.numbers if question.left else {}
         right = question.right.numbers if question.right else {}
         possible = {"left": [left], "right": [right], "same": [left, right], "yes": [left]}
@@ -98,6 +99,7 @@ class Knowledge:
     def state(self, weights: Mapping[str, float], order: Sequence[tuple[str, str]]) -> None:
         """Take weights that the person stated for the levers, and pairs of levers, the easier one first."""
         self.stated, self._order, self._learned = dict(weights), list(order), None
+        self._weights = None
 
     @property
     def compared(self) -> list[Compared]:
@@ -187,7 +189,9 @@ class Knowledge:
             return tuple(self.stated.get(name, 1.0) for name in names)
         if len(names) == 1:
             return (1.0,)
-        return tuple(self.draws(MEAN_OF, 0).mean(axis=0).tolist())
+        if self._weights is None:
+            self._weights = tuple(self.draws(MEAN_OF, 0).mean(axis=0).tolist())
+        return self._weights
 
     def preferences(self) -> Preferences:
         """What was learned, as preferences: mask, weights, ranges and conditions.

@@ -43,3 +43,15 @@ def test_a_density_is_followed() -> None:
 def test_one_lever_has_weight_one() -> None:
     """There is nothing to draw."""
     assert (weight_samples(np.zeros((0, 1)), LEAST, np.ones(1), 3, np.random.default_rng(0)) == 1).all()
+
+
+def test_draws_get_about_in_a_thin_body() -> None:
+    """Ten levers in pairs that must be nearly equal: by symmetry every mean is 1, wherever the start is."""
+    k = 10
+    rows = np.zeros((k, k))
+    for pair in range(0, k, 2):
+        rows[pair, [pair, pair + 1]] = 1.0, -1.01
+        rows[pair + 1, [pair, pair + 1]] = -1.01, 1.0
+    start = np.repeat([4.6, 0.1, 0.1, 0.1, 0.1], 2)
+    drawn = weight_samples(rows, LEAST, start, 512, np.random.default_rng(0))
+    assert drawn.mean(axis=0) == pytest.approx(1, abs=0.15)

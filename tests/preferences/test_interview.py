@@ -11,6 +11,7 @@ import pytest
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_instance, result_to_dict
 from milp_recourse.formats.strict_json import read_json, write_json
+from milp_recourse.lab.interviews.simulated_people import Person, random_weights
 from milp_recourse.preferences import Interview
 from milp_recourse.preferences.cost_parts import with_weights
 from milp_recourse.preferences.next_pair import STRATEGIES
@@ -18,7 +19,6 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Status
 from milp_recourse.questions.solve import solve
 from tests.helpers.processes import ROOT
-from tests.preferences.people import Person, random_weights
 
 TREE = ROOT / "instances/credit_trees/credit_003.json"
 LOAN = ROOT / "instances/loan/loan_009.json"

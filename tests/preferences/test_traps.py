@@ -12,6 +12,7 @@ import pytest
 from milp_recourse.elicitation.limits import Limits
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import instance_from_dict
+from milp_recourse.lab.interviews.simulated_people import Person
 from milp_recourse.preferences import Interview, Question
 from milp_recourse.preferences.candidates import exact_candidates
 from milp_recourse.preferences.cost_parts import cost_parts, with_weights
@@ -20,7 +21,6 @@ from milp_recourse.preferences.knowledge import INNER, OUTER
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Status
 from milp_recourse.questions.solve import solve
-from tests.preferences.people import Person
 
 LEVERS = ("hours", "savings", "debt")
 

@@ -14,9 +14,9 @@ import pytest
 from milp_recourse.elicitation.weight_cone import WeightCone, half_space
 from milp_recourse.formats import read_instance, write_instance
 from milp_recourse.formats.strict_json import write_json
+from milp_recourse.lab.interviews.simulated_people import Person, random_weights
 from milp_recourse.preferences import Interview
 from tests.helpers.processes import ROOT
-from tests.preferences.people import Person, random_weights
 from verify.files.check import examine
 from verify.kernel import cone
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
 from milp_recourse.preferences import Interview, Question
-from milp_recourse.preferences.cost_parts import cost_parts, levers
+from milp_recourse.preferences.cost_parts import cost_parts, levers, with_weights
 from milp_recourse.problem.instance import Instance
 
 
@@ -35,15 +35,27 @@ class Person:
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def cost(self, action: Mapping[str, float]) -> Fraction:
+        """What an action costs the person, exactly; for cost l2 its square."""
         names = levers(self.instance)
         parts = cost_parts(self.instance, action, names)
         return sum((Fraction(self.weights[n]) * p for n, p in zip(names, parts, strict=True)), Fraction(0))
 
     def can(self, action: Mapping[str, float]) -> bool:
+        """Whether an action passes none of the person's limits."""
         factual = self.instance.factual
         return all(abs(v - factual[n]) <= self.limits.get(n, np.inf) for n, v in action.items())
 
+    def problem(self) -> Instance:
+        """The instance with the person's weights and limits, whose optimum is what they want."""
+        own, ranges = self.instance.preferences, dict(self.instance.preferences.ranges)
+        for name, most in self.limits.items():
+            x, (low, high) = self.instance.factual[name], self.instance.levers[name]
+            ranges[name] = (max(low, x - most), min(high, x + most))
+        limited = replace(self.instance, preferences=replace(own, ranges=ranges), reference=None)
+        return with_weights(limited, self.weights)
+
     def answer(self, question: Question) -> str:
+        """The answer to a question; to how hard a lever is to change, "1"."""
         if question.kind == "lever" and question.left is not None:
             return "yes" if self.can(question.left.numbers) else "no"
         if question.kind == "lever":
