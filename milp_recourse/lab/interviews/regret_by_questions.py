@@ -7,6 +7,7 @@ recourse under the person's weights, and the least.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -106,16 +107,16 @@ def run(out: Path, people: int, advance: Callable[[], None] = lambda: None) -> l
     with grown(out / "regret.csv", COLUMNS, {}) as (rows, write):
         kept += rows
         done |= {(row["problem"], row["person"], row["method"]) for row in rows}
-        for name in PROBLEMS:
-            numbers = [k for k in range(3 * people) if _has_choice(name, k)][:people]
-            for person in numbers:
-                for method in methods_for(name):
-                    if (name, str(person), method) not in done:
-                        found = one_person(name, person, method)
-                        for row in found:
-                            write(row)
-                        kept += found
-                    advance()
+        numbers = {name: [k for k in range(3 * people) if _has_choice(name, k)][:people] for name in PROBLEMS}
+        for k, name in product(range(people), PROBLEMS):
+            person = numbers[name][k]
+            for method in methods_for(name):
+                if (name, str(person), method) not in done:
+                    found = one_person(name, person, method)
+                    for row in found:
+                        write(row)
+                    kept += found
+                advance()
     return kept
 
 
