@@ -116,6 +116,8 @@ class Chooser:
 
     def probed(self, feature: int, steps: int = 10) -> float:
         """The limit as ``steps`` probes find it: halfway from the last change accepted to the first not."""
+        if self.limits[feature] >= 1:
+            return np.inf
         low, high = 0.0, 1.0
         for _ in range(steps):
             middle = (low + high) / 2

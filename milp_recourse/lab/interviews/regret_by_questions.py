@@ -21,7 +21,6 @@ from milp_recourse.lab.means import bootstrap, interval
 from milp_recourse.lab.run_table import grown
 from milp_recourse.preferences import Interview
 from milp_recourse.preferences.cost_parts import levers
-from milp_recourse.preferences.next_pair import STRATEGIES
 from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.solve import solve
 from milp_recourse.reports.drawing import panels, save
@@ -38,6 +37,7 @@ PROBLEMS: dict[str, tuple[int, tuple[int, ...]]] = {
 """The most questions, and after how many the regret is taken."""
 
 RATED = ("group", "rank", "likert")
+METHODS = ("regret", *RATED, "random", "information", "minimax", "margin", "pear")
 
 
 def problem_of(name: str, person: int) -> Instance | None:
@@ -51,7 +51,8 @@ def problem_of(name: str, person: int) -> Instance | None:
 
 def methods_for(name: str) -> tuple[str, ...]:
     """The methods that are compared: pairs by each strategy, and what is asked about levers."""
-    return (*(("regret", "information", "random") if "10" in name else STRATEGIES), *RATED)
+    few = ("regret", "information", "random", *RATED)
+    return few if name.startswith("random") else METHODS
 
 
 def _has_choice(name: str, person: int) -> bool:
@@ -108,15 +109,14 @@ def run(out: Path, people: int, advance: Callable[[], None] = lambda: None) -> l
         kept += rows
         done |= {(row["problem"], row["person"], row["method"]) for row in rows}
         numbers = {name: [k for k in range(3 * people) if _has_choice(name, k)][:people] for name in PROBLEMS}
-        for k, name in product(range(people), PROBLEMS):
+        for method, k, name in product(METHODS, range(people), PROBLEMS):
             person = numbers[name][k]
-            for method in methods_for(name):
-                if (name, str(person), method) not in done:
-                    found = one_person(name, person, method)
-                    for row in found:
-                        write(row)
-                    kept += found
-                advance()
+            if method in methods_for(name) and (name, str(person), method) not in done:
+                found = one_person(name, person, method)
+                for row in found:
+                    write(row)
+                kept += found
+            advance()
     return kept
 
 
@@ -151,7 +151,7 @@ def draw(rows: Sequence[Mapping[str, Any]], *paths: Path) -> Path:
     table = summary(rows)
     figure, axes = panels((12, 4.2), 1, len(PROBLEMS))
     for axis, problem in zip(axes, PROBLEMS, strict=True):
-        for k, method in enumerate((*STRATEGIES, *RATED)):
+        for k, method in enumerate(METHODS):
             own = [r for r in table if r["problem"] == problem and r["method"] == method]
             x, y = [r["questions"] for r in own], [100 * float(r["median"]) for r in own]
             style = {"marker": "x", "linestyle": ""} if method in RATED else {"marker": "o", "markersize": 3}
