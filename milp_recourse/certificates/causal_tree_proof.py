@@ -33,6 +33,7 @@ from milp_recourse.engine.networks.problem_arrays import impossible, lowered
 from milp_recourse.engine.networks.propose import Run, ready
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.options import Clock, OutOfTime
 from milp_recourse.program.cost_units import cost_units
 
 EVERY = 3
@@ -124,13 +125,16 @@ def causal_configurations(
 
 def _proof(instance: Instance, labels: dict[str, int], target: float, deadline: float | None) -> Proof | None:
     """The proof for one combination of labels; None without one."""
-    cells = _CellTree(instance, labels, target, deadline)
+    try:
+        cells = _CellTree(instance, labels, target, deadline)
+    except OutOfTime:
+        return None
     if not cells.grow():
         return None
     trees: list[dict[tuple[str, ...], list[Any]]] = []
     bound = target if math.isfinite(target) else None
     claims = [(problem, bound, target) for problem in cells.regions]
-    for proof in proofs(claims, cells.share(len(claims))):
+    for proof, _ in proofs(claims, [cells.share(len(claims))] * len(claims)):
         if proof is None:
             return None
         trees.append({tuple(one["acted"]): one["tree"] for one in proof})
@@ -184,7 +188,7 @@ class _CellTree:
                 self.names.append(f.name)
             column += len(f.columns)
         self.cells = factual_cells(instance, forest, labels)
-        self.table = LeafTable(forest, self.cells, self.axes)
+        self.table = LeafTable(forest, self.cells, self.axes, clock=Clock(deadline))
         self.parts: list[Part] = [None]
         self.regions: list[Instance] = []
 

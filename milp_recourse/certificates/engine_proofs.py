@@ -49,23 +49,28 @@ _SHAPES = threading.local()
 """Memory of earlier proofs by shape."""
 
 
-def proofs(claims: Sequence[Claim], time_limit: float | None) -> list[list[dict[str, Any]] | None]:
-    """The configurations of networks with their trees, None without a proof.
+def proofs(
+    claims: Sequence[Claim], limits: Sequence[float | None]
+) -> list[tuple[list[dict[str, Any]] | None, float]]:
+    """The configurations of networks with their trees, None without a proof, and the seconds that each took.
 
     Parameters
     ----------
-    time_limit
-        Seconds per applicant.
+    limits
+        Seconds for each, or None.
     """
-    found: list[list[dict[str, Any]] | None] = [None if one.levers else [] for one, _, _ in claims]
+    found: list[tuple[list[dict[str, Any]] | None, float]]
+    found = [(None if one.levers else [], 0.0) for one, _, _ in claims]
     if not claims:
         return found
     ready()
     free = [k for k, (one, _, _) in enumerate(claims) if one.demand == TRUE and one.levers]
-    for k, configurations in _together([claims[k] for k in free], time_limit):
-        found[free[k]] = configurations
+    for k, configurations, seconds in _together([claims[k] for k in free], [limits[k] for k in free]):
+        found[free[k]] = configurations, seconds
     for k in (k for k, (one, _, _) in enumerate(claims) if one.demand != TRUE and one.levers):
-        found[k] = _under_conditions(claims[k], _deadline(time_limit))
+        start = time.perf_counter()
+        configurations = _under_conditions(claims[k], _deadline(limits[k]))
+        found[k] = configurations, time.perf_counter() - start
     return found
 
 
@@ -86,23 +91,25 @@ def _deadline(time_limit: float | None) -> float:
 
 
 def _together(
-    claims: Sequence[Claim], time_limit: float | None
-) -> Iterator[tuple[int, list[dict[str, Any]] | None]]:
-    """(position, configurations) of instances without conditions, lowered together."""
+    claims: Sequence[Claim], limits: Sequence[float | None]
+) -> Iterator[tuple[int, list[dict[str, Any]] | None, float]]:
+    """(position, configurations, seconds) of instances without conditions, lowered together."""
     begun = time.perf_counter()
     scaled = [cost_units(instance) for instance, _, _ in claims]
     for people, group in lowered([instance for instance, _ in scaled]):
         share = (time.perf_counter() - begun) / len(people)
         for k, person in enumerate(people):
             (instance, bound, target), (own, factor) = claims[person], scaled[person]
-            late = _deadline(time_limit) - share
+            start = time.perf_counter() - share
+            late = _deadline(limits[person]) - share
             sets = acted_sets(instance)
             if impossible(instance, group.moved):
-                yield person, [{"acted": list(names), "tree": [["e"]]} for names in sets]
+                yield person, [{"acted": list(names), "tree": [["e"]]} for names in sets], share
                 continue
             trees = _Trees(own, group, k, factor)
             claimed = math.inf if bound is None else bound * factor
-            yield person, trees.configurations(sets, target * factor, claimed, late)
+            configurations = trees.configurations(sets, target * factor, claimed, late)
+            yield person, configurations, time.perf_counter() - start
         begun = time.perf_counter()
 
 

@@ -13,7 +13,6 @@ scaled until it reaches the target.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -25,7 +24,7 @@ from milp_recourse.engine.forests.axes import Axis
 from milp_recourse.engine.forests.factors import Array, Factors, cell_masks, factors
 from milp_recourse.engine.forests.goal import first_multiplier, with_each_cell
 from milp_recourse.engine.forests.living import lists, shrink
-from milp_recourse.engine.forests.prices import ascend, assess, take_out
+from milp_recourse.engine.forests.prices import ascend, assess, choose_split, take_out
 from milp_recourse.engine.forests.table import BITS, LeafTable
 from milp_recourse.engine.forests.weighted import WeightedSums
 
@@ -42,10 +41,6 @@ STEPS, ROUNDS, ROOT_ROUNDS = 12, 8, 30
 GAIN = 0.2
 """A round that takes nothing out has to raise the bound by this share of its distance from the target; else
 the box is split."""
-
-FLAT, EVEN = 1e-3, 0.05
-"""Splits are compared by a product: of how much each half's bound rises, plus FLAT, and of the smaller half's
-share of the cells, plus EVEN."""
 
 LENGTH = 0.5
 """What Polyak's step is multiplied by in a box's first round."""
@@ -165,7 +160,7 @@ class PriceProof:
     Parameters
     ----------
     table, axes
-        The leaves, and the axes that are acted on: every cell may be set.
+        The leaves, whose clock is the search's, and the axes that are acted on: every cell may be set.
     cost, wide
         Lower bounds of what cells cost, and of what enters the maximum, all axes' one after the other. Where
         the cost is a maximum alone, every cell costs less than the target.
@@ -173,8 +168,6 @@ class PriceProof:
         Scores above this are accepted; of several sums, the smallest is the score.
     target
         The lower bound of the cost that is to be proven.
-    deadline
-        ``time.perf_counter()`` value to stop at, or None.
     most_nodes
         Nodes after which the proof is given up.
     rank
@@ -193,7 +186,6 @@ class PriceProof:
     wide: Array
     above: float
     target: float
-    deadline: float | None
     most_nodes: int
     rank: Cells | None = None
     steps: list[Step] = field(default_factory=list)
@@ -230,7 +222,13 @@ class PriceProof:
         return own + rounded
 
     def run(self) -> bool:
-        """Search for the proof; False if time or nodes run out, or an accepted point costs less."""
+        """Search for the proof; False if time or nodes run out, or an accepted point costs less.
+
+        Raises
+        ------
+        OutOfTime
+            Time has run out inside a node.
+        """
         f = self.factors
         first = f.axis_from[:-1].astype(np.int64)
         last = f.axis_from[1:].astype(np.int64) - 1
@@ -248,8 +246,7 @@ class PriceProof:
             if isinstance(node, Step):
                 self.steps.append(node)
                 continue
-            late = self.deadline is not None and time.perf_counter() > self.deadline
-            if late or len(self.steps) > self.most_nodes:
+            if self.table.clock.over or len(self.steps) > self.most_nodes:
                 return False
             more = self._visit(node)
             if more is None:
@@ -272,7 +269,7 @@ class PriceProof:
         bound, _ = self._judged(state, prices, FINE)
         if bound >= self.goal(FINE):
             return [*before, self._closing(self._rounded(prices, FINE)), *reversed(after)]
-        i, c = self._choice(self.goal(FINE) - bound)
+        i, c = choose_split(self.room, self.goal(FINE) - bound, self.loss)
         if i < 0:  # one point, whose score is nearly accepted
             self._cut_to_living(state, before, after)
             closed = self._plainly(state)
@@ -284,27 +281,7 @@ class PriceProof:
             half.alive[b + 1 : state.high[i] + 1] = False
             half.low[i], half.high[i] = a, b
             halves.append(_Open(half, prices))
-        return [*before, Step(SPLIT, i, c), *halves, *reversed(after)]
-
-    def _choice(self, missing: float) -> tuple[int, int]:
-        """The axis, and the last cell of the lower half, of the split that raises both halves' bounds most.
-
-        The smaller half should not be a single cell where only its own bound rises: the other half would be
-        hardly smaller than the whole. The axis is -1 where there is nothing to split.
-        """
-        live, best, found = self.room, 0.0, (-1, -1)
-        for i, (a, b) in enumerate(pairwise(live.cell_to)):
-            cells = live.cell[a:b]
-            if len(cells) < 2:
-                continue
-            below, above = (np.minimum(self.loss[k, cells] / missing, 1.0) for k in (1, 2))
-            at = np.arange(1, len(cells))
-            balance = np.minimum(at, len(cells) - at) / len(cells)
-            merit = (below[:-1] + FLAT) * (above[1:] + FLAT) * (EVEN + balance)
-            k = int(np.argmax(merit))
-            if merit[k] > best:
-                best, found = float(merit[k]), (i, int(cells[k]))
-        return found
+        return [*before, Step(SPLIT, int(i), int(c)), *halves, *reversed(after)]
 
     def _improved(self, state: _State, node: _Open) -> tuple[list[Step], Step | None, _Prices]:
         """Improve prices, and take out of the state what tables of them do.
@@ -320,6 +297,7 @@ class PriceProof:
         rounds: list[_Prices] = []
         closed = False
         for round_ in range(node.rounds):
+            self.table.clock.check()
             if round_:
                 weights = self.sums.reweighted(weights, live, self.energy)
             f, needed = self._under(weights)

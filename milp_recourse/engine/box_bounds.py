@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,12 @@ from milp_recourse.engine.networks.nearby import acted_on
 from milp_recourse.engine.networks.numerics import BELOW
 from milp_recourse.engine.networks.problem_arrays import Lowered, Problems, alone, between
 from milp_recourse.engine.networks.propose import memory
+from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.enclosure import difference_below, round_down
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.quantiles import ROUNDING
+from milp_recourse.program.lower import lower
 from milp_recourse.program.neutral_program import Program
 
 Array = NDArray[np.float64]
@@ -146,11 +149,10 @@ class EngineBox:
                 rest = difference_below(end, factual) if side > 0 else difference_below(factual, end)
                 p.row_const[0, :, r] = -rest, abs(factual) + abs(end)
         work, _ = memory(p, aside=True)
-        with announced("the bounds of boxes"):
-            known = self._known(hidden, signs or {})
-            # the ceiling is of the engine's own costs
-            most = target / self._unit if self._own_costs else min(target / self._unit, p.ceiling)
-            least = search.bound_box(alone(p), work, known, most, TURNS)
+        known = self._known(hidden, signs or {})
+        # the ceiling is of the engine's own costs
+        most = target / self._unit if self._own_costs else min(target / self._unit, p.ceiling)
+        least = search.bound_box(alone(p), work, known, most, TURNS)
         if least == math.inf:
             return None
         ends = x + unit * work.box[: at.MODE, places]  # rounded once
@@ -254,3 +256,13 @@ def _in_cost_units(p: Problems) -> tuple[Problems, float]:
         p.base[:] /= unit
         return p._replace(ceiling=p.ceiling / unit, allowance=p.allowance / unit), unit
     return p, 1.0
+
+
+@cache
+def ready() -> None:
+    """Compile the bounds, or load them from disk, once per process, before anybody's time limit starts."""
+    instance = smallest()
+    box = EngineBox.of(instance, lower(instance).fix(frozenset({"x"})))
+    assert box is not None
+    with announced("the bounds of boxes"):
+        box.bound(np.zeros(1), np.ones(1), 2.0)

@@ -1,7 +1,14 @@
 """Judging actions exactly, and the one place where results are made."""
 
 from milp_recourse.judge.conclude import conclude
-from milp_recourse.judge.good_already import already_good, already_good_among, at_rest, at_rest_in_words
+from milp_recourse.judge.good_already import (
+    already_good,
+    already_good_among,
+    at_once,
+    at_rest,
+    at_rest_in_words,
+    without_search,
+)
 from milp_recourse.judge.judgement import (
     ROUNDOFF,
     Action,
@@ -12,7 +19,7 @@ from milp_recourse.judge.judgement import (
     known_factual,
     model_inputs,
 )
-from milp_recourse.judge.polish import Repair, held_exactly, without_idle_holds, worth_judging
+from milp_recourse.judge.polish import Repair, held_exactly, without_idle_holds
 
 __all__ = [
     "ROUNDOFF",
@@ -21,6 +28,7 @@ __all__ = [
     "Repair",
     "already_good",
     "already_good_among",
+    "at_once",
     "at_rest",
     "at_rest_in_words",
     "conclude",
@@ -31,5 +39,5 @@ __all__ = [
     "known_factual",
     "model_inputs",
     "without_idle_holds",
-    "worth_judging",
+    "without_search",
 ]

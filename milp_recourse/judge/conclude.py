@@ -10,13 +10,14 @@ import math
 import time
 from typing import Any
 
-from milp_recourse.judge.judgement import Action, Judgement, double, judge, nearest_double
+from milp_recourse.judge.judgement import Judgement, double, judge, nearest_double
 from milp_recourse.judge.polish import Repair, held_exactly, without_idle_holds, without_slight_changes
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.judge.smaller import smaller_changes
 from milp_recourse.problem.enclosure import round_up
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.result import Proof, Proposal, Result, Status, gap_tolerance, is_closed
+from milp_recourse.problem.result import Proof, Result, Status, gap_tolerance, is_closed
 
 
 def conclude(
@@ -50,7 +51,7 @@ def conclude(
         proposal without bound; otherwise ``limit``.
     """
     start = time.perf_counter()
-    action, judgement, message = _admitted(instance, proposal, repair, as_given)
+    judgement, message = _admitted(instance, proposal, repair, as_given)
     bound, proof = proposal.lower_bound, proposal.proof
     cost = double(judgement.cost, "the cost", round_up) if judgement is not None else None
     if bound is None:
@@ -70,47 +71,48 @@ def conclude(
         nodes=proposal.nodes,
         message=message,
         gap_allowance=instance.gap_allowance,
-        **_shown(instance, action, judgement),
+        **_shown(judgement),
     )
 
 
 def _admitted(
     instance: Instance, proposal: Proposal, repair: Repair | None, as_given: bool
-) -> tuple[Action | None, Judgement | None, str | None]:
-    """The proposed action, repaired if need be, its judgement, and the proposal's message.
+) -> tuple[Judgement | None, str | None]:
+    """The judgement of the proposed action, repaired if need be, and the proposal's message.
 
-    If the action fails, the first two are None and the message says why.
+    If the action fails, there is no judgement and the message says why.
     """
-    action, message = proposal.action, proposal.message
+    action, judgement, message = proposal.action, proposal.judgement, proposal.message
     if action is None:
-        return None, None, message
+        return None, message
     if not set(action) <= set(instance.preferences.actionable):
-        return None, None, message or "the proposed action changes what is not individually actionable"
+        return None, message or "the proposed action changes what is not individually actionable"
     if not all(math.isfinite(v) for v in action.values()):
-        return None, None, message or "the proposed action holds a number that is not finite"
+        return None, message or "the proposed action holds a number that is not finite"
     action = dict(action) if as_given else without_idle_holds(instance, action)
-    judgement = judge(instance, action)
+    if judgement is None or not judgement.is_of(instance, action):
+        judgement = judge(instance, action)
     if as_given and judgement.feasible:
-        return action, judgement, message
+        return judgement, message
     if not judgement.feasible and repair is not None:
         repaired = repair(instance, action)
         if repaired is not None:
-            action = without_idle_holds(instance, repaired)
-            judgement = judge(instance, action)
+            judgement = judge(instance, without_idle_holds(instance, repaired))
     if not judgement.feasible:
-        return None, None, message or _refusal(instance, judgement)
-    action, judgement = held_exactly(instance, action, judgement)
+        return None, message or _refusal(instance, judgement)
+    judgement = held_exactly(judgement)
     if repair is not None:
-        action, judgement = without_slight_changes(instance, action, judgement, repair, proposal.lower_bound)
-    return *smaller_changes(instance, action, judgement, judge), message
+        judgement = without_slight_changes(judgement, repair, proposal.lower_bound)
+    return smaller_changes(judgement), message
 
 
-def _shown(instance: Instance, action: Action | None, judgement: Judgement | None) -> dict[str, Any]:
+def _shown(judgement: Judgement | None) -> dict[str, Any]:
     """The fields of a result that it has only with an action."""
-    if action is None or judgement is None:
+    if judgement is None:
         return {}
+    instance = judgement.instance
     return {
-        "action": {n: instance.feature(n).show(v) for n, v in action.items()},
+        "action": {n: instance.feature(n).show(v) for n, v in judgement.action.items()},
         "counterfactual": {f.name: f.shown(judgement.counterfactual[f.name]) for f in instance.features},
         "logit": None if judgement.logit is None else nearest_double(judgement.logit, "the logit"),
         "score": judgement.score,

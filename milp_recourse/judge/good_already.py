@@ -1,25 +1,43 @@
-"""Whether doing nothing is feasible, told for many instances at once."""
+"""Applicants who need no search: whether doing nothing is feasible, told for many at once."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.judge.judgement import Judgement, judge
+from milp_recourse.judge.judgement import Judgement, judged_together
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 
 
 def already_good(instance: Instance) -> bool:
     """Whether doing nothing is feasible: the factual is accepted and meets domains and conditions."""
-    return already_good_among([instance])[0]
+    return already_good_among([instance])[0] is not None
 
 
-def already_good_among(instances: Sequence[Instance]) -> list[bool]:
-    """:func:`already_good` of many instances."""
-    return [rest is not None and rest.feasible for rest in at_rest(instances)]
+def without_search(instances: Sequence[Instance]) -> list[Proposal | None]:
+    """For each instance the proposal if doing nothing is feasible or there is no lever; None if a search is
+    needed."""
+    return [at_once(*pair) for pair in zip(instances, at_rest(instances), strict=True)]
+
+
+def at_once(instance: Instance, rest: Judgement | None) -> Proposal | None:
+    """:func:`without_search` of one instance, given what :func:`at_rest` says of it."""
+    if rest is not None and rest.feasible:
+        return Proposal({}, 0.0, "rigorous", judgement=rest)
+    if instance.levers:
+        return None
+    message = "no feature can be acted on: widen the mask, the ranges, the bounds or the domains"
+    return Proposal(None, math.inf, "rigorous", message=message)
+
+
+def already_good_among(instances: Sequence[Instance]) -> list[Judgement | None]:
+    """For each instance the judgement of doing nothing if that is feasible, else None."""
+    return [None if rest is None or not rest.feasible else rest for rest in at_rest(instances)]
 
 
 def at_rest(instances: Sequence[Instance]) -> list[Judgement | None]:
@@ -33,8 +51,11 @@ def at_rest(instances: Sequence[Instance]) -> list[Judgement | None]:
     refused = np.zeros(len(instances), dtype=bool)
     for group in groups.values():
         refused[group] = _surely_refused([instances[k] for k in group])
-    pairs = zip(instances, refused.tolist(), strict=True)
-    return [None if sure else judge(one, {}) for one, sure in pairs]
+    left = np.flatnonzero(~refused).tolist()
+    found: list[Judgement | None] = [None] * len(instances)
+    for k, verdict in zip(left, judged_together([(instances[k], {}) for k in left]), strict=True):
+        found[k] = verdict
+    return found
 
 
 def at_rest_in_words(rest: Judgement | None) -> str | None:

@@ -3,30 +3,45 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 
-import numpy as np
-
-from milp_recourse.judge import already_good, judge
+from milp_recourse.judge.judgement import Action, Judgement, judge
+from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.result import Proposal
+
+
+def target_below(instance: Instance, cost: float) -> float:
+    """A lower bound that proves an action of this cost optimal, with half the allowed gap to spare."""
+    return cost - 0.5 * instance.gap_tolerance(cost)
 
 
 class Incumbent:
     """Keeps the cheapest action that is exactly feasible.
 
+    Parameters
+    ----------
+    instance
+        The problem.
+    found
+        Called with each action that is kept.
+
     Attributes
     ----------
-    action
-        Feature -> value, or None while nothing is known.
+    judgement
+        Of the action; None while nothing is known.
     cost
         Its exact cost rounded to a double; ``inf`` without one.
     """
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
-        self.action: dict[str, float] | None = None
-        self.cost = np.inf
+    def __init__(self, instance: Instance, found: Callable[[Action], object] | None = None) -> None:
+        self.instance, self.found = instance, found
+        self.judgement: Judgement | None = None
+        self.cost = math.inf
+
+    @property
+    def action(self) -> Action | None:
+        """Feature -> value, or None while nothing is known."""
+        return None if self.judgement is None else self.judgement.action
 
     @property
     def target(self) -> float:
@@ -34,7 +49,12 @@ class Incumbent:
 
         The search is complete once no node can cost less than this.
         """
-        return self.cost - 0.5 * self.tolerance if self.action is not None else np.inf
+        return math.inf if self.judgement is None else target_below(self.instance, self.cost)
+
+    @property
+    def proven(self) -> float:
+        """The largest double that is not above its exact cost: no lower bound is higher; inf without one."""
+        return math.inf if self.judgement is None else round_down(self.judgement.cost)
 
     @property
     def tolerance(self) -> float:
@@ -44,27 +64,13 @@ class Incumbent:
     @property
     def cutoff(self) -> float | None:
         """The target, or None if there is no incumbent or the target is not above 0."""
-        return self.target if self.action is not None and self.target > 0 else None
+        return self.target if 0 < self.target < math.inf else None
 
-    def take(self, action: Mapping[str, float]) -> bool:
-        """Judge an action, keep it if it is feasible and the cheapest, and return whether it is feasible."""
+    def take(self, action: Action) -> Judgement:
+        """Judge an action, and keep it if it is feasible and the cheapest."""
         verdict = judge(self.instance, action)
         if verdict.feasible and float(verdict.cost) < self.cost:
-            self.action, self.cost = dict(action), float(verdict.cost)
-        return verdict.feasible
-
-
-def without_search(instance: Instance, good: bool | None = None) -> Proposal | None:
-    """The proposal if doing nothing is feasible or there is no lever; None if a search is needed.
-
-    Parameters
-    ----------
-    good
-        Whether doing nothing is feasible; None: it is judged here.
-    """
-    if already_good(instance) if good is None else good:
-        return Proposal({}, 0.0, "rigorous")
-    if instance.levers:
-        return None
-    message = "no feature can be acted on: widen the mask, the ranges, the bounds or the domains"
-    return Proposal(None, math.inf, "rigorous", message=message)
+            self.judgement, self.cost = verdict, float(verdict.cost)
+            if self.found is not None:
+                self.found(verdict.action)
+        return verdict

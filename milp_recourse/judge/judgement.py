@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +19,6 @@ from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.plausibility import plausible_exact
 
 Action = Mapping[str, float]
-Repair = Callable[[Instance, Action], "Action | None"]
 
 
 REFUSES = "the classifier does not accept the counterfactual in exact arithmetic"
@@ -34,6 +31,8 @@ class Judgement:
 
     Attributes
     ----------
+    instance, action
+        What is judged.
     faults
         One sentence per broken demand; empty when the action is feasible in exact arithmetic.
     cost
@@ -49,6 +48,8 @@ class Judgement:
         Whether the classifier accepts in exact arithmetic, and as deployed.
     """
 
+    instance: Instance = field(repr=False, compare=False)
+    action: Action
     faults: tuple[str, ...]
     cost: Fraction
     counterfactual: Mapping[str, float]
@@ -67,48 +68,42 @@ class Judgement:
         """The faults that are not the classifier's: demands that are broken whether or not it accepts."""
         return tuple(fault for fault in self.faults if fault != REFUSES)
 
-
-_KNOWN = threading.local()
-"""Per thread the latest judgement, and those of :func:`judged_together`."""
+    def is_of(self, instance: Instance, action: Action) -> bool:
+        """Whether it was made of this very instance and of this action."""
+        return self.instance is instance and self.action == action
 
 
 def judge(instance: Instance, action: Action) -> Judgement:
     """Evaluate an action exactly: mask, bounds, domains, SCM, classifier, plausibility, conditions, cost.
-
-    Each thread keeps its latest judgement, because :func:`conclude` judges what a search has just judged.
 
     Parameters
     ----------
     action
         Feature name -> double (labels by index); {} for doing nothing.
     """
-    known = _KNOWN.__dict__
-    for one, other, verdict in (known.get("latest", _NOTHING), *known.get("batch", {}).get(id(instance), ())):
-        if one is instance and other == action:
-            return cast(Judgement, verdict)
-    [verdict] = _judged([(instance, action)])
-    _KNOWN.latest = instance, dict(action), verdict
-    return verdict
+    return judged_together([(instance, action)])[0]
 
 
-_NOTHING = None, None, None
+def judged_together(pairs: Sequence[tuple[Instance, Action]]) -> list[Judgement]:
+    """The judgements of several instances' actions, the same as one by one, to the last bit.
 
-
-@contextmanager
-def judged_together(pairs: Sequence[tuple[Instance, Action]]) -> Iterator[None]:
-    """Judge actions of several instances at once; inside, :func:`judge` has the judgements at hand.
-
-    Each network is evaluated once for all of its actions. Judgements are the same as one by one, to the last
-    bit.
+    Each network is evaluated once for all of its actions.
     """
-    before = _KNOWN.__dict__.get("batch", {})
-    _KNOWN.batch = {}
-    for (instance, action), verdict in zip(pairs, _judged(pairs), strict=True):
-        _KNOWN.batch.setdefault(id(instance), []).append((instance, dict(action), verdict))
-    try:
-        yield
-    finally:
-        _KNOWN.batch = before
+    outcomes = [_outcome(instance, action) for instance, action in pairs]
+    seen: dict[int, _Seen] = {}
+    of_model: dict[tuple[int, int], list[int]] = {}
+    for k, (instance, _) in enumerate(pairs):
+        of_model.setdefault((id(instance.classifier), id(instance.features)), []).append(k)
+    for numbers in of_model.values():
+        one = pairs[numbers[0]][0]
+        rows = one.model_rows(
+            np.array([[outcomes[k].nearest[f.name] for f in one.features] for k in numbers])
+        )
+        if isinstance(one.classifier, ReluNetwork):
+            seen.update(zip(numbers, map(_Seen, rows, one.classifier.nearly(rows)), strict=True))
+        else:
+            seen.update(zip(numbers, map(_Seen, rows), strict=True))
+    return [_verdict(*pair, outcomes[k], seen[k]) for k, pair in enumerate(pairs)]
 
 
 class _Outcome(NamedTuple):
@@ -125,24 +120,6 @@ class _Seen(NamedTuple):
 
     row: NDArray[np.float64]
     near: tuple[Rounded, float] | None = None
-
-
-def _judged(pairs: Sequence[tuple[Instance, Action]]) -> list[Judgement]:
-    outcomes = [_outcome(instance, action) for instance, action in pairs]
-    seen: dict[int, _Seen] = {}
-    of_model: dict[tuple[int, int], list[int]] = {}
-    for k, (instance, _) in enumerate(pairs):
-        of_model.setdefault((id(instance.classifier), id(instance.features)), []).append(k)
-    for numbers in of_model.values():
-        one = pairs[numbers[0]][0]
-        rows = one.model_rows(
-            np.array([[outcomes[k].nearest[f.name] for f in one.features] for k in numbers])
-        )
-        if isinstance(one.classifier, ReluNetwork):
-            seen.update(zip(numbers, map(_Seen, rows, one.classifier.nearly(rows)), strict=True))
-        else:
-            seen.update(zip(numbers, map(_Seen, rows), strict=True))
-    return [_verdict(*pair, outcomes[k], seen[k]) for k, pair in enumerate(pairs)]
 
 
 def _outcome(instance: Instance, action: Action) -> _Outcome:
@@ -179,7 +156,8 @@ def _verdict(instance: Instance, action: Action, outcome: _Outcome, seen: _Seen)
     cost = Fraction(0)
     if action.keys() <= set(instance.preferences.actionable):
         cost = instance.cost.exact(deltas(instance, action), instance.weights)
-    return Judgement(tuple(faults), cost, nearest, logit, score, accepted_exact, accepted_deployed)
+    verdict = tuple(faults), cost, nearest, logit, score, accepted_exact, accepted_deployed
+    return Judgement(instance, dict(action), *verdict)
 
 
 def _network_accepts(

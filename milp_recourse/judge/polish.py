@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from milp_recourse.judge.judgement import Action, Judgement, judge
@@ -42,49 +42,46 @@ NEGLIGIBLE = 2e-3
 the root of the gap."""
 
 
-def held_exactly(instance: Instance, action: Action, judgement: Judgement) -> tuple[Action, Judgement]:
+def held_exactly(judgement: Judgement) -> Judgement:
     """The action with values near the factual set exactly to it, where it stays feasible and costs no more.
 
     A search with squared costs may leave a change that is too small to matter for the cost; "hold duration"
     is easier to read than a change of 1e-5.
     """
-    for name in _negligible(instance, action):
-        held = _held(instance, action, [name])
-        verdict = judge(instance, held)
+    instance = judgement.instance
+    for name in _negligible(judgement):
+        verdict = judge(instance, _held(instance, judgement.action, [name]))
         if verdict.feasible and verdict.cost <= judgement.cost:
-            action, judgement = held, verdict
-    return action, judgement
+            judgement = verdict
+    return judgement
 
 
 SLIGHT = 1e-4
 """Up to how many cost scales a change is slight: it is left out if others, a little larger, spare it."""
 
 
-def without_slight_changes(
-    instance: Instance, action: Action, judgement: Judgement, repair: Repair, bound: float | None
-) -> tuple[Action, Judgement]:
+def without_slight_changes(judgement: Judgement, repair: Repair, bound: float | None) -> Judgement:
     """The action without its slight changes, if others can replace these and the proof still holds.
 
     A search that ends within the gap may leave many changes of 1e-7 that one larger change spares. What is
     left of the action alone is hardly ever feasible; ``repair`` makes it so.
     """
-    slight = _negligible(instance, action, SLIGHT)
-    if bound is None or not math.isfinite(bound) or not slight or len(slight) == len(action):
-        return action, judgement
-    spared = repair(instance, _held(instance, action, slight))
-    if spared is None or len(_negligible(instance, spared, SLIGHT)) >= len(slight):
-        return action, judgement
+    instance, slight = judgement.instance, _negligible(judgement, SLIGHT)
+    if bound is None or not math.isfinite(bound) or not slight or len(slight) == len(judgement.action):
+        return judgement
+    spared = repair(instance, _held(instance, judgement.action, slight))
+    if spared is None:
+        return judgement
     found = judge(instance, spared)
     dearest = max(0.0, bound) + 0.75 * gap_tolerance(max(0.0, bound), instance.gap_allowance)
-    if found.feasible and found.cost <= max(judgement.cost, Fraction(dearest)):
-        return spared, found
-    return action, judgement
+    cheap = found.feasible and found.cost <= max(judgement.cost, Fraction(dearest))
+    return found if cheap and len(_negligible(found, SLIGHT)) < len(slight) else judgement
 
 
-def _negligible(instance: Instance, action: Action, share: float = NEGLIGIBLE) -> list[str]:
+def _negligible(judgement: Judgement, share: float = NEGLIGIBLE) -> list[str]:
     """The features whose change is at most that share of a cost scale, and which may be held."""
-    names = []
-    for name, value in action.items():
+    instance, names = judgement.instance, []
+    for name, value in judgement.action.items():
         x = instance.factual[name]
         near = share * instance.cost.scale.get(name, 1.0)
         if (
@@ -99,10 +96,3 @@ def _negligible(instance: Instance, action: Action, share: float = NEGLIGIBLE) -
 def _held(instance: Instance, action: Action, names: Iterable[str]) -> dict[str, float]:
     """The action with features set to their factual values, without idle holds."""
     return without_idle_holds(instance, {**action, **{name: instance.factual[name] for name in names}})
-
-
-def worth_judging(instance: Instance, action: Action) -> Iterator[tuple[Instance, Action]]:
-    """The action, and those that :func:`held_exactly` would make of it."""
-    yield instance, action
-    for name in _negligible(instance, action):
-        yield instance, _held(instance, action, [name])

@@ -11,28 +11,9 @@ its cost does not rise, and the lower bound is not touched.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from fractions import Fraction
-from typing import Generic, Protocol, TypeVar
 
+from milp_recourse.judge.judgement import Action, Judgement, judge
 from milp_recourse.problem.instance import Instance
-
-Action = Mapping[str, float]
-
-
-class Verdict(Protocol):
-    """What ``judge`` must return about an action."""
-
-    @property
-    def feasible(self) -> bool:
-        """Whether it meets every demand."""
-
-    @property
-    def cost(self) -> Fraction:
-        """The exact cost."""
-
-
-V = TypeVar("V", bound=Verdict)
 
 MOST = 400
 """The largest number of exact judgements per action, which limits the time."""
@@ -46,54 +27,52 @@ def leaves_open(instance: Instance) -> bool:
     return not (cost.l1 or cost.l2_squared) or bool(cost.quantiles)
 
 
-def smaller_changes(
-    instance: Instance, action: Action, verdict: V, judge: Callable[[Instance, Action], V]
-) -> tuple[Action, V]:
+def smaller_changes(judgement: Judgement) -> Judgement:
     """A feasible action in which no single change can be undone or halved at no higher cost.
 
     Parameters
     ----------
-    action, verdict
-        Feasible, and its judgement.
-    judge
-        Decides in exact arithmetic and by the deployed model.
+    judgement
+        Of a feasible action.
 
     Returns
     -------
-    tuple
-        The action, which costs no more than before, and its judgement. After :data:`MOST` judgements the
-        search stops, and changes may be left larger than need be. Halves of integer features are rounded
-        towards the factual; changes of labels without an order are only undone.
+    Judgement
+        Of an action that costs no more than before. After :data:`MOST` judgements the search stops, and
+        changes may be left larger than need be. Halves of integer features are rounded towards the factual;
+        changes of labels without an order are only undone.
     """
-    if not leaves_open(instance):
-        return action, verdict
-    search = _Search(instance, action, verdict, judge)
+    if not leaves_open(judgement.instance):
+        return judgement
+    search = _Search(judgement)
     changed = True
     while changed and search.left > 0:
         undone = [search.undone(name) for name in list(search.action)]
         halved = [search.halved(name) for name in list(search.action)]
         changed = any(undone) or any(halved)
-    return search.action, search.verdict
+    return search.verdict
 
 
-class _Search(Generic[V]):
-    """The action in hand, its judgement, and how many more may be judged."""
+class _Search:
+    """The judgement of the action in hand, and how many more actions may be judged."""
 
-    def __init__(
-        self, instance: Instance, action: Action, verdict: V, judge: Callable[[Instance, Action], V]
-    ) -> None:
-        self.instance, self.action, self.verdict, self.judge = instance, action, verdict, judge
-        self.left = MOST
+    def __init__(self, judgement: Judgement) -> None:
+        self.instance, self.verdict, self.left = judgement.instance, judgement, MOST
+
+    @property
+    def action(self) -> Action:
+        """The action in hand."""
+        return self.verdict.action
 
     def take(self, candidate: Action) -> bool:
         """Take a candidate if it is feasible and costs no more; return whether it was taken."""
         if self.left <= 0:
             return False
         self.left -= 1
-        found = self.judge(self.instance, candidate)
+        found = judge(self.instance, candidate)
         if not (found.feasible and found.cost <= self.verdict.cost):
             return False
-        self.action, self.verdict = candidate, found
+        self.verdict = found
         return True
 
     def undone(self, name: str) -> bool:

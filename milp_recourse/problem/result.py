@@ -1,4 +1,4 @@
-"""What a back end proposes and what a solve returns; a status never claims more than is proven."""
+"""What a solve returns; a status never claims more than is proven."""
 
 from __future__ import annotations
 
@@ -59,36 +59,6 @@ class Status(str, Enum):
     )
     FOUND = "found", "A feasible action, without any claim that it is the cheapest."
     NOT_FOUND = "not-found", "The search found no feasible action; one may exist all the same."
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """What a back end returns for an instance: an action, a lower bound, or both.
-
-    Parameters
-    ----------
-    action
-        Feature name -> number (labels by index); None if the back end found no action.
-    lower_bound
-        No feasible action costs less; ``inf`` claims that none exists; None claims nothing (grid).
-    proof
-        What the bound rests on; None with ``lower_bound`` None.
-    nodes
-        The number of boxes searched, plus the nodes of solver runs where the solver counts them (Pyomo does
-        not); None if nothing is counted.
-    message
-        Why the back end stopped early, if it did.
-    seconds
-        This applicant's share of the time, where many were solved at once; None where the caller takes the
-        time.
-    """
-
-    action: Mapping[str, float] | None
-    lower_bound: float | None
-    proof: Proof | None = None
-    nodes: int | None = None
-    message: str | None = None
-    seconds: float | None = None
 
 
 @dataclass(frozen=True)

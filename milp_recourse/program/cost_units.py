@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 from milp_recourse.judge import deltas
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Options
-from milp_recourse.problem.result import Proposal
 
 USUAL_COST, USUAL_LENGTH = (-7, 14), (-4, 10)
 """Exponents of two: if the largest cost, or the longest lever in its cost scale, lies between these powers,

@@ -180,9 +180,10 @@ def _known(instance: Instance, before: DensityPoint) -> Result | None:
         return None
     action = instance.numbers(last.action)
     start = time.perf_counter()
-    if not judge(instance, action).feasible:
+    judgement = judge(instance, action)
+    if not judgement.feasible:
         return None
-    proposal = Proposal(action, last.lower_bound, last.proof, 0)
+    proposal = Proposal(action, last.lower_bound, last.proof, 0, judgement=judgement)
     return conclude(instance, proposal, last.backend, time.perf_counter() - start, as_given=True)
 
 

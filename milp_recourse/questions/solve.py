@@ -17,9 +17,17 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats import instance_from_dict, population_from_dict, read_instance, read_population
-from milp_recourse.judge import at_rest, at_rest_in_words, conclude, judge
-from milp_recourse.judge.incumbent import without_search
+from milp_recourse.judge import (
+    Action,
+    at_once,
+    at_rest,
+    at_rest_in_words,
+    conclude,
+    judge,
+    without_search,
+)
 from milp_recourse.problem.cost import root_below
+from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Classifier, Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population, of_one_model
@@ -407,6 +415,7 @@ def _run_many(
         As for :func:`_solve_many`.
     """
     from milp_recourse.certificates import certificates_for, encode, reason_for_none, without_certificate
+    from milp_recourse.certificates.produce import ready
 
     solved = (
         (k, without_certificate(instances[k], result))
@@ -415,6 +424,8 @@ def _run_many(
     if not options.certificates:
         yield from solved
         return
+    if instances:
+        ready(instances[0])
     left, most = len(instances), FIRST_CERTIFIED
     together = isinstance(backend, BatchBackend) and all(
         isinstance(i.classifier, ReluNetwork) for i in instances
@@ -428,14 +439,15 @@ def _run_many(
             [result for _, result in block],
             options.time_limit,
             None if indices is None else [indices[k] for k, _ in block],
+            [result.seconds for _, result in block],
         )
         share = (time.perf_counter() - clock) / len(block)
         for (position, result), certificate in zip(block, certificates, strict=True):
-            evidence = None if certificate is None else encode(certificate)
-            seconds = result.seconds + share
-            found = replace(result, evidence=evidence, seconds=seconds)
-            if evidence is None:
-                reason = reason_for_none(instances[position], result)
+            found = replace(result, seconds=result.seconds + share)
+            if certificate is not None:
+                found = replace(found, evidence=encode(certificate), lower_bound=certificate["lower_bound"])
+            else:
+                reason = reason_for_none(instances[position], found, options.time_limit)
                 found = without_certificate(instances[position], found, reason)
             yield position, found
 
@@ -455,13 +467,13 @@ def _solve_many(
     easy: list[tuple[int, Result]] = []
     words: dict[int, str | None] = {}
     refused: dict[int, str] = {}
-    for k, at_once in _apart(instances, partial(_without_search, backend=backend, options=options)):
-        if isinstance(at_once, Unsupported):
-            refused[k] = str(at_once)
-        elif isinstance(at_once, Result):
-            easy.append((k, at_once))
+    for k, decided in _apart(instances, partial(_without_search, backend=backend, options=options)):
+        if isinstance(decided, Unsupported):
+            refused[k] = str(decided)
+        elif isinstance(decided, Result):
+            easy.append((k, decided))
         else:
-            words[k] = at_once
+            words[k] = decided
     yield from easy
     hard = sorted(words)
     each = (time.perf_counter() - begun) / max(1, len(instances))
@@ -521,7 +533,7 @@ def _without_search(
     rests = at_rest(instances)
     for k, (instance, rest) in enumerate(zip(instances, rests, strict=True)):
         start, words = time.perf_counter(), at_rest_in_words(rest)
-        proposal = without_search(instance, rest is not None and rest.feasible)
+        proposal = at_once(instance, rest)
         if proposal is None:
             yield k, words
             continue
@@ -548,7 +560,7 @@ def _because_of_margin(instance: Instance, result: Result, backend: Backend, opt
     if not (asked and margin and result.status is Status.INFEASIBLE):
         return None
     bare = replace(instance, accept=replace(instance.accept, margin=0.0))
-    proposal = without_search(bare)
+    [proposal] = without_search([bare])
     if proposal is None:
         limit = max(_TO_EXPLAIN, result.seconds)
         [(_, proposal, _)] = _searched([bare], backend, replace(options, time_limit=limit, watch=None))
@@ -581,6 +593,9 @@ def _searched(
 def _proposed(
     instances: list[Instance], backend: Backend, options: Options
 ) -> Iterator[tuple[int, Proposal, float]]:
+    for instance in instances:
+        if isinstance(instance.classifier, TreeEnsemble):  # all applicants share what is made of it here
+            _ = instance.classifier.every_leaf
     if isinstance(backend, BatchBackend):
         for position, proposal in backend.solve_many(instances, options):
             yield position, proposal, proposal.seconds or 0.0
@@ -588,14 +603,15 @@ def _proposed(
     for position, instance in enumerate(instances):
         start = time.perf_counter()
         proposal = backend.solve(instance, options)
-        yield position, proposal, time.perf_counter() - start
+        took = time.perf_counter() - start if proposal.seconds is None else proposal.seconds
+        yield position, proposal, took
 
 
 def _finish(instance: Instance, proposal: Proposal, backend: Backend, seconds: float) -> Result:
     return conclude(instance, proposal, backend.name, seconds, repair=_near)
 
 
-def _near(instance: Instance, action: Mapping[str, float]) -> dict[str, float] | None:
+def _near(instance: Instance, action: Action) -> Action | None:
     if not isinstance(instance.classifier, ReluNetwork):
         return None
     from milp_recourse.engine.networks.nearby import near  # loads numba

@@ -101,7 +101,7 @@ class BabBackend:
             left -= set(people)
             for first in range(0, len(people), TOGETHER):
                 members = range(first, min(first + TOGETHER, len(people)))
-                own = [scaled[people[k]] for k in members]
+                own = [(instances[people[k]], *scaled[people[k]]) for k in members]
                 yield from ((people[k], one) for k, one in _searched(group, members, own, options, share))
             start = time.perf_counter()
         for person in left:
@@ -112,7 +112,7 @@ class BabBackend:
 def _searched(
     group: Lowered,
     members: Sequence[int],
-    scaled: Sequence[tuple[Instance, float]],
+    scaled: Sequence[tuple[Instance, Instance, float]],
     options: Options,
     share: float,
 ) -> Iterator[tuple[int, Proposal]]:
@@ -121,7 +121,7 @@ def _searched(
     Parameters
     ----------
     scaled
-        These members' instances with costs of usual size, and the factors.
+        These members' instances, the same with costs of usual size, and the factors.
     share
         Each one's share of the seconds that lowering has taken.
     """
@@ -129,20 +129,26 @@ def _searched(
     from milp_recourse.engine.networks.problem_arrays import impossible
 
     begun = time.perf_counter()
-    open_ = {k: one for k, one in zip(members, scaled, strict=True) if not impossible(one[0], group.moved)}
+    open_ = {k: one for k, one in zip(members, scaled, strict=True) if not impossible(one[1], group.moved)}
     nothing = Proposal(None, math.inf, "rigorous", 0, seconds=share)
     yield from ((k, nothing) for k in members if k not in open_)
     if not open_:
         return
     arrays = group.people(list(open_))
-    own = [options_for_units(options, factor) for _, factor in open_.values()]
+    own = [options_for_units(options, factor) for *_, factor in open_.values()]
     share += (time.perf_counter() - begun) / len(open_)
     left = iter(open_.items())
-    for part in searched([instance for instance, _ in open_.values()], arrays, own):
-        begun, closed = time.perf_counter(), [one for one in part if isinstance(one, Closed)]
-        with judged_together([(one.instance, one.action) for one in closed if one.action is not None]):
-            each = share + (time.perf_counter() - begun) / len(part)
-            for one, (k, (_, factor)) in zip(part, left, strict=False):
-                proposal = judged(one, options) if isinstance(one, Closed) else one
-                proposal = replace(proposal, seconds=each + (proposal.seconds or 0.0))
-                yield k, in_own_units(proposal, factor)
+    for part in searched([instance for _, instance, _ in open_.values()], arrays, own):
+        begun, these = time.perf_counter(), list(zip(part, left, strict=False))
+        # judged for the applicants' own instances, so that their results need no other judgement
+        pairs = {
+            k: (given, one.action)
+            for one, (k, (given, *_)) in these
+            if isinstance(one, Closed) and one.action is not None
+        }
+        verdicts = dict(zip(pairs, judged_together(list(pairs.values())), strict=True))
+        each = share + (time.perf_counter() - begun) / len(part)
+        for one, (k, (*_, factor)) in these:
+            proposal = judged(one, verdicts.get(k), factor, options) if isinstance(one, Closed) else one
+            proposal = replace(proposal, seconds=each + (proposal.seconds or 0.0))
+            yield k, in_own_units(proposal, factor)

@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from milp_recourse.engine.box_bounds import ready as ready_for_boxes
 from milp_recourse.engine.forests.axes import separable
 from milp_recourse.engine.forests.causal_pieces import why_not_pieces
 from milp_recourse.engine.forests.causal_search import CausalSearch
 from milp_recourse.engine.forests.single import leaf_recourses
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.options import Clock
 from milp_recourse.program.cost_units import cost_units, in_own_units, options_for_units
 from milp_recourse.program.fold import folds_away, without_conditions
 from milp_recourse.solvers.cheapest_part import cheapest_part
@@ -40,7 +42,8 @@ def _solve(instance: Instance, options: Options) -> Proposal:
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     if not separable(instance):
-        return _timed(instance, options, lambda own, _, deadline: CausalSearch(own, deadline).run())
+        ready_for_boxes()
+        return _timed(instance, options, lambda own, _, clock: CausalSearch(own, clock).run())
     if len(forest.trees) == 1:
         start = time.perf_counter()
         leaves = leaf_recourses(instance)
@@ -48,20 +51,18 @@ def _solve(instance: Instance, options: Options) -> Proposal:
         return Proposal(action, bound, "rigorous", len(leaves), seconds=time.perf_counter() - start)
     from milp_recourse.engine.forests.priced import PricedSearch, ready  # loads numba
 
-    def search(own: Instance, scaled: Options, deadline: float | None) -> Proposal:
-        return PricedSearch(own, deadline, scaled.starts, scaled.watch).run()
+    def search(own: Instance, scaled: Options, clock: Clock) -> Proposal:
+        return PricedSearch(own, clock, scaled.starts, scaled.watch).run()
 
     ready()
     return _timed(instance, options, search)
 
 
 def _timed(
-    instance: Instance, options: Options, search: Callable[[Instance, Options, float | None], Proposal]
+    instance: Instance, options: Options, search: Callable[[Instance, Options, Clock], Proposal]
 ) -> Proposal:
-    """What a search finds until the deadline for the instance with costs of usual size, and options for
-    it."""
-    start = time.perf_counter()
-    deadline = None if options.time_limit is None else start + options.time_limit
+    """What a search finds within its time for the instance with costs of usual size, and options for it."""
+    start, clock = time.perf_counter(), Clock.start(options.time_limit)
     own, factor = cost_units(instance)
-    found = in_own_units(search(own, options_for_units(options, factor), deadline), factor)
+    found = in_own_units(search(own, options_for_units(options, factor), clock), factor)
     return replace(found, seconds=time.perf_counter() - start)

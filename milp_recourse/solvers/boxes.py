@@ -7,18 +7,17 @@ supplies.
 
 from __future__ import annotations
 
-import heapq
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.engine.box_bounds import ready
 from milp_recourse.errors import Unsupported
-from milp_recourse.judge import judge
-from milp_recourse.judge.incumbent import Incumbent
+from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import Clock
+from milp_recourse.problem.options import LATE, Clock
 from milp_recourse.program import lower
 from milp_recourse.program.neutral_program import Program
 from milp_recourse.solvers.protocol import Options, Proposal
@@ -35,16 +34,14 @@ SHAVES, SLABS = 4, 6
 cut."""
 
 
-@dataclass(order=True)
+@dataclass
 class Node:
-    """A box of one configuration; ordered by its lower bound.
+    """A box of one configuration.
 
     Attributes
     ----------
     lower_bound
         No action in the box costs less.
-    order
-        Breaks ties: older first.
     part, low, high
         The configuration and the box of its actions, shape (d,).
     known
@@ -52,14 +49,13 @@ class Node:
     """
 
     lower_bound: float
-    order: int
-    part: Configuration = field(compare=False)
-    low: Array = field(compare=False)
-    high: Array = field(compare=False)
-    known: ProgramBounds | None = field(compare=False, default=None)
+    part: Configuration
+    low: Array
+    high: Array
+    known: ProgramBounds | None = None
 
 
-class BoxSearch(ABC):
+class BoxSearch(BestFirst[Node], ABC):
     """The search over the boxes of all configurations. A back end supplies :meth:`decide`; its caller calls
     :meth:`run`.
 
@@ -70,18 +66,15 @@ class BoxSearch(ABC):
     """
 
     def __init__(self, instance: Instance, options: Options, many_unstable: int) -> None:
-        self.clock = Clock.start(options.time_limit)
-        self.incumbent = Incumbent(instance)
-        self.instance = instance
-        self.many_unstable = many_unstable
-        self.nodes = 0
-        self.reason = "a box became too small to split"
-        self._queue: list[Node] = []
-        self._stuck = np.inf  # least lower bound among boxes given up
+        ready()
+        super().__init__(instance, Clock.start(options.time_limit), "solver")
+        self.instance, self.many_unstable = instance, many_unstable
+        self.message = "a box became too small to split"
 
     @abstractmethod
     def decide(self, node: Node, bounds: ProgramBounds) -> None:
-        """Close a box, or call :meth:`push`, :meth:`halve` or :meth:`give_up` with what is left of it."""
+        """Prove that nothing in a box costs less than the target, or call :meth:`open`, :meth:`halve` or
+        :meth:`close` with what is left of it."""
 
     def run(self) -> Proposal:
         """Search until every box is closed, or the deadline.
@@ -96,34 +89,29 @@ class BoxSearch(ABC):
 
         start = first_action(self.instance, self.clock.end or np.inf)
         if start is not None:
-            self.incumbent.take(start)
+            self.offer(start)
         program = lower(self.instance)
         for acted in program.configurations():
             if self.clock.over:  # there may be very many
-                self.give_up(0.0)
+                self.close(0.0)
+                self.stop(LATE)
                 break
             fixed = program.fix(acted)
             if fixed.actions and not fails(fixed):
                 part = Configuration(self.instance, fixed)
                 refuse_cancelling(part)
-                self.push(part, (part.lower, part.upper), part.fixed_cost)
-        while self._queue and not self.clock.over:
-            node = heapq.heappop(self._queue)
-            if node.lower_bound <= self.incumbent.target:
-                self._process(node)
-        target = self.incumbent.target
-        bound = min([target, self._stuck, *(n.lower_bound for n in self._queue)])
-        message = None
-        if bound < target:
-            message = "the time limit was reached" if self.clock.over else self.reason
-        return Proposal(self.incumbent.action, max(0.0, bound), "solver", self.nodes, message)
+                self.open(part, (part.lower, part.upper), part.fixed_cost)
+        while taken := self.next():
+            self._process(taken[0][1])
+        self.close()  # what boxes were closed against
+        return self.outcome()
 
     # -- for decide ----------------------------------------------------------------------
 
-    def push(self, part: Configuration, box: Box, bound: float, known: ProgramBounds | None = None) -> None:
+    def open(self, part: Configuration, box: Box, bound: float, known: ProgramBounds | None = None) -> None:
         """Put a box on the queue."""
         self.nodes += 1
-        heapq.heappush(self._queue, Node(bound, self.nodes, part, *box, known))
+        self.push(bound, Node(bound, part, *box, known))
 
     def halve(self, node: Node) -> None:
         """Split a box that could not be decided; judge one that is a point, and give up on one that is too
@@ -133,30 +121,26 @@ class BoxSearch(ABC):
             return
         halves = widest(node.part, node.low, node.high)
         if halves is None:
-            self.give_up(node.lower_bound)
+            self.close(node.lower_bound)
         for half in halves or ():
-            self.push(node.part, half, node.lower_bound, node.known)
-
-    def give_up(self, bound: float) -> None:
-        """Leave a box undecided, with this bound, which limits the bound of the whole search."""
-        self._stuck = min(self._stuck, bound)
+            self.open(node.part, half, node.lower_bound, node.known)
 
     def improve(self, part: Configuration, a: Array) -> bool:
         """Look for a feasible action next to a solver's point; returns whether that made the incumbent
         cheaper by more than a tenth of its tolerance."""
         from milp_recourse.engine.networks.nearby import near
 
-        before = self.incumbent.cost
+        before = self.best.cost
         found = near(self.instance, part.program.decode(a))
         if found is not None:
-            self.incumbent.take(found)
-        return self.incumbent.cost < before - 0.1 * self.incumbent.tolerance
+            self.offer(found)
+        return self.best.cost < before - 0.1 * self.best.tolerance
 
     def bounded(self, node: Node) -> tuple[Node, ProgramBounds] | None:
         """A node with what is proven of its box, and the bounds there; None if nothing in it is cheaper than
         the target."""
-        found = node.part.bound(node.low, node.high, self.incumbent.target, node.known)
-        if found is None or found.least > self.incumbent.target:
+        found = node.part.bound(node.low, node.high, self.best.target, node.known)
+        if found is None or found.least > self.best.target:
             return None
         least = max(node.lower_bound, found.least)
         made = replace(node, lower_bound=least, low=found.low, high=found.high, known=found.bounds)
@@ -166,13 +150,10 @@ class BoxSearch(ABC):
 
     def _judge_point(self, part: Configuration, a: Array, bound: float) -> None:
         """Decide a box that is one point by judging it exactly."""
-        action = part.program.decode(a)
-        verdict = judge(self.instance, action)
-        if verdict.feasible:
-            self.incumbent.take(action)
-        elif not verdict.faults:
-            self.reason = "an action is accepted exactly but not as deployed: set accept.margin"
-            self.give_up(bound)
+        verdict = self.offer(part.program.decode(a))
+        if not (verdict.feasible or verdict.faults):
+            self.message = "an action is accepted exactly but not as deployed: set accept.margin"
+            self.close(bound)
 
     def _shaved(self, node: Node) -> Node:
         """Cut slabs off the sides of a box as long as nothing in them is cheaper than the target."""
@@ -184,7 +165,7 @@ class BoxSearch(ABC):
                     for _slab in range(SLABS - 1):
                         inner, ends = end[k] + slab * (high[k] - low[k]) / SLABS, (low.copy(), high.copy())
                         ends[slab > 0][k] = inner
-                        if not part.closes(*ends, self.incumbent.target, node.known):
+                        if not part.closes(*ends, self.best.target, node.known):
                             break
                         end[k] = inner
             if ((high - low) > 0.8 * before).all() or self.clock.over:
@@ -202,7 +183,7 @@ class BoxSearch(ABC):
         halves = at_kink(tight.part, tight.low, tight.high)
         if halves is not None:
             for half in halves:
-                self.push(tight.part, half, tight.lower_bound)
+                self.open(tight.part, half, tight.lower_bound)
         elif (tight.low == tight.high).all() or self._is_large(tight, bounds):
             self.halve(tight)
         else:

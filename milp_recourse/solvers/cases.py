@@ -25,15 +25,21 @@ Balas (1979), https://doi.org/10.1016/S0167-5060(08)70342-X (disjunctive program
 
 from __future__ import annotations
 
-import heapq
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
-from milp_recourse.judge import deltas, held_exactly, judge, known_factual, without_idle_holds
-from milp_recourse.judge.incumbent import Incumbent, without_search
+from milp_recourse.judge import (
+    deltas,
+    held_exactly,
+    judge,
+    known_factual,
+    without_idle_holds,
+    without_search,
+)
+from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.conditions import (
     FALSE,
     TRUE,
@@ -49,8 +55,7 @@ from milp_recourse.problem.conditions import (
 )
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import Clock
-from milp_recourse.problem.result import Proof
+from milp_recourse.problem.options import LATE, Clock
 from milp_recourse.program.fold import Folded, Literal, fold
 from milp_recourse.solvers.protocol import Options, Proposal
 
@@ -61,6 +66,9 @@ A problem that reaches its limit is solved again with eight times the limit befo
 is split at once if the condition to split by is known and gives few new cases.
 """
 
+MOST_AT_ONCE = 16
+"""Most cases whose problems are asked for together."""
+
 MOST_MASKS = 400
 """With at most so many sets of k features, "at most k actions" is split into one case per set."""
 
@@ -68,18 +76,16 @@ SolveMany = Callable[[Sequence[Instance], Options], Iterator[tuple[int, Proposal
 Undecided = AnyOf | Counted
 
 
-@dataclass(order=True)
+@dataclass(frozen=True)
 class _Case:
-    """Literals that hold and conditions not yet decided; ordered by the bound of the case it came from."""
+    """Literals that hold, and conditions not yet decided."""
 
-    bound: float
-    order: int
-    literals: frozenset[Literal] = field(compare=False)
-    open: tuple[Undecided, ...] = field(compare=False)
-    patience: float = field(compare=False, default=PATIENCE)
+    literals: frozenset[Literal]
+    open: tuple[Undecided, ...]
+    patience: float = PATIENCE
 
 
-class CaseSearch:
+class CaseSearch(BestFirst[_Case]):
     """The search over one applicant's cases; :func:`solve_cases` runs several searches side by side.
 
     Parameters
@@ -93,62 +99,41 @@ class CaseSearch:
     def __init__(
         self,
         instance: Instance,
-        time_limit: float | None,
+        clock: Clock,
         repair: Callable[[Instance, Mapping[str, float]], Mapping[str, float] | None] | None = None,
     ) -> None:
-        self.instance, self.time_limit, self.repair = instance, time_limit, repair
-        self.best = Incumbent(instance)
-        self.closed = math.inf  # least lower bound of the cases that need no more search
-        self.proof: Proof = "rigorous"
-        self.nodes, self.seconds = 0, 0.0
-        self.message: str | None = None
-        self._heap: list[_Case] = []
-        self._pushed: set[tuple[frozenset[Literal], tuple[Undecided, ...]]] = set()
-        self._count = 0
-        self._asked: list[tuple[_Case, Folded]] = []
+        super().__init__(instance, clock)
+        self.instance, self.repair, self.seconds = instance, repair, 0.0
+        self._known: set[_Case] = set()
+        self._asked: list[tuple[float, _Case, Folded]] = []
         demand = unlabelled(instance.demand)
         if demand != FALSE:
-            self._push(0.0, frozenset(), (), demand)
+            self._open(0.0, frozenset(), (), demand)
 
     def ask(self) -> list[Instance]:
         """The problems to be solved next; none if the search is finished."""
         self._asked = []
-        while self._heap and self._heap[0].bound < self.best.target and not self._asked:
-            if self.time_limit is not None and self.seconds > self.time_limit:
-                self.message = "the time limit was reached"
-                break
-            least = self._heap[0].bound
-            while self._heap and self._heap[0].bound <= least and len(self._asked) < 16:
-                case = heapq.heappop(self._heap)
-                folded = fold(self.instance, case.literals)
-                if folded is not None:
-                    self._asked.append((case, folded))
-        return [folded.instance for _, folded in self._asked]
+        while not self._asked and (taken := self.next(MOST_AT_ONCE, 0.0)):
+            folds = ((bound, case, fold(self.instance, case.literals)) for bound, case in taken)
+            self._asked = [(bound, case, folded) for bound, case, folded in folds if folded is not None]
+        return [folded.instance for *_, folded in self._asked]
 
     def patience(self, position: int) -> float:
         """Seconds that one of the problems asked for may take; infinite where its case cannot be split."""
-        case = self._asked[position][0]
+        case = self._asked[position][1]
         return case.patience if case.open else math.inf
 
     def tell(self, proposals: Sequence[Proposal]) -> None:
         """Take the proposals for the problems of the last :meth:`ask`, in their order."""
-        for (case, folded), found in zip(self._asked, proposals, strict=True):
+        for (before, case, folded), found in zip(self._asked, proposals, strict=True):
             self.nodes += found.nodes or 1
             if found.proof != "rigorous":
                 self.proof = "solver"
-            bound = max(case.bound, found.lower_bound or 0.0)
+            bound = max(before, found.lower_bound or 0.0)
             if bound < math.inf:
                 action = None if found.action is None else dict(found.action)
                 self._take(case, folded, action, bound, found.message)
         self._asked = []
-
-    def proposal(self) -> Proposal:
-        """The best action, and the bound that all cases prove together."""
-        bound = min([self.closed, *(case.bound for case in self._heap)])
-        if self.best.action is not None:
-            bound = min(bound, self.best.cost)
-        message = self.message if bound < self.best.target else None
-        return Proposal(self.best.action, max(bound, 0.0), self.proof, self.nodes, message, self.seconds)
 
     # -- inside --------------------------------------------------------------------------
 
@@ -171,23 +156,23 @@ class CaseSearch:
         """
         action = None if found is None else folded.action(self._tidied(folded.instance, found))
         broken = None if action is None else self._broken(case.open, action)
-        if action is not None and broken is None and not self.best.take(action) and self.repair is not None:
+        refused = action is not None and broken is None and not self.offer(action).feasible
+        if refused and action is not None and self.repair is not None:
             repaired = self.repair(folded.instance, action)
             if repaired is not None:
-                self.best.take(folded.action(dict(repaired)))
+                self.offer(folded.action(dict(repaired)))
         if message is not None and case.open and bound < self.best.target:
             few_parts = broken is not None and (
                 isinstance(broken, AnyOf) or _few_masks(folded.instance, broken)
             )
             if not few_parts and case.patience < MOST_PATIENCE:
-                longer = replace(case, bound=bound, patience=8 * case.patience)
-                heapq.heappush(self._heap, longer)
+                self.push(bound, replace(case, patience=8 * case.patience))
                 return
             broken = broken or case.open[0]
         if broken is not None:
             self._split(case, folded, broken, action or {}, bound)
             return
-        self.closed = min(self.closed, bound)
+        self.close(bound)
         if message is not None or self.best.action is None:
             self.message = message or "the optimum of a case fails the exact check"
 
@@ -196,9 +181,7 @@ class CaseSearch:
         nothing moves."""
         kept = without_idle_holds(instance, action)
         verdict = judge(instance, kept)
-        if verdict.feasible:
-            kept = without_idle_holds(instance, held_exactly(instance, kept, verdict)[0])
-        return kept
+        return without_idle_holds(instance, held_exactly(verdict).action) if verdict.feasible else kept
 
     def _split(
         self, case: _Case, folded: Folded, broken: Undecided, action: Mapping[str, float], bound: float
@@ -208,41 +191,40 @@ class CaseSearch:
         levers = list(folded.instance.levers)
         if isinstance(broken, AnyOf):
             for part in broken.parts:
-                self._push(bound, case.literals, rest, part)
+                self._open(bound, case.literals, rest, part)
         elif broken.at_most is not None and not (len(action) < broken.at_least):
             if len(levers) <= broken.at_most:  # no action can act on more
-                self._push(bound, case.literals, rest, Counted(broken.at_least))
+                self._open(bound, case.literals, rest, Counted(broken.at_least))
                 return
             if _few_masks(folded.instance, broken):
                 for kept in combinations(levers, broken.at_most):
                     left = [Switched(name, False) for name in levers if name not in kept]
-                    self._push(bound, case.literals, rest, all_of([*left, Counted(broken.at_least)]))
+                    self._open(bound, case.literals, rest, all_of([*left, Counted(broken.at_least)]))
                 return
             first = self._dearest(action)
             others = [name for name in levers if name not in action]
             for name in (first + others)[: broken.at_most + 1]:
-                self._push(bound, case.literals, case.open, Switched(name, False))
+                self._open(bound, case.literals, case.open, Switched(name, False))
         else:
             forced = {one.feature for one in case.literals if isinstance(one, Switched) and one.acted}
             if len(forced) >= broken.at_least:
-                self._push(bound, case.literals, rest, TRUE)
+                self._open(bound, case.literals, rest, TRUE)
                 return
             for name in levers:
                 if name not in (action if len(action) < broken.at_least else forced):
-                    self._push(bound, case.literals, case.open, Switched(name, True))
+                    self._open(bound, case.literals, case.open, Switched(name, True))
 
-    def _push(
+    def _open(
         self, bound: float, literals: frozenset[Literal], open_: tuple[Undecided, ...], more: Demand
     ) -> None:
         """Add the case in which ``more`` holds too."""
         parts = more.parts if isinstance(more, AllOf) else (more,)
         new = frozenset(part for part in parts if isinstance(part, Row | Switched))
         others = tuple(part for part in parts if isinstance(part, AnyOf | Counted))
-        key = literals | new, open_ + others
-        if key not in self._pushed:
-            self._pushed.add(key)
-            self._count += 1
-            heapq.heappush(self._heap, _Case(bound, self._count, *key))
+        case = _Case(literals | new, open_ + others)
+        if case not in self._known:
+            self._known.add(case)
+            self.push(bound, case)
 
     def _broken(self, open_: Sequence[Undecided], action: Mapping[str, float]) -> Undecided | None:
         """The first open alternative that the action breaks, exactly or in the doubles returned."""
@@ -287,27 +269,28 @@ def solve_cases(
     options = replace(options, watch=None)  # a case's bound is none of the whole problem
     every = range(len(instances))
     for group in [list(every)] if options.time_limit is None else [[k] for k in every]:
-        searches = [CaseSearch(instances[k], options.time_limit, repair) for k in group]
-        for position, proposal in _side_by_side(searches, options, solve_many):
+        clock = Clock.start(options.time_limit)
+        searches = [CaseSearch(instances[k], clock, repair) for k in group]
+        for position, proposal in _side_by_side(searches, options, solve_many, clock):
             yield group[position], proposal
 
 
 def _side_by_side(
-    searches: Sequence[CaseSearch], options: Options, solve_many: SolveMany
+    searches: Sequence[CaseSearch], options: Options, solve_many: SolveMany, clock: Clock
 ) -> Iterator[tuple[int, Proposal]]:
     """(position, proposal) of several searches, whose next problems are solved together; with a time limit,
     of one."""
-    clock, waiting = Clock.start(options.time_limit), list(range(len(searches)))
+    waiting = list(range(len(searches)))
     while waiting:
         asked: list[tuple[int, int, Instance]] = []
         problems: dict[int, list[Proposal | None]] = {}
         begun = time.perf_counter()
         for k in list(waiting):
             found = searches[k].ask()
-            problems[k] = [without_search(one) for one in found]
+            problems[k] = without_search(found)
             if not found:
                 waiting.remove(k)
-                yield k, replace(searches[k].proposal(), seconds=searches[k].seconds)
+                yield k, searches[k].outcome(searches[k].seconds)
             asked += [(k, j, one) for j, one in enumerate(found) if problems[k][j] is None]
         for group, patience in _by_patience(asked, searches, options, clock):
             for position, proposal in solve_many([one for *_, one in group], patience):
@@ -319,7 +302,7 @@ def _side_by_side(
             searches[k].tell([one or UNSOLVED for one in problems[k]])
 
 
-UNSOLVED = Proposal(None, 0.0, "rigorous", 0, "the time limit was reached")
+UNSOLVED = Proposal(None, 0.0, "rigorous", 0, LATE)
 """Of a problem for which there was no time."""
 
 Asked = tuple[int, int, Instance]

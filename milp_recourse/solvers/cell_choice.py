@@ -15,10 +15,10 @@ from milp_recourse.engine.forests.axes import Axis, action_of, axes_of, factual_
 from milp_recourse.engine.forests.goal import affordable
 from milp_recourse.engine.forests.greedy import climb
 from milp_recourse.engine.forests.table import LeafTable
-from milp_recourse.judge.incumbent import Incumbent
+from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import Clock
+from milp_recourse.problem.options import LATE, Clock, OutOfTime
 from milp_recourse.solvers.leaf_model import Cells, Watch
 from milp_recourse.solvers.protocol import Options, Proposal
 
@@ -58,47 +58,43 @@ class CellSearch:
     def __init__(self, instance: Instance, options: Options, model: type[CellModel]) -> None:
         assert isinstance(instance.classifier, TreeEnsemble)
         self.instance, self.forest, self.model = instance, instance.classifier, model
-        self.clock = Clock.start(options.time_limit)
-        self.best, self.watch = Incumbent(instance), options.watch
-        self.branches = 0
+        clock = Clock.start(options.time_limit)
+        self.search = BestFirst[CellModel](instance, clock, "solver", options.watch, found=options.found)
 
     def run(self) -> Proposal:
         """What the solver proves, its points judged exactly."""
-        axes = axes_of(self.instance)
+        search, best, axes = self.search, self.search.best, axes_of(self.instance)
         if axes is None:
             return Proposal(None, math.inf, "solver", 0)
         cells = factual_cells(self.instance, self.forest)
         linf, threshold = self.instance.cost.linf, self.instance.accept.above
-        start = climb(LeafTable(self.forest, cells, axes), axes, linf, threshold)
-        if start is not None:
-            self.best.take(action_of(axes, start))
-            if self.watch is not None:
-                self.watch(self.best.cost, 0.0)
-            axes = [affordable(axis, linf, self.best.cost) for axis in axes]
-        table = LeafTable(self.forest, cells, axes)
-        if not table.bound(table.full[None])[0] > threshold:
-            return Proposal(None, math.inf, "solver", 0)
-        model = self.model(axes, table, linf, threshold, self.best.cost)
-        bound, message = 0.0, None
-        while True:
-            if self.clock.over:
-                message = "the time limit was reached"
-                break
-            status, low, point = model.solve(self.clock.left(), self.watch)
-            self.branches += model.branches
+        try:
+            start = climb(LeafTable(self.forest, cells, axes, clock=search.clock), axes, linf, threshold)
+            if start is not None:
+                search.offer(action_of(axes, start))
+                axes = [affordable(axis, linf, best.cost) for axis in axes]
+            table = LeafTable(self.forest, cells, axes, clock=search.clock)
+            if not table.bound(table.full[None])[0] > threshold:
+                return Proposal(None, math.inf, "solver", 0)
+            search.push(0.0, self.model(axes, table, linf, threshold, best.cost))
+        except OutOfTime:
+            search.stop(LATE)
+            return search.outcome()
+        while taken := search.next():
+            [(bound, model)] = taken
+            status, low, point = model.solve(search.clock.left(), search.watch)
+            search.nodes += model.branches
             if status == "infeasible":  # nothing below the incumbent
-                bound = self.best.cost
-                break
+                search.close(best.cost)
+                continue
             bound = max(bound, low)
             if point is not None:
-                feasible = self.best.take(action_of(axes, point))
+                feasible = search.offer(action_of(axes, point)).feasible
                 if not feasible and not model.accepts(point):
                     model.forbid(point)
+                    search.push(bound, model)
                     continue
-            if bound >= self.best.cost - self.instance.gap_tolerance(self.best.cost):
-                break
-            name = model.solver
-            message = f"{name} stopped early" if status == "stopped" else f"the costs are too fine for {name}"
-            break
-        best = self.best
-        return Proposal(best.action, min(bound, best.cost), "solver", self.branches, message)
+            search.close(bound)
+            early = f"{model.solver} stopped early", f"the costs are too fine for {model.solver}"
+            search.message = early[status != "stopped"]
+        return search.outcome()

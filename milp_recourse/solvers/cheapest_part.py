@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from milp_recourse.engine.forests.parts import each_part
-from milp_recourse.judge.incumbent import Incumbent
+from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
 from milp_recourse.solvers.protocol import Options, Proposal
@@ -25,22 +25,18 @@ def cheapest_part(
     if len(parts) == 1:
         return solve(parts[0], options)
     start, clock = time.perf_counter(), Clock.start(options.time_limit)
-    best = Incumbent(instance)
-    found: list[Proposal] = []
-    for k, part in enumerate(parts):
-        left = clock.left()
-        share = None if left is None else max(left / (len(parts) - k), 1e-3)
-        proposal = solve(part, replace(options, time_limit=share))
-        found.append(proposal)
-        if proposal.action is not None:
-            best.take(proposal.action)
-    bounds = [proposal.lower_bound for proposal in found]
-    assert all(bound is not None for bound in bounds)
-    return Proposal(
-        best.action,
-        min(bound for bound in bounds if bound is not None),
-        found[0].proof,
-        sum(proposal.nodes or 0 for proposal in found),
-        next((proposal.message for proposal in found if proposal.message), None),
-        seconds=time.perf_counter() - start,
-    )
+    search = BestFirst[Instance](instance, clock)
+    for part in parts:
+        search.push(0.0, part)
+    waiting = len(parts)
+    while taken := search.next():
+        [(_, part)], left = taken, clock.left()
+        share = None if left is None else max(left / waiting, 1e-3)
+        found = solve(part, replace(options, time_limit=share))
+        waiting, search.nodes = waiting - 1, search.nodes + (found.nodes or 0)
+        search.proof = found.proof or search.proof
+        search.message = search.message or found.message
+        search.close(found.lower_bound or 0.0)
+        if found.action is not None:
+            search.offer(found.action)
+    return search.outcome(time.perf_counter() - start)

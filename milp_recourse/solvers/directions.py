@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from milp_recourse.judge import deltas
-from milp_recourse.judge.incumbent import Incumbent, without_search
+from milp_recourse.judge import deltas, without_search
+from milp_recourse.judge.incumbent import Incumbent
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Proof
@@ -56,7 +56,7 @@ def solve_by_direction(
             break
         case = heapq.heappop(heap)
         own = with_one_scale(instance, case.rises)
-        found = without_search(own) or solve(own, replace(options, time_limit=clock.left(), watch=None))
+        found = without_search([own])[0] or solve(own, replace(options, time_limit=clock.left(), watch=None))
         nodes += found.nodes or 1
         if found.proof != "rigorous":
             proof = "solver"

@@ -19,7 +19,8 @@ from itertools import combinations
 
 import numpy as np
 
-from milp_recourse.judge.incumbent import Incumbent, without_search
+from milp_recourse.judge import without_search
+from milp_recourse.judge.incumbent import Incumbent
 from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble
@@ -73,7 +74,7 @@ def solve_gaps(
             continue
         settled = _settled(instance, acted)
         own = replace(options, time_limit=clock.left(), starts=None, watch=None)
-        found = without_search(settled) or solve(settled, own)
+        found = without_search([settled])[0] or solve(settled, own)
         if found.action is not None:
             best.take(found.action)
         own_bound = found.lower_bound or 0.0
@@ -82,9 +83,9 @@ def solve_gaps(
             least = min(least, round_down(both))
         nodes, message = nodes + (found.nodes or 1), found.message or message
         proof = found.proof if found.proof != "rigorous" else proof
-    bound = least if best.action is None else min(least, best.cost)
+    bound = min(least, best.proven)
     stopped, seconds = message if bound < best.target else None, time.perf_counter() - start
-    return Proposal(best.action, bound, proof, nodes, stopped, seconds)
+    return Proposal(best.action, bound, proof, nodes, stopped, seconds, best.judgement)
 
 
 def _levers(instance: Instance) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Options
-from milp_recourse.problem.result import Proposal
 
 __all__ = ["Backend", "BatchBackend", "Options", "Proposal"]
 

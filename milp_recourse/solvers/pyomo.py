@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,7 +122,7 @@ class PyomoSearch(BoxSearch):
         """Ask for a cheaper action in the box until there is none; what cannot be decided is split."""
         part = node.part
         mip = encode(part.program, bounds, PIECES)
-        cutoff = self.incumbent.cutoff
+        cutoff = self.best.cutoff
         scale = cutoff or 1.0
         model = self._model(mip, cutoff, scale)
         columns = [model.component(name) for name in mip.names]
@@ -135,15 +136,15 @@ class PyomoSearch(BoxSearch):
                 return
             if answer.bound is not None:
                 node.lower_bound = max(node.lower_bound, (answer.bound - 1e-9) * scale)
-            if node.lower_bound > self.incumbent.target:
+            if node.lower_bound > self.best.target:
                 return
             values = answer.values
             if values is None:
-                self.reason = f"{self.solver} stopped early"
+                self.message = f"{self.solver} stopped early"
                 break
             if self.improve(part, np.array([values[mip.actions[a.feature]] for a in part.program.actions])):
-                if node.lower_bound <= self.incumbent.target:
-                    self.push(part, (node.low, node.high), node.lower_bound, bounds)
+                if node.lower_bound <= self.best.target:
+                    self.open(part, (node.low, node.high), node.lower_bound, bounds)
                 return
             if not self.native:
                 add_tangents(model, mip, values, scale)
@@ -157,14 +158,14 @@ class PyomoSearch(BoxSearch):
         is too small, fails on every box.
         """
         self.failures += 1
-        self.reason = f"{self.solver} failed: {problem}"
+        self.message = f"{self.solver} failed: {problem}"
         if self.failures <= PATIENCE:
             self.halve(node)
         elif self.native:
             self.native, self.failures = False, 0
-            self.push(node.part, (node.low, node.high), node.lower_bound, node.known)
+            self.open(node.part, (node.low, node.high), node.lower_bound, node.known)
         else:
-            self.give_up(node.lower_bound)
+            self.close(node.lower_bound)
 
     def _model(self, mip: MixedInteger, cutoff: float | None, scale: float) -> Any:
         """The box's model, with what costs the cutoff or more excluded."""
@@ -191,6 +192,19 @@ def _interface(solver: str) -> Any:
     return None if make is None else make()
 
 
+@contextmanager
+def _not_from_the_current_folder() -> Iterator[None]:
+    """Pyomo looks for a solver's program in the current folder first; inside, only where PATH says."""
+    from pyomo.common import fileutils
+
+    find = fileutils.find_file
+    fileutils.find_file = lambda name, **how: find(name, **how | {"cwd": False})
+    try:
+        yield
+    finally:
+        fileutils.find_file = find
+
+
 @functools.cache
 def _maker(solver: str) -> Callable[[], Any] | None:
     """A function that makes a solver's interface, None where it is not usable; found once, because a licence
@@ -205,15 +219,16 @@ def _maker(solver: str) -> Callable[[], Any] | None:
     level = log.level
     log.setLevel(logging.CRITICAL)  # Pyomo warns of every solver it does not find
     try:
-        if solver in SolverFactory:
-            usable = SolverFactory(solver).available() in (
-                Availability.FullLicense,
-                Availability.LimitedLicense,
-            )
-            return functools.partial(SolverFactory, solver) if usable else None
-        if pyo.SolverFactory(solver).available(exception_flag=False):
-            return functools.partial(pyo.SolverFactory, solver)
-        return None
+        with _not_from_the_current_folder():
+            if solver in SolverFactory:
+                usable = SolverFactory(solver).available() in (
+                    Availability.FullLicense,
+                    Availability.LimitedLicense,
+                )
+                return functools.partial(SolverFactory, solver) if usable else None
+            if pyo.SolverFactory(solver).available(exception_flag=False):
+                return functools.partial(pyo.SolverFactory, solver)
+            return None
     finally:
         log.setLevel(level)
 
@@ -221,10 +236,11 @@ def _maker(solver: str) -> Callable[[], Any] | None:
 def solve_model(solver: str, model: Any, columns: list[Any], seconds: float | None) -> Answer:
     """Solve a model once, through whichever interface Pyomo has; errors become an :class:`Answer`."""
     try:
-        made = _interface(solver)
-        if hasattr(made, "config") and hasattr(made.config, "raise_exception_on_nonoptimal_result"):
-            return _solve_new(solver, made, model, columns, seconds)
-        return _solve_classic(made, model, columns, seconds)
+        with _not_from_the_current_folder():
+            made = _interface(solver)
+            if hasattr(made, "config") and hasattr(made.config, "raise_exception_on_nonoptimal_result"):
+                return _solve_new(solver, made, model, columns, seconds)
+            return _solve_classic(made, model, columns, seconds)
     except Exception as problem:  # SCIP raises "error in LP solver!", others their own kinds
         line = " ".join(str(problem).split())
         logging.getLogger(__name__).info("%s: %s", solver, line)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from io import BytesIO, StringIO, TextIOWrapper
 from os import PathLike
 from pathlib import Path
+from subprocess import DEVNULL, run
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, MachineFailed
 from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict, result_part
@@ -28,9 +28,11 @@ from milp_recourse.questions.front import front
 from milp_recourse.questions.robust import robust
 from milp_recourse.questions.why import why as ask_why
 from milp_recourse.reports.checked import checked, with_certificate
+from milp_recourse.reports.folder_lock import only_writer
 from milp_recourse.reports.pages import Person, person_page, population_fragment, population_page, reasons_of
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.result_rows import BAD_INPUT
+from milp_recourse.solvers.processes import python
 from milp_recourse.tables.against_model import changed_values, rows_after
 from milp_recourse.tables.arguments import by_column
 from milp_recourse.tables.columns import TableColumn, position, shown
@@ -40,6 +42,15 @@ from milp_recourse.tables.show import person_at
 T = TypeVar("T")
 
 _COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds", "margin")
+
+
+@contextmanager
+def _of_the_folder() -> Iterator[None]:
+    """What is wrong with the option --out of commands is wrong with the argument ``folder``."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput("folder", error.got, error.allowed) from None
 
 
 class Interrupted(KeyboardInterrupt):
@@ -341,6 +352,8 @@ class Answers:
         ------
         BadInput
             The folder cannot be written or holds results already, or nobody could be read.
+        MachineFailed
+            The disk is full or broken, or another process writes the folder.
         """
         if not isinstance(folder, str | PathLike):
             raise BadInput("folder", shown(folder), "the path of a folder")
@@ -349,44 +362,49 @@ class Answers:
             raise BadInput("folder", f"{where}, which holds results", "a new folder")
         written = self.population()
         confirmed = any(word is not None for word in self.confirmed)
-        try:
+        with _of_the_folder(), only_writer(where):
             report = PopulationFolder(where, population_from_dict(written), dict(self.options), confirmed)
-        except BadInput as error:
-            raise BadInput("folder", error.got, error.allowed) from None
-        for index in report.left(range(len(self))):
-            result = self.results[index]
-            if result is not None:
-                report.add(index, result, self.confirmed[index])
-        report.summarise()
-        write_json(written, where / "population.json")
+            for index in report.left(range(len(self))):
+                result = self.results[index]
+                if result is not None:
+                    report.add(index, result, self.confirmed[index])
+            report.summarise()
+            write_json(written, where / "population.json")
 
     def verify(self) -> str:
         """The verdict of the independent checker ``verify/`` on these answers' certificates.
 
         The same as :meth:`save` into a new folder DIR and ``milp-recourse verify DIR``: the checker reads the
-        files and uses no code of this package.
+        files and uses no code of this package. It runs in a process of its own, in which nothing that this
+        one has imported or changed plays a part.
 
         Returns
         -------
         str
             One line, ``VERIFIED ...``, if every certificate was accepted; else the reasons, and ``REJECTED
-            ...`` as the last line.
+            ...`` as the last line. ``NOTHING TO CHECK`` if certificates were asked for and none could be
+            made; the column ``message`` says why.
 
         Raises
         ------
         BadInput
             The answers have no certificates, or nobody could be read.
+        MachineFailed
+            The checker did not come to a verdict.
         """
-        from verify.__main__ import main
-
         if not self.options.get("certificates"):
             raise BadInput("certificates", "none", "answers of certify(people, certificates=True)")
-        output = TextIOWrapper(BytesIO(), "utf-8", write_through=True)
-        with TemporaryDirectory() as folder, redirect_stdout(output), redirect_stderr(StringIO()):
-            self.save(Path(folder) / "answers")
-            main([str(Path(folder) / "answers"), "--jobs=1"])
-        output.seek(0)
-        return output.read().strip()
+        if not any(result is not None and result.evidence for result in self.results):
+            return f"NOTHING TO CHECK: none of {len(self)} answers has a certificate"
+        check = python("import sys; from verify.__main__ import run; sys.exit(run())", "verify")
+        with TemporaryDirectory() as folder:
+            where = str(Path(folder) / "answers")
+            self.save(where)
+            command = [*check, where, "--jobs=1"]
+            done = run(command, stdin=DEVNULL, capture_output=True, encoding="utf-8", check=False)
+        if done.returncode not in (0, 4):
+            raise MachineFailed(f"the checker ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        return done.stdout.strip()
 
     def page(self, person: Hashable | None = None, why: bool = False, time_limit: float | None = None) -> str:
         """The text of a self-contained HTML file, about everybody or about one person.

@@ -194,9 +194,8 @@ class Recourse:
             self._word = replace(self._word, probability=sure, least=self.confidence)
         self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
         self._plausibility = Plausibility.of(plausibility)
-        ends = self._plausibility.domains(self.columns, X)
         self.columns = tuple(
-            replace(c, feature=replace(c.feature, domain=c.feature.domain or ends.get(c.name)))
+            replace(c, feature=replace(c.feature, domain=self._plausibility.domain_of(c, X)))
             for c in self.columns
         )
         self._problem = Instance(
@@ -213,7 +212,8 @@ class Recourse:
         )
         if self._problem.plausible:
             check_density(self._problem.scm)
-        near = self._plausibility.condition(self._problem, self.columns, X)
+        accepts = None if self._word is None else self._word.accepts
+        near = self._plausibility.condition(self._problem, self.columns, X, accepts)
         self._problem = replace(self._problem, conditions=(*self._problem.conditions, *near))
         self._cost = cost_in_words(self._problem.cost, scale)
 

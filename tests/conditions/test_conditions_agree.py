@@ -55,7 +55,7 @@ def test_a_case_that_is_forgotten_is_seen(monkeypatch):
         if isinstance(broken, cases.AnyOf):
             broken_less = cases.AnyOf(broken.parts[:-1])
             rest = tuple(broken_less if one is broken else one for one in case.open)
-            case = cases._Case(case.bound, case.order, case.literals, rest)
+            case = cases._Case(case.literals, rest)
             broken = broken_less
         split(self, case, folded, broken, action, bound)
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem import options as options_module
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.options import Options
-from milp_recourse.problem.result import Proposal
 from milp_recourse.problem.scm import independent
 from milp_recourse.solvers import cases
 from tests.helpers.random_conditions import with_conditions

@@ -57,7 +57,8 @@ def weights() -> str:
     """Errors of the fits."""
     names = ("fit", "feature_level", "equal", "in_90%_interval")
     body = [[r["noise"], r["choices"], *(percent(r[name]) for name in names)] for r in read("weights.csv")]
-    return lines("noise | choices | recourses compared | features compared | equal | in the 90% interval", body)
+    head = "noise | choices | recourses compared | features compared | equal | in the 90% interval"
+    return lines(head, body)
 
 
 def choices() -> str:

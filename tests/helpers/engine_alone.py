@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from milp_recourse.engine.networks.engine import Closed, judged, searched
 from milp_recourse.engine.networks.problem_arrays import alone, lower
+from milp_recourse.judge import judge
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Options
-from milp_recourse.problem.result import Proposal
 
 
 def solve_alone(instance: Instance, options: Options) -> Proposal:
     """The engine's proposal for an instance that it covers."""
     [[found]] = searched([instance], alone(lower(instance)), [options])
-    return judged(found, options) if isinstance(found, Closed) else found
+    if not isinstance(found, Closed):
+        return found
+    return judged(found, None if found.action is None else judge(instance, found.action), 1.0, options)

@@ -68,14 +68,23 @@ def random_pipeline(
     if native:
         X = X.astype({c: "category" for c in X.columns if c.startswith(("label", "code"))})
     drawn = final in LINEAR and rng.random() < 0.25
-    several = drawn if several is None else several
+    model, y = fitted_on(rng, X, final, drawn if several is None else several, bare)
+    people = _people(rng, X, model, final, bare)
+    return model, X, y, people
+
+
+def fitted_on(
+    rng: np.random.Generator, X: pd.DataFrame, final: str, several: bool, bare: bool
+) -> tuple[Any, pd.Series]:
+    """A model fitted on a table, behind transformers of its columns unless ``bare``, and the classes drawn.
+
+    Columns called ``label ...`` and ``code ...`` are labels, the others numbers.
+    """
     y = _classes(rng, X, several, whole=final == "xgboost")
     front = None if bare else _front(rng, X, final)
     with warnings.catch_warnings(), threadpool_limits(1):  # small data: threads cost more than they bring
         warnings.simplefilter("ignore")
-        model = _fitted(rng, front, final, X, y)
-    people = _people(rng, X, model, final, bare)
-    return model, X, y, people
+        return _fitted(rng, front, final, X, y), y
 
 
 def predict(model: Any, X: pd.DataFrame, people: pd.DataFrame) -> np.ndarray:

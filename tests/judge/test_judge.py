@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pytest
 
 from milp_recourse.judge import (
+    Judgement,
     already_good,
     already_good_among,
     conclude,
@@ -18,6 +21,7 @@ from milp_recourse.judge import (
     judged_together,
     without_idle_holds,
 )
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import Variable
@@ -25,7 +29,7 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.noise import Normal
-from milp_recourse.problem.result import Proposal, Result, Status, gap_tolerance
+from milp_recourse.problem.result import Result, Status, gap_tolerance
 from milp_recourse.problem.scm import Mechanism, StructuralCausalModel
 from tests.helpers.generators import random_instance
 
@@ -341,8 +345,9 @@ def test_many_factuals_are_decided_as_each_alone() -> None:
         one = replace(first if k % 2 else other, factual=factual)
         made.append(replace(one, accept=Acceptance(2.0 - k % 3)) if k % 5 == 0 else one)
     told = already_good_among(made)
-    assert told == [judge(one, {}).feasible for one in made]
-    assert {True, False} == set(told)
+    alone = [judge(one, {}) for one in made]
+    assert told == [verdict if verdict.feasible else None for verdict in alone]
+    assert {True, False} == {verdict.feasible for verdict in alone}
 
 
 # -- the table of combinations -------------------------------------------------------------
@@ -412,19 +417,33 @@ def test_judgements_do_not_depend_on_who_else_is_judged() -> None:
     pairs = drawn_pairs(range(40))
     pairs += [(person, {"a": float(rng.normal()), "b": float(rng.normal())}) for person in people]
     alone = [judge(instance, action) for instance, action in pairs]
-    with judged_together(pairs):
-        together = [judge(instance, action) for instance, action in pairs]
-    assert together == alone
+    assert judged_together(pairs) == alone
     assert len({str(verdict.logit) for verdict in alone}) > 60
 
 
-def test_judgements_made_together_are_at_hand_only_inside() -> None:
-    """An instance that was changed in place is judged anew, and no instance is kept."""
+def test_no_judgement_is_kept() -> None:
+    """An instance that was changed in place is judged anew."""
     first, second = problem(), problem()
-    with judged_together([(first, {"a": 2.0}), (second, {"a": 2.0})]):
-        before = judge(first, {"a": 2.0}).cost
-        assert judge(first, {"a": 3.0}).cost != before
-        assert judge(first, {"a": 2.0}).cost == before
-    judge(second, {})
+    before = [one.cost for one in judged_together([(first, {"a": 2.0}), (second, {"a": 2.0})])]
     first.factual["a"] -= 1.0  # type: ignore[index]
-    assert judge(first, {"a": 2.0}).cost > before
+    assert judge(first, {"a": 2.0}).cost > before[0]
+    assert judge(second, {"a": 2.0}).cost == before[1]
+
+
+def test_a_judgement_is_used_for_its_own_instance_and_action_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proposal's judgement saves one of the same instance and action, and counts for no other."""
+    instance, action = problem(), {"a": 2.0}
+    own, judged = judge(instance, action), []
+    others = judge(problem(), action), judge(instance, {"a": 3.0}), None
+
+    def counted(one: Instance, given: Mapping[str, float]) -> Judgement:
+        judged.append(given)
+        return judge(one, given)
+
+    monkeypatch.setattr(import_module("milp_recourse.judge.conclude"), "judge", counted)
+    known = conclude(instance, Proposal(action, 0.0, "rigorous", judgement=own), "test", 0.0, as_given=True)
+    assert not judged and known.cost == float(own.cost)
+    for n, other in enumerate(others, start=1):
+        proposal = Proposal(action, 0.0, "rigorous", judgement=other)
+        assert conclude(instance, proposal, "test", 0.0, as_given=True).cost == known.cost
+        assert len(judged) == n

@@ -17,12 +17,13 @@ from sklearn.preprocessing import StandardScaler
 from milp_recourse import Recourse
 from milp_recourse.engine.networks.nearby import near
 from milp_recourse.judge import conclude, judge
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.judge.smaller import leaves_open, smaller_changes
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.result import Proposal, Result, Status
+from milp_recourse.problem.result import Result, Status
 from milp_recourse.problem.scm import independent
 from milp_recourse.questions.solve import solve
 
@@ -77,30 +78,31 @@ def test_an_arbitrary_value_is_brought_near_the_least() -> None:
     for kind, most in (("continuous", 7.3), ("integer", 8.0)):
         instance = problem(Cost.pure("l0", {}), (kind, "continuous"))
         action = {"a": 9.0 if kind == "integer" else 8.33}
-        found, verdict = smaller_changes(instance, action, judge(instance, action), judge)
-        assert verdict.feasible
-        assert 7.2 <= found["a"] <= most
+        found = smaller_changes(judge(instance, action))
+        assert found.feasible
+        assert 7.2 <= found.action["a"] <= most
 
 
 def test_a_change_for_nothing_is_undone() -> None:
     """b need not move at all under linf while a does it alone."""
     instance = problem(Cost.pure("linf", {"a": 1.0, "b": 1.0}))
     action = {"a": 8.0, "b": 3.0}
-    found, verdict = smaller_changes(instance, action, judge(instance, action), judge)
-    assert set(found) == {"a"} and verdict.cost <= 8
+    found = smaller_changes(judge(instance, action))
+    assert set(found.action) == {"a"} and found.cost <= 8
 
 
-def test_sums_of_changes_are_left_alone() -> None:
+def test_sums_of_changes_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """They bind every lever; no judgement is spent."""
 
     def never(*_: object) -> None:
         raise AssertionError
 
+    monkeypatch.setattr("milp_recourse.judge.smaller.judge", never)
     for kind in ("l1", "l2-squared"):
         instance = problem(Cost.pure(kind, {"a": 1.0, "b": 1.0}))
         assert not leaves_open(instance)
-        action = {"a": 8.33}
-        assert smaller_changes(instance, action, judge(instance, action), never)[0] is action  # type: ignore[arg-type, type-var]
+        verdict = judge(instance, {"a": 8.33})
+        assert smaller_changes(verdict) is verdict
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -14,9 +14,7 @@ Messine (2004), https://doi.org/10.1051/ro:2004026 (affine constraints propagate
 
 from __future__ import annotations
 
-import heapq
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -28,11 +26,12 @@ from milp_recourse.engine.forests.axes import rounded_down
 from milp_recourse.engine.forests.causal_pieces import Forms, Piece, pieces_of
 from milp_recourse.engine.forests.cell_problem import FAR, with_domains
 from milp_recourse.engine.forests.table import LeafTable, Masks, best_cuts
-from milp_recourse.judge.incumbent import Incumbent
+from milp_recourse.judge.best_first import BestFirst, Queue
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.options import GRACE, LATE, NEVER, Clock, OutOfTime
 from milp_recourse.problem.quantiles import ROUNDING
-from milp_recourse.problem.result import Proposal
 from milp_recourse.program import lower
 
 Array = NDArray[np.float64]
@@ -105,47 +104,39 @@ class Costs:
         return rounded_down(total.sum(axis=1) + widest + self.fixed, len(piece.names))
 
 
-class CausalSearch:
-    """One applicant's search over all pieces.
+class CausalSearch(BestFirst["_PieceSearch"]):
+    """One applicant's search over all pieces, one after the other, the one of the least bound first.
 
     Parameters
     ----------
     instance
         Its classifier is a :class:`TreeEnsemble`; see
         :func:`~milp_recourse.engine.forests.causal_pieces.why_not_pieces`.
-    deadline
-        ``time.perf_counter()`` value to stop at, or None.
     """
 
-    def __init__(self, instance: Instance, deadline: float | None = None) -> None:
-        self.instance, self.deadline = instance, deadline
-        self.engines = _Engines(instance)
+    def __init__(self, instance: Instance, clock: Clock = NEVER) -> None:
+        super().__init__(instance, clock)
+        self.instance, self.engines = instance, _Engines(instance)
         self.feature_of = [feature for feature in instance.features for _ in feature.columns]
-        self.best = Incumbent(instance)
-        self.stuck = math.inf
-        self.nodes = 0
-        self.late = False
+        self.message = "a box became too small to cut"
 
     def run(self) -> Proposal:
-        """Search to the end, or to the deadline."""
-        searches = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
-        searches.sort(key=lambda s: s.least)
-        for search in searches:  # an action, however little time is left
-            if self.best.action is None:
-                search.look()
-        open_ = math.inf
-        for search in searches:
-            open_ = min(open_, search.run())
-        bound = max(0.0, min(self.best.target, self.stuck, open_))
-        message = None
-        if bound < self.best.target:
-            message = "the time limit was reached" if self.late else "a box became too small to cut"
-        return Proposal(self.best.action, bound, "rigorous", self.nodes, message)
-
-    def out_of_time(self) -> bool:
-        """Whether the deadline has passed."""
-        self.late = self.late or (self.deadline is not None and time.perf_counter() > self.deadline)
-        return self.late
+        """Search to the end, or until time is over."""
+        try:
+            pieces = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
+        except OutOfTime:
+            self.stop(LATE)
+            return self.outcome()
+        for piece in sorted(pieces, key=lambda one: one.least):
+            if self.best.action is None:  # an action, however little time is left
+                piece.look()
+            self.push(piece.least, piece)
+        while taken := self.next():
+            [(_, piece)] = taken
+            piece.step()
+            self.push(piece.least, piece, soon=piece.least < self.target)
+        self.close()  # what boxes were closed against
+        return self.outcome()
 
 
 class _Engines:
@@ -186,10 +177,11 @@ class _Boxes:
         return _Boxes(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-class _PieceSearch:
-    """The search of one piece: a queue of boxes, the one of least cost first."""
+class _PieceSearch(Queue[_Boxes]):
+    """The boxes of one piece."""
 
     def __init__(self, search: CausalSearch, piece: Piece) -> None:
+        super().__init__(newest=True)
         forest = search.instance.classifier
         assert isinstance(forest, TreeEnsemble)
         self.search, self.piece = search, piece
@@ -201,43 +193,29 @@ class _PieceSearch:
             if not (column.labels or piece.forms.exact[k])
         }
         self.threshold = search.instance.accept.above
-        self.table = LeafTable(forest, piece.cells, piece.columns)
-        self.heap: list[tuple[float, int, _Boxes]] = []
-        self.order = 0
+        self.table = LeafTable(forest, piece.cells, piece.columns, clock=search.clock.later(GRACE))
         self.columns = piece.forms
         self.whole = self.columns.exact & (np.abs(self.columns.matrix) @ piece.integral > 0)
         first = np.zeros((1, len(piece.columns)), dtype=np.int64)
         last = np.array([len(c) - 1 for c in piece.columns], dtype=np.int64)[None]
         low, high, masks = piece.low[None].copy(), piece.high[None].copy(), self.table.full[None]
-        self.queue(_Boxes(low, high, first, last, masks, np.full(1, math.inf), np.zeros(1)))
-        self.least = self.heap[0][0] if self.heap else math.inf
-
-    def run(self) -> float:
-        """Search to the end, or to the deadline; returns the least bound of the nodes still open, inf for
-        none."""
-        search = self.search
-        while self.heap and self.heap[0][0] < search.best.target:
-            if search.out_of_time():
-                return self.heap[0][0]
-            taken: list[_Boxes] = []
-            while self.heap and len(taken) < BATCH and self.heap[0][0] < search.best.target:
-                taken.append(heapq.heappop(self.heap)[2])
-            search.nodes += len(taken)
-            self.step(_Boxes.joined(taken))
-        return math.inf
+        self.root = self.queue(_Boxes(low, high, first, last, masks, np.full(1, math.inf), np.zeros(1)))
 
     def look(self) -> None:
         """Try random actions, and points between each of them and the cheapest point of the root box."""
-        if not self.heap:
+        if not len(self.root.least):
             return
-        root, rng = self.heap[0][2], np.random.default_rng(0)
+        root, rng = self.root, np.random.default_rng(0)
         start = np.clip(self.costs.factual, root.low, root.high)
         far = root.low + rng.random((SAMPLES, start.shape[1])) * (root.high - root.low)
         points = np.concatenate([far, start + rng.random((SAMPLES, 1)) * (far - start)])
         self.try_points(root.at(np.zeros(len(points), dtype=np.int64)), points)
 
-    def step(self, nodes: _Boxes) -> None:
-        """Try points of the nodes, raise their bounds by duality, split those that stay open."""
+    def step(self) -> None:
+        """Take the nodes of least bounds, try points of them, raise their bounds by duality, split those that
+        stay open."""
+        nodes = _Boxes.joined([boxes for _, boxes in self.pop(self.search.best.target, BATCH)])
+        self.search.nodes += len(nodes.least)
         points = np.clip(self.costs.factual, nodes.low, nodes.high)
         done = self.try_points(nodes, points)
         done |= self.try_points(nodes, np.clip(self.costs.factual, *_inner(nodes.low, nodes.high)))
@@ -301,7 +279,7 @@ class _PieceSearch:
         done = np.zeros(len(points), dtype=bool)
         for k in np.flatnonzero(good)[np.argsort(costs[good], kind="stable")]:
             action = dict(zip(piece.names, points[k].tolist(), strict=True))
-            if costs[k] < best.cost and best.take(action):
+            if costs[k] < best.cost and self.search.offer(action).feasible:
                 done[k] = nodes.least[k] >= best.target
         return done
 
@@ -323,21 +301,22 @@ class _PieceSearch:
 
     # -- propagation ---------------------------------------------------------------------
 
-    def queue(self, nodes: _Boxes) -> None:
-        """Shrink boxes, close what can be closed, queue the rest."""
+    def queue(self, nodes: _Boxes) -> _Boxes:
+        """Shrink boxes, close what can be closed, and queue the rest, which is returned."""
         for _ in range(ROUNDS):
             nodes = self.shrink(nodes)
             empty = (nodes.low > nodes.high).any(axis=1) | (nodes.first > nodes.last).any(axis=1)
             nodes = nodes.at(np.flatnonzero(~empty))
         if not len(nodes.least):
-            return
+            return nodes
         masks = nodes.masks & self.table.met(nodes.first, nodes.last)
         bound = self.table.bound(masks)
         costs = self.costs.least(self.search.instance, self.piece, nodes.low, nodes.high)
         nodes = replace(nodes, masks=masks, bound=bound, least=np.maximum(nodes.least, costs))
-        for k in np.flatnonzero((bound > self.threshold) & (nodes.least < self.search.best.target)):
-            self.order -= 1
-            heapq.heappush(self.heap, (float(nodes.least[k]), self.order, nodes.at(np.array([k]))))
+        nodes = nodes.at((bound > self.threshold) & (nodes.least < self.search.best.target))
+        for k in range(len(nodes.least)):
+            self.push(float(nodes.least[k]), nodes.at(np.array([k])))
+        return nodes
 
     def shrink(self, nodes: _Boxes) -> _Boxes:
         """One pass: cells from actions, actions from cells and rows."""
@@ -428,7 +407,7 @@ class _PieceSearch:
         rows = np.arange(len(axis))
         thin = size[rows, axis] <= 0
         if thin.any():
-            self.search.stuck = min(self.search.stuck, float(n.least[thin].min()))
+            self.search.close(float(n.least[thin].min()))
         n, axis = n.at(~thin), axis[~thin]
         rows = np.arange(len(axis))
         if not len(axis):

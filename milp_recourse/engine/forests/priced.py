@@ -18,9 +18,7 @@ more weight.
 
 from __future__ import annotations
 
-import heapq
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -38,11 +36,13 @@ from milp_recourse.engine.forests.starts import cost_of, good_point, polished
 from milp_recourse.engine.forests.table import LeafTable, TooLarge, may_be_missing
 from milp_recourse.engine.forests.tree_arrays import score_at, tree_arrays
 from milp_recourse.engine.forests.weighted import WeightedSums
+from milp_recourse.judge.best_first import BestFirst
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
-from milp_recourse.problem.result import Proposal
+from milp_recourse.problem.options import LATE, NEVER, Clock, OutOfTime
 from milp_recourse.problem.scm import independent
 
 STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
@@ -97,7 +97,7 @@ class _Node:
     choice: tuple[int, int]
 
 
-class PricedSearch:
+class PricedSearch(BestFirst[_Node]):
     """One applicant's search.
 
     Parameters
@@ -105,60 +105,54 @@ class PricedSearch:
     instance
         Its classifier is a :class:`TreeEnsemble`, nothing that can move causes anything else, and no
         plausibility is asked. Of several sums, the smallest is its score.
-    deadline
-        ``time.perf_counter()`` value to stop at, or None.
     starts
         Rows (n, features) that are thought to be accepted, or None.
-    watch
-        Called with the cost of the best action (inf without one) and the lower bound when one improves.
     """
 
     def __init__(
         self,
         instance: Instance,
-        deadline: float | None = None,
+        clock: Clock = NEVER,
         starts: Array | None = None,
         watch: Callable[[float, float], object] | None = None,
     ) -> None:
         assert isinstance(instance.classifier, TreeEnsemble)
-        self.instance, self.deadline, self.forest = instance, deadline, instance.classifier
-        self.starts, self.watch, self.proven = starts, watch, 0.0
-        self.nodes = 0
-        self.best: tuple[float, dict[str, float]] | None = None
-        self.floor = math.inf
+        super().__init__(instance, clock, watch=watch, newest=True)
+        self.instance, self.forest, self.starts = instance, instance.classifier, starts
+        self.cheapest = math.inf  # what the best point costs, rounded down
 
     def run(self) -> Proposal:
-        """Search to the end, or to the deadline."""
+        """Search to the end, or until time is over."""
         axes = axes_of(self.instance)
         if axes is None:
             return Proposal(None, math.inf, "rigorous", 0)
         self._set(axes)
-        self._offer(*good_point(self.points, self._rows(axes), KICKS))
-        if self.best is not None:
+        self._offer(*good_point(self.points, self._rows(axes), KICKS, self.clock))
+        if self.best.action is not None:
             self._set([affordable(axis, self.instance.cost.linf, self.target) for axis in axes])
         cells = factual_cells(self.instance, self.forest)
         try:
-            self.table = LeafTable(self.forest, cells, self.axes, LARGEST_TABLE)
-        except TooLarge:
+            self.table = LeafTable(self.forest, cells, self.axes, LARGEST_TABLE, self.clock)
+            masks = cell_masks(self.table, self.axes)
+        except (TooLarge, OutOfTime) as stopped:
             moves = not score_at(self.points, self.points.start) > self.instance.accept.above
             bound = least_change(self.axes, self.instance.cost.linf) if moves else 0.0
-            return self._outcome(bound, "the leaves within what the best action costs take too much memory")
-        self._make_room(factors(self.table, self.axes, cell_masks(self.table, self.axes)))
+            self.close()  # what costs more is not among the axes
+            self.close(bound)
+            memory = "the leaves within what the best action costs take too much memory"
+            self.stop(memory if isinstance(stopped, TooLarge) else LATE)
+            self.next()
+            return self.outcome()
+        self._make_room(factors(self.table, self.axes, masks))
         self.sums = WeightedSums(self.factors, self.table, self.instance.accept.above)
         self.only_maximum = bool(self.instance.cost.linf) and not self.points.added.any()
-        self.dearest = 1.0 + 2.0 * float(sum(self._most(axis) for axis in self.axes))
+        if self.best.action is None:
+            self.ceiling = 1.0 + 2.0 * float(sum(self._most(axis) for axis in self.axes))
         return self._search()
 
     def _most(self, axis: Axis) -> float:
         """The most that a cell of an axis costs."""
         return float((axis.added + self.instance.cost.linf * axis.widest).max())
-
-    @property
-    def target(self) -> float:
-        """What a node's bound must reach; half the allowed gap below the cost in hand."""
-        if self.best is None:
-            return self.dearest
-        return self.best[0] - 0.5 * self.instance.gap_tolerance(self.best[0])
 
     def _set(self, axes: Sequence[Axis]) -> None:
         """Search over these axes from now on."""
@@ -180,19 +174,10 @@ class PricedSearch:
         if not math.isfinite(cost):
             return False
         low = float(rounded_down(np.array([cost]), len(self.axes))[0])
-        if self.best is not None and low >= self.best[0]:
+        if low >= self.cheapest:
             return False
-        self.best = low, action_of(self.axes, point - self.points.axis_from[:-1])
-        self._report(0.0)
-        return True
-
-    def _report(self, bound: float) -> None:
-        """Call ``watch`` with the best action's cost and a bound, if the bound has risen or is 0."""
-        cost = math.inf if self.best is None else self.best[0]
-        bound = min(bound, cost)
-        if self.watch is not None and (bound > self.proven or not bound):
-            self.proven = max(self.proven, bound)
-            self.watch(cost, self.proven)
+        self.cheapest = low
+        return self.offer(action_of(self.axes, point - self.points.axis_from[:-1])).feasible
 
     def _rows(self, axes: Sequence[Axis]) -> Ints:
         """The cheapest of the given rows as points, (rows, axes)."""
@@ -212,40 +197,34 @@ class PricedSearch:
         return np.ascontiguousarray(np.stack(rows, axis=1)[nearest].astype(np.int32))
 
     def _search(self) -> Proposal:
-        """Bound the root, then split open nodes until none is left, or the deadline."""
-        heap: list[tuple[float, int, _Node]] = []
+        """Bound the root, then split open nodes until none is left, or time is over."""
         price = np.zeros(int(self.factors.class_from[-1]))
         shared = len(self.axes) if self.points.linf and not self.only_maximum else 0
         shares = np.full(shared, 1.0 / max(1, shared))
         score = float(score_at(self.points, self.points.start))
-        cost = self.dearest if self.best is None else self.best[0]
+        cost = min(self.best.cost, self.ceiling)
         mu = first_multiplier(self.table, self.instance.accept.above, score, cost)
         mu, even = mu * (CLEAR if self.only_maximum else 1.0), self.sums.even
         root = self._bounded(-math.inf, *self._everything(), price, shares, mu, even, ROOT_ROUNDS)
-        if root is not None and root.bound < (1.0 - OPEN) * self.target:
+        if root is not None and root.bound < (1.0 - OPEN) * self.target and not self.clock.over:
             root = self._rebuilt(root)
         f: Factors = self.factors
         most = max(16, MOST_BYTES // (4 * int(f.class_from[-1]) + len(self.cell_cost) + len(f.value)))
         if root is not None:
-            heap.append((root.bound, 0, root))
-        order = 0
-        while heap:
-            node = heapq.heappop(heap)[2]
-            self._report(min(node.bound, self.floor))
-            if node.bound >= self.target:
-                self.floor = min(self.floor, node.bound)
+            self.push(root.bound, root)
+        while taken := self.next():
+            [(bound, node)] = taken
+            if bound >= self.target:
+                self.close(bound)
                 continue
-            if self.deadline is not None and time.perf_counter() > self.deadline:
-                bound = min(one.bound for one in (node, *(one for *_, one in heap)))
-                return self._outcome(min(bound, self.floor), "the time limit was reached")
             for side in (0, 1):
                 alive, leaves = self._half(node, side), node.leaves.copy()
                 price, shares = node.price.astype(np.float64), node.shares.copy()
-                child = self._bounded(node.bound, alive, leaves, price, shares, node.mu, node.weights, ROUNDS)
+                child = self._bounded(bound, alive, leaves, price, shares, node.mu, node.weights, ROUNDS)
                 if child is not None:
-                    order -= 1  # the newest first among equals, and where memory is short
-                    heapq.heappush(heap, (child.bound if len(heap) < most else -math.inf, order, child))
-        return self._outcome(self.floor, None)
+                    self.push(child.bound, child, soon=self.count >= most)
+        self.close()  # cells and leaves were taken out against the target
+        return self.outcome()
 
     def _everything(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Flags that all cells and all leaves live."""
@@ -299,7 +278,7 @@ class PricedSearch:
             if self.only_maximum:
                 best = max(best, self._box(alive))
             if best >= self.target:
-                self.floor = min(self.floor, best)
+                self.close(best)
                 return None
             if not shrink(f, self.cell_cost, alive, leaves, live, True, True):
                 return None
@@ -312,18 +291,17 @@ class PricedSearch:
             )
             bound, slack = self._assess(mu, price, shares)
             if bound >= (LEAST if self.only_maximum else target):
-                self.floor = min(self.floor, max(bound, target))
+                self.close(max(bound, target))
                 return None
             best = best if self.only_maximum else max(best, bound)
-            often = self.nodes <= OFTEN or self.best is None
+            often = self.nodes <= OFTEN or self.best.action is None
             if round_ == 0 and (often or self.nodes % 8 == 0) and self._offer(*polished(self.points, self.x)):
                 target = self.target
             reach = LEAST if self.only_maximum else target
             taken_out = take_out(live, bound, slack, self.energy, self.loss, reach, alive, leaves)
             now = bound if self.only_maximum else best
             gained = (now - before) / max(reach - now, 1e-300)
-            late = self.deadline is not None and time.perf_counter() > self.deadline
-            if (taken_out == 0 and gained < GAIN) or late:
+            if (taken_out == 0 and gained < GAIN) or self.clock.over:
                 break
             before = now
             weights = self.sums.reweighted(weights, live, self.energy)
@@ -333,7 +311,7 @@ class PricedSearch:
             if not shrink(f, self.cell_cost, alive, leaves, live, True, True):
                 return None
             bound, _ = self._assess(mu, price, shares)
-        i, c = choose_split(f, live, bound, LEAST if self.only_maximum else self.target, self.loss)
+        i, c = choose_split(live, (LEAST if self.only_maximum else self.target) - bound, self.loss)
         return _Node(best, alive, leaves, price.astype(np.float32), shares, mu, weights, (int(i), int(c)))
 
     def _box(self, alive: NDArray[np.bool_]) -> float:
@@ -378,35 +356,30 @@ class PricedSearch:
         self._offer(point, float(cost_of(p, point)))
         return True
 
-    def _outcome(self, bound: float, message: str | None) -> Proposal:
-        """The proposal, with the least bound of what has been closed or is open."""
-        if self.best is None:
-            bound = max(bound, 0.0) if message else math.inf
-            return Proposal(None, bound, "rigorous", self.nodes, message)
-        _, action = self.best
-        low = min(bound, self.floor, self.target)  # cells and leaves were taken out at the target
-        return Proposal(action, max(low, 0.0), "rigorous", self.nodes, message)
-
 
 @lru_cache(maxsize=1)
 def ready() -> None:
     """Compile the search, or load it from disk, once per process, before anybody's time limit starts."""
-    stump = Tree(
-        np.array([0, -2, -2]),
-        np.array([0.5, -2.0, -2.0]),
-        np.array([1, -1, -1]),
-        np.array([2, -1, -1]),
-        np.array([0.0, 0.0, 1.0]),
-    )
+    names = "x", "y"
+    stumps = [
+        Tree(
+            np.array([column, -2, -2]),
+            np.array([0.5, -2.0, -2.0]),
+            np.array([1, -1, -1]),
+            np.array([2, -1, -1]),
+            np.array([0.0, 0.0, 1.0]),
+        )
+        for column in range(len(names))
+    ]
     with announced("the search of trees"):
         PricedSearch(
             Instance(
-                (Feature("x", "continuous", True, (0.0, 1.0)),),
-                independent(["x"]),
-                TreeEnsemble((stump, stump), 1),
-                {"x": 0.0},
-                Preferences(("x",)),
-                Cost.pure("l1", {"x": 1.0}),
-                Acceptance(0.5, strict=True),
+                tuple(Feature(name, "continuous", True, (0.0, 1.0)) for name in names),
+                independent(names),
+                TreeEnsemble(tuple(stumps), len(names)),
+                dict.fromkeys(names, 0.0),
+                Preferences(names),
+                Cost.pure("l1", {"x": 1.0, "y": 2.0}),
+                Acceptance(0.75, strict=True),  # one stump is not enough, so that prices are needed
             )
         ).run()

@@ -33,6 +33,10 @@ INF = np.inf
 ROUNDOFF = 2.0**-53
 """Unit roundoff of a double."""
 
+FLAT, EVEN = 1e-3, 0.05
+"""Splits are compared by a product: of how much each half's bound rises, plus FLAT, and of the smaller half's
+share of the cells, plus EVEN."""
+
 STALLED = 12
 """After so many steps without progress the steps become 0.6 times as long."""
 
@@ -357,19 +361,25 @@ def _spread(live, i, values, best, loss):  # type: ignore[no-untyped-def]
 
 
 @entry
-def choose_split(f, live, bound, target, loss):  # type: ignore[no-untyped-def]
-    """The axis, and the last cell of the lower half, of the split after which both halves' bounds rise most.
+def choose_split(live, missing, loss):  # type: ignore[no-untyped-def]
+    """The axis, and the last cell of the lower half, of the split that raises both halves' bounds most.
 
-    The axis is -1 where there is nothing to split.
+    The smaller half should not be a single cell where only its own bound rises: the other half would be
+    hardly smaller than the whole. The axis is -1 where there is nothing to split.
+
+    Parameters
+    ----------
+    missing
+        How far the bound is from the target.
     """
-    top = max(target - bound, 1e-300)
+    top = max(missing, 1e-300)
     merit, axis, cell = 0.0, -1, -1
-    for i in range(len(f.axis_from) - 1):
+    for i in range(len(live.cell_to) - 1):
         a, b = live.cell_to[i], live.cell_to[i + 1]
         for n in range(a, b - 1):
-            below = min(loss[1, live.cell[n]] / top, 1.0) + 1e-3
-            above = min(loss[2, live.cell[n + 1]] / top, 1.0) + 1e-3
-            value = below * above * (1.0 + 1e-3 * (b - a))
+            below = min(loss[1, live.cell[n]] / top, 1.0) + FLAT
+            above = min(loss[2, live.cell[n + 1]] / top, 1.0) + FLAT
+            value = below * above * (EVEN + min(n + 1 - a, b - 1 - n) / (b - a))
             if value > merit:
                 merit, axis, cell = value, i, live.cell[n]
     return axis, cell

@@ -22,11 +22,12 @@ from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks import propose, search
 from milp_recourse.engine.networks.nearby import inside_the_edge
 from milp_recourse.engine.networks.problem_arrays import Array, People, Problems, decode, one_of
-from milp_recourse.engine.networks.propose import SLICE, STUCK, Run, first_slices, search_on, sufficient
-from milp_recourse.judge import judge
+from milp_recourse.engine.networks.propose import SLICE, STUCK, Run, first_slices, search_on
+from milp_recourse.judge import Judgement, judge
+from milp_recourse.judge.incumbent import target_below
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Options
-from milp_recourse.problem.result import Proposal
 
 REFUSED = "the deployed model refuses cheaper actions by its rounding: set accept.margin to cover it"
 """The message where the deployed model keeps an exact engine from a proof."""
@@ -108,7 +109,7 @@ def _closed(
     cost, case, bound, nodes, _ = numbers.tolist()
     arrays = people.lever[k], people.acts[int(case)], people.ends[k]
     action = decode(instance, *arrays, values) if cost < math.inf else None
-    proven = bound if action is None else min(bound, sufficient(instance, cost))
+    proven = bound if action is None else min(bound, target_below(instance, cost))
     return Closed(instance, people, k, action, proven, int(nodes), seconds)
 
 
@@ -123,24 +124,27 @@ def _alone(
     return _proposal(state, *made, int(state.tree.state[2]), begun, late)
 
 
-def judged(found: Closed, options: Options) -> Proposal:
-    """The proposal of a search that has closed, its action judged exactly.
+def judged(found: Closed, verdict: Judgement | None, factor: float, options: Options) -> Proposal:
+    """The proposal of a search that has closed.
 
     Parameters
     ----------
+    verdict
+        The judgement of its action, None without one; for the instance itself or for one whose costs are
+        those of the instance divided by ``factor``.
     options
         Its time limit holds where the action does not pass and another one is looked for.
     """
     begun, bound = time.perf_counter() - found.seconds, found.bound
-    if found.action is not None:
-        verdict = judge(found.instance, found.action)
-        bound = min(bound, sufficient(found.instance, float(verdict.cost)))
+    if found.action is not None and verdict is not None:
+        bound = min(bound, target_below(found.instance, float(verdict.cost) * factor))
         if not verdict.feasible:
             state = Run(found.instance, one_of(found.people, found.number))
             state.offer(found.action)
             late = begun + (options.time_limit or math.inf)
             return _proposal(state, bound, None, found.nodes, begun, late)
-    return Proposal(found.action, max(0.0, bound), "rigorous", found.nodes, None, time.perf_counter() - begun)
+    made = found.nodes, None, time.perf_counter() - begun, verdict
+    return Proposal(found.action, max(0.0, bound), "rigorous", *made)
 
 
 def _proposal(
@@ -148,16 +152,16 @@ def _proposal(
 ) -> Proposal:
     """What a search has found and proven. If the deployed model refuses the cheapest action, one that it
     accepts is looked for next to that, and for :data:`SLICE` at least."""
+    best = state.best
     if state.refused is not None:
         inside_the_edge(state, max(late, time.perf_counter() + SLICE))
-        if state.cost < math.inf and bound < sufficient(state.instance, state.cost):
+        if best.action is not None and bound < best.target:
             bound = max(bound, _finer(state, late))
-        if state.action is None or bound < sufficient(state.instance, state.cost):
+        if best.action is None or bound < best.target:
             wrong = FAILS if judge(state.instance, state.refused).faults else REFUSED
             message = propose.reason(late) or wrong if message in (None, STUCK) else message
-    if state.action is not None:
-        bound = min(bound, max(0.0, sufficient(state.instance, state.cost)))
-    return Proposal(state.action, max(0.0, bound), "rigorous", nodes, message, time.perf_counter() - begun)
+    made = nodes, message, time.perf_counter() - begun, best.judgement
+    return Proposal(best.action, max(0.0, min(bound, best.target)), "rigorous", *made)
 
 
 def _finer(state: Run, late: float) -> float:
@@ -167,6 +171,6 @@ def _finer(state: Run, late: float) -> float:
     again.offer(state.refused or {})
     again.work.scalar[at.ALLOWANCE] -= (1.0 - FINER) * state.instance.gap_tolerance(state.least)
     bound, _ = search_on(again, late)
-    if again.action is not None:
-        state.offer(again.action)
+    if again.best.action is not None:
+        state.offer(again.best.action)
     return bound

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from milp_recourse.engine.networks.problem_arrays import (
 )
 from milp_recourse.engine.networks.propose import Run, ready, search_on
 from milp_recourse.errors import Unsupported
-from milp_recourse.judge import judge
+from milp_recourse.judge import Action, judge
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
@@ -42,19 +42,19 @@ PARTS = tuple(2.0**-k for k in (40, 30, 20, *range(10, -1, -1)))
 for."""
 
 
-def first_action(instance: Instance, late: float = math.inf) -> dict[str, float] | None:
+def first_action(instance: Instance, late: float = math.inf) -> Action | None:
     """A good feasible action of a network's problem, or None if a short search finds none until ``late``."""
     for _, group in lowered([instance]):
         if not impossible(instance, group.moved):
-            return _found(Run(instance, group.problems(0)), late).action
+            return _found(Run(instance, group.problems(0)), late)
     # with too many sets of acted features, one on all levers
     ends = {n: min(max(instance.factual[n], low), high) for n, (low, high) in instance.levers.items()}
     return near(instance, ends, late, (math.inf,)) if why_not(instance) else None
 
 
 def near(
-    instance: Instance, action: Mapping[str, float], late: float = math.inf, far: Sequence[float] = REACHES
-) -> dict[str, float] | None:
+    instance: Instance, action: Action, late: float = math.inf, far: Sequence[float] = REACHES
+) -> Action | None:
     """The cheapest feasible action next to a given one, on the same features; None if none is found, or if
     the classifier is no network.
 
@@ -82,8 +82,8 @@ def near(
     for reach in far:
         state = Run(restricted, _around(restricted, problem, action, reach), aside=True)
         state.few = True
-        if _found(state, late).action is not None:
-            return state.action
+        if (found := _found(state, late)) is not None:
+            return found
     return None if state.refused is None else _inward(state, PARTS, late)
 
 
@@ -110,7 +110,7 @@ def inside_the_edge(state: Run, late: float) -> None:
     refused, instance = state.refused, state.instance
     assert refused is not None
     found = near(instance, refused, late)
-    if found is None and state.action is None:
+    if found is None and state.best.action is None:
         found = _inward(state, PARTS[1::4], late)
     kept = {name for name in found or refused if name not in refused or instance.feature(name).integral}
     if found is None:
@@ -120,7 +120,7 @@ def inside_the_edge(state: Run, late: float) -> None:
         state.offer({n: a if n in kept else refused[n] + part * (a - refused[n]) for n, a in found.items()})
 
 
-def _inward(state: Run, parts: Sequence[float], late: float) -> dict[str, float] | None:
+def _inward(state: Run, parts: Sequence[float], late: float) -> Action | None:
     """A feasible action in a search's box with a higher exact logit than the last one that only the deployed
     model refused; None if none is found within :data:`SECONDS`.
 
@@ -140,13 +140,13 @@ def _inward(state: Run, parts: Sequence[float], late: float) -> dict[str, float]
         room = part * nearly[1]
         raised = problem._replace(need_low=problem.need_low + room, need_high=problem.need_high + room)
         accept = replace(instance.accept, margin=instance.accept.margin + room)
-        found = _found(Run(replace(instance, accept=accept), raised, aside=True), late).action
+        found = _found(Run(replace(instance, accept=accept), raised, aside=True), late)
         if found is not None or time.perf_counter() > late:
             return found
     return None
 
 
-def _around(instance: Instance, problem: Problems, action: Mapping[str, float], reach: float) -> Problems:
+def _around(instance: Instance, problem: Problems, action: Action, reach: float) -> Problems:
     """The problem on a small box around an action; whole numbers and labels keep their values."""
     low, high = np.array(list(instance.levers.values())).T
     if reach < math.inf:
@@ -157,11 +157,11 @@ def _around(instance: Instance, problem: Problems, action: Mapping[str, float], 
     return between(problem, low, high)
 
 
-def _found(state: Run, late: float) -> Run:
-    """The same search after a short one."""
+def _found(state: Run, late: float) -> Action | None:
+    """What a short search finds."""
     ready()
     proven(state, NODES, min(late, time.perf_counter() + SECONDS))
-    return state
+    return state.best.action
 
 
 def proven(state: Run, nodes: int, late: float, first: bool = False) -> bool:
@@ -169,6 +169,6 @@ def proven(state: Run, nodes: int, late: float, first: bool = False) -> bool:
     Returns whether that proves that nothing is cheaper than the action in hand."""
 
     def enough() -> bool:
-        return int(state.tree.state[2]) >= nodes or (first and state.action is not None)
+        return int(state.tree.state[2]) >= nodes or (first and state.best.action is not None)
 
     return search_on(state, late, enough=enough)[1] is None

@@ -27,7 +27,8 @@ from milp_recourse.engine.networks.problem_arrays import (
 )
 from milp_recourse.engine.networks.work import Work, workspace
 from milp_recourse.engine.smallest_instance import smallest
-from milp_recourse.judge import judge
+from milp_recourse.judge import Action
+from milp_recourse.judge.incumbent import Incumbent
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import gap_tolerance
 from milp_recourse.program.largest import best_of_box
@@ -116,8 +117,8 @@ class Run:
     ----------
     problem, work, tree
         What compiled code sees.
-    action, cost
-        The cheapest action that was judged feasible, and its cost rounded up; None and inf without one.
+    best
+        The cheapest action that was judged feasible.
     least
         The cost of the cheapest action that was judged to be feasible but for the deployed model; inf
         without one.
@@ -146,9 +147,9 @@ class Run:
         self.starts = np.ascontiguousarray(coordinates(instance, self.problem, given))
         self._fixed = cache(lambda acted: neutral(instance).fix(acted, prune=False))
         self.few = self.problem.lever.shape[1] <= FEW and not len(self.starts)
-        self.action: dict[str, float] | None = None
-        self.refused: dict[str, float] | None = None
-        self.cost = self.least = self.confirmed = self.late = math.inf
+        self.best = Incumbent(instance)
+        self.refused: Action | None = None
+        self.least = self.confirmed = self.late = math.inf
         if not begun:
             search.begin(self.problem, self.work, self.tree)
 
@@ -228,13 +229,11 @@ class Run:
         elif best:
             self.offer(best)
 
-    def offer(self, action: dict[str, float], own: bool = False) -> bool:
+    def offer(self, action: Action, own: bool = False) -> bool:
         """Judge an action exactly, and keep it if it is cheaper; whether it is feasible but for the deployed
         model. The compiled search is not told of its own, so that nothing depends on when a slice ends."""
-        verdict = judge(self.instance, action)
+        verdict = self.best.take(action)
         cost, w = float(verdict.cost), self.work
-        if verdict.feasible and cost < self.cost:
-            self.action, self.cost = action, cost
         if not verdict.faults and cost < self.least:
             self.least, self.refused = cost, None if verdict.feasible else action
             if not own:
@@ -253,11 +252,6 @@ def slice_and(left: float) -> tuple[int, int]:
 def reason(late: float) -> str | None:
     """A reason to end once that value of :func:`time.perf_counter` has passed, before that None."""
     return "the time limit was reached" if time.perf_counter() > late else None
-
-
-def sufficient(instance: Instance, cost: float) -> float:
-    """A lower bound that proves an action of this cost optimal, with half the allowed gap to spare."""
-    return cost - 0.5 * instance.gap_tolerance(cost)
 
 
 def first_slice(p: Problems, few: bool) -> tuple[int, int]:
@@ -322,10 +316,11 @@ def search_on(
             why = state.examine(max(look - int(tree.state[2]), 1), around)
         around = -1
         state.confirm()
-        if state.refused and state.action is None and not looked:
+        if state.refused and state.best.action is None and not looked:
             looked = True
             inside(state)
-        watch(state.cost, min(state.bound, float(tree.stuck[0]), state.target, state.cost))
+        cost = state.best.cost
+        watch(cost, min(state.bound, float(tree.stuck[0]), state.target, cost))
         if why == search.DONE:
             break
         if why in (search.ASK, search.EDGE):

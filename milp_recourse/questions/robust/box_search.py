@@ -28,8 +28,6 @@ subproblems).
 
 from __future__ import annotations
 
-import heapq
-import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
@@ -103,11 +101,10 @@ class TreeSearch(CertainSearch):
             if ends.lower < ends.upper or feature.name in instance.levers:
                 self.columns[feature.name] = list(range(column, column + width))
             column += width
-        self.root = Case(0.0, 0, ())
+        self.root = Case(())
         self._boxes: list[_Known] = []
-        self._heap = [self.root]
+        self.push(0.0, self.root)
         self._filed: dict[frozenset[Condition], Case] = {frozenset(): self.root}
-        self._closed = math.inf  # the least lower bound of the cases that are finished
         self._features = {f.name: f for f in instance.features}
         self.proof = "rigorous" if self.without_causes else "solver"
         self._worst_found: tuple[float, Scenario] | None = None
@@ -124,18 +121,18 @@ class TreeSearch(CertainSearch):
 
     def run(self) -> Proposal:
         """Search the cases, the cheapest first, until none can be cheaper than the best action."""
-        while self._heap and self._heap[0].bound < self.best.target:
-            result = self.solve(demanding(self.instance, self._heap[0].ways))
+        while taken := self.next():
+            [(least, case)] = taken
+            result = self.solve(demanding(self.instance, case.ways))
             if result is None:
                 break
-            case = heapq.heappop(self._heap)
             if result.status is Status.INFEASIBLE:
                 continue
-            bound = max(case.bound, result.lower_bound or 0.0)
+            bound = max(least, result.lower_bound or 0.0)
             if bound >= self.best.target or not self._take(case, bound, result):
-                self._closed = min(self._closed, bound)
-        bound = min([self._closed, self.best.cost, *(case.bound for case in self._heap)])
-        return self.proposal(bound, bound >= self.best.target or bound == math.inf)
+                self.close(bound)
+        bound = self.lower_bound
+        return self.proposal(bound, bound >= self.best.target)
 
     def _take(self, case: Case, bound: float, result: Result) -> bool:
         """Split a case over the ways out of a box that its optimum's outcomes can reach.
@@ -170,8 +167,8 @@ class TreeSearch(CertainSearch):
         """The case of these ways out: an earlier one if there is one, else a new one, to be solved."""
         key = frozenset(ways)
         if key not in self._filed:
-            self._filed[key] = Case(bound, len(self._filed), ways)
-            heapq.heappush(self._heap, self._filed[key])
+            self._filed[key] = Case(ways)
+            self.push(bound, self._filed[key])
         return self._filed[key]
 
     def _refuted(self, outcomes: Outcomes) -> Mapping[str, float] | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from milp_recourse.judge.incumbent import Incumbent
+from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import Clock
-from milp_recourse.problem.result import Proof, Result
+from milp_recourse.problem.options import LATE, Clock
+from milp_recourse.problem.result import Result
 from milp_recourse.problem.scenario import Scenario
 from milp_recourse.questions.robust.refused import Case
 from milp_recourse.questions.robust.uncertainty import Uncertainty
@@ -22,7 +23,7 @@ Evidence = Case | Sequence[Scenario]
 """What a lower bound rests on: the root of the cases of trees, or the scenarios of a network."""
 
 
-class CertainSearch(ABC):
+class CertainSearch(BestFirst[Any], ABC):
     """The search for one applicant's cheapest certain action.
 
     Parameters
@@ -47,13 +48,10 @@ class CertainSearch(ABC):
     def __init__(
         self, instance: Instance, uncertainty: Uncertainty, backend: str | None, clock: Clock
     ) -> None:
-        self.instance, self.uncertainty = instance, uncertainty
-        self.backend, self.clock = backend, clock
-        self.best = Incumbent(instance)
-        self.proof: Proof = "rigorous"
+        super().__init__(instance, clock)
+        self.instance, self.uncertainty, self.backend = instance, uncertainty, backend
         self.worst: tuple[float, Scenario] | None = None
-        self.rounds = self.nodes = 0
-        self.message: str | None = None
+        self.rounds = 0
         self.rng = np.random.default_rng(0)
 
     @property
@@ -83,7 +81,7 @@ class CertainSearch(ABC):
     def solve(self, problem: Instance, share: float = 1.0) -> Result | None:
         """Solve a problem within a share of the time that is left; None if no time is left."""
         if self.clock.over:
-            self.message = "the time limit was reached"
+            self.message = LATE
             return None
         left = self.clock.left()
         result = solve(problem, self.backend, None if left is None else share * left)
@@ -114,4 +112,5 @@ class CertainSearch(ABC):
     def proposal(self, bound: float, closed: bool) -> Proposal:
         """The best action with a lower bound, and a message unless the gap is closed."""
         message = None if closed else self.message or "the gap is open"
-        return Proposal(self.best.action, bound, self.proof, self.nodes, message)
+        made = self.proof, self.nodes, message, None, self.best.judgement
+        return Proposal(self.best.action, bound, *made)

@@ -38,11 +38,9 @@ class RefusedBox:
         return above, math.inf if last >= len(cuts) else float(cuts[last])
 
 
-@dataclass(order=True)
+@dataclass(eq=False)
 class Case:
     """A node of the search: the ways out of boxes taken so far.
-
-    Cases are ordered by the lower bound of the case that they were split from.
 
     Attributes
     ----------
@@ -51,11 +49,9 @@ class Case:
         nothing where it was not split.
     """
 
-    bound: float
-    order: int
-    ways: tuple[Condition, ...] = field(compare=False)
-    box: RefusedBox | None = field(default=None, compare=False)
-    parts: list[tuple[Condition, Case]] = field(default_factory=list, compare=False)
+    ways: tuple[Condition, ...]
+    box: RefusedBox | None = None
+    parts: list[tuple[Condition, Case]] = field(default_factory=list)
 
 
 class Refusals:

@@ -16,7 +16,6 @@ Hooker and Ottosson (2003), https://doi.org/10.1007/s10107-003-0375-9
 
 from __future__ import annotations
 
-import heapq
 import math
 
 import numpy as np
@@ -25,10 +24,10 @@ from milp_recourse.engine.forests.causal_pieces import Piece, pieces_of
 from milp_recourse.engine.forests.causal_search import Costs
 from milp_recourse.engine.forests.cell_problem import region
 from milp_recourse.engine.forests.table import BITS, LeafTable
-from milp_recourse.judge.incumbent import Incumbent
+from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import Clock
+from milp_recourse.problem.options import LATE, Clock, OutOfTime
 from milp_recourse.solvers.bab import BabBackend
 from milp_recourse.solvers.cpsat.piece_model import PieceModel
 from milp_recourse.solvers.leaf_model import Cells
@@ -39,36 +38,36 @@ LeafPerTree = tuple[int, ...]
 
 Labels = tuple[tuple[str, int], ...]
 """The label of each feature that enters the ensemble by its labels' numbers: leaves allow sets of these, no
-intervals."""
+intervals. One that is acted on, but whose label changes no cell, is left out: it may be any."""
 
 
-class RegionSearch:
+class RegionSearch(BestFirst["_Piece"]):
     """One applicant's search over pieces and leaves."""
 
     def __init__(self, instance: Instance, options: Options) -> None:
         assert isinstance(instance.classifier, TreeEnsemble)
+        super().__init__(instance, Clock.start(options.time_limit), "solver")
         self.instance, self.forest = instance, instance.classifier
-        self.clock = Clock.start(options.time_limit)
-        self.best = Incumbent(instance)
-        self.nodes = 0
-        self.solved: dict[tuple[LeafPerTree, Labels], float] = {}
-        """Lower bounds of the regions that have been solved."""
+        super().__init__(instance, Clock.start(options.time_limit), "solver", found=options.found)
+        self.instance, self.forest = instance, instance.classifier
+        self.solved: set[tuple[LeafPerTree, Labels]] = set()
+        """The regions that have been solved."""
 
     def run(self) -> Proposal:
         """Cheapest bound first, until none is below the best action."""
-        pieces = [_Piece(self, piece) for piece in pieces_of(self.instance)]
-        heap = [(piece.bound, k) for k, piece in enumerate(pieces)]
-        heapq.heapify(heap)
-        message = None
-        while heap and heap[0][0] < self.best.target and message is None:
-            k = heap[0][1]
-            message = "the time limit was reached" if self.clock.over else pieces[k].step()
-            heapq.heapreplace(heap, (pieces[k].bound, k))
-        bound = min([self.best.cost, *(piece.bound for piece in pieces), *self.solved.values()])
-        return Proposal(self.best.action, bound, "solver", self.nodes, message)
+        for one in pieces_of(self.instance):
+            piece = _Piece(self, one)
+            self.push(piece.bound, piece)
+        while taken := self.next():
+            [(_, piece)] = taken
+            message = piece.step()
+            self.push(piece.bound, piece)
+            if message is not None:
+                self.stop(message)
+        return self.outcome()
 
     def solve(self, leaves: LeafPerTree, labels: Labels) -> None:
-        """Solve the problem that some leaves and labels leave, and remember its bound."""
+        """Solve the problem that some leaves and labels leave, and close it with its bound."""
         bound = 0.0
         boxes = [(t.low[k], t.high[k]) for t, k in zip(self.forest.leaves, leaves, strict=True)]
         first, last = np.max([low for low, _ in boxes], axis=0), np.min([high for _, high in boxes], axis=0)
@@ -81,9 +80,11 @@ class RegionSearch:
             if outward:
                 assert found.lower_bound is not None
                 bound = found.lower_bound
-            if found.action is None or self.best.take(found.action) or bound >= self.best.target:
+            taken = found.action is None or self.offer(found.action).feasible
+            if taken or bound >= self.best.target:
                 break
-        self.solved[leaves, labels] = bound
+        self.solved.add((leaves, labels))
+        self.close(bound)
 
 
 class _Piece:
@@ -100,8 +101,11 @@ class _Piece:
     def step(self) -> str | None:
         """Solve the model once, and the region of its leaves; returns why CP-SAT stopped early, or None."""
         search = self.search
-        if self.model is None or search.best.cost < 0.25 * self.cutoff:  # a finer grid pays
-            self.model = self._new_model()
+        try:
+            if self.model is None or search.best.cost < 0.25 * self.cutoff:  # a finer grid pays
+                self.model = self._new_model()
+        except OutOfTime:
+            return LATE
         if self.model is None:
             self.bound = math.inf
             return None
@@ -118,12 +122,12 @@ class _Piece:
             self.model.forbid(point, self._label_axes)
         if status != "stopped":
             return None
-        return "the time limit was reached" if search.clock.over else "CP-SAT stopped early"
+        return LATE if search.clock.over else "CP-SAT stopped early"
 
     def _new_model(self) -> PieceModel | None:
         """A model that excludes what costs more than the best action; None if no leaves are accepted."""
         search, piece = self.search, self.piece
-        table = LeafTable(search.forest, piece.cells, piece.columns)
+        table = LeafTable(search.forest, piece.cells, piece.columns, clock=search.clock)
         self.cutoff = search.best.cost
         threshold = search.instance.accept.above
         if not table.bound(table.full[None])[0] > threshold:
@@ -138,17 +142,18 @@ class _Piece:
         return [i for i, column in enumerate(self.piece.columns) if column.labels]
 
     def _key(self, point: Cells) -> tuple[LeafPerTree, Labels]:
-        """The leaves a point is in, and the labels of features that enter by them."""
+        """The leaves a point is in, and the labels of features that enter by them and move a cell."""
         assert self.model is not None
         table, forest = self.model.table, self.search.forest
         chosen = []
         for t, number in enumerate(self.model.leaves_at(point)):
             node = table.node[t * table.words + number // BITS, number % BITS]
             chosen.append(int(np.flatnonzero(forest.leaves[t].node == node)[0]))
-        values = dict(self.search.instance.factual)
-        values |= {n: float(v) for n, v in zip(self.piece.names, self.piece.low, strict=True)}
+        acted = self.piece.names
+        values = {n: v for n, v in self.search.instance.factual.items() if n not in acted}
         for i in self._label_axes:
-            form = self.piece.forms.matrix[i]
-            values[self.piece.names[int(np.argmax(form))]] += float(point[i])
-        labels = ((f.name, int(values[f.name])) for f in self.search.instance.features if f.by_label)
+            k = int(np.argmax(self.piece.forms.matrix[i]))
+            values[acted[k]] = float(self.piece.low[k]) + float(point[i])
+        features = self.search.instance.features
+        labels = ((f.name, int(values[f.name])) for f in features if f.by_label and f.name in values)
         return tuple(chosen), tuple(labels)

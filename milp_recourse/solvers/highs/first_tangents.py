@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 def seed_tangents(
-    highs: HighsModel, program: Program, model: MixedInteger, best: dict[str, float] | None
+    highs: HighsModel, program: Program, model: MixedInteger, best: Mapping[str, float] | None
 ) -> None:
     """Tangents at the incumbent and around the cost's and the ball's surface, in every diagonal direction."""
     n = len(model.names) + 1
@@ -28,7 +30,7 @@ def seed_tangents(
         highs.cost_tangent(np.zeros(n))
 
 
-def _column_values(program: Program, model: MixedInteger, action: dict[str, float], n: int) -> Array:
+def _column_values(program: Program, model: MixedInteger, action: Mapping[str, float], n: int) -> Array:
     """Values of delta and residual columns at an action."""
     atoms, values = program.enclose(action), np.zeros(n)
     index = {name: k for k, name in enumerate(model.names)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +26,7 @@ class Relaxation:
         low: Array,
         high: Array,
         target: float,
-        best: dict[str, float] | None,
+        best: Mapping[str, float] | None,
         pieces: int,
     ) -> None:
         self.part, self.bounds = part, bounds

@@ -29,16 +29,16 @@ class HighsSearch(BoxSearch):
 
     def decide(self, node: Node, bounds: ProgramBounds) -> None:
         """Tighten while it pays; then split what is still large, and ask a MILP about the rest."""
-        part, target, tight = node.part, self.incumbent.target, node
+        part, target, tight = node.part, self.best.target, node
         for _ in range(PASSES):
             low, high = tight.low, tight.high
             before = bounds.unstable  # tighten narrows these bounds in place
-            relaxation = Relaxation(part, bounds, low, high, target, self.incumbent.action, PIECES)
+            relaxation = Relaxation(part, bounds, low, high, target, self.best.action, PIECES)
             if not relaxation.tighten(self.clock) or relaxation.bound > target:
                 return
             bound = max(tight.lower_bound, relaxation.bound)
             shrunk = float(np.prod((relaxation.high - relaxation.low + 1e-12) / (high - low + 1e-12)))
-            found = self.bounded(Node(bound, node.order, part, relaxation.low, relaxation.high, bounds))
+            found = self.bounded(Node(bound, part, relaxation.low, relaxation.high, bounds))
             if found is None:
                 return
             tight, bounds = found
@@ -54,8 +54,8 @@ class HighsSearch(BoxSearch):
         """Ask for a cheaper action in the box until there is none; what cannot be decided is split."""
         part = node.part
         model = encode(part.program, bounds, PIECES)
-        highs = HighsModel(model, self.incumbent.cutoff, relaxed=False)
-        seed_tangents(highs, part.program, model, self.incumbent.action)
+        highs = HighsModel(model, self.best.cutoff, relaxed=False)
+        seed_tangents(highs, part.program, model, self.best.action)
         for point in relaxation.tangent_points:
             copy_tangents(highs, relaxation.highs, point)
         for _ in range(ROUNDS):
@@ -67,9 +67,9 @@ class HighsSearch(BoxSearch):
             if values is None:
                 break
             if self.improve(part, np.array([values[model.actions[a.feature]] for a in part.program.actions])):
-                self.push(part, (node.low, node.high), node.lower_bound, bounds)  # under the new cutoff
+                self.open(part, (node.low, node.high), node.lower_bound, bounds)  # under the new cutoff
                 return
-            excess = highs.cost_excess(values) if self.incumbent.action is not None else -np.inf
+            excess = highs.cost_excess(values) if self.best.action is not None else -np.inf
             if max(highs.ball_excess(values), excess) < 1e-8:
                 break
             highs.cost_tangent(values)

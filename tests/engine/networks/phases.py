@@ -31,8 +31,9 @@ from milp_recourse.engine.networks.engine import Closed, searched
 from milp_recourse.engine.networks.nearby import near
 from milp_recourse.engine.networks.problem_arrays import impossible, lowered
 from milp_recourse.formats.read import read_population
-from milp_recourse.judge import already_good_among, conclude
-from milp_recourse.judge.judgement import _judged
+from milp_recourse.judge import already_good_among, conclude, judge
+from milp_recourse.judge.proposal import Proposal
+from milp_recourse.problem.instance import Instance
 from milp_recourse.program.cost_units import cost_units, in_own_units
 from milp_recourse.questions.solve import sharing
 from milp_recourse.solvers.bab import TOGETHER
@@ -93,6 +94,12 @@ def measure(people: int, repeats: int) -> tuple[dict[str, Any], list[list[Any]]]
     return made, answers
 
 
+def with_judgement(found: Closed, instance: Instance, factor: float) -> Proposal:
+    """The proposal of a search that has closed, its action judged alone."""
+    verdict = None if found.action is None else judge(instance, found.action)
+    return engine.judged(found, verdict, factor, Options())
+
+
 def once(people: int, watch: Watch) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[list[Any]]]:
     """Milliseconds by person and phase, and of a judgement by itself; nodes; the answers."""
     population = read_population(POPULATION)
@@ -130,7 +137,9 @@ def once(people: int, watch: Watch) -> tuple[np.ndarray, np.ndarray, np.ndarray,
             found = dict(zip(persons, proposals, strict=True))
             for person, one in found.items():
                 if isinstance(one, Closed):
-                    whole, found[person] = timed(lambda f=one: engine.judged(f, Options()))
+                    whole, found[person] = timed(
+                        lambda f=one, p=person: with_judgement(f, instances[p], scaled[p][1])
+                    )
                     spent[person, 3] += whole
                 made = in_own_units(found[person], scaled[person][1])
                 spent[person, 4], result = timed(
@@ -141,7 +150,7 @@ def once(people: int, watch: Watch) -> tuple[np.ndarray, np.ndarray, np.ndarray,
                 if made.action is not None:
                     actions[person] = made.action
     for person, action in actions.items():
-        judged[person], _ = timed(lambda i=instances[person], a=action: _judged([(i, a)]))
+        judged[person], _ = timed(lambda i=instances[person], a=action: judge(i, a))
     return spent, judged, nodes, answers
 
 

@@ -12,16 +12,15 @@ import numpy as np
 import pytest
 
 from milp_recourse import Status, solve
-from milp_recourse.engine.networks import engine, propose
 from milp_recourse.engine.networks.nearby import inside_the_edge, near
 from milp_recourse.engine.networks.propose import Run, ready, search_on
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.formats import read_instance
-from milp_recourse.judge import already_good, judge
+from milp_recourse.judge import already_good, incumbent, judge
 from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.solvers.protocol import Options
-from tests.helpers.engine_alone import solve_alone
+from tests.helpers import engine_alone
 from tests.helpers.generators import supported_instance
 
 EDGES = Path(__file__).parent / "deployed_edge"
@@ -135,9 +134,9 @@ def test_an_action_that_does_not_pass_after_all_caps_the_bound(
 ) -> None:
     """Nodes are closed against the cost of an action before it is judged, so that without the action nothing
     above its cost is proven, let alone that there is none."""
-    for module in (engine, propose):
+    for module in (incumbent, engine_alone):
         monkeypatch.setattr(module, "judge", lambda *both: replace(judge(*both), faults=("refused",)))
-    proposal = solve_alone(smallest(), Options(watch=watch, starts=np.array([[0.75]])))
+    proposal = engine_alone.solve_alone(smallest(), Options(watch=watch, starts=np.array([[0.75]])))
     assert proposal.action is None
     assert proposal.lower_bound is not None
     assert 0.7 < proposal.lower_bound <= 0.75
