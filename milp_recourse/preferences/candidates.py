@@ -12,7 +12,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.judge import judge
 from milp_recourse.preferences.cost_parts import levers
 from milp_recourse.preferences.hare import FloatArray, repulsion
-from milp_recourse.preferences.optima import Optima
+from milp_recourse.preferences.known_optima import Optima
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result

@@ -14,8 +14,8 @@ from milp_recourse.elicitation.schemes import CostProfile, Scores, group, likert
 from milp_recourse.elicitation.weight_samples import FloatArray
 from milp_recourse.preferences.cost_parts import Parts
 from milp_recourse.preferences.knowledge import DRAWS, SOLVED_FIRST, SOLVED_NEXT, Knowledge
+from milp_recourse.preferences.known_optima import Optima
 from milp_recourse.preferences.next_pair import Strategy, next_pair
-from milp_recourse.preferences.optima import Optima
 from milp_recourse.preferences.question import ONE, Option, Question, part_of
 
 Dialogue = Generator[Question, str, None]

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from milp_recourse.elicitation.limits import Limits
+from milp_recourse.elicitation.personal_limits import Limits
 from milp_recourse.elicitation.weight_samples import FloatArray
 from milp_recourse.preferences.cost_parts import Parts, check_linear, cost_parts, levers
+from milp_recourse.preferences.known_optima import Optima, Optimum, Weights
 from milp_recourse.preferences.learned import Belief, Compared, Learned, learn
-from milp_recourse.preferences.optima import Optima, Optimum, Weights
 from milp_recourse.preferences.question import Option, Question, option
 from milp_recourse.preferences.regret import Regret, largest_regret
 from milp_recourse.problem.instance import Instance, Preferences

@@ -27,7 +27,7 @@ import numpy as np
 
 from milp_recourse.elicitation.weight_cone import Ray, Row, WeightCone, value
 from milp_recourse.preferences.cost_parts import Parts
-from milp_recourse.preferences.optima import FloatArray, Optima, Optimum, doubles_below
+from milp_recourse.preferences.known_optima import FloatArray, Optima, Optimum, doubles_below
 from milp_recourse.problem.cost import root_above
 from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.instance import Instance

@@ -17,8 +17,8 @@ from milp_recourse.certificates import reason_for_none
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats.schema_interview import REGRET_FORMAT
 from milp_recourse.preferences.cost_parts import cost_parts
+from milp_recourse.preferences.known_optima import Optima, Optimum
 from milp_recourse.preferences.learned import HalfSpace, Learned
-from milp_recourse.preferences.optima import Optima, Optimum
 from milp_recourse.preferences.regret import Regret, ratio_at, regret_of
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result

@@ -10,6 +10,9 @@ FOLDER = Path(__file__).parents[2] / "docs" / "results" / "interviews"
 
 Row = dict[str, str]
 
+SHOWN = ("5", "20", "80")
+"""Numbers of choices in the table of weights."""
+
 
 def read(name: str) -> list[Row]:
     """A results file."""
@@ -30,8 +33,8 @@ def percent(share: str, digits: int = 1) -> str:
 
 
 def regret() -> str:
-    """Median regret after some numbers of questions."""
-    table = read("regret_summary.csv")
+    """Median regret after some numbers of questions, where ten people or more were asked."""
+    table = [row for row in read("regret_summary.csv") if int(row["people"]) >= 10]
     at = {"loan": (0, 5, 10), "credi": (0, 5, 10), "rando": (0, 12, 25)}
     body = []
     for problem, method in dict.fromkeys((r["problem"], r["method"]) for r in table):
@@ -56,20 +59,24 @@ def soundness() -> str:
 def weights() -> str:
     """Errors of the fits."""
     names = ("fit", "feature_level", "equal", "in_90%_interval")
-    body = [[r["noise"], r["choices"], *(percent(r[name]) for name in names)] for r in read("weights.csv")]
+    body = [
+        [r["noise"], r["choices"], *(percent(r[name]) for name in names)]
+        for r in read("weights.csv")
+        if r["choices"] in SHOWN
+    ]
     head = "noise | choices | recourses compared | features compared | equal | in the 90% interval"
     return lines(head, body)
 
 
 def choices() -> str:
-    """Rules and how many choices they predict, for people with limits."""
+    """Rules and how many choices they predict, for people with limits and some noise."""
     body = [
         [
             r["study"], r["rule"], r["noise"], r["people"], percent(r["share"]),
             f"{percent(r['low'])} to {percent(r['high'])}", percent(r["published"]) if r["published"] else "",
         ]
         for r in read("choices.csv")
-        if r["limits"] == "True"
+        if r["limits"] == "True" and r["noise"] == "0.2"
     ]  # fmt: skip
     return lines("study | rule | noise | people | predicted | 95% interval | published", body)
 

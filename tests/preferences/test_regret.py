@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from milp_recourse.elicitation.weight_cone import Row, half_space
 from milp_recourse.formats import read_instance
 from milp_recourse.preferences.cost_parts import cost_parts
-from milp_recourse.preferences.optima import Optima, doubles_below
+from milp_recourse.preferences.known_optima import Optima, doubles_below
 from milp_recourse.preferences.regret import largest_regret
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.instance import Instance

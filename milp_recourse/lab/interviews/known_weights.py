@@ -83,5 +83,5 @@ def draw(rows: Sequence[Row], *paths: Path) -> Path:
     axis.set_ylim(bottom=0)
     axis.set_xlabel("choices")
     axis.set_ylabel("share of weight in the wrong place")
-    axis.legend(fontsize=7)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=7)
     return save(figure, *paths)
