@@ -14,7 +14,7 @@ from typing import Any
 from milp_recourse.certificates.acted_sets import acted_sets, not_idle
 from milp_recourse.certificates.by_direction import Claim, Configurations, by_direction, why_not_directions
 from milp_recourse.certificates.canonical import classifier_text, instance_digest
-from milp_recourse.certificates.causal_tree_proof import causal_configurations, why_not_causal
+from milp_recourse.certificates.causal_tree_proof import causal_configurations
 from milp_recourse.certificates.conditions import cases_of, why_not_cases
 from milp_recourse.certificates.engine_proofs import proofs
 from milp_recourse.certificates.engine_proofs import ready as compile_proofs
@@ -26,6 +26,7 @@ from milp_recourse.problem.cost import root_below
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Result, Status, is_closed
 from milp_recourse.program.fold import without_conditions
 
@@ -52,10 +53,6 @@ def why_not(instance: Instance) -> str | None:
         if of_trees and not by_prices:
             return "no certificates are written for trees inside a causal model under conditions yet"
         reason = why_not_cases(instance, MOST_LEVERS)
-        if reason is not None:
-            return reason
-    elif of_trees and not by_prices:
-        reason = why_not_causal(instance)
         if reason is not None:
             return reason
     if instance.cost.quantiles and of_trees and not by_prices:
@@ -233,7 +230,7 @@ def _of_causal_trees(claims: Sequence[Claim], limits: Limits) -> list[tuple[Conf
     found = []
     for (instance, _, target), limit in zip(claims, limits, strict=True):
         start = time.perf_counter()
-        made = causal_configurations(instance, target, None if limit is None else start + limit)
+        made = causal_configurations(instance, target, Clock.start(limit))
         found.append((made, time.perf_counter() - start))
     return found
 

@@ -21,11 +21,19 @@ from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.elementary import LOG
 from milp_recourse.engine.networks.nearby import acted_on
 from milp_recourse.engine.networks.numerics import BELOW
-from milp_recourse.engine.networks.problem_arrays import Lowered, Problems, alone, between
+from milp_recourse.engine.networks.problem_arrays import (
+    Ends,
+    Lowered,
+    Problems,
+    alone,
+    between,
+    binding_rows,
+    set_domains,
+)
 from milp_recourse.engine.networks.propose import memory
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.problem.conditions import TRUE
-from milp_recourse.problem.enclosure import difference_below, round_down
+from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.quantiles import ROUNDING
 from milp_recourse.program.lower import lower
@@ -84,7 +92,7 @@ class EngineBox:
     """
 
     def __init__(self, instance: Instance, made: Lowered, features: Sequence[str]) -> None:
-        levers, stated = list(instance.levers), made.effects.stated
+        levers = list(instance.levers)
         self._places = np.array([levers.index(name) for name in features])
         self._units_of = made.effects.units_of
         self._problem, self._unit = _in_cost_units(made.problems(0))
@@ -92,12 +100,7 @@ class EngineBox:
         # percentiles that the engine has no lines below: squared ones, and those that jump
         self._stepped = [n for n, q in cost.quantiles.items() if n in levers and (q.jumps or cost.l2_squared)]
         self._two_scales = [n for n in cost.decrease if n in levers]
-        rows = [(stated[f].feature, side, made.effects.holds[0, f] == 0) for f, side, _ in made.ends]
-        self._rows = [
-            (r, side, f.name, instance.factual[f.name])
-            for r, (f, side, binds) in enumerate(rows)
-            if f is not None and binds
-        ]
+        self._rows = binding_rows(made, 0)
 
     @staticmethod
     def of(instance: Instance, fixed: Program) -> EngineBox | None:
@@ -113,7 +116,7 @@ class EngineBox:
         high: Array,
         target: float,
         hidden: Sequence[Array] = (),
-        domains: Mapping[str, tuple[float, float]] | None = None,
+        domains: Ends | None = None,
         signs: Mapping[int, bool] | None = None,
     ) -> Found | None:
         """What is proven of a box (d,) of actions; None if nothing feasible in it costs less than the target.
@@ -142,12 +145,7 @@ class EngineBox:
             self._cost_of_box(p.lever, *ends)
         if domains:
             p = p._replace(row_const=p.row_const.copy())
-            for r, side, name, factual in self._rows:
-                if name not in domains:
-                    continue
-                end = domains[name][0 if side > 0 else 1]
-                rest = difference_below(end, factual) if side > 0 else difference_below(factual, end)
-                p.row_const[0, :, r] = -rest, abs(factual) + abs(end)
+            set_domains(p.row_const[0], self._rows, domains)
         work, _ = memory(p, aside=True)
         known = self._known(hidden, signs or {})
         # the ceiling is of the engine's own costs

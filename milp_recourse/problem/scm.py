@@ -200,7 +200,7 @@ class StructuralCausalModel:
         """The counterfactual in exact arithmetic, one enclosure per feature.
 
         A value is exact unless a sigmoid is involved in how it moved; then it is an interval about 1e-50 wide
-        (see :class:`Enclosure`).
+        (see :class:`Enclosure`). One that did not move, because its causes are held, say, is the factual's.
 
         Parameters
         ----------
@@ -216,10 +216,12 @@ class StructuralCausalModel:
                     values[f] = values[f] + Enclosure.of(scenario.missed[f])
             elif self.parents(f) & moved:
                 m = self.mechanisms[f]
-                shift = m.equation.shift(factual, values, moved)
+                changed = {p for p in self.parents(f) & moved if values[p] != factual[p]}
+                shift = m.equation.shift(factual, values, changed) if changed else Enclosure.of(0)
                 if scenario.noise.get(f):
                     shift = shift + Enclosure.of(scenario.noise[f])
-                values[f] = shift_exact(factual[f], shift, m.link)
+                if shift != Enclosure.of(0):
+                    values[f] = shift_exact(factual[f], shift, m.link)
                 moved.add(f)
         return {f: values[f] for f in self.order}
 
