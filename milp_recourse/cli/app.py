@@ -25,6 +25,7 @@ COMMANDS = {
     "certificate": "Write one person's certificate from a folder of results.",
     "alternatives": "The cheapest distinct recourses of one applicant, cheapest first.",
     "choices": "The cheapest recourses that differ, each proven to be the cheapest given those before it.",
+    "interview": "Ask a person which recourses they prefer, and recommend the certified best one for them.",
     "robust": "The cheapest action that is accepted even if not everything turns out as planned.",
     "why": "Which restrictions prevent recourse, what each one costs, and how little widening suffices.",
     "front": "Cost against the number of features acted on, or against density: every point proven.",

@@ -56,9 +56,9 @@ def with_own_preferences(problem: Chosen, file: Path | None) -> Chosen:
     """The problem with the preferences in a text file for everybody; unchanged without a file."""
     if file is None:
         return problem
+    from milp_recourse.elicitation import preferences_from_text
     from milp_recourse.formats.applicant_json import check_scale
     from milp_recourse.formats.strict_json import read_bytes
-    from milp_recourse.preferences import preferences_from_text
 
     template = problem.template if isinstance(problem, Population) else problem
     try:

@@ -53,6 +53,7 @@ from milp_recourse.tables.features_of_columns import (
     table_columns,
 )
 from milp_recourse.tables.known_rows import KnownRows, ask_model
+from milp_recourse.tables.one_person import OnePerson
 from milp_recourse.tables.own_margins import margin_in_words, own_margins, without_unbounded
 from milp_recourse.tables.people_rows import Rows, own_names, read_rows
 from milp_recourse.tables.plausibility_argument import Plausibility
@@ -302,6 +303,31 @@ class Recourse:
         rows = self._with_condition_faults(rows, own)
         margins = own_margins(self._problem, self.reading, self.margin, rows, own)
         return pd.Series(margins / self.reading.unit, rows.frame.index, name="margin")
+
+    def one_person(self, person: pd.DataFrame | pd.Series, preferences: Any = None) -> OnePerson:
+        """One person's problem, and the model's own word on what an action makes of their row.
+
+        Parameters
+        ----------
+        person, preferences
+            As for :meth:`certify`: a row, and the person's own preferences or None.
+
+        Raises
+        ------
+        BadInput
+            It is not exactly one row, or the row cannot be read.
+        """
+        rows = self._read(person)
+        if len(rows) != 1:
+            raise BadInput("person", f"{len(rows)} rows", "one row")
+        given = None if preferences is None else [preferences]
+        own = people_preferences(given, self._problem.preferences, self.columns, rows.frame)
+        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
+        rows = self._with_condition_faults(rows, own)
+        margins = own_margins(self._problem, self.reading, self.margin, rows, own).tolist()
+        rows = without_unbounded(self._problem, rows, own, margins)
+        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
+        return OnePerson(self._population(rows, own, margins), rows, self.columns, self._word, doubt)
 
     @property
     def features(self) -> pd.DataFrame:
