@@ -50,7 +50,8 @@ class BadInput(RecourseError):
 
 
 class MachineFailed(RecourseError):
-    """The machine failed: a full disk, no memory, a worker that died. Repeating the command resumes it."""
+    """The machine failed: a full disk, no memory, a worker that died, or another run writes the folder.
+    Repeating the command resumes it."""
 
 
 MACHINE = frozenset(

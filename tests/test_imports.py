@@ -21,8 +21,9 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "milp_recourse"
 
 ROOMS = (
-    *("errors", "problem", "readers", "judge", "program", "formats", "preferences", "engine", "solvers"),
-    *("certificates", "questions", "reports", "tables", "evaluation", "", "cli", "__main__", "lab"),
+    *("errors", "problem", "readers", "judge", "program", "formats", "elicitation", "engine", "solvers"),
+    *("certificates", "questions", "preferences", "reports", "tables", "evaluation", "", "cli", "__main__"),
+    "lab",
 )
 """A room imports those before it, and itself; "" is milp_recourse, its public names. Nothing comes after
 ``lab``, so nothing imports the experiments. A new room takes its place here first."""
@@ -32,11 +33,14 @@ ROOT_FILES = {"__init__.py", "__main__.py", "errors.py"}
 ONLY = {
     "readers": {"errors", "problem", "readers"},
     "judge": {"errors", "problem", "judge"},
-    "preferences": {"errors", "problem", "formats", "preferences"},
+    "elicitation": {"errors", "problem", "formats", "elicitation"},
 }
 """All that these may import of ours."""
 
-HEAVY = ("torch", "zuko", "pyomo", "ortools", "highspy", "gurobipy", "sklearn", "pandas", "numba")
+HEAVY = (
+    *("torch", "zuko", "pyomo", "ortools", "highspy", "gurobipy", "sklearn", "pandas", "numba"),
+    *("xgboost", "lightgbm", "catboost", "interpret", "imblearn"),
+)
 SOLVERS = ("highspy", "pyomo", "ortools", "gurobipy", "pyscipopt", "scipy")
 
 

@@ -22,7 +22,8 @@ def shadowed() -> str | None:
     return None
 
 
-if (found := shadowed()) is not None:
+# Python imports this file first where the checker is run as a program, and sys.argv is then still ["-m", ...]
+if getattr(sys, "argv", [""])[:1] == ["-m"] and (found := shadowed()) is not None:
     sys.stderr.write(
         f"verify: {found!a} would be imported in place of Python's own module: "
         "run python -P -m verify, or start elsewhere\n"

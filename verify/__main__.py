@@ -1,8 +1,8 @@
 """``python -m verify CERT INSTANCE`` and ``python -m verify DIR POPULATION_OR_INSTANCES``.
 
-Exit codes: 0 if everything was verified; 4 if a certificate was rejected, or if a folder holds none; 2 for
-wrong usage, such as a path that does not exist; 1 if what is printed cannot be written: a full disk, say; 130
-on Ctrl-C.
+Exit codes: 0 if everything was verified; 4 if a certificate was rejected; 2 if there was nothing to check, or
+for wrong usage, such as a path that does not exist; 1 if another run writes the journal, or if the
+journal or what is printed cannot be written: a full disk, say; 130 on Ctrl-C.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None, mapped: Mapped | None = None) -> in
             return check.run(run, given.sample, given.resume)
         except Unusable as reason:
             sys.stderr.write(f"verify: {reason}\n")
-            return 2
+            return reason.code
         except Rejected as reason:
             print(plain(f"REJECTED: {reason}"))
             return 4

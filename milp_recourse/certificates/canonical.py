@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from milp_recourse.certificates.conditions import canonical_condition
 from milp_recourse.formats.classifier_json import accept_to_dict, classifier_to_dict
@@ -23,7 +24,7 @@ def instance_digest(instance: Instance) -> str:
     content = canonical_content(instance)
     del content["classifier"]
     texts = {key: _text(value) for key, value in content.items()}
-    texts["classifier"] = _classifier_text(instance.classifier)  # long, and shared
+    texts["classifier"] = classifier_text(instance.classifier)  # long, and shared
     joined = ",".join(f'"{key}":{texts[key]}' for key in sorted(texts))
     return hashlib.sha256(f"{{{joined}}}".encode()).hexdigest()
 
@@ -87,7 +88,7 @@ def _scm(instance: Instance) -> dict[str, Any]:
     return written
 
 
-def _classifier_text(classifier: Classifier) -> str:
+def classifier_text(classifier: Classifier) -> str:
     """The classifier's canonical text. The last classifier's is kept, because a population shares it."""
     known = _texts.get(id(classifier))
     if known is None or known[0] is not classifier:
@@ -113,4 +114,5 @@ def _spelled(value: Any) -> Any:
 
 def _digits(numbers: Sequence[float]) -> list[str]:
     """The hexadecimal digits of doubles; -0.0 is written as 0.0."""
-    return struct.pack(f">{len(numbers)}d", *(float(v) + 0.0 for v in numbers)).hex(",", 8).split(",")
+    doubles = np.array(numbers, dtype=np.float64) + 0.0
+    return doubles.astype(">f8").tobytes().hex(",", 8).split(",")

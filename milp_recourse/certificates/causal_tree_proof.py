@@ -1,9 +1,11 @@
 r"""Certificates for trees inside a causal model: a tree over cells, and proofs without trees under it.
 
-The space of values is split, cell by cell, into parts. A part is done when its largest score is rejected, or
-when no action in it costs less than the target even if the trees accept everything there. In the second case
-the part is a problem with domains in place of trees (:mod:`milp_recourse.engine.forests.cell_problem`), and
-the engine's second search proves it for each configuration.
+As in the search (:mod:`milp_recourse.engine.forests.causal_search`), boxes of actions and of cells are split
+until the largest score is rejected, or the engine proves that no action in the box costs less than the target
+even if the trees accept everything there. In the second case the box is a problem with domains in place of
+trees, and the engine's search for proofs writes its tree. A reader does not know what the search has learnt
+before: a box is what the splits on the way to it leave, and its cells are those that it leads to; it does not
+shrink by its cells, its rows or its cost.
 
 In the document the first splits are ``["s", i, t]`` where the configuration acts on the feature and
 ``["c", feature, t]`` where it does not (docs/certificate_spec_v2.md, section 6).
@@ -12,92 +14,37 @@ In the document the first splits are ``["s", i, t]`` where the configuration act
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milp_recourse.certificates.acted_sets import acted_sets
-from milp_recourse.certificates.engine_proofs import proofs
-from milp_recourse.engine.forests.axes import factual_cells
-from milp_recourse.engine.forests.causal_pieces import Column
-from milp_recourse.engine.forests.cell_problem import region
-from milp_recourse.engine.forests.table import LeafTable, best_cuts
-from milp_recourse.engine.networks import layout as at
-from milp_recourse.engine.networks.nearby import proven
-from milp_recourse.engine.networks.problem_arrays import impossible, lowered
-from milp_recourse.engine.networks.propose import Run, ready
-from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.certificates.engine_proofs import Nodes, Trees, ready
+from milp_recourse.certificates.limits import MOST_NODES
+from milp_recourse.certificates.single_tree import least_cost
+from milp_recourse.engine.box_bounds import EngineBox
+from milp_recourse.engine.forests.causal_pieces import Piece, without_signs
+from milp_recourse.engine.forests.causal_search import Engines
+from milp_recourse.engine.forests.cell_problem import with_domains
+from milp_recourse.engine.forests.piece_cells import Array, Cells, PieceCells
+from milp_recourse.engine.forests.table import best_cuts
+from milp_recourse.engine.networks.problem_arrays import Ends, impossible, lowered
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.lattice import Lattice
+from milp_recourse.problem.options import NEVER, Clock, OutOfTime
 from milp_recourse.program.cost_units import cost_units
+from milp_recourse.program.lower import lower
 
-EVERY = 3
-"""Every so many levels of splits, all open parts are tested for actions that cost less than the target. A
-test takes as long as splitting a few levels further."""
+SPARE = 1e-9
+"""How far outside what a lever's interval is cut to by cost it is cut in a tree, in its lengths."""
 
-NODE_LIMIT = 2_000
-"""Most nodes of such a test; a part that needs more is split."""
-
-MOST_LABELS = 256
-"""Most combinations of labels that are proven one by one."""
-
-MOST_PARTS = 20_000
-"""Most parts of the space of values; a checker need not read more."""
-
-Cells = NDArray[np.int64]
-Box = list[tuple[float, float]]
-
-Ends = dict[str, tuple[bool, bool]]
-"""Whether values of a feature have a lower and an upper end."""
-
-
-@dataclass
-class _Split:
-    """A part that is split: ``first`` and ``second`` are the numbers of the parts in which a feature's value
-    is at most ``at``, and above it."""
-
-    feature: str
-    at: float
-    first: int
-    second: int
-
-
-Part = _Split | int | None
-"""A split; the number of a region to be proven; or None where the trees reject everything."""
-
-
-def why_not_causal(instance: Instance) -> str | None:
-    """Why no certificate can be had for trees whose inputs cause each other, or None."""
-    count = math.prod(len(labels) for labels in _labels(instance).values())
-    if count > MOST_LABELS:
-        return (
-            f"trees inside a causal model need a proof for each combination of labels that enter by numbers "
-            f"of their own: {count} combinations, and a certificate has at most {MOST_LABELS}"
-        )
-    return None
-
-
-def _labels(instance: Instance) -> dict[str, list[int]]:
-    """For each lever whose labels have numbers of their own: its possible labels and the factual one."""
-    found = {}
-    for f in instance.features:
-        if f.by_label and f.name in instance.levers:
-            low, high = map(int, instance.levers[f.name])
-            found[f.name] = sorted({*range(low, high + 1), int(instance.factual[f.name])})
-    return found
-
-
-Proof = tuple[list[Part], list[dict[tuple[str, ...], list[Any]]]]
-"""The parts that a space of values is split into, and for each region the proof trees by configuration."""
+Box = tuple[Array, Array, Cells, Cells]
+"""Intervals of actions, (d,) each, and cells of the columns, (columns,) each."""
 
 
 def causal_configurations(
-    instance: Instance, target: float, deadline: float | None = None
+    instance: Instance, target: float, clock: Clock = NEVER
 ) -> list[dict[str, Any]] | None:
     """The configurations with their trees; None where the claim is false, or it took too long.
 
@@ -105,278 +52,159 @@ def causal_configurations(
     ----------
     target
         The lower bound of the cost that is to be proven; inf: that there is no feasible action.
-    deadline
-        ``time.perf_counter()`` value to stop at, or None.
     """
-    labels = _labels(instance)
-    found: dict[tuple[int, ...], Proof] = {}
-    for chosen in product(*labels.values()):
-        proof = _proof(instance, dict(zip(labels, chosen, strict=True)), target, deadline)
-        if proof is None:
-            return None
-        found[chosen] = proof
-    configurations = []
-    for acted in acted_sets(instance):
-        box = [instance.levers[name] for name in acted]
-        nodes = list(_label_by_label(instance, acted, list(labels), found, (), box))
-        configurations.append({"acted": list(acted), "tree": nodes})
-    return configurations
+    ready()
+    own, factor = cost_units(with_domains(instance))
+    sets, program, engines = list(acted_sets(instance)), lower(instance), Engines(instance)
+    for _, group in lowered([own]):
+        if impossible(own, group.moved):
+            return [{"acted": list(acted), "tree": [["e"]]} for acted in sets]
+        trees, found = Trees(own, group, 0, factor), []
+        for acted in sets:
+            piece, engine = without_signs(instance, program.fix(frozenset(acted))), engines.of(acted)
+            nodes: Nodes | None = None if engine is None else [["e"]]
+            if engine is not None and piece is not None:
+                try:
+                    nodes = _CellTree(instance, acted, piece, engine, trees, target, clock).nodes()
+                except OutOfTime:
+                    return None
+            if nodes is None:
+                return None
+            found.append({"acted": list(acted), "tree": nodes})
+        return found
+    return None
 
 
-def _proof(instance: Instance, labels: dict[str, int], target: float, deadline: float | None) -> Proof | None:
-    """The proof for one combination of labels; None without one."""
-    cells = _CellTree(instance, labels, target, deadline)
-    if not cells.grow():
-        return None
-    trees: list[dict[tuple[str, ...], list[Any]]] = []
-    bound = target if math.isfinite(target) else None
-    claims = [(problem, bound, target) for problem in cells.regions]
-    for proof in proofs(claims, cells.share(len(claims))):
-        if proof is None:
-            return None
-        trees.append({tuple(one["acted"]): one["tree"] for one in proof})
-    return cells.parts, trees
+class _CellTree(PieceCells):
+    """The tree of one configuration.
 
-
-def _label_by_label(
-    instance: Instance,
-    acted: tuple[str, ...],
-    labelled: list[str],
-    proofs: dict[tuple[int, ...], Proof],
-    chosen: tuple[int, ...],
-    box: Box,
-) -> Iterator[list[Any]]:
-    """One configuration's nodes: labels with numbers of their own are split off one by one, then values."""
-    if len(chosen) == len(labelled):
-        yield from _Writer(instance, acted, *proofs[chosen]).nodes(box)
-        return
-    name = labelled[len(chosen)]
-    if name not in acted:
-        stays = (*chosen, int(instance.factual[name]))
-        yield from _label_by_label(instance, acted, labelled, proofs, stays, box)
-        return
-    i = acted.index(name)
-    low, high = map(int, box[i])
-    for label in range(low, high + 1):
-        if label < high:
-            yield ["s", i, float(label)]
-        inside = [*box[:i], (float(label), float(label)), *box[i + 1 :]]
-        yield from _label_by_label(instance, acted, labelled, proofs, (*chosen, label), inside)
-
-
-class _CellTree:
-    """Parts of the space of values, split until each is rejected or proven."""
-
-    def __init__(
-        self, instance: Instance, labels: dict[str, int], target: float, deadline: float | None
-    ) -> None:
-        forest = instance.classifier
-        assert isinstance(forest, TreeEnsemble)
-        self.instance, self.forest, self.target, self.deadline = instance, forest, target, deadline
-        moving = instance.scm.descendants(set(instance.levers))
-        self.axes, self.names, column = list[Column](), list[str](), 0
-        self.labels = {
-            f.name: int(instance.factual[f.name]) for f in instance.features if f.by_label
-        } | labels
-        for f in instance.features:
-            if not f.by_label and f.name in moving and len(forest.cuts[column]):
-                cuts = forest.cuts[column]
-                self.axes.append(Column(((column, np.arange(len(cuts) + 1)),), cuts))
-                self.names.append(f.name)
-            column += len(f.columns)
-        self.cells = factual_cells(instance, forest, labels)
-        self.table = LeafTable(forest, self.cells, self.axes)
-        self.parts: list[Part] = [None]
-        self.regions: list[Instance] = []
-
-    def share(self, count: int) -> float | None:
-        """The seconds until the deadline, divided by ``count``; None without a deadline."""
-        left = None if self.deadline is None else max(self.deadline - time.perf_counter(), 0.0)
-        return None if left is None else max(left / max(1, count), 1e-4)
-
-    def grow(self) -> bool:
-        """Split level by level until every part is rejected or a region; False if time or parts run out."""
-        number = np.zeros(1, dtype=np.int64)
-        first = np.zeros((1, len(self.axes)), dtype=np.int64)
-        last = np.array([[len(axis) - 1 for axis in self.axes]], dtype=np.int64).reshape(first.shape)
-        level = 0
-        while True:
-            late = self.deadline is not None and time.perf_counter() > self.deadline
-            if late or len(self.parts) > MOST_PARTS:
-                return False
-            masks = self.table.met(first, last)
-            bound = self.table.bound(masks)
-            open_ = bound > self.instance.accept.above  # the others stay None: rejected
-            number, first, last = number[open_], first[open_], last[open_]
-            masks, bound = masks[open_], bound[open_]
-            if not len(number):
-                return True
-            decided = self.table.decided(masks) | (first == last).all(axis=1)
-            tested = np.flatnonzero(decided if level % EVERY else np.ones_like(decided))
-            problems = {int(k): self._region(first[k], last[k]) for k in tested}
-            left = ~decided
-            left[self._proven({k: p for k, p in problems.items() if left[k]})] = False
-            for k, problem in problems.items():
-                if not left[k] and problem is not None:
-                    self.parts[number[k]] = len(self.regions)
-                    self.regions.append(problem)
-            axis, cut, _, _ = best_cuts(
-                self.table, first[left], last[left], masks[left], bound[left], self.instance.accept.above
-            )
-            number, first, last = self._split(number[left], first[left], last[left], axis, cut)
-            level += 1
-
-    def _split(
-        self, number: Cells, first: Cells, last: Cells, axis: Cells, cut: Cells
-    ) -> tuple[Cells, Cells, Cells]:
-        """Split every part after its cell ``cut`` on ``axis``; returns the numbers and cells of both
-        halves."""
-        rows, start = np.arange(len(number)), len(self.parts)
-        for k, i, c in zip(number, axis, cut, strict=True):
-            halves = len(self.parts), len(self.parts) + 1
-            self.parts[k] = _Split(self.names[i], float(self.axes[i].cuts[c]), *halves)
-            self.parts += [None, None]
-        low, high = np.repeat(first, 2, axis=0), np.repeat(last, 2, axis=0)
-        high[2 * rows, axis], low[2 * rows + 1, axis] = cut, cut + 1
-        return start + np.arange(2 * len(number)), low, high
-
-    def _region(self, first: Cells, last: Cells) -> Instance | None:
-        """The problem of a box of cells without trees; None where a domain is empty."""
-        low, high = self.cells.copy(), self.cells.copy()
-        for i, axis in enumerate(self.axes):
-            [(column, _)] = axis.columns
-            low[column], high[column] = first[i], last[i]
-        return region(self.instance, low, high, self.labels, outward=True)
-
-    def _proven(self, problems: dict[int, Instance | None]) -> list[int]:
-        """Which of the problems hold nothing that costs less than the target; None stands for an empty
-        one."""
-        given = {k: problem for k, problem in problems.items() if problem is not None}
-        # the engine proves a bound that is lower than the cost it is given, by half the gap or less
-        beyond = (
-            self.target + self.instance.gap_tolerance(self.target) if math.isfinite(self.target) else math.inf
-        )
-        share = self.share(len(given))
-        proven = []
-        for problem in given.values():
-            own, factor = cost_units(problem)
-            proven.append(none_below(own, beyond * factor, share, NODE_LIMIT))
-        return [k for k in problems if k not in given] + [k for k, p in zip(given, proven, strict=True) if p]
-
-
-class _Writer:
-    """The tree of one configuration, in preorder."""
+    Parameters
+    ----------
+    acted
+        What it acts on.
+    piece
+        The configuration, no sign of a ReLU known.
+    engine
+        Bounds what actions in its boxes cost.
+    trees
+        Writes proofs about boxes without trees.
+    """
 
     def __init__(
         self,
         instance: Instance,
-        acted: tuple[str, ...],
-        parts: list[Part],
-        trees: list[dict[tuple[str, ...], list[Any]]],
+        acted: Sequence[str],
+        piece: Piece,
+        engine: EngineBox,
+        trees: Trees,
+        target: float,
+        clock: Clock,
     ) -> None:
-        self.instance, self.acted, self.parts, self.trees = instance, acted, parts, trees
-        self.moving = instance.scm.descendants(set(acted)) - set(acted)
-        self.lattices = [instance.feature(name).lattice for name in acted]
+        super().__init__(instance, piece, clock)
+        self.instance, self.acted, self.engine, self.trees = instance, acted, engine, trees
+        self.clock, self.target, self.place = clock, target, [acted.index(name) for name in piece.names]
+        self.written: Nodes = []
 
-    def nodes(self, box: Box) -> Iterator[list[Any]]:
-        """Splits of values, with the proofs of regions below them."""
-        ends = {f.name: (f.domain is not None, f.domain is not None) for f in self.instance.features}
-        todo: list[tuple[int, Box, Ends]] = [(0, box, ends)]
-        while todo:
-            number, box, ends = todo.pop()
-            part = None if number == _NOTHING else self.parts[number]
-            if part is None:
-                yield ["e"]
-            elif isinstance(part, int):
-                proof = self.trees[part].get(self.acted, [["e"]])
-                yield from self._fitted(proof, box, ends)
-            elif part.feature in self.acted:
-                i = self.acted.index(part.feature)
-                halves = _halves(box, i, part.at, math.nextafter(part.at, math.inf), self.lattices[i])
-                both = zip((part.first, part.second), halves, strict=True)
-                inside = [(child, half, ends) for child, half in both if half is not None]
-                if len(inside) == 2:
-                    yield ["s", i, part.at]
-                todo += reversed(inside)
-            else:
-                yield ["c", part.feature, part.at]
-                children, (low, high) = [part.first, part.second], ends[part.feature]
-                if part.feature not in self.moving:  # it stays, and one half is empty
-                    children[self.instance.factual[part.feature] <= part.at] = _NOTHING
-                todo.append((children[1], box, {**ends, part.feature: (True, high)}))
-                todo.append((children[0], box, {**ends, part.feature: (low, True)}))
+    def nodes(self) -> Nodes | None:
+        """The nodes in preorder; None if time or nodes run out, or the claim is false."""
+        low, high = self.piece.low.copy(), self.piece.high.copy()
+        after = self._cut_to_paid(low, high)
+        waiting: list[Box] = [(low, high, *(ends[0] for ends in self.every_cell()))]
+        while waiting:
+            parts = self._visited(waiting.pop())
+            self.trees.effort.nodes += 1
+            if parts is None or self.clock.over or self.trees.effort.nodes > MOST_NODES:
+                return None
+            waiting += reversed(parts)
+        return self.written + [["e"]] * after
 
-    def _fitted(self, nodes: list[list[Any]], box: Box, ends: Ends) -> Iterator[list[Any]]:
-        """A region's proof, without splits outside of ``box``, which may be smaller than the region by a
-        double."""
-        todo: list[Box | None] = [box]
-        for node in nodes:
-            part = todo.pop()
-            if node[0] == "a":
-                _, i, at = node
-                halves: tuple[Box | None, Box | None] = (None, None)
-                if part is not None:
-                    halves = _halves(part, i, at, at, self.lattices[i])
-                    if None not in halves:
-                        yield node
-                todo += reversed(halves)
-            elif part is not None:
-                yield node if node[0] == "e" else self._leaf(node, ends)
+    def _visited(self, box: Box) -> list[Box] | None:
+        """Write a box's node, or the tree that closes it; the parts it is split into, None where the engine
+        fails to prove it."""
+        low, high, first, last = box
+        reached, sure = self.cells(*self.columns.range(low[None], high[None])), self.piece.sure
+        least = np.where(sure, np.maximum(first, reached[0]), first)
+        most = np.where(sure, np.minimum(last, reached[1]), last)
+        masks = self.table.met(least, most)
+        score = self.table.bound(masks)
+        if (least > most).any() or not score[0] > self.threshold:
+            self.written.append(["e"])
+            return []
+        domains = self.domains(*(ends[0] for ends in self.ends(first[None], last[None])))
+        decided = self.decided(masks, least, most)[0]
+        if decided or self.engine.bound(low, high, self.target, (), domains) is None:
+            return self._proven(low, high, domains)
+        axis, cut, _, _ = best_cuts(self.table, least, most, masks, score, self.threshold)
+        return self._split(box, int(axis[0]), int(cut[0]))
 
-    def _leaf(self, leaf: list[Any], ends: Ends) -> list[Any]:
-        """A leaf without the multipliers of rows that always hold; without them its bound is no lower.
+    def _proven(self, low: Array, high: Array, domains: Ends) -> list[Box] | None:
+        """Write the engine's proof that nothing in a box costs less than the target, whatever trees say."""
+        target, end = self.target * self.trees.factor, self.clock.end
+        late = math.inf if end is None else end
+        box = self._intervals(low, high)
+        found = self.trees.configuration(self.acted, target, target, late, box, domains)
+        if found is None:
+            return None
+        self.written += [_without_logit(node) for node in found["tree"]]
+        return []
 
-        Such rows are the logit of the classifier that accepts everything, domains of features that are acted
-        on or stay, and ends that a domain does not have.
-        """
-        kind, slopes, terms, *shares = leaf
-        kept = []
-        for term in terms:
-            rows = {
-                f: [m if end else 0.0 for m, end in zip(pair, ends[f], strict=True)]
-                for f, pair in term.get("r", {}).items()
-                if f in self.moving
-            }
-            rows = {f: pair for f, pair in rows.items() if any(pair)}
-            kept.append(({"r": rows} if rows else {}) | ({"b": term["b"]} if "b" in term else {}))
-        return [kind, slopes, [term for term in kept if term], *shares]
+    def _intervals(self, low: Array, high: Array) -> dict[str, tuple[float, float]]:
+        """The actions' intervals, by feature."""
+        return dict(zip(self.piece.names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+
+    def _split(self, box: Box, k: int, cut: int) -> list[Box]:
+        """Split a box after a cell of a column: by the action that the column is, or by its value."""
+        low, high, first, last = box
+        at = float(self.piece.columns[k].cuts[cut])
+        if self.columns.exact[k]:
+            i = int(np.flatnonzero(self.columns.matrix[k])[0])
+            below, above = self._around(i, at)
+            self.written.append(["s", self.place[i], below])
+            return [(low, _with(high, i, below), first, last), (_with(low, i, above), high, first, last)]
+        self.written.append(["c", self.moved[k].name, at])
+        return [(low, high, first, _with(last, k, cut)), (low, high, _with(first, k, cut + 1), last)]
+
+    def _around(self, i: int, at: float) -> tuple[float, float]:
+        """The largest value up to ``at`` that action i may take, and the next."""
+        lattice = self.instance.feature(self.piece.names[i]).lattice
+        after = math.nextafter(at, math.inf)
+        return (at, after) if lattice is None else (lattice.floor(at), lattice.ceil(after))
+
+    def _cut_to_paid(self, low: Array, high: Array) -> int:
+        """Cut a box, in place, to about what the target pays for, and write the cuts; returns how many leaves
+        have to follow the rest."""
+        found, after = self.engine.bound(low, high, self.target), 0
+        if found is None or math.isinf(self.target):
+            return 0
+        for i, name in enumerate(self.piece.names):
+            room = SPARE * (high[i] - low[i])
+            below, least = self._around(i, math.nextafter(found.low[i] - room, -math.inf))
+            most, above = self._around(i, found.high[i] + room)
+            if low[i] <= below and self._is_dear(low, high, name, (low[i], below)):
+                self.written += [["s", self.place[i], below], ["e"]]
+                low[i] = least
+            if most < high[i] and self._is_dear(low, high, name, (above, high[i])):
+                self.written.append(["s", self.place[i], most])
+                high[i], after = most, after + 1
+        return after
+
+    def _is_dear(self, low: Array, high: Array, name: str, ends: tuple[float, float]) -> bool:
+        """Whether actions in a box that set a lever between two values cost the target or more."""
+        box = self._intervals(low, high) | {name: (float(ends[0]), float(ends[1]))}
+        return least_cost(self.instance, box) >= Fraction(self.target)
 
 
-_NOTHING = -1
-"""The number of a part that holds nothing."""
+def _with(values: Array | Cells, k: int, value: float) -> Any:
+    """The same with another value at one place."""
+    made = values.copy()
+    made[k] = value
+    return made
 
 
-def _halves(
-    box: Box, i: int, at: float, after: float, lattice: Lattice | None
-) -> tuple[Box | None, Box | None]:
-    """The box with action i up to ``at``, and from ``after`` on; None for a half that is empty, or that is a
-    single value which both halves would have."""
-    low, high = box[i]
-    if lattice is not None:
-        at, after = lattice.floor(at), lattice.after(at)
-    outside = low > at or (low == at == after), high < after or (high == at == after)
-    ends = (low, min(at, high)), (max(after, low), high)
-    parts = (None if out else [*box[:i], end, *box[i + 1 :]] for out, end in zip(outside, ends, strict=True))
-    first, second = parts
-    return first, second
-
-
-def none_below(instance: Instance, cost: float, time_limit: float | None, nodes: int) -> bool:
-    """Whether it is proven within so many nodes that no action is cheaper than ``cost`` by half the gap or
-    more.
-
-    Parameters
-    ----------
-    cost
-        inf: that there is no action at all.
-    """
-    ready()
-    for _, group in lowered([instance]):
-        if impossible(instance, group.moved):
-            return True
-        state = Run(instance, group.problems(0))
-        state.few = True  # no good actions are looked for
-        state.least = state.confirmed = state.work.scalar[at.BEST_COST] = cost
-        late = math.inf if time_limit is None else time.perf_counter() + time_limit
-        return proven(state, nodes, late, first=True) and state.least == cost
-    return False
+def _without_logit(node: list[Any]) -> list[Any]:
+    """A leaf without multipliers of the logit of the classifier that accepts everything."""
+    if node[0] != "d":
+        return node
+    kind, slopes, terms, *shares = node
+    kept = ({key: term[key] for key in ("r", "b") if key in term} for term in terms)
+    return [kind, slopes, [term for term in kept if term], *shares]

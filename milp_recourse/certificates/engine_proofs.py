@@ -23,7 +23,15 @@ from milp_recourse.engine.networks import proof_search
 from milp_recourse.engine.networks.causes import Effects
 from milp_recourse.engine.networks.layout import COST, FACTUAL, GAINED, GRID, LABEL, ZL
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
-from milp_recourse.engine.networks.problem_arrays import Lowered, Problem, impossible, lowered
+from milp_recourse.engine.networks.problem_arrays import (
+    Ends,
+    Lowered,
+    Problem,
+    binding_rows,
+    impossible,
+    lowered,
+    set_domains,
+)
 from milp_recourse.engine.networks.propose import memory
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.judge import judge
@@ -50,27 +58,35 @@ method in a node."""
 RECORDS, LEAVES, OPEN = 4096, 128, 256
 """Nodes and leaves that a record holds, and open nodes that there is room for at first."""
 
+_ALL: Ends = {}
+"""Of levers or domains: those of the instance."""
+
 _SHAPES = threading.local()
 """Memory of earlier proofs by shape."""
 
 
-def proofs(claims: Sequence[Claim], time_limit: float | None) -> list[Configurations | None]:
-    """The configurations of networks with their trees, None without a proof.
+def proofs(
+    claims: Sequence[Claim], limits: Sequence[float | None]
+) -> list[tuple[Configurations | None, float]]:
+    """The configurations of networks with their trees, None without a proof, and the seconds that each took.
 
     Parameters
     ----------
-    time_limit
-        Seconds per applicant.
+    limits
+        Seconds for each, or None.
     """
-    found: list[Configurations | None] = [None if one.levers else [] for one, _, _ in claims]
+    found: list[tuple[Configurations | None, float]]
+    found = [(None if one.levers else [], 0.0) for one, _, _ in claims]
     if not claims:
         return found
     ready()
     free = [k for k, (one, _, _) in enumerate(claims) if one.demand == TRUE and one.levers]
-    for k, configurations in _together([claims[k] for k in free], time_limit):
-        found[free[k]] = configurations
+    for k, configurations, seconds in _together([claims[k] for k in free], [limits[k] for k in free]):
+        found[free[k]] = configurations, seconds
     for k in (k for k, (one, _, _) in enumerate(claims) if one.demand != TRUE and one.levers):
-        found[k] = _under_conditions(claims[k], _deadline(time_limit))
+        start = time.perf_counter()
+        configurations = _under_conditions(claims[k], _deadline(limits[k]))
+        found[k] = configurations, time.perf_counter() - start
     return found
 
 
@@ -79,7 +95,7 @@ def no_action(instance: Instance, acted: Sequence[str], time_limit: float | None
     ready()
     own, factor = cost_units(instance)
     for _, group in lowered([own]):
-        trees, late = _Trees(own, group, 0, factor), _deadline(time_limit)
+        trees, late = Trees(own, group, 0, factor), _deadline(time_limit)
         found = trees.configuration(acted, math.inf, math.inf, late)
         return None if found is None else found["tree"]
     return None
@@ -91,23 +107,25 @@ def _deadline(time_limit: float | None) -> float:
 
 
 def _together(
-    claims: Sequence[Claim], time_limit: float | None
-) -> Iterator[tuple[int, Configurations | None]]:
-    """(position, configurations) of instances without conditions, lowered together."""
+    claims: Sequence[Claim], limits: Sequence[float | None]
+) -> Iterator[tuple[int, Configurations | None, float]]:
+    """(position, configurations, seconds) of instances without conditions, lowered together."""
     begun = time.perf_counter()
     scaled = [cost_units(instance) for instance, _, _ in claims]
     for people, group in lowered([instance for instance, _ in scaled]):
         share = (time.perf_counter() - begun) / len(people)
         for k, person in enumerate(people):
             (instance, bound, target), (own, factor) = claims[person], scaled[person]
-            late = _deadline(time_limit) - share
+            start = time.perf_counter() - share
+            late = _deadline(limits[person]) - share
             sets = acted_sets(instance)
             if impossible(instance, group.moved):
-                yield person, [{"acted": list(names), "tree": [["e"]]} for names in sets]
+                yield person, [{"acted": list(names), "tree": [["e"]]} for names in sets], share
                 continue
-            trees = _Trees(own, group, k, factor)
+            trees = Trees(own, group, k, factor)
             claimed = math.inf if bound is None else bound * factor
-            yield person, trees.configurations(sets, target * factor, claimed, late)
+            configurations = trees.configurations(sets, target * factor, claimed, late)
+            yield person, configurations, time.perf_counter() - start
         begun = time.perf_counter()
 
 
@@ -127,7 +145,7 @@ def _under_conditions(claim: Claim, late: float) -> Configurations | None:
                 continue
             units = [row.unit for row in program.rows if row.name.startswith("condition_")]
             group = Lowered([restricted], Effects([restricted], program))
-            trees = _Trees(restricted, group, 0, factor, units, effort)
+            trees = Trees(restricted, group, 0, factor, units, effort)
             found = trees.configuration(acted, target * factor, claimed, late)
             if found is None:
                 return None
@@ -156,7 +174,7 @@ class Effort:
     seconds: float = 0.0
 
 
-class _Trees:
+class Trees:
     """The proof trees of one applicant.
 
     Parameters
@@ -194,10 +212,12 @@ class _Trees:
             for name, moved in zip(self.levers, self.moved, strict=True)
             if not moved and not _inside(instance.feature(name), float(instance.factual[name]))
         ]
+        self.rows = [binding_rows(group, c, k) for c in range(len(problem.box))]
         self.owners = np.searchsorted(problem.start, problem.owner, side="right") - 1
         self.normal = np.arange(len(self.owners)) < len(self.owners) - problem.bent  # the last is no square
-        self.precision = problem.precision
-        copies = {name: getattr(problem, name).copy() for name in ("box", "precision", "column")}
+        self.precision, self.row_const = problem.precision, problem.row_const
+        own = "box", "precision", "column", "row_const"
+        copies = {name: getattr(problem, name).copy() for name in own}
         problem = problem._replace(**copies)
         # levers with labels: the lever, the column of its own label, and what acting costs whatever the label
         self.kept = [
@@ -228,9 +248,23 @@ class _Trees:
         return found
 
     def configuration(
-        self, acted: Sequence[str], target: float, claimed: float, late: float
+        self,
+        acted: Sequence[str],
+        target: float,
+        claimed: float,
+        late: float,
+        box: Ends = _ALL,
+        domains: Ends = _ALL,
     ) -> dict[str, Any] | None:
-        """The configuration in which these levers are acted on, with its tree; None without a proof."""
+        """The configuration in which these levers are acted on, with its tree; None without a proof.
+
+        Parameters
+        ----------
+        box
+            Intervals of levers that are acted on, inside those of the instance.
+        domains
+            Other domains of features that follow from actions.
+        """
         if any(name not in acted for name in self.bound_to_act):
             return {"acted": list(acted), "tree": [["e"]]}  # a domain rules out the factual value
         p, o, t = self.problem, self.open, self.record
@@ -241,6 +275,8 @@ class _Trees:
         p.box[c, 2] = np.where(chosen | ~numeric, ACTED, IDLE)
         for i, column, held in self.kept:  # a search does not charge for the own label; here it is acted on
             p.column[COST, column] = held if chosen[i] else 0.0
+        p.row_const[c] = self.row_const[c]
+        set_domains(p.row_const[c], self.rows[c], domains)
         p.precision[c] = np.where(chosen[self.owners], self.precision[c], 0.0)
         self.squares = np.flatnonzero(chosen[self.owners] & self.normal)
         self.squares = self.squares[np.argsort([place[i] for i in self.owners[self.squares]])]
@@ -251,7 +287,7 @@ class _Trees:
         else:
             claimed = claimed - base + p.cost * (abs(claimed) + base)
         target = target - base + p.cost * (abs(target) + base)
-        self._root(chosen)
+        self._root(chosen, box)
         nodes: Nodes = []
         effort, before = self.effort, self.effort.nodes
         share = max(1, min(2000, SHARE // p.weights.shape[1]))
@@ -283,12 +319,12 @@ class _Trees:
         acts = self.problem.acts.astype(bool)[:, self.moved]
         return int(np.flatnonzero((acts == chosen[self.moved]).all(axis=1))[0])
 
-    def _root(self, chosen: NDArray[np.bool_]) -> None:
+    def _root(self, chosen: NDArray[np.bool_], box: Ends) -> None:
         """Make the whole box the one open node; levers that are not ``chosen`` keep their factual values."""
         o = self.open
         o.state[:] = 0
         for i, name in enumerate(self.levers):
-            low, high = self.instance.levers[name]
+            low, high = box.get(name, self.instance.levers[name])
             if not chosen[i]:
                 low = high = float(self.instance.factual[name])
             o.ends[0, :, i] = low, high
@@ -440,4 +476,4 @@ def ready() -> None:
     instance = smallest()
     with announced("the search for proofs"):
         group = next(group for _, group in lowered([instance]))
-        _Trees(instance, group, 0, 1.0).configuration(["x"], 0.01, 0.01, math.inf)
+        Trees(instance, group, 0, 1.0).configuration(["x"], 0.01, 0.01, math.inf)

@@ -26,6 +26,7 @@ from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.forest import TreeEnsemble, last_left
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.lattice import Lattice
+from milp_recourse.problem.options import Clock, OutOfTime
 from milp_recourse.program.demands import for_acted
 from milp_recourse.program.fold import without_conditions
 
@@ -210,14 +211,14 @@ class PriceProofs:
             for each in (costs, widest)
         )
         axes = [window(axis, *ends) for axis, ends in zip(axes, kept, strict=True)]
-        try:
-            table = LeafTable(forest, factual_cells(instance, forest), axes, LARGEST_TABLE)
-        except TooLarge:
-            return False
-        above, room = instance.accept.above, most_nodes - len(self.nodes)
+        above, room, clock = instance.accept.above, most_nodes - len(self.nodes), Clock(self.deadline)
         rank = None if demanded else np.concatenate([_ranks(instance, axis) for axis in axes])
-        proof = PriceProof(table, axes, cost, wide, above, target, self.deadline, room, rank)
-        if not proof.run():
+        try:
+            table = LeafTable(forest, factual_cells(instance, forest), axes, LARGEST_TABLE, clock)
+            proof = PriceProof(table, axes, cost, wide, above, target, room, rank)
+            if not proof.run():
+                return False
+        except (TooLarge, OutOfTime):
             return False
         writer = _Writer(inside, acted, axes, whole, proof.factors, len(self.tables))
         self.tables += [writer.table(one) for one in proof.tables]

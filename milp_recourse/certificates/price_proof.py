@@ -13,7 +13,6 @@ scaled until it reaches the target.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -161,7 +160,7 @@ class PriceProof:
     Parameters
     ----------
     table, axes
-        The leaves, and the axes that are acted on: every cell may be set.
+        The leaves, whose clock is the search's, and the axes that are acted on: every cell may be set.
     cost, wide
         Lower bounds of what cells cost, and of what enters the maximum, all axes' one after the other. Where
         the cost is a maximum alone, every cell costs less than the target.
@@ -169,8 +168,6 @@ class PriceProof:
         Scores above this are accepted; of several sums, the smallest is the score.
     target
         The lower bound of the cost that is to be proven.
-    deadline
-        ``time.perf_counter()`` value to stop at, or None.
     most_nodes
         Nodes after which the proof is given up.
     rank
@@ -189,7 +186,6 @@ class PriceProof:
     wide: Array
     above: float
     target: float
-    deadline: float | None
     most_nodes: int
     rank: Cells | None = None
     steps: list[Step] = field(default_factory=list)
@@ -226,7 +222,13 @@ class PriceProof:
         return own + rounded
 
     def run(self) -> bool:
-        """Search for the proof; False if time or nodes run out, or an accepted point costs less."""
+        """Search for the proof; False if time or nodes run out, or an accepted point costs less.
+
+        Raises
+        ------
+        OutOfTime
+            Time has run out inside a node.
+        """
         f = self.factors
         first = f.axis_from[:-1].astype(np.int64)
         last = f.axis_from[1:].astype(np.int64) - 1
@@ -244,8 +246,7 @@ class PriceProof:
             if isinstance(node, Step):
                 self.steps.append(node)
                 continue
-            late = self.deadline is not None and time.perf_counter() > self.deadline
-            if late or len(self.steps) > self.most_nodes:
+            if self.table.clock.over or len(self.steps) > self.most_nodes:
                 return False
             more = self._visit(node)
             if more is None:
@@ -296,6 +297,7 @@ class PriceProof:
         rounds: list[_Prices] = []
         closed = False
         for round_ in range(node.rounds):
+            self.table.clock.check()
             if round_:
                 weights = self.sums.reweighted(weights, live, self.energy)
             f, needed = self._under(weights)

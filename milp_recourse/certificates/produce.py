@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from milp_recourse.certificates.acted_sets import acted_sets, not_idle
-from milp_recourse.certificates.canonical import instance_digest
-from milp_recourse.certificates.causal_tree_proof import causal_configurations, why_not_causal
+from milp_recourse.certificates.canonical import classifier_text, instance_digest
+from milp_recourse.certificates.causal_tree_proof import causal_configurations
 from milp_recourse.certificates.conditions import why_not_cases
 from milp_recourse.certificates.engine_proofs import Claim, Configurations, proofs
+from milp_recourse.certificates.engine_proofs import ready as compile_proofs
 from milp_recourse.certificates.ensemble_proof import ensemble_configurations
 from milp_recourse.certificates.limits import beyond_a_support, fits, too_large
 from milp_recourse.engine.forests.axes import separable
@@ -25,6 +26,7 @@ from milp_recourse.problem.cost import root_below
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Result, Status, is_closed
 from milp_recourse.program.fold import without_conditions
 
@@ -51,10 +53,6 @@ def why_not(instance: Instance) -> str | None:
         if of_trees and not by_prices:
             return "no certificates are written for trees inside a causal model under conditions yet"
         reason = why_not_cases(instance, MOST_LEVERS)
-        if reason is not None:
-            return reason
-    elif of_trees and not by_prices:
-        reason = why_not_causal(instance)
         if reason is not None:
             return reason
     own = None if by_prices else jumping(instance) or _uneven(instance)
@@ -97,9 +95,18 @@ def why_none(instance: Instance, result: Result) -> str | None:
     return _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
 
 
-def reason_for_none(instance: Instance, result: Result) -> str:
-    """Why a result came without the certificate that was asked for, in one line."""
-    return why_none(instance, result) or TOO_MUCH
+def reason_for_none(instance: Instance, result: Result, time_limit: float | None = None) -> str:
+    """Why a result came without the certificate that was asked for, in one line.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds for the search and the proof together.
+    """
+    own = why_none(instance, result)
+    if own is None and time_limit is not None and result.seconds >= time_limit:
+        return f"the proof did not fit into the time limit of {time_limit:g} s, which the search is part of"
+    return own or TOO_MUCH
 
 
 def without_certificate(instance: Instance, result: Result, reason: str | None = None) -> Result:
@@ -131,11 +138,26 @@ def _trivial(instance: Instance) -> list[dict[str, Any]]:
     return [{"acted": list(names), "tree": [["e"]]} for names in acted_sets(instance)]
 
 
+def ready(instance: Instance) -> None:
+    """Make what the certificates of all applicants of a model share, and compile what they need, before
+    anybody's time limit starts."""
+    classifier_text(instance.classifier)
+    if why_not(instance) is not None:
+        return
+    if isinstance(instance.classifier, TreeEnsemble) and separable(without_conditions(instance)):
+        from milp_recourse.engine.forests.priced import ready as compile_all  # loads numba
+
+        compile_all()
+    else:
+        compile_proofs()
+
+
 def certificates_for(
     instances: Sequence[Instance],
     results: Sequence[Result],
     time_limit: float | None = None,
     indices: Sequence[int] | None = None,
+    spent: Sequence[float] | None = None,
     ensemble: Callable[..., Configurations | None] = ensemble_configurations,
 ) -> list[dict[str, Any] | None]:
     """One certificate per result, as JSON values; None where nothing can be proven, or no proof was found.
@@ -148,26 +170,29 @@ def certificates_for(
         Seconds per applicant.
     indices
         Where the instances are applicants of a population: their indices.
+    spent
+        How many of these seconds each has had already; where none are left, there is no certificate.
     ensemble
         What proves the bounds of trees whose levers move nothing else.
     """
+    limits: Limits = [None if time_limit is None else time_limit - s for s in spent or [0.0] * len(results)]
     trees: dict[int, Configurations | None] = {}
     own, answers = instances, results
     instances = [one.squared() for one in own]
     results = [_in_squares(*both) for both in zip(own, answers, strict=True)]
-    chosen = [k for k, result in enumerate(results) if _provable(result)]
+    chosen = [k for k, result in enumerate(results) if _provable(result) and _some(limits[k])]
     plain = [k for k in chosen if _needs_no_tree(instances[k], results[k])]
     trees |= {k: _trivial(instances[k]) for k in plain if _beyond_limits(instances[k]) is None}
     chosen = [k for k in chosen if k not in plain and why_not(instances[k]) is None]
     of_networks = [k for k in chosen if isinstance(instances[k].classifier, ReluNetwork)]
-    trees |= _in_two_tries(proofs, instances, results, of_networks, time_limit)
+    trees |= _in_two_tries(proofs, instances, results, of_networks, limits)
     for k in chosen:
         if k in trees:
             continue
         if separable(without_conditions(instances[k])):
-            trees[k] = ensemble(instances[k], _bound(results[k]), time_limit)
+            trees[k] = ensemble(instances[k], _bound(results[k]), limits[k])
         else:
-            trees |= _in_two_tries(_of_causal_trees, instances, results, [k], time_limit)
+            trees |= _in_two_tries(_of_causal_trees, instances, results, [k], limits)
     certificates: list[dict[str, Any] | None] = [None] * len(instances)
     for k, tree in trees.items():
         if tree is not None:
@@ -195,16 +220,25 @@ def encode(certificate: dict[str, Any]) -> bytes:
     return gzip.compress(text.encode(), 6, mtime=0)
 
 
-Prove = Callable[[Sequence[Claim], float | None], list[Configurations | None]]
-"""From claims, and seconds for each, to each claim's configurations, None without a proof."""
+Limits = Sequence[float | None]
+"""For each claim the seconds that may be spent on it; None without a limit."""
+
+Prove = Callable[[Sequence[Claim], Limits], list[tuple[Configurations | None, float]]]
+"""From claims and their limits to each claim's configurations, None without a proof, and what they took."""
 
 
-def _of_causal_trees(claims: Sequence[Claim], time_limit: float | None) -> list[Configurations | None]:
+def _some(limit: float | None) -> bool:
+    """Whether there is any time."""
+    return limit is None or limit > 0.0
+
+
+def _of_causal_trees(claims: Sequence[Claim], limits: Limits) -> list[tuple[Configurations | None, float]]:
     """A :data:`Prove` for trees inside a causal model."""
     found = []
-    for instance, _, target in claims:
-        deadline = None if time_limit is None else time.perf_counter() + time_limit
-        found.append(causal_configurations(instance, target, deadline))
+    for (instance, _, target), limit in zip(claims, limits, strict=True):
+        start = time.perf_counter()
+        made = causal_configurations(instance, target, Clock.start(limit))
+        found.append((made, time.perf_counter() - start))
     return found
 
 
@@ -213,28 +247,30 @@ def _in_two_tries(
     instances: Sequence[Instance],
     results: Sequence[Result],
     chosen: Sequence[int],
-    time_limit: float | None,
+    limits: Limits,
 ) -> dict[int, Configurations | None]:
     """The configurations of the chosen instances, by position.
 
-    Claims of a bound above 0 that fail are tried once more, with a lower target, in what the first try of all
-    claims together has left of ``time_limit`` (not at all if that is nothing): the first target may lie so
-    near to the optimum, or to the cheapest actions of many cases, that boxes become too many.
+    Claims of a bound above 0 that fail are tried once more, with a lower target, in what the first try has
+    left of their time (not at all if that is nothing): the first target may lie so near to the optimum, or to
+    the cheapest actions of many cases, that boxes become too many.
     """
-    started = time.perf_counter()
     trees: dict[int, Configurations | None] = {}
-    waiting = list(chosen)
+    left = {k: limits[k] for k in chosen}
     for spare in (_SPARE, _SPARE / 50):
-        left = None if time_limit is None else time_limit - (time.perf_counter() - started if trees else 0.0)
-        if not waiting or (left is not None and left <= 0):
-            break
+        waiting = [k for k in left if _some(left[k])]
         bounds = [_bound(results[k]) for k in waiting]
         claims = [
             (instances[k], bound, _target(bound, results[k], spare))
             for k, bound in zip(waiting, bounds, strict=True)
         ]
-        trees |= dict(zip(waiting, prove(claims, left), strict=True))
-        waiting = [k for k in waiting if trees[k] is None and _bound(results[k])]
+        tried = prove(claims, [left[k] for k in waiting]) if claims else []
+        trees |= {k: made for k, (made, _) in zip(waiting, tried, strict=True)}
+        left = {
+            k: None if (limit := left[k]) is None else limit - took
+            for k, (made, took) in zip(waiting, tried, strict=True)
+            if made is None and _bound(results[k])
+        }
     return trees
 
 

@@ -59,7 +59,7 @@ def _walked(instance: Instance, acted: tuple[str, ...], bound: float | None) -> 
     stack: list[Box] = [{name: instance.levers[name] for name in acted}]
     while stack:
         box = stack.pop()
-        if bound is not None and _least_cost(instance, box) >= bound:
+        if bound is not None and least_cost(instance, box) >= bound:
             yield ["e"]
             continue
         met = _descend(instance, box)
@@ -72,7 +72,7 @@ def _walked(instance: Instance, acted: tuple[str, ...], bound: float | None) -> 
         stack += reversed(_halves(instance, box, name, cut))
 
 
-def _least_cost(instance: Instance, box: Box) -> Fraction:
+def least_cost(instance: Instance, box: Box) -> Fraction:
     """The cost of acting on the box's features, each as near to its factual value as the box allows."""
     nearest = {name: _nearest(instance, name, low, high) for name, (low, high) in box.items()}
     return instance.cost_of(nearest)

@@ -25,6 +25,7 @@ COMMANDS = {
     "certificate": "Write one person's certificate from a folder of results.",
     "alternatives": "The cheapest distinct recourses of one applicant, cheapest first.",
     "choices": "The cheapest recourses that differ, each proven to be the cheapest given those before it.",
+    "interview": "Ask a person which recourses they prefer, and recommend the certified best one for them.",
     "robust": "The cheapest action that is accepted even if not everything turns out as planned.",
     "why": "Which restrictions prevent recourse, what each one costs, and how little widening suffices.",
     "front": "Cost against the number of features acted on, or against density: every point proven.",
@@ -68,10 +69,9 @@ class _Commands(TyperGroup):
             alone = typer.Typer(add_completion=False)
             alone.command(cmd_name)(kept_apart(getattr(module, cmd_name)))
             return typer.main.get_command(alone)
-        plugin = _plugins().get(cmd_name)
-        if plugin is None:
+        if cmd_name not in _plugins():
             return None
-        found = typer.main.get_command(plugin.load())
+        found = typer.main.get_command(_loaded(cmd_name))
         found.name = cmd_name
         return found
 
@@ -79,6 +79,17 @@ class _Commands(TyperGroup):
 @cache
 def _plugins() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in sorted(entry_points(group=PLUGINS))}
+
+
+@cache
+def _loaded(name: str) -> typer.Typer:
+    """A plug-in's commands, each of which keeps what it writes apart from what it reads."""
+    groups: list[typer.Typer] = [_plugins()[name].load()]
+    for group in groups:
+        groups += [inner.typer_instance for inner in group.registered_groups if inner.typer_instance]
+        for info in group.registered_commands:
+            info.callback = info.callback and kept_apart(info.callback)
+    return groups[0]
 
 
 app = typer.Typer(
@@ -112,10 +123,13 @@ def _group(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors become one line on stderr."""
+    from milp_recourse.solvers.processes import safe_path
+
     given = list(sys.argv[1:] if arguments is None else arguments)
     command = typer.main.get_command(app)
     try:
-        code = command.main(args=given or ["--help"], prog_name="milp-recourse", standalone_mode=False)
+        with safe_path():
+            code = command.main(args=given or ["--help"], prog_name="milp-recourse", standalone_mode=False)
         sys.stdout.flush()
     except MachineFailed as error:
         return _fail(str(error), MACHINE_FAILED)

@@ -105,9 +105,8 @@ def _certify_files(files: Sequence[Path], run: _Run, instead: Instance | None = 
     instead
         The instance to solve in place of that in the only file, because it has other preferences.
     """
-    from milp_recourse.formats import write_instance
-    from milp_recourse.reports.instances import solve_files, write_rows
-    from milp_recourse.reports.population_folder import make_folder, refuse_foreign
+    from milp_recourse.formats import read_instance, write_instance
+    from milp_recourse.reports.instances import refuse_others, solve_files, write_rows
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_rows import Row, print_table
     from milp_recourse.reports.summary import in_words
@@ -117,9 +116,9 @@ def _certify_files(files: Sequence[Path], run: _Run, instead: Instance | None = 
 
         find_backend(run.backend)
     out = run.out
-    refuse_foreign(out)
     rows: list[Row] = []
     problems = files if instead is None else [instead]
+    refuse_others(out, (one if isinstance(one, Instance) else read_instance(one) for one in problems))
     try:
         with progress_bar("instances", len(files)) as bar:
             options = run.backend, run.time_limit, run.workers.jobs, run.certificates
@@ -132,10 +131,14 @@ def _certify_files(files: Sequence[Path], run: _Run, instead: Instance | None = 
     refused = [remark for _, _, result, remark in rows if result is None]
     if refused and len(files) == 1:
         raise Unsupported(refused[0])
-    make_folder(out)
     if len(files) == 1:
         warn_of_empty_masks(problem.preferences for _, problem, _, _ in rows)
-    summary = write_rows(rows, out)
+    try:
+        summary = write_rows(rows, out)
+    except BadInput:
+        if not interrupted:
+            raise
+        raise Interrupted(f"interrupted; an earlier run's answers stay in {out}") from None
     if instead is not None:
         write_instance(instead, out / "instance.json")
     print_table(rows, console_of_stdout())
@@ -171,6 +174,9 @@ def _certify_population(population: Population, run: _Run) -> int:
     if folder.damaged:
         lines = ", ".join(map(str, folder.damaged[:10])) + (", ..." if len(folder.damaged) > 10 else "")
         typer.echo(f"results.csv: not rows of this run, and dropped: lines {lines}", err=True)
+    if folder.lost:
+        lost = ", ".join(map(str, folder.lost[:10])) + (", ..." if len(folder.lost) > 10 else "")
+        typer.echo(f"certificates are missing, and made again: of applicants {lost}", err=True)
     if folder.done:
         typer.echo(f"going on after {len(folder.done)} applicants")
     total, options = len(wanted), check_options(run.time_limit, run.workers.jobs, run.certificates)

@@ -53,7 +53,7 @@ def choices(
         cost, bound = found.total
         typer.echo(f"in total: cost={cost!r} lower_bound={bound!r}")
     if found.exhausted:
-        nothing = "no other recourse differs as asked" if found.choices else "no recourse"
+        nothing = "no other way differs as asked" if found.choices else "no recourse"
         typer.echo(f"{nothing}, proven")
     elif found.message is not None:
         typer.echo(f"limit: {found.message}; others cost at least {found.lower_bound!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from functools import wraps
 from os.path import realpath
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 from milp_recourse.errors import BadInput
+from milp_recourse.reports.folder_lock import only_writer
 
 
 def a_file(option: typer.CallbackParam, target: Path | None) -> Path | None:
@@ -27,15 +29,19 @@ def instance_beside(certificate: Path) -> Path:
 
 
 def kept_apart(command: Callable[..., None]) -> Callable[..., None]:
-    """The command; before it runs, the files that it writes are compared with those that it reads.
+    """The command; before it runs, the files that it writes are compared with those that it reads, and the
+    folders that it writes are locked until it ends.
 
-    The options that name files for writing are those with :func:`a_file`.
+    The options that name files for writing are those with :func:`a_file`; folders, the other options
+    ``--out``.
 
     Raises
     ------
     BadInput
         One of them names a file that is read, that such a file names, or that another option names; or a
         file, other than a page, of a folder that is read.
+    MachineFailed
+        Another process writes one of the folders.
     """
 
     @wraps(command)
@@ -56,7 +62,10 @@ def kept_apart(command: Callable[..., None]) -> Callable[..., None]:
             if path in taken:
                 raise BadInput(f"--{name}", f"{place}, {taken[path]}", "another file")
             taken[path] = f"which --{name} writes"
-        command(**given)
+        with ExitStack() as held:
+            for folder in {given[name] for name in folders if given.get(name) is not None}:
+                held.enter_context(only_writer(folder))
+            command(**given)
 
     return checked
 
@@ -94,9 +103,14 @@ def _outputs(command: Callable[..., None]) -> tuple[list[str], list[str]]:
         options = getattr(hint, "__metadata__", ())
         if any(getattr(option, "callback", None) is a_file for option in options):
             files.append(name)
-        elif name == "out" or any("--out" in (getattr(o, "param_decls", None) or ()) for o in options):
+        elif name == "out" or any("--out" in _named(option) for option in options):
             folders.append(name)
     return files, folders
+
+
+def _named(option: Any) -> tuple[object, ...]:
+    """The names that an option declares; typer takes the first one for its default at first."""
+    return getattr(option, "default", None), *(getattr(option, "param_decls", None) or ())
 
 
 Backend = Annotated[

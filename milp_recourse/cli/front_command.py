@@ -121,9 +121,7 @@ def _write(fronts: list[Any], folder: Path, against: Against) -> None:
     from milp_recourse.questions.density_front import average
     from milp_recourse.questions.front import average_of_actions
     from milp_recourse.reports.front_plots import plot_action_fronts, plot_density_fronts
-    from milp_recourse.reports.population_folder import make_folder
 
-    make_folder(folder)
     density = against == "density"
     write_json([one.to_dict() for one in fronts], folder / "fronts.json")
     write_json(average(fronts) if density else average_of_actions(fronts), folder / "average.json")

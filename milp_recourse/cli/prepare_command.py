@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,9 +61,11 @@ def _known(file: Path, people: Population) -> Population:
         return read_population(file)
     import pandas as pd
 
+    from milp_recourse.formats.strict_json import LARGEST_TABLE, read_bytes
+
     try:
-        frame = pd.read_csv(file)
-    except (OSError, ValueError) as error:
+        frame = pd.read_csv(BytesIO(read_bytes(file, "a table in CSV", LARGEST_TABLE)))
+    except ValueError as error:
         raise BadInput("--data", str(file), f"a table in CSV ({error})") from None
     return Population.from_frame(frame, people)
 
@@ -126,7 +129,12 @@ def _with_plausibility(people: Population, known: Population, text: str) -> Popu
         if kind == "none":
             return plain
         ends = from_data.data_ranges(template, everybody)
-        features = tuple(replace(f, domain=f.domain or ends.get(f.name)) for f in template.features)
+        features = tuple(
+            replace(f, domain=from_data.in_both(f.domain, ends[f.name], f"features.{f.name}.domain"))
+            if f.name in ends
+            else f
+            for f in template.features
+        )
         return with_template(plain, features=features)
     if kind == "factual":
         check_density(template.scm)

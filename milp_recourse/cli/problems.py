@@ -56,13 +56,14 @@ def with_own_preferences(problem: Chosen, file: Path | None) -> Chosen:
     """The problem with the preferences in a text file for everybody; unchanged without a file."""
     if file is None:
         return problem
+    from milp_recourse.elicitation import preferences_from_text
     from milp_recourse.formats.applicant_json import check_scale
-    from milp_recourse.preferences import preferences_from_text
+    from milp_recourse.formats.strict_json import read_bytes
 
     template = problem.template if isinstance(problem, Population) else problem
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_bytes(file, "a text file").decode("utf-8")
+    except UnicodeDecodeError as error:
         raise BadInput("--preferences", str(file), f"a text file ({error})") from None
     try:
         own = preferences_from_text(text, template)

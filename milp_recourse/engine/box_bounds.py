@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,22 @@ from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.elementary import LOG
 from milp_recourse.engine.networks.nearby import acted_on
-from milp_recourse.engine.networks.problem_arrays import Lowered, Problems, alone, between
+from milp_recourse.engine.networks.problem_arrays import (
+    Ends,
+    Lowered,
+    Problems,
+    alone,
+    between,
+    binding_rows,
+    set_domains,
+)
 from milp_recourse.engine.networks.propose import memory
+from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.problem.conditions import TRUE
-from milp_recourse.problem.enclosure import difference_below, round_down
+from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.lever_cost import LeverCost
+from milp_recourse.program.lower import lower
 from milp_recourse.program.neutral_program import Program
 
 Array = NDArray[np.float64]
@@ -80,18 +91,13 @@ class EngineBox:
     """
 
     def __init__(self, instance: Instance, made: Lowered, features: Sequence[str]) -> None:
-        levers, stated = list(instance.levers), made.effects.stated
+        levers = list(instance.levers)
         self._places = np.array([levers.index(name) for name in features])
         self._units_of = made.effects.units_of
         self._problem, self._unit = _in_cost_units(made.problems(0))
         costs = enumerate(map(instance.lever_cost, levers))
         self._jumping = [(i, cost) for i, cost in costs if cost.jumps]  # the engine has no lines below these
-        rows = [(stated[f].feature, side, made.effects.holds[0, f] == 0) for f, side, _ in made.ends]
-        self._rows = [
-            (r, side, f.name, instance.factual[f.name])
-            for r, (f, side, binds) in enumerate(rows)
-            if f is not None and binds
-        ]
+        self._rows = binding_rows(made, 0)
 
     @staticmethod
     def of(instance: Instance, fixed: Program) -> EngineBox | None:
@@ -107,7 +113,7 @@ class EngineBox:
         high: Array,
         target: float,
         hidden: Sequence[Array] = (),
-        domains: Mapping[str, tuple[float, float]] | None = None,
+        domains: Ends | None = None,
         signs: Mapping[int, bool] | None = None,
     ) -> Found | None:
         """What is proven of a box (d,) of actions; None if nothing feasible in it costs less than the target.
@@ -133,17 +139,10 @@ class EngineBox:
                 self._bound_cost(p.lever[:, i], cost, *ends[:, i].tolist())
         if domains:
             p = p._replace(row_const=p.row_const.copy())
-            for r, side, name, factual in self._rows:
-                if name not in domains:
-                    continue
-                end = domains[name][0 if side > 0 else 1]
-                rest = difference_below(end, factual) if side > 0 else difference_below(factual, end)
-                p.row_const[0, :, r] = -rest, abs(factual) + abs(end)
+            set_domains(p.row_const[0], self._rows, domains)
         work, _ = memory(p, aside=True)
-        with announced("the bounds of boxes"):
-            known = self._known(hidden, signs or {})
-            most = min(target / self._unit, p.ceiling)
-            least = search.bound_box(alone(p), work, known, most, TURNS)
+        known = self._known(hidden, signs or {})
+        least = search.bound_box(alone(p), work, known, min(target / self._unit, p.ceiling), TURNS)
         if least == math.inf:
             return None
         ends = x + unit * work.box[: at.MODE, places]  # rounded once
@@ -201,3 +200,13 @@ def _in_cost_units(p: Problems) -> tuple[Problems, float]:
         p.base[:] /= unit
         return p._replace(ceiling=p.ceiling / unit, allowance=p.allowance / unit), unit
     return p, 1.0
+
+
+@cache
+def ready() -> None:
+    """Compile the bounds, or load them from disk, once per process, before anybody's time limit starts."""
+    instance = smallest()
+    box = EngineBox.of(instance, lower(instance).fix(frozenset({"x"})))
+    assert box is not None
+    with announced("the bounds of boxes"):
+        box.bound(np.zeros(1), np.ones(1), 2.0)

@@ -14,15 +14,13 @@ import gc
 import hashlib
 import inspect
 import logging
-import os
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_args, get_type_hints
 
 import llvmlite
 import numba
@@ -42,11 +40,14 @@ from numba.extending import (
     unbox,
 )
 
+from milp_recourse.engine.cache_folder import NotOwn, cache_folder, places
+
 LOG = logging.getLogger("milp_recourse")
 """Its warnings are printed on stderr where the caller has set up no logging."""
 
 NOTICE = "milp_recourse: compiling {}, about half a minute (once for this version on this machine)"
 PROGRESS = "milp_recourse: compiling {}: {} functions so far, {:.0f} s"
+UNKEPT = "milp_recourse: compiled code is not kept, so every process compiles its own: {}"
 SECONDS, EVERY = 3.0, 5.0
 """How long compiling lasts before :data:`NOTICE` is logged, and between two lines of :data:`PROGRESS`."""
 
@@ -71,6 +72,7 @@ def announced(what: str) -> Iterator[None]:
     _Cache.teller = teller
     if _Cache.absent:
         teller.start()
+        _say_unkept("; ".join(_Cache.refused))
     often = gc.get_threshold()
     gc.set_threshold(RARELY, *often[1:])
     try:
@@ -80,6 +82,12 @@ def announced(what: str) -> Iterator[None]:
         gc.set_threshold(*often)
         ended.set()
         _Cache.teller = None
+
+
+@cache
+def _say_unkept(why: str) -> None:
+    """Log :data:`UNKEPT`, once per process and reason."""
+    LOG.warning(UNKEPT.format(why))
 
 
 class _Counter(event.Listener):
@@ -100,7 +108,8 @@ def _tell(what: str, counted: _Counter, ended: threading.Event) -> None:
     begun = time.monotonic()
     if ended.wait(SECONDS):
         return
-    LOG.warning(NOTICE.format(what))
+    notice = NOTICE.format(what)
+    LOG.warning(notice.partition(" (")[0] if _Cache.absent else notice)
     while not ended.wait(EVERY):
         LOG.warning(PROGRESS.format(what, counted.functions, time.monotonic() - begun))
 
@@ -120,27 +129,21 @@ def digest(sources: Path) -> str:
     return key.hexdigest()[:20]
 
 
-def folders(sources: Path) -> list[Path]:
-    """The folders to try for the cache, in this order.
-
-    NUMBA_CACHE_DIR alone if it is set, else the user's cache folder, then the temporary folder.
-    """
-    own = os.environ.get("NUMBA_CACHE_DIR")
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    user = f"milp_recourse-{os.getuid()}" if hasattr(os, "getuid") else "milp_recourse"
-    places = [own] if own else [home, os.path.join(tempfile.gettempdir(), user)]
-    return [Path(place) / "milp_recourse" / digest(sources) for place in places]
-
-
 class _Locator(caching._CacheLocator):
     """Tells numba the folder and the key of a function's cached code."""
 
-    def __init__(self, py_func: Callable[..., Any], sources: Path, folder: Path) -> None:
+    def __init__(self, py_func: Callable[..., Any], sources: Path, place: Path) -> None:
         self._name = f"{py_func.__module__}.{py_func.__qualname__}"
-        self._sources, self._folder = sources, folder
+        self._sources, self._place = sources, place
+        self._folder = cache_folder(place, digest(sources))
 
     def get_cache_path(self) -> str:
         return str(self._folder)
+
+    def ensure_cache_path(self) -> None:
+        """Check again that the folder is nobody else's: temporary folders are emptied at times."""
+        if cache_folder(self._place, digest(self._sources)) != self._folder:
+            raise NotOwn(f"{self._folder} is no longer what it was")
 
     def get_source_stamp(self) -> str:
         return digest(self._sources)
@@ -151,13 +154,11 @@ class _Locator(caching._CacheLocator):
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator | None:
         sources = Path(py_func.__code__.co_filename).resolve().parent
-        for folder in folders(sources):
-            locator = cls(py_func, sources, folder)
+        for place in places():
             try:
-                locator.ensure_cache_path()
-            except OSError:
-                continue
-            return locator
+                return cls(py_func, sources, place)
+            except NotOwn as reason:
+                _Cache.refused.setdefault(str(reason))
         return None
 
 
@@ -170,14 +171,40 @@ class _Cache(caching.FunctionCache):
     teller: threading.Thread | None = None
     """The thread of :func:`announced`, started when a function is not found in the cache."""
     absent = False
-    """Whether no folder can be written to, so that nothing is cached."""
+    """Whether no folder can be used, so that nothing is cached."""
+    refused: ClassVar[dict[str, None]] = {}
+    """Why folders cannot be used."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load from the cache as numba does; if nothing is found, numba compiles next: start the thread."""
-        found = super().load_overload(sig, target_context)
+        """Load from the cache as numba does; if nothing is found, numba compiles next: start the thread.
+
+        A file that is broken, after the machine lost power, say, counts as not found.
+        """
+        found = None
+        try:
+            self._impl.locator.ensure_cache_path()
+            found = super().load_overload(sig, target_context)
+        except NotOwn as reason:
+            self._not_kept(reason)
+        except Exception:  # whatever a pickle that was cut off raises
+            with contextlib.suppress(OSError):
+                self.flush()
         if found is None and _Cache.teller is not None and _Cache.teller.ident is None:
             _Cache.teller.start()
         return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save as numba does; where that fails, on a full disk, say, the compiled code is not kept."""
+        if self._enabled:
+            try:
+                super().save_overload(sig, data)
+            except (OSError, NotOwn) as reason:
+                self._not_kept(reason)
+
+    def _not_kept(self, reason: OSError | NotOwn) -> None:
+        self.disable()
+        said = f"{self.cache_path}: {reason.strerror}" if isinstance(reason, OSError) else str(reason)
+        _say_unkept(said)
 
 
 class Reference(types.Type):

@@ -8,10 +8,12 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, RecourseError
 from milp_recourse.problem.factuals import as_number
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
@@ -23,25 +25,56 @@ PREFIX = "action_"
 
 
 def load(name: str) -> Method:
-    """Import ``module:function``; modules in the working directory are found, too.
+    """Import ``module:function``; the module may be in the working directory, as may be what it imports.
+
+    A file there is never imported in place of a module of the same name that is installed, unless it is the
+    one asked for.
 
     Raises
     ------
     BadInput
         There is no such module or function, or it cannot be called.
+    RecourseError
+        Importing the module raised another error.
     """
     module, _, function = name.partition(":")
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+    if not all(part.isidentifier() for part in (*module.split("."), function)):
+        raise BadInput("METHOD", name, "a .csv file or module:function")
     try:
-        found = getattr(import_module(module), function)
+        _load_from_here(module.partition(".")[0])
+        found = getattr(import_module(module), function, None)
     except ImportError as error:
         raise BadInput("METHOD", name, f"a .csv file or module:function ({error})") from None
-    except AttributeError:
-        raise BadInput("METHOD", name, f"a function of the module {module}") from None
+    except (Exception, SystemExit) as error:  # the module's own
+        raise RecourseError(f"METHOD {name}: importing it raised {_said(error)}") from error
+    if found is None:
+        raise BadInput("METHOD", name, f"a function of the module {module}")
     if not callable(found):
         raise BadInput("METHOD", name, "something that can be called")
     return found  # type: ignore[no-any-return]
+
+
+def _load_from_here(module: str) -> None:
+    """Import a module or package of the working directory, if it is there and its name is not taken; the
+    directory becomes the last on the path of modules."""
+    here = Path.cwd()
+    if str(here) not in sys.path:
+        sys.path.append(str(here))
+    places = here / f"{module}.py", here / module / "__init__.py"
+    file = next((place for place in places if place.is_file()), None)
+    spec = None if file is None or module in sys.modules else spec_from_file_location(module, file)
+    if spec is not None and spec.loader is not None:
+        sys.modules[module] = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(sys.modules[module])
+        except BaseException:
+            del sys.modules[module]
+            raise
+
+
+def _said(error: BaseException) -> str:
+    """An error's kind and message in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
 def ask(method: Method, population: Population) -> list[Action | None]:
@@ -63,6 +96,8 @@ def ask(method: Method, population: Population) -> list[Action | None]:
     ------
     BadInput
         The method returns something else.
+    RecourseError
+        The method raised an error.
     """
     import pandas as pd
 
@@ -70,14 +105,20 @@ def ask(method: Method, population: Population) -> list[Action | None]:
     frame = pd.DataFrame(
         [{f.name: f.show(one[f.name]) for f in template.features} for one in population.factuals]
     )
-    wants = [
-        p
-        for p in inspect.signature(method).parameters.values()
-        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    answer = method(frame.copy(), population) if len(wants) > 1 else method(frame.copy())
+    try:
+        wants = [
+            p
+            for p in inspect.signature(method).parameters.values()
+            if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+        answer = method(frame.copy(), population) if len(wants) > 1 else method(frame.copy())
+    except (Exception, SystemExit) as error:  # the method's own
+        whose = getattr(method, "__name__", type(method).__name__)
+        raise RecourseError(f"METHOD {whose}: it raised {_said(error)}") from error
     if not isinstance(answer, pd.DataFrame):
         raise BadInput("METHOD", type(answer).__name__, "a DataFrame of actions")
+    if not answer.columns.is_unique:
+        raise BadInput("METHOD", "two columns of the same name", "one column per feature acted on")
     rows = {index: dict(row) for index, row in zip(answer.index, answer.to_dict("records"), strict=True)}
     if len(rows) != len(answer) or not set(rows) <= set(frame.index):
         raise BadInput("METHOD", "an index of its own", "rows with the index of the DataFrame it got")
@@ -148,6 +189,8 @@ def _action(row: Mapping[Any, Any] | None, template: Instance, where: str) -> Ac
             continue
         feature = template.feature(name)
         plain = value.item() if hasattr(value, "item") else value
+        if not isinstance(plain, str | Real):
+            raise BadInput(f"{where}: {name}", f"a {type(plain).__name__}", "a number or a label")
         if isinstance(plain, str) and not feature.labelled:
             try:
                 plain = float(plain)

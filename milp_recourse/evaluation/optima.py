@@ -11,6 +11,7 @@ from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished, solve_population
 from milp_recourse.questions.workers import Workers
+from milp_recourse.reports.folder_lock import only_writer
 from milp_recourse.reports.population_folder import PopulationFolder
 
 
@@ -63,6 +64,8 @@ def certified_optima(
     ------
     BadInput
         Without a folder: an applicant could not be read. With one, that applicant's status is ``bad-input``.
+    MachineFailed
+        Another process writes the folder.
     """
     if folder is None:
         found = []
@@ -72,16 +75,17 @@ def certified_optima(
         return found
     name = backend_for(population).name
     options = {"backend": name, "time_limit": time_limit, "certificates": certificates}
-    results = PopulationFolder(folder, population, options)
-    for _ in results.done:
-        advance()
-    left = results.left(range(len(population)))
-    if left:
-        checked = replace(check_options(time_limit, jobs, certificates), others=True)
-        for index, result in solve_as_finished(population, name, checked, left, Workers(jobs)):
-            results.add(index, result)
+    with only_writer(folder):
+        results = PopulationFolder(folder, population, options)
+        for _ in results.done:
             advance()
-        results.summarise()
+        left = results.left(range(len(population)))
+        if left:
+            checked = replace(check_options(time_limit, jobs, certificates), others=True)
+            for index, result in solve_as_finished(population, name, checked, left, Workers(jobs)):
+                results.add(index, result)
+                advance()
+        results.summarise()  # also where nobody is left: a run that was killed may not have come to this
     with (folder / "results.csv").open(newline="", encoding="utf-8") as file:
         return [
             Optimum(row["status"], _number(row["cost"]), _number(row["lower_bound"]))

@@ -117,11 +117,10 @@ def accept_to_dict(instance: Instance) -> dict[str, float]:
 def _from_file(model: schema.FileModel, columns: int, folder: Path, path: str) -> Classifier:
     file = folder / model.path
     try:
-        raw = file.read_bytes() if file.is_file() else None
-    except (OSError, ValueError):
-        raw = None
-    if raw is None:
-        raise BadInput(f"{path}.path", model.path, "a readable file, relative to the instance")
+        raw = read_bytes(file, packed=True)
+    except BadInput as error:
+        allowed = f"a readable file, relative to the instance ({error.got})"
+        raise BadInput(f"{path}.path", model.path, allowed) from None
     digest = hashlib.sha256(raw).hexdigest()
     if digest != model.sha256.lower():
         raise BadInput(f"{path}.sha256", model.sha256, f"{digest}, which the file has")

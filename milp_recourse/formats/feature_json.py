@@ -159,9 +159,11 @@ def _check_labels(model: FeatureModel, path: str) -> None:
         raise BadInput(
             f"{path}.bounds", shown(model.bounds), f"indices of labels, whole numbers from 0 to {last}"
         )
+    seen: set[str] = set()
     for k, label in enumerate(model.categories):
-        if label in model.categories[:k]:
+        if label in seen:
             raise BadInput(f"{path}.categories.{k}", label, "each label once")
+        seen.add(label)
     if model.kind == "categorical":
         for key in ("domain", "monotone"):
             if getattr(model, key) is not None:

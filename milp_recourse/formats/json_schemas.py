@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from milp_recourse.formats.schema import InlineClassifier, InstanceModel, PopulationModel
 from milp_recourse.formats.schema_certificate import CertificateModel
 from milp_recourse.formats.schema_choices import ChoicesModel, RobustModel
+from milp_recourse.formats.schema_interview import InterviewModel, RegretModel
 from milp_recourse.formats.schema_result import ResultModel, ResultsModel
 from milp_recourse.formats.schema_why import WhyModel
 
@@ -21,7 +22,9 @@ MODELS: dict[str, Any] = {
     "choices-1": ChoicesModel,
     "classifier": InlineClassifier,
     "instance-1": InstanceModel,
+    "interview-1": InterviewModel,
     "population-1": PopulationModel,
+    "regret-1": RegretModel,
     "result-1": ResultModel,
     "results-1": ResultsModel,
     "robust-1": RobustModel,

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from milp_recourse.formats.classifier_json import build_accept, build_classifier
 from milp_recourse.formats.conditions_json import build_conditions
 from milp_recourse.formats.feature_json import build_features
 from milp_recourse.formats.scm_json import build_scm
-from milp_recourse.formats.strict_json import read_bytes, read_json
+from milp_recourse.formats.strict_json import LARGEST_TABLE, read_bytes, read_json
 from milp_recourse.formats.validate import validate
 from milp_recourse.problem.factuals import (
     ID,
@@ -247,9 +248,10 @@ def _check_header(header: Sequence[str], names: Sequence[str]) -> None:
     """Check that a CSV file's columns are the features, each once, in any order, and perhaps ``id``."""
     if not header:
         raise BadInput("header", "nothing", "the features: " + ",".join(names))
-    twice = [name for name in dict.fromkeys(header) if header.count(name) > 1]
-    missing = [name for name in names if name not in header]
-    unknown = [name for name in dict.fromkeys(header) if name not in names and name != ID]
+    known, counts = {*names, ID}, Counter(header)
+    twice = [name for name, count in counts.items() if count > 1]
+    missing = [name for name in names if name not in counts]
+    unknown = [name for name in counts if name not in known]
     faults = (("columns twice", twice), ("no column", missing), ("unknown columns", unknown))
     wrong = "; ".join(f"{what} {', '.join(map(repr, found))}" for what, found in faults if found)
     if wrong:
@@ -265,9 +267,8 @@ def _rows(file: Path, features: Sequence[Feature], ids: list[str]) -> Iterator[t
         The applicants' identifiers are appended to it, if there is a column of them.
     """
     names = [f.name for f in features]
-    content = io.TextIOWrapper(
-        io.BytesIO(read_bytes(file, "a CSV file, .csv or .csv.gz")), encoding="utf-8-sig", newline=""
-    )
+    raw = io.BytesIO(read_bytes(file, "a CSV file, .csv or .csv.gz", LARGEST_TABLE))
+    content = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
     count = 0
     try:
         filled = (row for row in csv.reader(content) if row)

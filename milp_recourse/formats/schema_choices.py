@@ -46,10 +46,11 @@ class ChoicesModel(Strict):
     )
     choices: list[ChoiceModel]
     exhausted: bool = Field(
-        description="true if proven that no further recourse differs from those listed (see differ, apart)"
+        description="true if proven that no further recourse differs from those listed (see differ, apart); "
+        "for features, no further set of features whose own optimum acts on all of them"
     )
     lower_bound: NonNegative | None = Field(
-        description="no recourse that differs from all listed ones costs less; null where exhausted"
+        description="what differs from all listed ones costs no less; null where exhausted"
     )
     message: str | None
     total: TotalModel | None = Field(description="given if the set of least total cost was asked for")

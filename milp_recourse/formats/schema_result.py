@@ -43,6 +43,9 @@ class NamedResultModel(Strict):
     """The result for one of several instances."""
 
     name: str
+    instance_sha256: str | None = Field(
+        default=None, description="of the instance, as in certificates; earlier answers are told apart by it"
+    )
     result: ResultModel | None = Field(description="null if the instance was not solved")
     refused: str | None = Field(default=None, description="why it was not solved")
     reference: str | None = Field(default=None, description="comparison with the known answer")

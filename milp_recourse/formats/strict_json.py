@@ -1,7 +1,8 @@
 """Reading JSON strictly, and writing files completely or not at all.
 
 Python's own reader accepts NaN, Infinity, 1e400 and repeated keys. Here each of these raises BadInput, and so
-does a file that is missing, incomplete, not UTF-8 or nested too deeply.
+does a file that is missing, incomplete, not UTF-8, nested too deeply or too large. ``verify/`` reads problems
+up to the same size: certificates for a larger one could not be checked.
 """
 
 from __future__ import annotations
@@ -13,29 +14,53 @@ import os
 import stat
 import tempfile
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import MACHINE, BadInput, MachineFailed
 
+LARGEST = 256 * 2**20
+"""The most bytes that a JSON file may have, unpacked."""
+LARGEST_TABLE = 4 * LARGEST
+"""The same of a CSV file."""
+MOST_VALUES = 17_600_000
+"""The most that JSON text may hold: its commas, twice its lists, four times its objects and, if it is not all
+ASCII, an eighth of its bytes (:mod:`verify.files.reading` says why)."""
+MOST_PARTS = 10_000
+"""How many gzipped parts one after the other a file may consist of."""
+
+UNFINISHED = ".unfinished"
+"""How the names of temporary files end (:func:`write_whole`); they begin with a point."""
+
 _LARGEST_PLAIN_INTEGER = 2**53
 
 
-def read_bytes(path: str | Path, wanted: str = "a JSON file, .json or .json.gz") -> bytes:
+def read_bytes(
+    path: str | Path,
+    wanted: str = "a JSON file, .json or .json.gz",
+    most: int = LARGEST,
+    packed: bool = False,
+) -> bytes:
     """The content of a regular file, decompressed if its name ends in ``.gz``.
 
     Parameters
     ----------
     wanted
         What kind of file it should be, for the message.
+    most
+        How many bytes it may have, unpacked. Of a longer one no more is read or unpacked.
+    packed
+        Whether to return the content as it is in the file.
 
     Raises
     ------
     BadInput
-        The file is missing, no regular file or unreadable, or its name ends in ``.gz`` and its content is not
-        gzipped, or broken.
+        The file is missing, no regular file, unreadable or too large, or its name ends in ``.gz`` and its
+        content is not gzipped, or broken.
     """
     shown = str(path)
+    too_large = BadInput("file", f"more than {most // 2**20} MiB", f"{wanted}, no larger unpacked", shown)
     try:
         target = Path(path)
         if target.is_dir():
@@ -44,17 +69,51 @@ def read_bytes(path: str | Path, wanted: str = "a JSON file, .json or .json.gz")
             raise BadInput("file", "nothing: no such file", wanted, shown)
         if not target.is_file():
             raise BadInput("file", "a device or pipe", wanted, shown)
-        content = target.read_bytes()
+        if target.stat().st_size > most:
+            raise too_large
+        with target.open("rb") as stream:
+            content = stream.read(most + 1)
     except (OSError, ValueError) as error:
         raise BadInput("file", f"an error: {error}", "a readable file", shown) from None
-    if target.suffix != ".gz":
+    if len(content) > most:
+        raise too_large
+    if target.suffix != ".gz" or packed:
         return content
     try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
+        unpacked = _inflated(content, most)
+        if unpacked is None:
+            raise too_large
+        return unpacked
+    except (ValueError, zlib.error) as error:
         raise BadInput(
             "file", f"broken gzip data: {error}", f"{wanted}, gzipped where the name says so", shown
         ) from None
+
+
+def _inflated(content: bytes, most: int) -> bytes | None:
+    """What gzipped content holds; None if that is more than ``most`` bytes.
+
+    Raises
+    ------
+    ValueError, zlib.error
+        It is broken, or ends too early.
+    """
+    packed, at, pieces, room = memoryview(content), 0, list[bytes](), most
+    for _ in range(MOST_PARTS):
+        part = zlib.decompressobj(wbits=31)
+        while not part.eof:
+            given = part.unconsumed_tail or packed[at : at + 2**16]
+            at += 0 if part.unconsumed_tail else len(given)
+            if not given:
+                raise ValueError("they end too early")
+            pieces.append(part.decompress(given, 2**20))
+            room -= len(pieces[-1])
+            if room < 0:
+                return None
+        at -= len(part.unused_data)
+        if at == len(content):
+            return b"".join(pieces)
+    raise ValueError(f"more than {MOST_PARTS} parts")
 
 
 def read_json(path: str | Path) -> Any:
@@ -77,8 +136,8 @@ def parse_json(content: bytes) -> Any:
     Raises
     ------
     BadInput
-        The content is no UTF-8 or no JSON, is nested too deeply, or has NaN, Infinity, a number too large for
-        a double, half of a surrogate pair, or a repeated key.
+        The content is no UTF-8 or no JSON, is nested too deeply or holds too much, or has NaN, Infinity, a
+        number too large for a double, half of a surrogate pair, or a repeated key.
     """
     refused: list[_Refused] = []
 
@@ -100,11 +159,14 @@ def parse_json(content: bytes) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> Any:
         mapping = dict(pairs)
         if len(mapping) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
+            twice = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
             return refuse(f"the key {twice!r} twice", "each key once")
         return mapping
 
+    room = content.count(b",") + 2 * content.count(b"[") + 4 * content.count(b"{")
+    if room + (0 if content.isascii() else len(content) // 8) > MOST_VALUES:
+        allowed = f"at most {MOST_VALUES}, a list counting as 2 and an object as 4"
+        raise BadInput("file", "too many values", allowed)
     try:
         text = content.decode("utf-8")
         value = json.loads(
@@ -163,7 +225,7 @@ def write_whole(content: bytes, path: str | Path) -> None:
                 stream.write(content)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(prefix=f".{target.name[:80]}.", dir=target.parent)
+        handle, beside = tempfile.mkstemp(UNFINISHED, f".{target.name[:80]}.", target.parent)
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(content)

@@ -88,6 +88,8 @@ class BestFirst(Queue[Node]):
         Called with the cost of the best action (inf without one) and the lower bound when one improves.
     newest
         See :class:`Queue`.
+    found
+        Called with each action that is the cheapest so far.
 
     Attributes
     ----------
@@ -110,9 +112,10 @@ class BestFirst(Queue[Node]):
         proof: Proof = "rigorous",
         watch: Callable[[float, float], object] | None = None,
         newest: bool = False,
+        found: Callable[[Action], object] | None = None,
     ) -> None:
         super().__init__(newest)
-        self.best, self.clock, self.watch = Incumbent(instance), clock, watch
+        self.best, self.clock, self.watch = Incumbent(instance, found), clock, watch
         self.proof: Proof = proof
         self.closed = self.ceiling = math.inf
         self.nodes = 0

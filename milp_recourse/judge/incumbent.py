@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from milp_recourse.judge.judgement import Action, Judgement, judge
 from milp_recourse.problem.enclosure import round_down
@@ -17,6 +18,13 @@ def target_below(instance: Instance, cost: float) -> float:
 class Incumbent:
     """Keeps the cheapest action that is exactly feasible.
 
+    Parameters
+    ----------
+    instance
+        The problem.
+    found
+        Called with each action that is kept.
+
     Attributes
     ----------
     judgement
@@ -25,8 +33,8 @@ class Incumbent:
         Its exact cost rounded to a double; ``inf`` without one.
     """
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
+    def __init__(self, instance: Instance, found: Callable[[Action], object] | None = None) -> None:
+        self.instance, self.found = instance, found
         self.judgement: Judgement | None = None
         self.cost = math.inf
 
@@ -63,4 +71,6 @@ class Incumbent:
         verdict = judge(self.instance, action)
         if verdict.feasible and float(verdict.cost) < self.cost:
             self.judgement, self.cost = verdict, float(verdict.cost)
+            if self.found is not None:
+                self.found(verdict.action)
         return verdict

@@ -7,11 +7,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from io import SEEK_END, StringIO
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, MachineFailed
+from milp_recourse.reports.folder_lock import only_writer
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,11 +28,12 @@ def read_rows(table: Path) -> list[Row]:
 
     A last line without a line end is left out: writing it was interrupted.
     """
-    if not table.exists():
-        return []
-    text = table.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    return list(csv.DictReader(whole.splitlines()))
+    return list(csv.DictReader(_whole_lines(table).decode("utf-8").splitlines()))
+
+
+def _whole_lines(table: Path) -> bytes:
+    content = table.read_bytes() if table.exists() else b""
+    return content[: content.rfind(b"\n") + 1]
 
 
 @contextmanager
@@ -38,6 +41,9 @@ def grown(
     table: Path, columns: Sequence[str] | None, identity: Mapping[str, Any]
 ) -> Iterator[tuple[list[Row], Callable[[Mapping[str, Any]], None]]]:
     """Open a table to add rows to it: yields its rows and a function that writes a row.
+
+    Rows that are there stay as they are, whenever the process ends; of a row that cannot be written whole,
+    nothing stays.
 
     Parameters
     ----------
@@ -50,27 +56,47 @@ def grown(
     ------
     BadInput
         The table has another header or other values in these columns: it is of another run.
+    MachineFailed
+        Another process adds rows to it; or the disk is full or broken.
     """
-    table.parent.mkdir(parents=True, exist_ok=True)
+    with only_writer(table.parent, f".{table.name}.lock"):
+        yield from _grown(table, columns, identity)
+
+
+def _grown(
+    table: Path, columns: Sequence[str] | None, identity: Mapping[str, Any]
+) -> Iterator[tuple[list[Row], Callable[[Mapping[str, Any]], None]]]:
     rows = read_rows(table)
     header = list(columns or (rows[0] if rows else ()))
     for row in rows:
         if list(row) != header or any(row.get(name) != str(v) for name, v in identity.items()):
             raise BadInput("--out", f"another run's {table.name}", "a new folder, or the same options")
-    with table.open("w", newline="", encoding="utf-8") as file:  # drops an incomplete last line
-        writer = csv.DictWriter(file, header, lineterminator="\n")
-        if header:
-            writer.writeheader()
-        writer.writerows(rows)
-        file.flush()
+    with table.open("ab", buffering=0) as file:
+        file.truncate(len(_whole_lines(table)) if rows else 0)  # of what was being written, nothing stays
+        lines = StringIO(newline="")
+        writer = csv.DictWriter(lines, header, lineterminator="\n")
+
+        def flush() -> None:
+            end, content = file.seek(0, SEEK_END), lines.getvalue().encode()
+            lines.seek(0)
+            lines.truncate()
+            try:
+                while content:
+                    content = content[file.write(content) :]
+            except OSError as error:
+                file.truncate(end)
+                raise MachineFailed(f"{table}: a row is not written: {error.strerror}") from None
 
         def write(row: Mapping[str, Any]) -> None:
             if not writer.fieldnames:
                 writer.fieldnames = list(row)
                 writer.writeheader()
             writer.writerow(row)
-            file.flush()
+            flush()
 
+        if header and not rows:
+            writer.writeheader()
+            flush()
         yield rows, write
 
 

@@ -1,6 +1,7 @@
-"""Preferences: what people are asked, and the masks, ranges and weights that follow. They never solve."""
+"""The dialogue with a person: what to ask next, what to recommend, and what that can cost them at most."""
 
-from milp_recourse.preferences.preferences_text import preferences_from_text
-from milp_recourse.preferences.scores_file import preferences_of, read_scores, with_scores, write_scores
+from milp_recourse.preferences.interview import METHODS, Interview
+from milp_recourse.preferences.question import Option, Question
+from milp_recourse.preferences.regret import Regret
 
-__all__ = ["preferences_from_text", "preferences_of", "read_scores", "with_scores", "write_scores"]
+__all__ = ["METHODS", "Interview", "Option", "Question", "Regret"]

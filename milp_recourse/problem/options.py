@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +19,8 @@ class Options:
     time_limit
         Wall seconds per applicant; None for no limit.
     certificates
-        Whether results are to carry certificates. The search for a certificate is a second one, to which
-        ``time_limit`` applies anew.
+        Whether results are to carry certificates. The search for a certificate is a second one, for which
+        there is what the first leaves of ``time_limit``.
     starts
         Rows (n, features), in feature order and raw units, that the model is believed to accept. A first
         action is looked for near them. None if no such rows are known.
@@ -32,6 +32,8 @@ class Options:
     watch
         Called with the cost of the best action in hand (inf without one) and the lower bound, whenever one
         of them has improved; ``bab`` on networks calls it in between, too. Other back ends need not call it.
+    found
+        Called with each action that was judged feasible and is the cheapest so far. Only ``cpsat`` calls it.
     """
 
     time_limit: float | None = None
@@ -40,10 +42,19 @@ class Options:
     others: bool = False
     explain: bool = False
     watch: Callable[[float, float], object] | None = None
+    found: Callable[[Mapping[str, float]], object] | None = None
 
+
+GRACE = 1.0
+"""Seconds after the time limit, or a tenth of it if that is longer, by which an answer is there on a quiet
+machine: the step in hand is finished, and where there is no action yet, one is looked for."""
 
 LATE = "the time limit was reached"
 """The message of an answer whose search ended for want of time."""
+
+
+class OutOfTime(Exception):
+    """Raised by :meth:`Clock.check`; what is built up in the meantime is lost."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +74,19 @@ class Clock:
         """A clock that ends ``limit`` seconds from now, or never if ``limit`` is None."""
         return Clock(None if limit is None else time.perf_counter() + limit)
 
+    def later(self, seconds: float) -> Clock:
+        """A clock that ends so many seconds later."""
+        return Clock(None if self.end is None else self.end + seconds)
+
     @property
     def over(self) -> bool:
         """Whether the end has passed."""
         return self.end is not None and time.perf_counter() > self.end
+
+    def check(self) -> None:
+        """Raise :class:`OutOfTime` if the end has passed: between the steps of what takes long to build."""
+        if self.over:
+            raise OutOfTime
 
     def left(self, least: float = 1e-3) -> float | None:
         """Seconds until the end, at least ``least``, as a time limit of the next search; None for no end."""

@@ -9,6 +9,7 @@ Karimi et al. 2021, https://doi.org/10.1145/3442188.3445899).
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -77,12 +78,13 @@ class StructuralCausalModel:
     ) -> None:
         self.features = tuple(features)
         self.name = name
-        unknown = set(mechanisms) - set(self.features)
+        known = set(self.features)
+        unknown = set(mechanisms) - known
         if unknown:
             raise ValueError(f"mechanism for unknown feature {sorted(unknown)[0]!r}")
         self.mechanisms = {f: mechanisms.get(f, Mechanism()) for f in self.features}
         for name_, mechanism in self.mechanisms.items():
-            missing = mechanism.equation.parents - set(self.features)
+            missing = mechanism.equation.parents - known
             if missing:
                 raise ValueError(f"mechanism of {name_!r} reads unknown feature {sorted(missing)[0]!r}")
         self._parents = {f: m.equation.parents for f, m in self.mechanisms.items()}
@@ -198,7 +200,7 @@ class StructuralCausalModel:
         """The counterfactual in exact arithmetic, one enclosure per feature.
 
         A value is exact unless a sigmoid is involved in how it moved; then it is an interval about 1e-50 wide
-        (see :class:`Enclosure`).
+        (see :class:`Enclosure`). One that did not move, because its causes are held, say, is the factual's.
 
         Parameters
         ----------
@@ -214,10 +216,12 @@ class StructuralCausalModel:
                     values[f] = values[f] + Enclosure.of(scenario.missed[f])
             elif self.parents(f) & moved:
                 m = self.mechanisms[f]
-                shift = m.equation.shift(factual, values, moved)
+                changed = {p for p in self.parents(f) & moved if values[p] != factual[p]}
+                shift = m.equation.shift(factual, values, changed) if changed else Enclosure.of(0)
                 if scenario.noise.get(f):
                     shift = shift + Enclosure.of(scenario.noise[f])
-                values[f] = shift_exact(factual[f], shift, m.link)
+                if shift != Enclosure.of(0):
+                    values[f] = shift_exact(factual[f], shift, m.link)
                 moved.add(f)
         return {f: values[f] for f in self.order}
 
@@ -232,14 +236,24 @@ class StructuralCausalModel:
         return {f: rows[..., k] for k, f in enumerate(self.features)}
 
     def _causal_order(self) -> tuple[str, ...]:
+        """Causes before effects; of those that could come next, the first of the features does."""
+        place = {f: k for k, f in enumerate(self.features)}
+        effects: dict[str, list[str]] = {f: [] for f in self.features}
+        for f in self.features:
+            for cause in self.parents(f):
+                effects[cause].append(f)
+        missing = {f: len(self.parents(f)) for f in self.features}
+        ready = [place[f] for f in self.features if not missing[f]]  # a heap, as it is sorted
         order: list[str] = []
-        left = list(self.features)
-        while left:
-            ready = [f for f in left if self.parents(f) <= set(order)]
-            if not ready:
-                raise ValueError(f"the causal graph has a cycle through {left[0]!r}")
-            order.append(ready[0])
-            left.remove(ready[0])
+        while ready:
+            order.append(self.features[heapq.heappop(ready)])
+            for f in effects[order[-1]]:
+                missing[f] -= 1
+                if not missing[f]:
+                    heapq.heappush(ready, place[f])
+        if len(order) < len(place):
+            first = next(f for f in self.features if missing[f])
+            raise ValueError(f"the causal graph has a cycle through {first!r}")
         return tuple(order)
 
     @cached_property

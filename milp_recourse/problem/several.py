@@ -7,7 +7,7 @@ rounded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -23,18 +23,40 @@ def pairwise_extreme(count: int, largest: bool) -> Iterator[tuple[Array, Array]]
 
     Each pair halves how many numbers are left: z becomes after @ max(0, before @ z).
     """
+    return extreme_of_each([count], largest)
+
+
+def extreme_of_each(counts: Sequence[int], largest: bool) -> Iterator[tuple[Array, Array]]:
+    """The same for several groups of numbers, one after the other in z: one number is left of each."""
+    left = list(counts)
+    while max(left) > 1:
+        halves = [_halved(count, largest) for count in left]
+        yield along_the_diagonal([before for before, _ in halves]), along_the_diagonal([a for _, a in halves])
+        left = [(count + 1) // 2 for count in left]
+
+
+def _halved(count: int, largest: bool) -> tuple[Array, Array]:
+    """The pair of matrices that compares neighbours; the last number of an odd count stays."""
     sign = 1.0 if largest else -1.0
-    while count > 1:
-        pairs, odd = divmod(count, 2)
-        before, after = np.zeros((3 * pairs + 2 * odd, count)), np.zeros((pairs + odd, 3 * pairs + 2 * odd))
-        for k in range(pairs + odd):
-            before[3 * k, 2 * k], before[3 * k + 1, 2 * k] = 1.0, -1.0
-            after[k, 3 * k], after[k, 3 * k + 1] = 1.0, -1.0
-            if k < pairs:
-                before[3 * k + 2, 2 * k + 1], before[3 * k + 2, 2 * k] = sign, -sign
-                after[k, 3 * k + 2] = sign
-        yield before, after
-        count = pairs + odd
+    pairs, odd = divmod(count, 2)
+    before, after = np.zeros((3 * pairs + 2 * odd, count)), np.zeros((pairs + odd, 3 * pairs + 2 * odd))
+    for k in range(pairs + odd):
+        before[3 * k, 2 * k], before[3 * k + 1, 2 * k] = 1.0, -1.0
+        after[k, 3 * k], after[k, 3 * k + 1] = 1.0, -1.0
+        if k < pairs:
+            before[3 * k + 2, 2 * k + 1], before[3 * k + 2, 2 * k] = sign, -sign
+            after[k, 3 * k + 2] = sign
+    return before, after
+
+
+def along_the_diagonal(blocks: Sequence[Array]) -> Array:
+    """One matrix of the blocks, with zeros elsewhere."""
+    whole = np.zeros((sum(len(b) for b in blocks), sum(b.shape[1] for b in blocks)))
+    row = column = 0
+    for block in blocks:
+        whole[row : row + len(block), column : column + block.shape[1]] = block
+        row, column = row + len(block), column + block.shape[1]
+    return whole
 
 
 @lru_cache(maxsize=32)

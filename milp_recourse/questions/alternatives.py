@@ -78,8 +78,9 @@ def alternatives(
     BadInput
         The file breaks the format, the count is below 1, or ``apart`` below 0.
     Unsupported
-        ``leaf`` is asked for although the classifier is no single tree, or features cause others, or
-        plausibility is demanded; ``features`` is asked for and one of the searches stopped without a proof.
+        ``leaf`` is asked for although the classifier is no single tree, features cause others, or
+        plausibility or conditions are demanded; ``features`` is asked for and one of the searches stopped
+        without a proof.
     """
     check_options(time_limit)
     if count < 1:
@@ -108,7 +109,7 @@ def _by_leaf(instance: Instance) -> Iterator[tuple[dict[str, float], int]]:
     forest = instance.classifier
     if not isinstance(forest, TreeEnsemble) or len(forest.trees) != 1 or not separable(instance):
         raise Unsupported(
-            "one recourse per leaf: one decision tree, no causes and no plausibility; else by features"
+            "one recourse per leaf: one tree, without causes, plausibility or conditions; else by features"
         )
     yield from ((one.action, one.node) for one in leaf_recourses(instance))
 

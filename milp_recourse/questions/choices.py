@@ -7,7 +7,8 @@ of "different from :math:`u_i`":
 
 * ``features``: u does not act on at least one of the features that :math:`u_i` acts on. To act on these and
   on further features is not different, because any optimum could act on one more feature by a tiny amount at
-  a tiny cost. The choices are then the sets of features whose optimum acts on all of them, cheapest first.
+  a tiny cost. The choices are then the sets of features whose optimum acts on all of them, cheapest first. If
+  they must be more than one feature apart, those that are closer to an earlier choice are left out.
 * ``distance``: after u some lever's value is at least d scales away from where it is after :math:`u_i`
   (a changed category counts as 1).
 * ``effect``: the same for any feature, including those that only follow from their causes.
@@ -36,7 +37,8 @@ from milp_recourse.formats.conditions_json import condition_to_dict
 from milp_recourse.formats.write import result_part
 from milp_recourse.problem.conditions import Acted, Condition, LabelIn, Not, Sum
 from milp_recourse.problem.conditions import Any as AnyOf
-from milp_recourse.problem.enclosure import round_down, round_up
+from milp_recourse.problem.decimals import as_written, written_above, written_below
+from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.instance import Instance, demanding
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Result, Status, is_closed
@@ -77,9 +79,10 @@ class Choices:
         How any two differ: by at least ``apart`` features acted on, or in some feature by at least ``apart``
         times its ``scale``.
     exhausted
-        Whether it is proven that no further recourse differs from all choices.
+        Whether it is proven that no further recourse differs from all choices; with ``features``, that no
+        further set of features does whose optimum acts on all of them.
     lower_bound
-        No recourse that differs from all choices costs less; None if they are exhausted.
+        None of these costs less; None if the choices are exhausted.
     message
         Why there are fewer choices than ``count``; None if there are as many, or if they are exhausted.
     total
@@ -194,7 +197,7 @@ def choices(
         if result.action is None:
             message = result.message or result.status.sentence
             break
-        if differ == "features" and not all(_features_apart(result, c.result) >= apart for c in chosen):
+        if differ == "features" and not _apart_from(result, [c.result for c in chosen], apart):
             continue
         chosen.append(found)
         if len(chosen) == count:
@@ -237,13 +240,28 @@ def _together(
     results = [one.result for one in listed]
     costs, bounds = [r.cost or 0.0 for r in results], [r.lower_bound or 0.0 for r in results]
     best = _least(results, costs, count, apart)
-    least = sum(bounds[k] for k in _least(results, bounds, count, apart))
-    least = min(least, sum(sorted(bounds)[: count - 1]) + unlisted)
-    chosen = tuple(listed[k] for k in best)
-    exhausted = unlisted == math.inf and len(chosen) < count
-    bound = None if exhausted else min(unlisted, max(bounds, default=0.0))
-    cost = sum(costs[k] for k in best)
-    return Choices(instance, chosen, differ, apart, {}, exhausted, bound, message, (cost, min(least, cost)))
+    least = _sum_below([bounds[k] for k in _least(results, bounds, count, apart)])
+    if unlisted < math.inf:
+        least = min(least, _sum_below([*sorted(bounds)[: count - 1], unlisted]))
+    chosen, cost = [results[k] for k in best], sum(costs[k] for k in best)
+    left = [r.lower_bound or 0.0 for r in results if _apart_from(r, chosen, apart)]
+    bound = min([unlisted, *left])
+    return Choices(
+        instance,
+        tuple(listed[k] for k in best),
+        differ,
+        apart,
+        {},
+        exhausted=bound == math.inf,
+        lower_bound=None if bound == math.inf else bound,
+        message=message,
+        total=(cost, min(least, cost)),
+    )
+
+
+def _sum_below(numbers: Sequence[float]) -> float:
+    """The largest double that is not above a sum."""
+    return round_down(sum(map(Fraction, numbers), Fraction(0)))
 
 
 def _least(results: Sequence[Result], costs: Sequence[float], count: int, apart: float) -> list[int]:
@@ -270,7 +288,7 @@ def _least(results: Sequence[Result], costs: Sequence[float], count: int, apart:
             k, missing = order[place], count - len(chosen)
             if len(best) == count and total + missing * costs[k] >= least:
                 return
-            if all(_features_apart(results[k], results[other]) >= apart for other in chosen):
+            if _apart_from(results[k], [results[other] for other in chosen], apart):
                 extend([*chosen, k], place + 1, total + costs[k])
 
     extend([], 0, 0.0)
@@ -305,15 +323,17 @@ def differing(
 
 
 def _on_fewer(instance: Instance, result: Result, backend: str | None, clock: Clock) -> Result:
-    """An optimum, within the gap, that acts on as few of the optimum's features as possible.
+    """An optimum, within the gap, that needs each of its features: on the others alone it costs more.
 
-    Features are left out one at a time, as long as the cost stays optimal. An optimum may hold a feature, or
-    move it by a negligible amount; to count such a feature would list the same recourse twice.
+    Features of the optimum are left out one at a time, as long as the cost stays optimal. An optimum may hold
+    a feature, or move it by a negligible amount; to count such a feature would list the same recourse twice.
+    No other features take their place, because those could be needless in turn.
     """
     for name in list(result.action or {}):
-        if name not in (result.action or {}):
+        acted = result.action or {}
+        if name not in acted:
             continue  # left out together with an earlier feature
-        others = tuple(other for other in instance.preferences.actionable if other != name)
+        others = tuple(other for other in instance.preferences.actionable if other in acted and other != name)
         own = replace(instance.preferences, actionable=others)
         found = solve(replace(instance, preferences=own, reference=None), backend, clock.left())
         if found.cost is None or result.lower_bound is None:
@@ -334,14 +354,15 @@ def other_features(result: Result) -> Condition:
 def far_from(instance: Instance, result: Result, apart: float, scales: Mapping[str, float]) -> Condition:
     """The condition that a feature of ``scales`` ends ``apart`` scales or more from its value in ``result``.
 
-    The thresholds are rounded to doubles away from that value. Another label of a categorical feature is 1
-    away, so it counts only where that is ``apart`` scales or more. A feature whose factual value is missing
-    counts where it is acted on in one of the two recourses and not in the other.
+    Distances are computed from the numbers as they are written: values that are 1 apart are 0.1 scales of 10
+    apart. Another label of a categorical feature is 1 away, so it counts only where that is ``apart`` scales
+    or more. A feature whose factual value is missing counts where it is acted on in one of the two recourses
+    and not in the other.
     """
     parts: list[Condition] = []
     after = result.counterfactual or {}
     for name, scale in scales.items():
-        feature, distance = instance.feature(name), Fraction(apart) * Fraction(scale)
+        feature, distance = instance.feature(name), as_written(apart) * as_written(scale)
         if name in instance.missing:
             parts.append(Not(Acted(name)) if name in (result.action or {}) else Acted(name))
             continue
@@ -351,14 +372,19 @@ def far_from(instance: Instance, result: Result, apart: float, scales: Mapping[s
                 others = tuple(k for k in range(len(feature.categories or ())) if k != number)
                 parts.append(LabelIn(name, "counterfactual", others))
         else:
-            value, term = Fraction(number), ((name, 1.0),)
-            parts.append(Sum(term, "counterfactual", at_least=round_up(value + distance)))
-            parts.append(Sum(term, "counterfactual", at_most=round_down(value - distance)))
+            value, term = as_written(number), ((name, 1.0),)
+            least, most = written_above(value + distance), written_below(value - distance)
+            if math.isfinite(least):
+                parts.append(Sum(term, "counterfactual", at_least=least))
+            if math.isfinite(most):
+                parts.append(Sum(term, "counterfactual", at_most=most))
     return AnyOf(tuple(parts))
 
 
-def _features_apart(one: Result, other: Result) -> int:
-    return len((one.action or {}).keys() ^ (other.action or {}).keys())
+def _apart_from(one: Result, others: Sequence[Result], apart: float) -> bool:
+    """Whether a recourse acts on at least ``apart`` other features than each of the others, more or fewer."""
+    acted = (one.action or {}).keys()
+    return all(len(acted ^ (other.action or {}).keys()) >= apart for other in others)
 
 
 def _apart(differ: Differ, apart: float | None) -> float:

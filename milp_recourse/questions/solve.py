@@ -27,6 +27,7 @@ from milp_recourse.judge import (
     without_search,
 )
 from milp_recourse.problem.cost import root_below
+from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Classifier, Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population, of_one_model
@@ -415,6 +416,7 @@ def _run_many(
         As for :func:`_solve_many`.
     """
     from milp_recourse.certificates import certificates_for, encode, reason_for_none, without_certificate
+    from milp_recourse.certificates.produce import ready
 
     solved = (
         (k, without_certificate(instances[k], result))
@@ -423,6 +425,8 @@ def _run_many(
     if not options.certificates:
         yield from solved
         return
+    if instances:
+        ready(instances[0])
     left, most = len(instances), FIRST_CERTIFIED
     together = isinstance(backend, BatchBackend) and all(
         isinstance(i.classifier, ReluNetwork) for i in instances
@@ -436,14 +440,15 @@ def _run_many(
             [result for _, result in block],
             options.time_limit,
             None if indices is None else [indices[k] for k, _ in block],
+            [result.seconds for _, result in block],
         )
         share = (time.perf_counter() - clock) / len(block)
         for (position, result), certificate in zip(block, certificates, strict=True):
-            evidence = None if certificate is None else encode(certificate)
-            seconds = result.seconds + share
-            found = replace(result, evidence=evidence, seconds=seconds)
-            if evidence is None:
-                reason = reason_for_none(instances[position], result)
+            found = replace(result, seconds=result.seconds + share)
+            if certificate is not None:
+                found = replace(found, evidence=encode(certificate), lower_bound=certificate["lower_bound"])
+            else:
+                reason = reason_for_none(instances[position], found, options.time_limit)
                 found = without_certificate(instances[position], found, reason)
             yield position, found
 
@@ -589,6 +594,9 @@ def _searched(
 def _proposed(
     instances: list[Instance], backend: Backend, options: Options
 ) -> Iterator[tuple[int, Proposal, float]]:
+    for instance in instances:
+        if isinstance(instance.classifier, TreeEnsemble):  # all applicants share what is made of it here
+            _ = instance.classifier.every_leaf
     apart = {k for k, instance in enumerate(instances) if to_relax(instance, backend)}
     rest = [k for k in range(len(instances)) if k not in apart]
     if isinstance(backend, BatchBackend) and rest:
@@ -599,7 +607,8 @@ def _proposed(
         start = time.perf_counter()
         one = partial(solve_relaxed, solve=backend.solve) if k in apart else backend.solve
         proposal = one(instances[k], options)
-        yield k, proposal, time.perf_counter() - start
+        took = time.perf_counter() - start if proposal.seconds is None else proposal.seconds
+        yield k, proposal, took
 
 
 def _finish(instance: Instance, proposal: Proposal, backend: Backend, seconds: float) -> Result:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from milp_recourse.errors import BackendUnavailable, MachineFailed
+from milp_recourse.solvers.processes import safe_path
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
@@ -52,6 +53,7 @@ class Workers:
         from joblib import Parallel, delayed, parallel_config
 
         with ExitStack() as stack:
+            stack.enter_context(safe_path())
             if self.scheduler is not None:
                 client = stack.enter_context(_connect(self.scheduler))
                 stack.enter_context(

@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.from_xgboost import is_xgboost
-from milp_recourse.readers.refusal import listed, refuse
-from milp_recourse.readers.tree_parts import TreeDecision
-
-Codes = list[tuple[object, float]]
-"""Pairs of label and code; the code is nan for labels that the model treats as missing."""
+from milp_recourse.readers.places import Codes
+from milp_recourse.readers.refusal import listed, not_fitted, refuse
 
 _REMEDY = "the categories of the fit: X['{0}'] = X['{0}'].astype(pd.CategoricalDtype(labels of the fit))"
 
 
-def native_labels(model: Any, decision: TreeDecision, names: Sequence[object], X: Any) -> dict[int, Codes]:
+def native_labels(model: Any, split: Set[int], names: Sequence[object], X: Any) -> dict[int, Codes]:
     """Labels and codes of the columns that the model itself treats as categories; nan is one of the labels.
 
     In a column of pandas' category type the code of a label is its position among the categories of the fit.
@@ -35,8 +32,8 @@ def native_labels(model: Any, decision: TreeDecision, names: Sequence[object], X
     ----------
     model
         A fitted XGBoost or LightGBM model.
-    decision
-        The model's trees and decision.
+    split
+        The columns on which the trees split by sets of values.
     names
         X's columns in the model's order.
     X
@@ -54,12 +51,11 @@ def native_labels(model: Any, decision: TreeDecision, names: Sequence[object], X
     """
     frame = X[list(names)]
     own = _of_xgboost(model, frame) if is_xgboost(model) else _of_lightgbm(model, frame)
-    whole = {int(decision.ensemble.trees[t].feature[node]) for t, node in decision.splits}
     found: dict[int, Codes] = {}
     for raw in range(len(names)):
         if raw in own:
             found[raw] = [*own[raw], (math.nan, math.nan)]
-        elif raw in whole:
+        elif raw in split:
             values = sorted(frame.iloc[:, raw].dropna().unique())
             found[raw] = [*((plain(value), float(value)) for value in values), (math.nan, math.nan)]
     return found
@@ -72,7 +68,7 @@ def has_own_categories(model: Any) -> bool:
 
 def _stored_by_lightgbm(model: Any) -> list[list[object]] | None:
     """The categories that LightGBM keeps of each category column, in column order; None if it keeps none."""
-    stored: list[list[object]] | None = getattr(model, "booster_", model).pandas_categorical
+    stored: list[list[object]] | None = getattr(getattr(model, "booster_", model), "pandas_categorical", None)
     return stored
 
 
@@ -98,7 +94,10 @@ def _of_lightgbm(model: Any, frame: Any) -> dict[int, Codes]:
 
 def _stored_by_xgboost(model: Any) -> dict[int, dict[str, Any]]:
     """The categories that XGBoost keeps, by column; empty before version 3.1, or without categories."""
-    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    try:
+        booster = model.get_booster() if hasattr(model, "get_booster") else model
+    except Exception as error:
+        raise not_fitted("model") from error
     content = json.loads(bytes(booster.save_raw("json")))
     stored = content["learner"]["gradient_booster"].get("model", {}).get("cats", {}).get("enc", [])
     return {k: one for k, one in enumerate(stored) if one["values"]}

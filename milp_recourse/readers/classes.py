@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from milp_recourse.errors import BadInput, Unsupported
+from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.problem.network import DType, ReluNetwork
 from milp_recourse.readers.layers import Layers
+from milp_recourse.readers.refusal import not_fitted, refuse
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,23 @@ class Target:
 
     index: int
     wanted: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The numbers that people want a regression to predict.
+
+    Attributes
+    ----------
+    low, high
+        The least and the largest; infinite where there is none.
+    words
+        The wish in words, such as ``at least 1000``.
+    """
+
+    low: float
+    high: float
     words: str
 
 
@@ -73,6 +92,54 @@ def choose_target(desired: object, classes: Sequence[object]) -> Target:
     return Target(found[0], not negated, words)
 
 
+def choose_interval(desired: object, name: str) -> Interval:
+    """The interval that ``desired`` names: (low, high), None for an open end.
+
+    Raises
+    ------
+    BadInput
+        It is no such pair, both ends are open, or the lower is above the upper.
+    """
+    allowed = f"(low, high) for what {name} predicts, None for an open end"
+    if not isinstance(desired, list | tuple) or len(desired) != 2:
+        raise BadInput("desired", "nothing" if desired is None else repr(desired), allowed)
+    ends = [plain(end) for end in desired]
+    if ends == [None, None] or not all(end is None or is_number(end) for end in ends):
+        raise BadInput("desired", repr(tuple(ends)), allowed)
+    low, high = ends
+    if low is not None and high is not None and low > high:
+        raise BadInput("desired", repr((low, high)), "the lower number first")
+    if high is None:
+        words = f"at least {low:g}"
+    else:
+        words = f"at most {high:g}" if low is None else f"from {low:g} to {high:g}"
+    least, most = -math.inf if low is None else float(low), math.inf if high is None else float(high)
+    return Interval(least, most, words)
+
+
+def classes_of(model: Any, count: Callable[[Any], int] | None = None) -> tuple[object, ...]:
+    """The classes of a fitted classifier, as Python values.
+
+    Parameters
+    ----------
+    count
+        Gives the number of classes of a model that does not name them.
+
+    Raises
+    ------
+    Unsupported
+        The classifier is not fitted, or has several outputs.
+    """
+    known = getattr(model, "classes_", None)
+    if known is None:
+        if count is None or hasattr(model, "fit"):
+            raise not_fitted("model")
+        return tuple(range(count(model)))
+    if len(known) and isinstance(known[0], list | tuple | np.ndarray):
+        raise refuse("model", f"{len(known)} outputs", "one output")
+    return tuple(plain(c) for c in known)
+
+
 def choose_logit(layers: Layers, target: Target, classes: int) -> None:
     r"""Turn a network's outputs into one logit that is above 0 where the target is met.
 
@@ -89,7 +156,7 @@ def choose_logit(layers: Layers, target: Target, classes: int) -> None:
     """
     outputs = layers.outputs
     if outputs == 1 and classes == 2:
-        layers.choose([[1.0 if target.index == 1 else -1.0]], "one")
+        layers.choose([([[1.0 if target.index == 1 else -1.0]], [0.0])])
         return
     if outputs != classes:
         raise Unsupported(
@@ -98,9 +165,9 @@ def choose_logit(layers: Layers, target: Target, classes: int) -> None:
     rows = -np.delete(np.eye(classes), target.index, axis=0)
     rows[:, target.index] = 1.0
     if target.wanted:
-        layers.choose(rows, "smallest" if classes > 2 else "one")
+        layers.choose([(rows, np.zeros(len(rows)))])
     else:
-        layers.choose(-rows, "largest" if classes > 2 else "one")
+        layers.choose([([row], [0.0]) for row in -rows])
 
 
 def two_classes(append: Callable[[Any, Layers], DType], model: Any) -> ReluNetwork:

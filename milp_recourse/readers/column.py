@@ -8,6 +8,7 @@ from typing import Any, Literal
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.readers.classes import Interval, Target
 from milp_recourse.readers.margins import Arithmetic
 
 
@@ -34,6 +35,8 @@ class Column:
     gaps
         The missing values that the imputer replaces, of a column of Python objects
         (:mod:`milp_recourse.readers.gaps`).
+    within
+        The least and largest number that the transformers have a value of; None if they have one of all.
     """
 
     name: Any
@@ -43,6 +46,7 @@ class Column:
     imputed: object | None
     missing: bool
     gaps: frozenset[str] = frozenset()
+    within: tuple[float, float] | None = None
 
     @property
     def width(self) -> int:
@@ -68,27 +72,33 @@ class Reading:
         (or at least the threshold, if not ``strict``); if a network's logit is at least the threshold plus
         :func:`milp_recourse.readers.rounding_margin`. The margin in here is 0.
     classes
-        The model's classes, in its order.
-    desired
-        The desired class in words.
+        The model's classes, in its order; () for a regression.
+    wish
+        The desired class, or the numbers that people want a regression to predict.
     measure
         What the score is, in words: the unit of a margin.
     unit
         How much score one unit of the margin is: the number of trees where their probabilities are not
         divided by it.
-    within
-        By how much at most the logit is below the log odds that a probability was asked for by.
     arithmetic
-        How the model of a network computes, from which the margin follows; None for trees, which are read
-        bit for bit.
+        How the model of a network computes, from which the margin follows; None for trees.
+    near
+        How far below the threshold a score can be that the model may accept: of trees because its rounding
+        is not known, of a network because it is nowhere above the function that it stands for. Such scores
+        count as refused. 0 where there are none.
     """
 
     columns: tuple[Column, ...]
     classifier: ReluNetwork | TreeEnsemble
     accept: Acceptance
     classes: tuple[object, ...]
-    desired: str
+    wish: Target | Interval
     arithmetic: Arithmetic | None = None
+    near: float = 0.0
     measure: str = "logit"
     unit: float = 1.0
-    within: float = 0.0
+
+    @property
+    def desired(self) -> str:
+        """The wish in words."""
+        return self.wish.words

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +11,7 @@ import numpy as np
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.refusal import not_fitted, refuse
-from milp_recourse.readers.tree_parts import above, last_refused
-
-Probabilities = Callable[[float], tuple[Any, Any]]
-"""A function from a score to both classes' probabilities, in the model's own types and arithmetic."""
-
-_FAR = 1e30
-"""The search for a score ends at this size."""
+from milp_recourse.readers.tree_parts import above
 
 
 @dataclass(frozen=True)
@@ -48,51 +41,16 @@ class Cutoff:
         held = np.asarray([probabilities[self.positive]]) >= self.threshold
         return bool(held[0]) == (self.positive == 1)
 
-    def accept(self, probabilities: Probabilities, single: bool = False) -> Acceptance:
-        """The scores at which class 1 is predicted.
-
-        Parameters
-        ----------
-        probabilities
-            The probabilities at a score; that of class 1 rises with the score.
-        single
-            Whether scores are float32.
-        """
-        if self.on_scores:
-            return self.accept_scores()
-        return above(_last_of_all(lambda score: self.second(probabilities(score)), single))
-
     def accept_scores(self) -> Acceptance:
         """The scores at which class 1 is predicted, if the threshold is one of scores."""
         t = float(self.threshold)
         return Acceptance(t) if self.positive == 1 else above(-t)
-
-    def last_share(self, count: int) -> float:
-        """The largest sum of ``count`` trees' probabilities whose mean is below the threshold."""
-        threshold = float(self.threshold)
-        return _last_of_all(lambda total: total / count >= threshold, single=False)
 
     @property
     def steepness(self) -> float:
         """The derivative of the logistic function at the score where it equals the threshold."""
         t = float(self.threshold)
         return t * (1.0 - t)
-
-
-def _last_of_all(rule: Callable[[float], bool], single: bool) -> float:
-    """The largest score that a rising rule refuses; -1e30 if it refuses none, 1e30 if it refuses all."""
-    if rule(-_FAR):
-        return -_FAR
-    return last_refused(rule, -_FAR, _FAR, single) if rule(_FAR) else _FAR
-
-
-def logistic(score: float) -> tuple[float, float]:
-    """Both classes' probabilities at a logit, in doubles."""
-    try:
-        second = 1.0 / (1.0 + math.exp(-score))
-    except OverflowError:
-        second = 0.0
-    return 1.0 - second, second
 
 
 def is_cutoff(model: Any) -> bool:

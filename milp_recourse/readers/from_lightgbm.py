@@ -7,26 +7,21 @@ to float32).
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from milp_recourse.problem.forest import Tree, TreeEnsemble
-from milp_recourse.readers.classes import Target
-from milp_recourse.readers.cutoff import Cutoff, logistic
+from milp_recourse.readers.classes import classes_of
+from milp_recourse.readers.formulas import by_largest, by_margin
+from milp_recourse.readers.links import Inverse, Link, exponential, logistic
+from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.refusal import not_fitted, refuse
-from milp_recourse.readers.tree_parts import (
-    CategorySplit,
-    ReadTree,
-    Sums,
-    TreeDecision,
-    above,
-    decision_by_classes,
-    decision_by_sum,
-    last_refused,
-    numbers_only,
-)
+from milp_recourse.readers.scores import TreeScore
+from milp_recourse.readers.tree_parts import CategorySplit, ReadTree, last_refused, numbers_only
 
 _ZERO = float(np.float32(1e-35))
 
@@ -51,7 +46,13 @@ def read_lightgbm(model: Any) -> TreeEnsemble:
         The model is of another kind or not fitted, or has another objective or kind of split, averaged trees,
         linear leaves, or zeros that count as missing.
     """
-    return numbers_only(*_sums(_content(model)).only())
+    content = _content(model)
+    sums = _sums(content)
+    if len(sums) > 1:
+        raise refuse("model", f"{len(sums)} classes", "two, or read_model with the wanted one")
+    if not str(content["objective"]).startswith("binary"):
+        raise refuse("objective", content["objective"], "binary")
+    return numbers_only(*sums[0].ensemble(int(content["max_feature_idx"]) + 1))
 
 
 def is_lightgbm(model: Any) -> bool:
@@ -59,25 +60,41 @@ def is_lightgbm(model: Any) -> bool:
     return type(model).__module__.split(".")[0] == "lightgbm"
 
 
-def lightgbm_decision(model: Any, target: Target, cutoff: Cutoff | None = None) -> TreeDecision:
-    """The trees, and the scores at which the model predicts the target.
+def lightgbm_member(model: Any, place: Place) -> Member:
+    """A model of LightGBM.
 
-    Of two classes the second is predicted if its probability, in doubles, is above 1/2, or by ``cutoff``. Of
-    more classes the first with the largest probability is predicted. A ``Booster``, which has no ``predict``
-    of classes, is read in the same way.
+    Of two classes the second is predicted if its probability, in doubles, is above 1/2. Of more classes the
+    first with the largest probability is predicted. A ``Booster``, which has no ``predict`` of classes, is
+    read in the same way.
     """
     content = _content(model)
-    sums = _sums(content)
-    if len(sums.trees) > 1:
-        return decision_by_classes(sums, target.index, target.wanted)
-    objective = str(content.get("objective", "")).split("sigmoid:")
-    steepness = float(objective[1].split(" ")[0]) if len(objective) == 2 else 1.0
-    ensemble, splits = sums.only()
-    if cutoff is not None:
-        rule = cutoff.accept(lambda s: logistic(steepness * s))
-    else:
-        rule = above(last_refused(lambda s: logistic(steepness * s)[1] > 0.5, 0.0, 1.0, single=False))
-    return decision_by_sum(ensemble, rule, target.index == 1, splits)
+    scores = tuple(one.at(place.columns) for one in _sums(content))
+    name = type(model).__name__
+    objective, *settings = str(content.get("objective", "")).split(" ")
+    if objective in (*_AS_THEY_ARE, *_CURVED):
+        curve = _signed_square if "sqrt" in settings else _CURVED.get(objective)
+        return regression(name, scores[0], None if curve is None else Inverse(curve, rounds=True))
+    classes = classes_of(model, class_count)
+    if len(scores) > 1:
+        return Member(name, classes, scores, by_largest(len(scores)), scores)
+    steepness = next((float(s.split(":")[1]) for s in settings if s.startswith("sigmoid:")), 1.0)
+    link = Link(lambda s: logistic(steepness * s), logistic=(steepness, 0.0))
+    last = last_refused(lambda s: logistic(steepness * s)[1] > 0.5, 0.0, 1.0, single=False)
+    return Member(name, classes, scores, by_margin(last), scores, link=link)
+
+
+def _signed_square(score: float) -> float:
+    return math.copysign(score * score, score)
+
+
+_AS_THEY_ARE = ("regression", "regression_l1", "huber", "fair", "quantile", "mape")
+_CURVED = {
+    "poisson": exponential,
+    "gamma": exponential,
+    "tweedie": exponential,
+    "cross_entropy": lambda score: logistic(score)[1],
+}
+"""Regressions that predict the score, and those that predict a rising function of it."""
 
 
 def class_count(model: Any) -> int:
@@ -93,6 +110,8 @@ def _content(model: Any) -> dict[str, Any]:
         booster = getattr(model, "booster_", model)
     except Exception as error:
         raise not_fitted("model") from error
+    if not hasattr(booster, "dump_model") and hasattr(booster, "fit"):
+        raise not_fitted("model")
     if not hasattr(booster, "dump_model"):
         raise refuse("model", type(model).__name__, "a Booster, an LGBMClassifier or dump_model()'s result")
     for one in (model, booster):
@@ -105,20 +124,19 @@ def _content(model: Any) -> dict[str, Any]:
     return content
 
 
-def _sums(model: dict[str, Any]) -> Sums:
-    """The sums of the model's raw scores: one for two classes, else one per class."""
+def _sums(model: dict[str, Any]) -> tuple[TreeScore, ...]:
+    """The raw scores: one for two classes and for regressions, else one per class."""
     count = class_count(model) if class_count(model) > 2 else 1
     objective = str(model.get("objective", "none")).split(" ")[0]
-    if objective != ("binary" if count == 1 else "multiclass"):
-        raise refuse("objective", objective, "binary or multiclass")
+    allowed = ("multiclass",) if count > 1 else ("binary", *_AS_THEY_ARE, *_CURVED)
+    if objective not in allowed:
+        raise refuse("objective", objective, " or ".join(("binary", "multiclass", *_AS_THEY_ARE, *_CURVED)))
     if model.get("average_output"):
         raise refuse("model", "averaged trees (boosting rf)", "boosting gbdt")
     if model.get("num_tree_per_iteration") != count:
         raise refuse("objective", "binary with several trees an iteration", "binary")
     read = [_tree(info["tree_structure"], k) for k, info in enumerate(model["tree_info"])]
-    columns = int(model["max_feature_idx"]) + 1
-    trees = tuple(tuple(read[c::count]) for c in range(count))
-    return Sums(trees, (0.0,) * count, columns, "float64", "float64")
+    return tuple(TreeScore(tuple(read[c::count])) for c in range(count))
 
 
 def _tree(root: dict[str, Any], number: int) -> ReadTree:

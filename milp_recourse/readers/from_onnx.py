@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.errors import Unsupported
 from milp_recourse.problem.network import DType, ReluNetwork
 from milp_recourse.readers.classes import two_classes
 from milp_recourse.readers.from_torch import TIED
@@ -56,7 +58,8 @@ def read_onnx(path_or_model: str | PathLike[str] | Any) -> ReluNetwork:
     ------
     Unsupported
         The graph has another operator or option, an opset before 7, more than one input, is no chain, has
-        more than two outputs or another precision; the file is no ONNX model; or onnx is not installed.
+        more than two outputs or another precision; the file is no ONNX model, or its numbers are in a file
+        outside its folder; or onnx is not installed.
     FileNotFoundError
         There is no such file.
     """
@@ -65,12 +68,15 @@ def read_onnx(path_or_model: str | PathLike[str] | Any) -> ReluNetwork:
 
 def append_onnx(path_or_model: str | PathLike[str] | Any, layers: Layers) -> DType:
     """Append a graph's maps to ``layers``, and return the precision in which it computes."""
-    onnx = require("onnx", "read_onnx", "onnx")
-    model = path_or_model if isinstance(path_or_model, onnx.ModelProto) else _load(onnx, path_or_model)
+    onnx, folder = require("onnx", "read_onnx", "onnx"), None
+    if isinstance(path_or_model, onnx.ModelProto):
+        model = path_or_model
+    else:
+        model, folder = _load(onnx, path_or_model), Path(path_or_model).resolve().parent
     for opset in model.opset_import:
         if opset.domain in ("", "ai.onnx") and opset.version < _OLDEST_OPSET:
             raise refuse("model", f"opset {opset.version}", f"opset {_OLDEST_OPSET} or later")
-    walk = _Walk(model.graph, layers)
+    walk = _Walk(model.graph, layers, _Data(folder))
     for index, node in enumerate(model.graph.node):
         walk.visit(node, f"node {node.name or index} ({node.op_type})")
     return walk.end([output.name for output in model.graph.output])
@@ -80,18 +86,62 @@ def _load(onnx: Any, path: str | PathLike[str]) -> Any:
     from google.protobuf.message import DecodeError
 
     try:
-        return onnx.load(path)
+        return onnx.load(path, load_external_data=False)
     except DecodeError as error:
         raise refuse(str(path), "a file that does not parse", "an ONNX model") from error
+
+
+class _Data:
+    """Reads tensors as arrays, also those whose numbers are in a file beside the model's.
+
+    Parameters
+    ----------
+    folder
+        The folder of the model's file, outside of which nothing is read; None for a model in memory.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+
+    def __call__(self, tensor: Any) -> NDArray:
+        """The tensor's numbers."""
+        from onnx import numpy_helper
+        from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
+
+        try:
+            if uses_external_data(tensor):
+                copy = type(tensor)()
+                copy.CopyFrom(tensor)
+                tensor = copy
+                load_external_data_for_tensor(tensor, str(self._checked(tensor)))
+            return numpy_helper.to_array(tensor)
+        except Unsupported:
+            raise
+        except Exception as error:  # of the library's own kinds, which differ from version to version
+            got = f"data that cannot be read ({error})"
+            raise refuse(f"tensor {tensor.name}", got, "as many numbers as its shape has") from error
+
+    def _checked(self, tensor: Any) -> Path:
+        """The model's folder, where the tensor's file is a file in it, also if links are followed."""
+        where, allowed = f"tensor {tensor.name}", "a file in the folder of the model's file, or below it"
+        named = [entry.value for entry in tensor.external_data if entry.key == "location"]
+        if self.folder is None:
+            raise refuse(where, "data in another file", "a model with all its data, or its file's path")
+        try:
+            file = (self.folder / named[-1]).resolve()
+            inside = len(named) == 1 and file.is_relative_to(self.folder) and file.is_file()
+        except (OSError, ValueError, IndexError, RuntimeError):  # no such name, or links in a circle
+            inside = False
+        if not inside:
+            raise refuse(where, f"data in {', '.join(named) or 'no file'}", allowed)
+        return self.folder
 
 
 class _Walk:
     """Follows the one tensor that depends on the input from node to node, and appends each node's maps."""
 
-    def __init__(self, graph: Any, layers: Layers) -> None:
-        from onnx import numpy_helper
-
-        self._to_array = numpy_helper.to_array
+    def __init__(self, graph: Any, layers: Layers, data: _Data) -> None:
+        self._to_array = data
         self._constants = {tensor.name: self._to_array(tensor) for tensor in graph.initializer}
         inputs = [value.name for value in graph.input if value.name not in self._constants]
         if len(inputs) != 1:

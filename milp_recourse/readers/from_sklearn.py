@@ -69,6 +69,7 @@ def _read(estimator: Any, where: str) -> ReluNetwork:
     if len(estimator.classes_) != 2 or getattr(estimator, "n_outputs_", 1) != 1:
         got = f"{type(estimator).__name__} with {len(estimator.classes_)} classes"
         raise refuse(where, got, "two classes, one output")
+    refuse_overrides(estimator, where, "sklearn")
     layers = Layers()
     read_linear(estimator, layers, where)
     return layers.network("float64")
@@ -87,7 +88,7 @@ def _read_pipeline(pipeline: Any, where: str) -> ReluNetwork:
         if type(step) is not StandardScaler:
             raise refuse(f"step {name!r}", type(step).__name__, "StandardScaler before the classifier")
         check_is_fitted(step)
-        refuse_overrides(step, f"step {name!r}", "sklearn")
+        refuse_overrides(step, f"step {name!r}", "sklearn", uses=("transform",))
         mean = step.mean_ if step.with_mean else np.zeros(read.inputs)
         sd = step.scale_ if step.with_std else np.ones(read.inputs)
         read = standardised(read, mean, sd, "float64")

@@ -21,31 +21,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.problem.forest import Tree, TreeEnsemble
-from milp_recourse.problem.instance import Acceptance
-from milp_recourse.readers.classes import Target
-from milp_recourse.readers.cutoff import Cutoff, Probabilities
+from milp_recourse.problem.forest import Aggregate, Tree, TreeEnsemble
+from milp_recourse.readers.classes import classes_of
+from milp_recourse.readers.formulas import by_half, by_largest, by_margin
+from milp_recourse.readers.links import Inverse, Link, Probabilities
+from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.refusal import not_fitted, refuse, require
-from milp_recourse.readers.tree_parts import (
-    LARGEST,
-    CategorySplit,
-    ReadTree,
-    Sums,
-    TreeDecision,
-    above,
-    checked,
-    decision_by_classes,
-    decision_by_sum,
-    numbers_only,
-)
+from milp_recourse.readers.scores import TreeScore, adds_exactly
+from milp_recourse.readers.tree_parts import LARGEST, CategorySplit, ReadTree, checked, numbers_only
 
 _SKLEARN = (
     "DecisionTreeClassifier, ExtraTreeClassifier, RandomForestClassifier, ExtraTreesClassifier, "
     "GradientBoostingClassifier or HistGradientBoostingClassifier"
 )
-_FINE = 2.0**20
-"""Probabilities that are multiples of its inverse add up without rounding."""
 
 
 def read_sklearn_trees(estimator: Any) -> TreeEnsemble:
@@ -75,26 +65,28 @@ def read_sklearn_trees(estimator: Any) -> TreeEnsemble:
         raise refuse(
             "estimator", f"classes {estimator.classes_}", "two classes, or read_model with the wanted one"
         )
-    if boosts(estimator):
-        return numbers_only(*_boosted(estimator).only())
+    if _boosts(estimator):
+        return numbers_only(*_boosted(estimator)[0].ensemble(int(estimator.n_features_in_)))
     members = _members(estimator)
     return _mean(estimator, members, [m.tree_.value[:, 0, 1] for m in members])
 
 
 def is_sklearn_trees(estimator: Any) -> bool:
-    """Whether the estimator is a classifier made of trees that this file reads."""
+    """Whether the estimator is a classifier or a regression made of trees that this file reads."""
     from sklearn import ensemble, tree
 
-    forests = (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier)
-    return boosts(estimator) or isinstance(estimator, (tree.DecisionTreeClassifier, *forests))
+    forests = (ensemble._forest.ForestClassifier, ensemble._forest.ForestRegressor)
+    return _boosts(estimator) or isinstance(
+        estimator, (tree.DecisionTreeClassifier, tree.DecisionTreeRegressor, *forests)
+    )
 
 
-def boosts(estimator: Any) -> bool:
-    """Whether the estimator is boosting."""
+def _boosts(estimator: Any) -> bool:
     from sklearn import ensemble
 
-    kinds = (ensemble.GradientBoostingClassifier, ensemble.HistGradientBoostingClassifier)
-    return isinstance(estimator, kinds)
+    plain = (ensemble.GradientBoostingClassifier, ensemble.GradientBoostingRegressor)
+    histograms = (ensemble.HistGradientBoostingClassifier, ensemble.HistGradientBoostingRegressor)
+    return isinstance(estimator, (*plain, *histograms))
 
 
 def _members(estimator: Any) -> Sequence[Any]:
@@ -103,103 +95,95 @@ def _members(estimator: Any) -> Sequence[Any]:
     return members
 
 
-def sklearn_trees_decision(
-    estimator: Any,
-    target: Target,
-    sparse: bool = False,
-    cutoff: Cutoff | None = None,
-    margin: bool = False,
-) -> TreeDecision:
-    """:func:`_decision`, with the unit of its scores: that of a probability that is summed is one a tree."""
-    decision = _decision(estimator, target, sparse, cutoff, margin)
-    if boosts(estimator):
-        return decision
-    summed = decision.ensemble.aggregate == "sum"
-    return replace(decision, measure="probability", unit=float(len(_members(estimator))) if summed else 1.0)
-
-
-def _decision(
-    estimator: Any, target: Target, sparse: bool, cutoff: Cutoff | None, margin: bool
-) -> TreeDecision:
-    r"""The trees, and the scores at which the estimator predicts the target.
+def sklearn_trees_member(estimator: Any, place: Place) -> Member:
+    r"""A classifier made of trees.
 
     A forest compares two means of its trees' probabilities, each of which is rounded. If all probabilities
     are multiples of :math:`2^{-20}` (in trees grown to the end they are 0 and 1), rounding cannot change the
     comparison. Otherwise it may, if the means are nearly equal, in a way that no single sum can reproduce. A
     class then counts as predicted only above :math:`1/2 + 2 n 2^{-52}`, with n trees, so that near ties count
-    as refused.
-
-    Parameters
-    ----------
-    estimator
-        A fitted estimator.
-    target
-        The wanted class, or the one that is not wanted.
-    sparse
-        Whether the estimator receives a sparse matrix, in which no value can be missing.
-    cutoff
-        The threshold that a wrapper puts on it; None for the estimator's own decision.
-    margin
-        Whether scores have to be probabilities, also of a single tree, of which otherwise only the class at
-        each leaf counts.
+    as refused. With ``n_jobs`` the order of the sum is that in which threads end.
     """
     _supported(estimator)
-    two, index = len(estimator.classes_) == 2, target.index
-    if boosts(estimator):
-        sums = _boosted(estimator)
-        if not two:
-            return decision_by_classes(sums, index, target.wanted)
-        ensemble, splits = sums.only()
+    name, classes = type(estimator).__name__, classes_of(estimator)
+    if _boosts(estimator):
+        own = getattr(estimator, "_preprocessor", None)  # of histogram boosting on categories
+        place = place if own is None else place.after([("model", own)], place.where)
+        scores = tuple(one.at(place.columns) for one in _boosted(estimator))
+        if len(classes) > 2:
+            return Member(name, classes, scores, by_largest(len(classes)), scores)
         # at a raw prediction of 0 gradient boosting predicts the second class, histogram boosting the first
-        own = Acceptance(0.0, strict=hasattr(estimator, "_predictors"))
-        rule = own if cutoff is None else cutoff.accept(_boosted_probabilities(estimator))
-        return decision_by_sum(ensemble, rule, index == 1, splits)
+        rule = by_margin(strict=hasattr(estimator, "_predictors"))
+        steep = (1.0, 0.0) if getattr(estimator, "loss", "log_loss") == "log_loss" else None
+        link = Link(_probabilities(estimator), logistic=steep)
+        return Member(name, classes, scores, rule, scores, link=link)
     members = _members(estimator)
-    shares = [m.tree_.value[:, 0, :] for m in members]
-    if cutoff is not None:
-        return _forest_cutoff(estimator, members, shares, index, sparse, cutoff)
-    if len(members) == 1 and not margin:
-        won = [((s.argmax(axis=1) == index) == target.wanted).astype(np.float64) for s in shares]
-        return TreeDecision(_mean(estimator, members, won, sparse), above(0.5))
+    missing = not place.sparse and takes_missing(estimator)
+    each = [m.tree_.value[:, 0, :] for m in members]
     exact = _exact(members)
-    if not two:
-        return decision_by_classes(_forest_sums(estimator, members, exact, sparse), index, target.wanted)
-    ensemble = _mean(estimator, members, [s[:, index] for s in shares], sparse)
-    if exact:
-        return TreeDecision(ensemble, Acceptance(0.5, strict=index == 1))
-    return TreeDecision(ensemble, above(0.5 + 2 * len(members) * 2.0**-52))
+
+    def scores_of(values: Sequence[NDArray[np.float64]], aggregate: Aggregate, unsure: float) -> TreeScore:
+        trees = [ReadTree(tree_of(m.tree_, v, missing)) for m, v in zip(members, values, strict=True)]
+        score = TreeScore(tuple(trees), 0.0, "float32", aggregate=aggregate, unsure=unsure, exact=exact)
+        return score.at(place.columns)
+
+    order = getattr(estimator, "n_jobs", None) in (None, 1) or exact
+    unsure = 0.0 if order else len(members) * 2.0**-52
+    mean: Aggregate = "mean" if len(members) > 1 else "sum"
+    shares = tuple(scores_of([s[:, k] for s in each], mean, unsure) for k in range(len(classes)))
+    if len(members) == 1:
+        won = [(each[0].argmax(axis=1) == k).astype(np.float64) for k in range(len(classes))]
+        votes = tuple(replace(scores_of([w], "sum", 0.0), exact=True) for w in won)
+        return Member(name, classes, votes, by_half(False), shares=shares, votes=votes, measure="probability")
+    if len(classes) == 2:
+        near = 0.0 if exact else 2 * len(members) * 2.0**-52
+        halves = tuple(replace(one, unsure=near) for one in shares)
+        return Member(name, classes, halves, by_half(exact), shares=shares, measure="probability")
+    count = float(len(members))
+    sums = tuple(replace(one, aggregate="sum", unsure=0.0, unit=count) for one in shares)
+    rule = by_largest(len(classes), exact)
+    return Member(name, classes, sums, rule, shares=shares, measure="probability")
 
 
-def _forest_cutoff(
-    estimator: Any,
-    members: Sequence[Any],
-    shares: Sequence[NDArray[np.float64]],
-    index: int,
-    sparse: bool,
-    cutoff: Cutoff,
-) -> TreeDecision:
-    """The sum s of one class's probabilities in n trees, where predict_proba compares s / n with a threshold.
+def sklearn_regression(estimator: Any, place: Place) -> Member:
+    """A regression by trees."""
+    _supported(estimator)
+    name = type(estimator).__name__
+    if _boosts(estimator):
+        own = getattr(estimator, "_preprocessor", None)
+        place = place if own is None else place.after([("model", own)], place.where)
+        (score,) = (one.at(place.columns) for one in _boosted(estimator))
+        return regression(name, score, _back(estimator))
+    members = _members(estimator)
+    if getattr(estimator, "criterion", "") and members[0].tree_.n_outputs != 1:
+        raise refuse(place.where, f"{members[0].tree_.n_outputs} outputs", "one output")
+    missing = not place.sparse and takes_missing(estimator)
+    trees = tuple(ReadTree(tree_of(m.tree_, m.tree_.value[:, 0, 0], missing)) for m in members)
+    order = getattr(estimator, "n_jobs", None) in (None, 1)
+    score = TreeScore(trees, 0.0, "float32", aggregate="mean").at(place.columns)
+    unsure = 0.0 if order else len(members) * score.reach * 2.0**-52
+    return regression(name, replace(score, unsure=unsure))
 
-    With ``n_jobs`` the order of the sum is that in which threads end, so sums within rounding of the
-    threshold count as refused.
-    """
-    if cutoff.on_scores:
-        raise refuse("model", f"a threshold on a score of {type(estimator).__name__}", "one on probabilities")
-    count, positive = len(members), cutoff.positive
-    mean = _mean(estimator, members, [s[:, positive] for s in shares], sparse)
-    last = cutoff.last_share(count)
-    if getattr(estimator, "n_jobs", None) not in (None, 1) and not _exact(members):
-        last += (1.0 if index == positive else -1.0) * count * count * 2.0**-52
-    return decision_by_sum(replace(mean, aggregate="sum"), above(last), index == positive)
+
+def _back(estimator: Any) -> Inverse | None:
+    """The function from a raw prediction to the number predicted; None for the same."""
+    link = getattr(getattr(estimator, "_loss", None), "link", None)
+    if not hasattr(estimator, "_predictors") or link is None or type(link).__name__ == "IdentityLink":
+        return None
+
+    return Inverse(lambda raw: float(link.inverse(np.array([raw]))[0]))
 
 
 def _exact(members: Sequence[Any]) -> bool:
-    """Whether probabilities add up without rounding: all are multiples of 2^-20."""
-    at_leaves = (m.tree_.value[m.tree_.children_left == -1, 0, :] for m in members)
-    return all((s * _FINE == np.round(s * _FINE)).all() for s in at_leaves)
+    """Whether the trees' probabilities add up without rounding."""
+    classes = members[0].tree_.value.shape[2]
+    trees = (
+        [ReadTree(tree_of(m.tree_, m.tree_.value[:, 0, k], False)) for m in members] for k in range(classes)
+    )
+    return all(map(adds_exactly, trees))
 
 
-def _boosted_probabilities(estimator: Any) -> Probabilities:
+def _probabilities(estimator: Any) -> Probabilities:
     """The function from a raw prediction to probabilities, as predict_proba computes them."""
 
     def probabilities(score: float) -> tuple[float, float]:
@@ -209,31 +193,20 @@ def _boosted_probabilities(estimator: Any) -> Probabilities:
     return probabilities
 
 
-def _forest_sums(estimator: Any, members: Sequence[Any], exact: bool, sparse: bool) -> Sums:
-    """Per class the sum of its probabilities, which orders classes as their means do, up to rounding."""
-    missing, classes = not sparse and _takes_missing(estimator), len(estimator.classes_)
-    trees = tuple(
-        tuple(ReadTree(_tree(m.tree_, m.tree_.value[:, 0, k], missing)) for m in members)
-        for k in range(classes)
-    )
-    return Sums(trees, (0.0,) * classes, int(estimator.n_features_in_), "float32", "float64", exact)
-
-
-def _boosted(estimator: Any) -> Sums:
-    """The raw predictions, as sums of trees' values: one for two classes, else one per class."""
-    columns = int(estimator.n_features_in_)
+def _boosted(estimator: Any) -> tuple[TreeScore, ...]:
+    """The raw predictions: one for two classes or a regression, else one per class."""
     if hasattr(estimator, "_predictors"):  # histogram boosting
         base = tuple(np.ravel(estimator._baseline_prediction).tolist())
         trees = (
             tuple(_histogram_tree(stage[k]) for stage in estimator._predictors) for k in range(len(base))
         )
-        return Sums(tuple(trees), base, columns, "float64", "float64")
+        return tuple(TreeScore(own, b) for own, b in zip(trees, base, strict=True))
     base, rate = _boosting_base(estimator), estimator.learning_rate
     trees = (
-        tuple(ReadTree(_tree(s.tree_, rate * s.tree_.value[:, 0, 0], False)) for s in stages)
+        tuple(ReadTree(tree_of(s.tree_, rate * s.tree_.value[:, 0, 0], False)) for s in stages)
         for stages in estimator.estimators_.T
     )
-    return Sums(tuple(trees), base, columns, "float32", "float64")
+    return tuple(TreeScore(own, b, "float32") for own, b in zip(trees, base, strict=True))
 
 
 def _supported(estimator: Any) -> None:
@@ -254,12 +227,12 @@ def _supported(estimator: Any) -> None:
 def _mean(
     estimator: Any, members: Sequence[Any], values: Sequence[NDArray[np.float64]], sparse: bool = False
 ) -> TreeEnsemble:
-    missing = not sparse and _takes_missing(estimator)
-    trees = [_tree(m.tree_, value, missing) for m, value in zip(members, values, strict=True)]
+    missing = not sparse and takes_missing(estimator)
+    trees = [tree_of(m.tree_, value, missing) for m, value in zip(members, values, strict=True)]
     return checked(TreeEnsemble(tuple(trees), int(estimator.n_features_in_)))
 
 
-def _takes_missing(estimator: Any) -> bool:
+def takes_missing(estimator: Any) -> bool:
     """Whether the estimator itself predicts for a row of missing values."""
     try:
         with warnings.catch_warnings():
@@ -278,7 +251,8 @@ def _boosting_base(estimator: Any) -> tuple[float, ...]:
     return tuple(np.ravel(estimator._raw_predict_init(row)).tolist())
 
 
-def _tree(tree: Any, values: NDArray[np.float64], missing: bool) -> Tree:
+def tree_of(tree: Any, values: NDArray[np.float64], missing: bool) -> Tree:
+    """scikit-learn's tree with these values of its nodes; ``missing``: with its rule for missing values."""
     return Tree(
         np.maximum(np.asarray(tree.feature, dtype=np.int64), -2),
         np.clip(np.asarray(tree.threshold, dtype=np.float64), -LARGEST, LARGEST),

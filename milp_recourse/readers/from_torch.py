@@ -81,7 +81,7 @@ def append_torch(module: Any, layers: Layers) -> DType:
         kind = next((kind for kind in readers if _is(layer, kind)), None)
         if kind is None:
             raise refuse(where, name, _ALLOWED)
-        refuse_overrides(layer, where, "torch")
+        refuse_overrides(layer, where, "torch", uses=("__call__", "forward"))
         readers[kind](layer, layers, f"{where} ({name})", dtype)
     layers.slack += TIED * UNIT[dtype]  # added whether or not a sigmoid or softmax closes the network
     return dtype
@@ -147,7 +147,7 @@ def _leaves(nn: Any, module: Any, path: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(module, nn.Module):
         raise refuse(f"layer {path}" if path else "module", type(module).__name__, "a torch.nn.Module")
     if _is(module, nn.Sequential) and not (module._forward_hooks or module._forward_pre_hooks):
-        refuse_overrides(module, f"layer {path}" if path else "module", "torch")
+        refuse_overrides(module, f"layer {path}" if path else "module", "torch", uses=("__call__", "forward"))
         for name, child in module._modules.items():  # named_children() drops a ReLU used twice
             yield from _leaves(nn, child, f"{path}.{name}" if path else name)
     else:

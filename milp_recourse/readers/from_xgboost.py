@@ -15,25 +15,26 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.problem.forest import Tree, TreeEnsemble
-from milp_recourse.readers.classes import Target
-from milp_recourse.readers.cutoff import Cutoff, Probabilities
+from milp_recourse.readers.classes import classes_of
+from milp_recourse.readers.formulas import by_largest, by_margin
+from milp_recourse.readers.links import Inverse, Link, Probabilities
+from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
+from milp_recourse.readers.places import Place
 from milp_recourse.readers.refusal import not_fitted, refuse, require
-from milp_recourse.readers.tree_parts import (
-    LARGEST,
-    CategorySplit,
-    ReadTree,
-    Sums,
-    TreeDecision,
-    above,
-    decision_by_classes,
-    decision_by_sum,
-    last_refused,
-    numbers_only,
-)
+from milp_recourse.readers.scores import TreeScore
+from milp_recourse.readers.tree_parts import LARGEST, CategorySplit, ReadTree, last_refused, numbers_only
 
 _OF_TWO = ("binary:logistic", "binary:logitraw")
 _OF_SEVERAL = ("multi:softprob", "multi:softmax")
+_AS_THEY_ARE = (
+    *("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:squaredlogerror"),
+    "reg:quantileerror",
+)
+_CURVED = ("reg:logistic", "reg:gamma", "reg:tweedie", "count:poisson")
+"""Regressions that predict the margin, and those that predict a rising function of it."""
+
+_ROW = np.zeros((1, 1))
 _KNOWN = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"}
 """The entries that a model of trees may have. Another entry could change the meaning of the trees."""
 
@@ -59,7 +60,13 @@ def read_xgboost(model: Any) -> TreeEnsemble:
         entry that is not known, a number that stands for missing values, a ``base_score`` that is no
         probability between 0 and 1, a number that is not finite, or JSON without a part that XGBoost writes.
     """
-    return numbers_only(*_sums(*_content(model)).only())
+    content, last = _content(model)
+    sums = _sums(content, last)
+    if len(sums) > 1:
+        raise refuse("model", f"{len(sums)} classes", "two, or read_model with the wanted one")
+    if _objective(content) not in _OF_TWO:
+        raise refuse("objective", _objective(content), ", ".join(_OF_TWO))
+    return numbers_only(*sums[0].ensemble(int(content["learner"]["learner_model_param"]["num_feature"])))
 
 
 def is_xgboost(model: Any) -> bool:
@@ -67,29 +74,64 @@ def is_xgboost(model: Any) -> bool:
     return type(model).__module__.split(".")[0] == "xgboost"
 
 
-def xgboost_decision(model: Any, target: Target, cutoff: Cutoff | None = None) -> TreeDecision:
-    """The trees, and the scores at which the model predicts the target.
+def xgboost_member(model: Any, place: Place) -> Member:
+    """A model of XGBoost.
 
-    Of two classes the second is predicted if its probability, in float32, is above 1/2, or by ``cutoff``. Of
-    more classes the first with the largest probability is predicted. A ``Booster``, which has no ``predict``
-    of classes, is read in the same way. With ``binary:logitraw`` the margin is compared instead: by
+    Of two classes the second is predicted if its probability, in float32, is above 1/2. Of more classes the
+    first with the largest probability is predicted. A ``Booster``, which has no ``predict`` of classes, is
+    read in the same way. With ``binary:logitraw`` the margin is compared instead: by
     ``XGBClassifier.predict`` with 1/2, and of a ``Booster`` with 0.
     """
+    if place.sparse:
+        raise refuse(
+            place.where,
+            "sparse columns before XGBoost, which takes their zeros as missing",
+            "OneHotEncoder(sparse_output=False) and ColumnTransformer(sparse_threshold=0), and fit again",
+        )
     content, last = _content(model)
+    objective, name = _objective(content), type(model).__name__
+    numbers = objective not in (*_OF_TWO, *_OF_SEVERAL)
     sums = _sums(content, last)
-    if len(sums.trees) > 1:
-        _as_many_classes(model, content, len(sums.trees))
-        return decision_by_classes(sums, target.index, target.wanted)
-    second = target.index == 1
-    ensemble, splits = sums.only()
-    if cutoff is not None:
-        if _objective(content) == "binary:logitraw":
-            raise refuse("model", f"{cutoff.what} on binary:logitraw", "binary:logistic")
-        return decision_by_sum(ensemble, cutoff.accept(_probabilities(), single=True), second, splits)
-    if _objective(content) == "binary:logitraw":
+    scores = tuple(one.at(place.columns) for one in sums)
+    if numbers:
+        return regression(name, scores[0], _inverse(objective))
+    classes = classes_of(model, class_count)
+    if len(scores) > 1:
+        _as_many_classes(model, content, len(scores))
+        return Member(name, classes, scores, by_largest(len(scores)))
+    if objective == "binary:logitraw":
         half = 0.5 if hasattr(model, "get_booster") else 0.0  # XGBClassifier compares the margin with 1/2
-        return decision_by_sum(ensemble, above(half), second, splits)
-    return decision_by_sum(ensemble, above(_last_half()), second, splits)
+        return Member(name, classes, scores, by_margin(half))
+    link = Link(_probabilities(), single=True, logistic=(1.0, 0.0), unit=2.0**-24)
+    return Member(name, classes, scores, by_margin(_last_half()), link=link)
+
+
+def _inverse(objective: str) -> Inverse | None:
+    """The function from the margin to the number that a regression predicts, as XGBoost computes it."""
+    if objective in _AS_THEY_ARE:
+        return None
+
+    def function(margin: float) -> float:
+        xgboost = require("xgboost", "read_model", "xgboost")
+        base = np.array([margin], dtype=np.float32)
+        return float(_empty(objective, 0.5).predict(xgboost.DMatrix(_ROW, base_margin=base, nthread=1))[0])
+
+    return Inverse(function, single=True)
+
+
+def _margin(objective: str, prior: float) -> float:
+    """The float32 margin of the number that XGBoost starts from."""
+    xgboost = require("xgboost", "read_model", "xgboost")
+    data = xgboost.DMatrix(_ROW, nthread=1)
+    return float(_empty(objective, prior).predict(data, output_margin=True)[0])
+
+
+@cache
+def _empty(objective: str, prior: float) -> Any:
+    """A model without trees, which applies the objective's own function."""
+    xgboost = require("xgboost", "read_model", "xgboost")
+    settings = {"objective": objective, "nthread": 1, "base_score": prior}
+    return xgboost.train(settings, xgboost.DMatrix(_ROW, label=[0], nthread=1), num_boost_round=0)
 
 
 def _as_many_classes(model: Any, content: dict[str, Any], count: int) -> None:
@@ -122,13 +164,10 @@ def booster_objective(booster: Any) -> str:
 def _probabilities() -> Probabilities:
     """The function from a float32 margin to the probabilities that XGBoost itself computes."""
     xgboost = require("xgboost", "read_model", "xgboost")
-    row = np.zeros((1, 1))
-    settings = {"objective": "binary:logistic", "nthread": 1}
-    empty = xgboost.train(settings, xgboost.DMatrix(row, label=[0], nthread=1), num_boost_round=0)
 
     def probabilities(margin: float) -> tuple[Any, Any]:
-        data = xgboost.DMatrix(row, base_margin=np.array([margin], dtype=np.float32), nthread=1)
-        second = empty.predict(data)[0]
+        data = xgboost.DMatrix(_ROW, base_margin=np.array([margin], dtype=np.float32), nthread=1)
+        second = _empty("binary:logistic", 0.5).predict(data)[0]
         return np.float32(1.0) - second, second
 
     return probabilities
@@ -171,14 +210,14 @@ def _objective(model: dict[str, Any]) -> str:
     return str(model.get("learner", {}).get("objective", {}).get("name"))
 
 
-def _sums(model: dict[str, Any], last: int | None) -> Sums:
+def _sums(model: dict[str, Any], last: int | None) -> tuple[TreeScore, ...]:
     """The sums of margins, of the first ``last`` iterations: one for two classes, else one per class."""
     objective = _objective(model)
     try:
         learner = model["learner"]
         kind = learner["gradient_booster"]["name"]
         parameters = learner["learner_model_param"]
-        columns, prior = int(parameters["num_feature"]), str(parameters["base_score"]).strip("[]")
+        prior = str(parameters["base_score"]).strip("[]")
         count = int(parameters["num_class"]) if objective in _OF_SEVERAL else 1
         content = learner["gradient_booster"]["model"] if kind == "gbtree" else {"trees": []}
         end = None if last is None else content["iteration_indptr"][last]
@@ -192,8 +231,9 @@ def _sums(model: dict[str, Any], last: int | None) -> Sums:
         raise refuse(
             "booster", f"gbtree with {', '.join(strange)}", f"nothing but {', '.join(sorted(_KNOWN))}"
         )
-    if objective not in (*_OF_TWO, *_OF_SEVERAL):
-        raise refuse("objective", objective, ", ".join((*_OF_TWO, *_OF_SEVERAL)))
+    known = (*_OF_TWO, *_OF_SEVERAL, *_AS_THEY_ARE, *_CURVED)
+    if objective not in known:
+        raise refuse("objective", objective, ", ".join(known))
     if str(parameters.get("num_target", "1")) not in ("0", "1"):
         raise refuse("model", f"{parameters['num_target']} labels for each row", "one")
     if any(str(tree.get("tree_param", {}).get("size_leaf_vector", "1")) not in ("0", "1") for tree in trees):
@@ -201,10 +241,13 @@ def _sums(model: dict[str, Any], last: int | None) -> Sums:
     base = [float(np.float32(b)) for b in prior.split(",")]
     if objective == "binary:logistic":
         base = [_log_odds(prior)]
-    of_class = tuple(
+    elif objective in _CURVED:
+        base = [_margin(objective, base[0])]
+    of_class = (
         tuple(_tree(tree) for tree, k in zip(trees, classes, strict=True) if k == c) for c in range(count)
     )
-    return Sums(of_class, tuple(base if len(base) == count else base * count), columns, "float32", "float32")
+    bases = base if len(base) == count else base * count
+    return tuple(TreeScore(own, b, "float32", "float32") for own, b in zip(of_class, bases, strict=True))
 
 
 def _log_odds(prior: str) -> float:

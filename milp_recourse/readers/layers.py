@@ -15,8 +15,8 @@ a unchanged           relu(a) - relu(-a)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.log_sum_exp import pairwise_log_sum
 from milp_recourse.problem.network import DType, ReluNetwork
-from milp_recourse.problem.several import pairwise_extreme
+from milp_recourse.problem.several import along_the_diagonal, extreme_of_each
 from milp_recourse.readers.refusal import refuse
 
 FloatArray = NDArray[np.float64]
@@ -205,23 +205,65 @@ class Layers:
             raise refuse(where, got, "a sigmoid, or nothing, after one output")
         self.close("a softmax", 0.0)
 
-    def choose(self, weight: ArrayLike, combine: Literal["one", "smallest", "largest"]) -> None:
-        """Turn the outputs into one logit: the smallest or largest of the differences ``weight @ z``.
+    def choose(self, terms: Sequence[tuple[ArrayLike, ArrayLike]]) -> None:
+        r"""Turn the outputs z into one logit, :math:`\max_j \min_k (w_{jk} z - t_{jk})`.
 
         Parameters
         ----------
-        weight
-            One row per difference between two classes' logits; a single row gives the logit itself.
-        combine
-            ``smallest`` if one class is wanted, ``largest`` if any other is, ``one`` if there is one row.
+        terms
+            Per j the matrix of the rows :math:`w_{jk}`, which are differences of outputs, and the thresholds.
         """
         self._closed = ""
-        rows = np.asarray(weight, dtype=np.float64)
-        self.affine(rows, np.zeros(len(rows)), "class", choice=True)
-        for before, after in pairwise_extreme(len(rows), combine == "largest"):
-            self.affine(before, np.zeros(len(before)), "class")
-            self.relu("class")
-            self.affine(after, np.zeros(len(after)), "class")
+        rows = np.vstack([np.asarray(row, dtype=np.float64) for row, _ in terms])
+        thresholds = np.concatenate([np.asarray(t, dtype=np.float64) for _, t in terms])
+        self.affine(rows, 0.0 - thresholds, "class", choice=True)
+        sizes = [len(np.asarray(t)) for _, t in terms]
+        for counts, largest in ((sizes, False), ([len(sizes)], True)):
+            for before, after in extreme_of_each(counts, largest):
+                self.affine(before, np.zeros(len(before)), "class")
+                self.relu("class")
+                self.affine(after, np.zeros(len(after)), "class")
+
+    def extend(self, other: Layers) -> None:
+        """Append the maps and ReLUs of another network."""
+        for k, segment in enumerate(other.segments):
+            if k:
+                self.relu("model")
+            for step in segment:
+                self.affine(step.weight, step.bias, "model", step.unit, step.size, step.choice)
+        self.slack += other.slack
+
+    @staticmethod
+    def beside(networks: Sequence[Layers]) -> Layers:
+        """One network of other inputs and outputs for each; shorter ones are lengthened by
+        :math:`z = relu(z) - relu(-z)`."""
+        length = max(len(one.segments) for one in networks)
+        even = [one.lengthened(length) for one in networks]
+        together = Layers(sum(one.inputs or 0 for one in networks))
+        for k in range(length):
+            if k:
+                together.relu("model")
+            for step in zip(*_of_one_length([one.segments[k] for one in even]), strict=True):
+                weight = along_the_diagonal([one.weight for one in step])
+                bias = np.concatenate([one.bias for one in step])
+                size = np.concatenate([np.broadcast_to(one.size, one.bias.shape) for one in step])
+                chosen = len(step) == 1 and step[0].choice
+                together.affine(weight, bias, "model", max(one.unit for one in step), size, chosen)
+        together.slack = max(one.slack for one in networks)
+        return together
+
+    def lengthened(self, segments: int) -> Layers:
+        """The same outputs after at least so many segments."""
+        longer = Layers(self.inputs)
+        longer.segments = [list(segment) for segment in self.segments]
+        while len(longer.segments) < segments:
+            longer.leaky(1.0, "model", 0.0)
+        return longer
+
+    @property
+    def chosen(self) -> bool:
+        """Whether differences of outputs have been taken."""
+        return any(step.choice for segment in self.segments for step in segment)
 
     def choose_odds(self, weight: ArrayLike) -> None:
         """Turn the outputs z into a number that is at most, and nearly, -log(sum of e^(weight @ z)).
@@ -280,3 +322,13 @@ class Layers:
     def _identity(self) -> Map:
         assert self.inputs is not None
         return Map(np.eye(self.inputs), np.zeros(self.inputs))
+
+
+def _of_one_length(segments: Sequence[list[Map]]) -> list[list[Map]]:
+    """The segments, with maps added to the shorter ones that change nothing."""
+    length = max(len(segment) for segment in segments)
+    return [segment + [_unchanged(len(segment[-1].bias))] * (length - len(segment)) for segment in segments]
+
+
+def _unchanged(count: int) -> Map:
+    return Map(np.eye(count), np.zeros(count), size=np.zeros(count))

@@ -1,4 +1,4 @@
-"""Read scikit-learn's linear models and perceptrons of any number of classes."""
+"""Read scikit-learn's linear classifiers, perceptrons and support vector machines with a linear kernel."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.readers.cutoff import Cutoff, logistic
+from milp_recourse.readers.classes import classes_of
+from milp_recourse.readers.formulas import by_largest, by_margin
 from milp_recourse.readers.layers import UNIT, Layers
-from milp_recourse.readers.overrides import refuse_overrides
-from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.links import Link, logistic
+from milp_recourse.readers.member import Member
+from milp_recourse.readers.places import Inputs, Place
+from milp_recourse.readers.refusal import OR_ASK, refuse
+from milp_recourse.readers.scores import outputs_of
 
 _SIGMOID = 2.0**-46  # for logits above it, the logistic function in doubles is above 1/2 despite rounding
-_STEEP = 1e-6 * (1 - 1e-6)
 
 
 def is_linear(estimator: Any) -> bool:
@@ -24,7 +27,23 @@ def is_linear(estimator: Any) -> bool:
     return isinstance(estimator, LinearClassifierMixin | MLPClassifier)
 
 
-def read_linear(estimator: Any, layers: Layers, where: str) -> float:
+def linear_member(estimator: Any, place: Place | Inputs) -> Member:
+    """A linear classifier or perceptron."""
+    layers = Layers(len(place.columns))
+    softmax, slack = read_linear(estimator, layers, place.where)
+    classes, scores = classes_of(estimator), outputs_of(layers, place.columns, softmax)
+    two = len(scores) == 1
+    unit = _softmax_of(estimator)
+    rule = by_margin(slack=(slack, slack)) if two else by_largest(len(scores), slack=slack)
+    decision = scores if hasattr(estimator, "decision_function") else None
+    link = _link(estimator) if two else None
+    name = type(estimator).__name__
+    return Member(
+        name, classes, scores, rule, decision, link=link, measure="logit", softmax=0.0 if two else unit
+    )
+
+
+def read_linear(estimator: Any, layers: Layers, where: str) -> tuple[float, float]:
     r"""Append a fitted classifier's maps to ``layers``; the outputs are its logits.
 
     ======================================  ===============================================
@@ -38,8 +57,9 @@ def read_linear(estimator: Any, layers: Layers, where: str) -> float:
 
     Returns
     -------
-    float
-        Unit roundoff of a closing softmax, 0 without one.
+    (softmax, slack)
+        Unit roundoff of a closing softmax, 0 without one; and how far above 0 a logit may be while the
+        closing function ties the classes.
 
     Raises
     ------
@@ -53,64 +73,69 @@ def read_linear(estimator: Any, layers: Layers, where: str) -> float:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
-    refuse_overrides(estimator, where, "sklearn")
     if isinstance(estimator, MLPClassifier):
         return _read_perceptron(estimator, layers, where)
     _linear(estimator, layers, where)
-    return 0.0
+    return 0.0, 0.0
 
 
-def logit_from(estimator: Any, cutoff: Cutoff, where: str) -> tuple[float, float]:
-    r"""The logit above which a threshold predicts class 1, and a bound on its error.
-
-    If the computed logistic function is off by at most d at probability t, the logit is off by about
-    :math:`d / (t (1 - t))`.
-
-    Raises
-    ------
-    Unsupported
-        The classifier's probability is no logistic function of the logit, or the threshold is too near 0
-        or 1.
-    """
+def _link(estimator: Any) -> Link | None:
+    """``predict_proba`` of two classes as a function of the logit; None if there is none."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.linear_model import LogisticRegression, SGDClassifier
     from sklearn.neural_network import MLPClassifier
 
-    if cutoff.on_scores:
-        return cutoff.accept_scores().threshold, 0.0
-    if not isinstance(estimator, LogisticRegression | MLPClassifier) and not (
-        isinstance(estimator, SGDClassifier) and estimator.loss == "log_loss"
-    ):
-        raise refuse(
-            where,
-            f"{cutoff.what} on the probability of {type(estimator).__name__}",
-            "one on a logistic function, or on the decision function",
-        )
-    if cutoff.steepness < _STEEP:
-        raise refuse(where, f"{cutoff.what} {cutoff.threshold}", "probabilities between 1e-6 and 1 - 1e-6")
-    unit = UNIT["float64"]
-    if isinstance(estimator, MLPClassifier) and any(w.dtype == np.float32 for w in estimator.coefs_):
-        unit = UNIT["float32"]
-    slack = 0.25 * _SIGMOID * unit / UNIT["float64"] / cutoff.steepness
-    return cutoff.accept(logistic).threshold, slack
+    loss = estimator.loss if isinstance(estimator, SGDClassifier) else ""
+    if loss == "modified_huber":
+        return Link(_ramp)
+    known = LogisticRegression | MLPClassifier | LinearDiscriminantAnalysis
+    if not isinstance(estimator, known) and loss != "log_loss":
+        return None
+    return Link(logistic, logistic=(1.0, 0.0), unit=_unit(estimator))
+
+
+def _unit(estimator: Any) -> float:
+    coefficients = estimator.coefs_ if hasattr(estimator, "coefs_") else [estimator.coef_]
+    return UNIT["float32" if any(w.dtype == np.float32 for w in coefficients) else "float64"]
+
+
+def _softmax_of(estimator: Any) -> float:
+    """Unit roundoff of ``predict_proba``, if it is the softmax of several classes' scores; else 0."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier
+
+    softmax = isinstance(estimator, LogisticRegression | MLPClassifier | LinearDiscriminantAnalysis)
+    one_by_one = (
+        getattr(estimator, "multi_class", "") == "ovr" or getattr(estimator, "solver", "") == "liblinear"
+    )
+    return _unit(estimator) if softmax and not one_by_one else 0.0
+
+
+def _ramp(score: float) -> tuple[float, float]:
+    second = (min(max(score, -1.0), 1.0) + 1.0) / 2.0
+    return 1.0 - second, second
 
 
 def _linear(estimator: Any, layers: Layers, where: str) -> None:
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.linear_model._base import LinearClassifierMixin
 
-    if type(estimator).decision_function is not LinearClassifierMixin.decision_function:
+    own = type(estimator).decision_function is not LinearClassifierMixin.decision_function
+    if own and not isinstance(estimator, LinearDiscriminantAnalysis):  # its own only calls the other
         raise refuse(
             where, f"{type(estimator).__name__} with a decision of its own", "a linear decision_function"
         )
-    weight = np.atleast_2d(_dense(estimator.coef_))
+    weight = np.atleast_2d(dense(estimator.coef_))
     outputs = 1 if len(estimator.classes_) <= 2 else len(estimator.classes_)
     if len(weight) != outputs or np.ndim(estimator.classes_[0]):  # several labels per row have a row each
         raise refuse(where, f"{type(estimator).__name__} with several outputs", "one output")
-    bias = np.broadcast_to(_dense(estimator.intercept_).ravel(), (len(weight),))
+    bias = np.broadcast_to(dense(estimator.intercept_).ravel(), (len(weight),))
     single = estimator.coef_.dtype == np.float32  # fitted on float32 columns, whose products are float32 then
     layers.affine(weight, bias, where, UNIT["float32" if single else "float64"])
 
 
-def _read_perceptron(estimator: Any, layers: Layers, where: str) -> float:
+def _read_perceptron(estimator: Any, layers: Layers, where: str) -> tuple[float, float]:
     usual = "logistic" if len(estimator.classes_) == 2 else "softmax"
     if estimator.out_activation_ not in (usual, "logistic"):
         got = f"MLPClassifier with out_activation_ {estimator.out_activation_!r}"
@@ -119,17 +144,30 @@ def _read_perceptron(estimator: Any, layers: Layers, where: str) -> float:
         raise refuse(
             where, f"MLPClassifier with {estimator.n_outputs_} outputs of two classes each", "one output"
         )
+    unit = append_perceptron(estimator, layers, where)
+    return unit if estimator.out_activation_ == "softmax" else 0.0, _SIGMOID * unit / UNIT["float64"]
+
+
+def append_perceptron(estimator: Any, layers: Layers, where: str) -> float:
+    """Append the maps and ReLUs of an MLPClassifier or MLPRegressor, and return their unit roundoff.
+
+    Raises
+    ------
+    Unsupported
+        The activation is not piecewise linear.
+    """
     if estimator.activation not in ("relu", "identity"):
-        raise refuse(where, f"MLPClassifier with activation {estimator.activation}", "relu or identity")
-    unit = UNIT["float32" if any(w.dtype == np.float32 for w in estimator.coefs_) else "float64"]
+        got = f"{type(estimator).__name__} with activation {estimator.activation}"
+        raise refuse(where, got, f"relu or identity, {OR_ASK}")
+    unit = _unit(estimator)
     last = len(estimator.coefs_) - 1
     for k, (weight, bias) in enumerate(zip(estimator.coefs_, estimator.intercepts_, strict=True)):
-        layers.affine(_dense(weight).T, _dense(bias), where, unit)
+        layers.affine(dense(weight).T, dense(bias), where, unit)
         if k < last and estimator.activation == "relu":
             layers.relu(where)
-    layers.close(f"a {estimator.out_activation_} function", _SIGMOID * unit / UNIT["float64"])
-    return unit if estimator.out_activation_ == "softmax" else 0.0
+    return unit
 
 
-def _dense(values: Any) -> NDArray[np.float64]:
+def dense(values: Any) -> NDArray[np.float64]:
+    """Coefficients as a dense array of doubles."""
     return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,11 +18,23 @@ _SIGN = np.int64(-(2**63))
 
 @dataclass(frozen=True)
 class Operation:
-    """One elementwise operation in doubles: z + a, z * a, z / a, min(max(z, a), b), or a if z is missing."""
+    """One elementwise operation in doubles: z + a, z * a, z / a, min(max(z, a), b), a if z is missing, or a
+    rising function, which is known between a and b and is taken at the nearer end beyond.
 
-    kind: Literal["add", "multiply", "divide", "clip", "impute"]
+    Attributes
+    ----------
+    gaps
+        Whether a missing value stays missing; False where the function takes none.
+    name
+        The function's, for messages.
+    """
+
+    kind: Literal["add", "multiply", "divide", "clip", "impute", "function"]
     a: float
     b: float = 0.0
+    function: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
+    gaps: bool = True
+    name: str = ""
 
 
 def apply(operations: Sequence[Operation], z: np.ndarray) -> np.ndarray:
@@ -36,6 +49,12 @@ def apply(operations: Sequence[Operation], z: np.ndarray) -> np.ndarray:
                 z = z / o.a
             elif o.kind == "clip":
                 z = np.clip(z, o.a, o.b)
+            elif o.function is not None:
+                known = ~np.isnan(z)
+                made = np.full(z.shape, np.nan)
+                if known.any():
+                    made[known] = o.function(np.clip(z[known], o.a, o.b))
+                z = made
             else:
                 z = np.where(np.isnan(z), o.a, z)
     return z
@@ -74,6 +93,26 @@ def last_raw(operations: Sequence[Operation], thresholds: NDArray[np.float64]) -
         left = apply(steps, _double(middle)) <= thresholds
         low, high = np.where(left, middle, low), np.where(left, high, middle - 1)
     return _double(low)
+
+
+def known_between(operations: Sequence[Operation]) -> tuple[float, float]:
+    """The least and largest raw double that all functions among the operations are known of."""
+    low, high = -LARGEST, LARGEST
+    for k, o in enumerate(operations):
+        if o.kind == "function":
+            if o.a > -LARGEST:
+                first = last_raw(operations[:k], np.array([math.nextafter(o.a, -math.inf)]))[0]
+                low = max(low, math.nextafter(float(first), math.inf))
+            if o.b < LARGEST:
+                high = min(high, float(last_raw(operations[:k], np.array([o.b]))[0]))
+    return low, high
+
+
+def doubles_between(low: float, high: float, count: int) -> NDArray[np.float64]:
+    """At most so many doubles from one to another, with about as many others between each two."""
+    first, last = (int(rank) for rank in _rank(np.array([low, high])))
+    ranks = [first + (last - first) * k // max(count - 1, 1) for k in range(count)]
+    return _double(np.array(ranks, dtype=np.int64))
 
 
 def stand_in(operations: Sequence[Operation], value: float) -> float:

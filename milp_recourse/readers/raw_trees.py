@@ -74,7 +74,9 @@ def on_raw_columns(
             operations = [preprocessing.tracks[k].operations for k in tracks]
             rewriter.numbers(tracks, operations, count, filled, name)
             missing = ruled and filled is None and not preprocessing.imputed_unevenly(raw)
-            columns.append(Column(name, None, "code", None, filled, missing))
+            missing = missing and preprocessing.keeps_gaps(raw)
+            within = preprocessing.within(raw)
+            columns.append(Column(name, None, "code", None, filled, missing, within=within))
             count += 1
             continue
         table = preprocessing.tables[raw]
@@ -124,12 +126,17 @@ class NodeRewriter:
         for k, done in zip(columns, operations, strict=True):
             raw = np.nan if filled is None else float(filled)  # type: ignore[arg-type]
             missing, imputed = apply(done, np.array([np.nan, raw]))
-            for t, nodes in self._nodes(k):
-                cuts = self._trees[t].threshold[nodes]
-                if filled is not None and ((missing <= cuts) != (imputed <= cuts)).any():
-                    got = "a value imputed after scaling that no raw value stands for"
-                    raise refuse(f"column {name!r}", got, "SimpleImputer first, then the scaler")
-                self._cuts[t][nodes] = last_raw(done, self._trees[t].threshold[nodes])
+            found = list(self._nodes(k))
+            if not found:
+                continue
+            cuts = np.concatenate([self._trees[t].threshold[nodes] for t, nodes in found])
+            if filled is not None and ((missing <= cuts) != (imputed <= cuts)).any():
+                got = "a value imputed after scaling that no raw value stands for"
+                raise refuse(f"column {name!r}", got, "SimpleImputer first, then the scaler")
+            different, which = np.unique(cuts, return_inverse=True)
+            raw_cuts = iter(np.split(last_raw(done, different)[which], np.cumsum([len(n) for _, n in found])))
+            for t, nodes in found:
+                self._cuts[t][nodes] = next(raw_cuts)
                 self._features[t][nodes] = at
 
     def codes(self, columns: Sequence[int], at: int) -> None:

@@ -10,6 +10,9 @@ from milp_recourse.errors import Unsupported
 
 _SHOWN = 5
 
+OR_ASK = "or give its levers finitely many values (steps=, values=) and it will be asked"
+"""The way forward for a model that cannot be read at all."""
+
 
 def refuse(where: str, got: str, allowed: str) -> Unsupported:
     """The error ``WHERE: got GOT; allowed: ALLOWED``, on one line."""

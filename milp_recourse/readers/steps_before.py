@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from milp_recourse.errors import BadInput, RecourseError
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.gaps import first_gaps, gap
-from milp_recourse.readers.operations import apply
+from milp_recourse.readers.operations import apply, known_between
 from milp_recourse.readers.refusal import listed, refuse
 from milp_recourse.readers.transformers import Track, Walk, add_labels
+from milp_recourse.readers.tree_parts import LARGEST
 
 _ROWS = 256  # number of rows of X on which the operations are checked
 _WRITINGS = (lambda name: "_".join(str(name).split(" ")), str)  # LightGBM's names, XGBoost's
@@ -71,6 +72,19 @@ class Preprocessing:
         """Whether a number is changed, other than by imputing, before it reaches the classifier."""
         numbers = [track for track in self.tracks if track.raw not in self.labels]
         return any(o.kind != "impute" for track in numbers for o in track.operations)
+
+    def within(self, raw: int) -> tuple[float, float] | None:
+        """Between which numbers all functions of a raw column are known; None without functions."""
+        chains = [t.operations for t in self.tracks if t.raw == raw]
+        if not any(o.kind == "function" for chain in chains for o in chain):
+            return None
+        ends = [known_between(chain) for chain in chains]
+        low, high = max(low for low, _ in ends), min(high for _, high in ends)
+        return None if (low, high) == (-LARGEST, LARGEST) else (low, high)
+
+    def keeps_gaps(self, raw: int) -> bool:
+        """Whether the steps take a missing value of a raw column."""
+        return all(o.gaps for t in self.tracks if t.raw == raw for o in t.operations)
 
     def plain(self) -> bool:
         """Whether the classifier receives all columns as the raw numbers."""
@@ -136,17 +150,18 @@ def model_columns(model: Any, X: Any) -> list[object]:
 
 
 def read_preprocessing(
-    steps: Sequence[tuple[str, Any]],
+    chains: Sequence[Sequence[tuple[str, Any]]],
     names: Sequence[object],
     X: Any,
     native: Mapping[int, Sequence[tuple[object, float]]] | None = None,
 ) -> Preprocessing:
-    """Follow X's columns through the fitted steps.
+    """Follow X's columns through chains of fitted steps; what the chains make stands one after the other.
 
     Parameters
     ----------
-    steps
-        Pairs of a name for messages and a fitted transformer, in order.
+    chains
+        Of each chain pairs of a name for messages and a fitted transformer, in order. A chain without steps
+        passes the columns on.
     names
         X's columns in the model's order.
     X
@@ -161,39 +176,49 @@ def read_preprocessing(
         A step is of an unknown kind, or its results on X are not those that follow from its attributes.
     """
     frame = X[list(names)]
-    walk = Walk(names)
-    tracks = [Track(raw) for raw in range(len(names))]
-    for where, step in steps:
-        tracks = walk.through(step, tracks, where)
+    known_labels: dict[int, list[object]] = {}
+    walked: list[list[Track]] = []
+    for steps in chains:
+        walk = Walk(names, known_labels, numbers=lambda raw: _numbers(frame.iloc[:, raw], names[raw]))
+        tracks = [Track(raw) for raw in range(len(names))]
+        for where, step in steps:
+            tracks = walk.through(step, tracks, where)
+        walked.append(tracks)
+    tracks = [track for own in walked for track in own]
     reached = {track.raw for track in tracks}
-    labels: dict[int, list[object]] = {}
-    for raw in sorted(reached & set(walk.labels)):
-        known, column = walk.labels[raw], frame.iloc[:, raw]
-        held = [plain(label) for label in column.dropna().unique()]
-        truth = [
-            label for label in held if isinstance(label, bool)
-        ]  # an encoder has category columns' as 0.0, 1.0
-        known[:] = [next((label for label in truth if label == own), own) for own in known]
-        add_labels(known, iter(held))
-        own = [t for t in tracks if t.raw == raw]
-        filled, imputed = _imputed(own)
-        add_labels(known, iter([] if filled is None else [filled]))
-        missing = first_gaps(column[column.isna()].tolist())
-        add_labels(known, (cell for cell in missing if gap(cell) not in imputed))
-        labels[raw] = known
     coded = native or {}
+    labels = {
+        raw: _labels(known_labels[raw], frame.iloc[:, raw], [t for t in tracks if t.raw == raw])
+        for raw in sorted(reached & set(known_labels))
+    }
     numbers = {raw: _numbers(frame.iloc[:, raw], names[raw]) for raw in sorted(reached - {*labels, *coded})}
     narrow = any(str(frame.iloc[:, raw].dtype).lower() == "float32" for raw in numbers)
-    if not steps:
+    if not any(chains):
         own_labels = {raw: tuple(label for label, _ in pairs) for raw, pairs in coded.items()}
         codes = {raw: np.array([[code] for _, code in pairs]) for raw, pairs in coded.items()}
         return Preprocessing(tuple(names), tuple(tracks), own_labels, codes, narrow=narrow)
-    tables, sparse = _tables(steps, frame, tracks, labels)
+    made = [_tables(steps, frame, own, labels) for steps, own in zip(chains, walked, strict=True)]
+    tables = {raw: np.hstack([each[raw] for each, _ in made]) for raw in labels}
+    sparse = any(one for _, one in made)
     fixed_labels = {raw: tuple(known) for raw, known in labels.items()}
     preprocessing = Preprocessing(tuple(names), tuple(tracks), fixed_labels, tables, sparse, narrow)
-    if not narrow:
-        _check(steps, frame, preprocessing, numbers)
+    for steps, own in zip(chains, walked, strict=True):
+        if not narrow and steps:
+            _check(steps, frame, replace(preprocessing, tracks=tuple(own)), numbers)
     return preprocessing
+
+
+def _labels(known: list[object], column: Any, own: Sequence[Track]) -> list[object]:
+    """The labels of a raw column: those that encoders know, in their order, then others of X."""
+    held = [plain(label) for label in column.dropna().unique()]
+    truth = [v for v in held if isinstance(v, bool)]  # an encoder has category columns' as 0.0, 1.0
+    labels = [next((label for label in truth if label == own_label), own_label) for own_label in known]
+    add_labels(labels, iter(held))
+    filled, imputed = _imputed(own)
+    add_labels(labels, iter([] if filled is None else [filled]))
+    missing = first_gaps(column[column.isna()].tolist())
+    add_labels(labels, (cell for cell in missing if gap(cell) not in imputed))
+    return labels
 
 
 def run(steps: Sequence[tuple[str, Any]], frame: Any) -> tuple[NDArray[np.float64], bool]:
@@ -302,6 +327,11 @@ def _known_names(model: Any) -> list[object] | None:
         names = None
     if names is not None:
         return [plain(name) for name in names]
+    named = getattr(
+        model, "feature_names_", None
+    )  # CatBoost's, which writes '0', '1', ... where there were none
+    if named is not None and hasattr(model, "calc_leaf_indexes"):
+        return None if list(named) == [str(k) for k in range(len(named))] else list(named)
     booster = getattr(model, "feature_names", None)
     if booster is not None and hasattr(model, "save_raw"):
         return list(booster)

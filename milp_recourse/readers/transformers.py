@@ -11,13 +11,16 @@ import numpy as np
 
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.gaps import gap, imputed_gaps
-from milp_recourse.readers.operations import Operation, stand_in
+from milp_recourse.readers.operations import Operation, apply, stand_in
 from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.rising import is_function, rising
 
 ALLOWED = (
     "Pipeline, ColumnTransformer, FeatureUnion, StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, "
-    "OneHotEncoder, OrdinalEncoder, TargetEncoder, SimpleImputer, feature selection, passthrough"
+    "OneHotEncoder, OrdinalEncoder, TargetEncoder, SimpleImputer, feature selection, passthrough; "
+    "before trees also a FunctionTransformer, PowerTransformer, QuantileTransformer, Binarizer and ordinal "
+    "KBinsDiscretizer"
 )
 
 
@@ -60,11 +63,14 @@ class Walk:
         For each raw column that an encoder treats as labels, the labels that it knows, in its order.
     sparse
         Whether the matrix is sparse at this point. Scalers multiply a sparse matrix by reciprocals.
+    numbers
+        The numbers of X in a raw column, which says where a function has to be known.
     """
 
     names: Sequence[object]
     labels: dict[int, list[object]] = field(default_factory=dict)
     sparse: bool = False
+    numbers: Callable[[int], np.ndarray] = lambda raw: np.zeros(0)
 
     def through(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
         """The tracks after a fitted step.
@@ -80,7 +86,8 @@ class Walk:
         if step is None or (isinstance(step, str) and step == "passthrough"):
             return tracks
         selects = isinstance(step, feature_selection.SelectorMixin)
-        refuse_overrides(step, where, "sklearn", *(("get_support", "_get_support_mask") if selects else ()))
+        asked = ("get_support", "_get_support_mask") if selects else ()
+        refuse_overrides(step, where, "sklearn", asked, uses=("transform",))
         if isinstance(step, pipeline.Pipeline):
             for name, inner in step.steps:
                 tracks = self.through(inner, tracks, f"{where} step {name!r}")
@@ -95,6 +102,8 @@ class Walk:
         if follow is not None:
             self._fitted(step, tracks, where)
             return follow(step, tracks, where)
+        if is_function(step):
+            return self._function(step, tracks, where)
         if selects:
             self._fitted(step, tracks, where)
             return [t for t, kept in zip(tracks, step.get_support(), strict=True) if kept]
@@ -125,6 +134,14 @@ class Walk:
             return [replace(t, operations=(*t.operations, *each)) for t, each in pairs]
 
         return follow
+
+    def _function(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+        self._fitted(step, tracks, where)
+        if any(track.coded for track in tracks):
+            raise refuse(where, f"{type(step).__name__} after an encoder", "one of columns of numbers alone")
+        columns = [apply(track.operations, self.numbers(track.raw)) for track in tracks]
+        pairs = zip(tracks, rising(step, columns, where), strict=True)
+        return [replace(t, operations=(*t.operations, added)) for t, added in pairs]
 
     def _fitted(self, step: Any, tracks: Sequence[Track], where: str) -> None:
         from sklearn.utils.validation import check_is_fitted

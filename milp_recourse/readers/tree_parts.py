@@ -1,4 +1,4 @@
-"""What the readers of trees share: the sums that a model computes, and the class that it predicts from them.
+"""What the readers of trees share: trees with their splits on categories, and checks of their numbers.
 
 Trees are read bit for bit, with the model's rule for missing values if it has one. Models for which a finite
 value counts as missing are refused. :func:`safe_threshold` gives an ``accept.above`` that is large enough for
@@ -8,20 +8,19 @@ the library to predict class 1; :func:`milp_recourse.readers.read_model` finds t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.problem.forest import Combine, Precision, Tree, TreeEnsemble
+from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.readers.refusal import refuse
 
 LARGEST = float(np.finfo(np.float64).max)
-
-_TIE = 2.0**-22
-"""Less than the least difference between the scores of two classes that are added without rounding."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,8 @@ class TreeDecision:
         The scores at which the wanted class is predicted.
     splits
         The nodes that split on categories; their thresholds are meaningless.
+    near
+        How far below the threshold a score can be that the model accepts, because its rounding is not known.
     measure, unit
         What the score is, in words, and how much of it one unit of that is.
     """
@@ -66,6 +67,7 @@ class TreeDecision:
     ensemble: TreeEnsemble
     accept: Acceptance
     splits: Splits = field(default_factory=dict)
+    near: float = 0.0
     measure: str = "raw score"
     unit: float = 1.0
 
@@ -101,117 +103,12 @@ def above(threshold: float) -> Acceptance:
     return Acceptance(threshold, strict=True)
 
 
-def decision_by_sum(
-    ensemble: TreeEnsemble, accept: Acceptance, second: bool, splits: Splits | None = None
-) -> TreeDecision:
-    """The decision of a model that predicts its second class where ``accept`` holds, else its first.
-
-    If the first class is wanted, the trees' values are negated: they add up, rounding included, to -s, and
-    the negation of ``s > t`` is ``-s >= -t``.
-
-    Parameters
-    ----------
-    second
-        Whether the second class is wanted.
-    """
-    if second:
-        return TreeDecision(ensemble, accept, splits or {})
-    trees = tuple(replace(tree, value=0.0 - tree.value) for tree in ensemble.trees)
-    mirrored = replace(ensemble, trees=trees, base=0.0 - ensemble.base)
-    return TreeDecision(mirrored, Acceptance(0.0 - accept.threshold, strict=not accept.strict), splits or {})
-
-
 @dataclass(frozen=True, eq=False)
 class ReadTree:
     """One tree of a fitted model, and its splits on categories, by node."""
 
     tree: Tree
     splits: Mapping[int, CategorySplit] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """The sums of trees' values that a fitted model computes: one sum, or one for each class.
-
-    Attributes
-    ----------
-    trees
-        For each sum, the trees whose values are added up, in order.
-    base
-        For each sum, the number that it starts from.
-    inputs
-        Number of columns.
-    dtype, sum_dtype
-        The precision of comparisons, and of the sums.
-    exact
-        Whether the model is known to add without rounding.
-    """
-
-    trees: tuple[tuple[ReadTree, ...], ...]
-    base: tuple[float, ...]
-    inputs: int
-    dtype: Precision
-    sum_dtype: Precision
-    exact: bool = False
-
-    @property
-    def apart(self) -> float:
-        """A difference of two scores above which rounding does not change their order."""
-        if self.exact:
-            return 0.0
-        reach = max(
-            abs(b) + sum(float(np.abs(one.tree.value).max()) for one in own)
-            for b, own in zip(self.base, self.trees, strict=True)
-        )
-        unit = 2.0**-24 if self.sum_dtype == "float32" else 2.0**-53
-        return rounding_apart(len(self.trees[0]), reach, unit)
-
-    def only(self) -> tuple[TreeEnsemble, Splits]:
-        """The single sum of a model of two classes as an ensemble, and its splits on categories.
-
-        Raises
-        ------
-        Unsupported
-            The model has a sum for each class, or :func:`checked` refuses the ensemble.
-        """
-        if len(self.trees) > 1:
-            raise refuse("model", f"{len(self.trees)} classes", "two, or read_model with the wanted one")
-        [own], [base] = self.trees, self.base
-        trees = tuple(one.tree for one in own)
-        splits = {(k, node): split for k, one in enumerate(own) for node, split in one.splits.items()}
-        return checked(TreeEnsemble(trees, self.inputs, "sum", base, self.dtype, self.sum_dtype)), splits
-
-
-def decision_by_classes(sums: Sums, index: int, wanted: bool) -> TreeDecision:
-    r"""The decision of a model that predicts the first of the classes with the largest score.
-
-    The ensemble has one part for each other class d. If class c (``index``) is wanted, the part is the margin
-    :math:`s_c - s_d`, and all must be above 0. If c is not wanted, it is :math:`s_d - s_c`, and one must be.
-    If the model adds without rounding, a tie is decided for the class that comes first. Otherwise scores that
-    differ by no more than rounding count as refused.
-    """
-    trees: list[Tree] = []
-    splits: Splits = {}
-    parts = []
-    for rival in range(len(sums.trees)):
-        if rival == index:
-            continue
-        first, second = (index, rival) if wanted else (rival, index)
-        before = len(trees)
-        base = sums.base[first] - sums.base[second]
-        if sums.exact and first < second:
-            base += _TIE
-        trees.append(_constant(base))
-        for sign, which in ((1.0, first), (-1.0, second)):
-            for one in sums.trees[which]:
-                splits |= {(len(trees), node): split for node, split in one.splits.items()}
-                trees.append(one.tree if sign > 0 else replace(one.tree, value=0.0 - one.tree.value))
-        parts.append(len(trees) - before)
-    combine: Combine = "smallest" if wanted else "largest"
-    ensemble = TreeEnsemble(
-        *(tuple(trees), sums.inputs, "sum", 0.0, sums.dtype, "float64", tuple(parts), combine)
-    )
-    return TreeDecision(checked(ensemble), above(sums.apart), splits)
 
 
 def rounding_apart(terms: int, reach: float, unit: float) -> float:
@@ -229,11 +126,56 @@ def rounding_apart(terms: int, reach: float, unit: float) -> float:
     return 2.0 * unit * (4.0 * (terms + 4) * reach + 8.0 * (1.0 + reach))
 
 
-def _constant(value: float) -> Tree:
+def constant_tree(value: float) -> Tree:
     """A tree of one leaf."""
     whole = [np.array([k], dtype=np.int64) for k in (-2, -1, -1)]
     rule = np.zeros(1, dtype=bool)
     return Tree(whole[0], np.array([-2.0]), whole[1], whole[2], np.array([value]), rule)
+
+
+def lookup_tree(axes: Sequence[tuple[int, Sequence[float]]], table: Any, missing: bool = False) -> Tree:
+    """The tree that looks a value up in a table of one or several axes.
+
+    Parameters
+    ----------
+    axes
+        For each axis the feature, and the ascending numbers that are the last of their interval; the interval
+        after the last of them is open.
+    table
+        A number for each interval, shape (intervals of the first axis, ...).
+    missing
+        Whether the first entry along each axis is for a missing value, before those of the intervals.
+        Without one the tree has no rule for missing values.
+    """
+    rows: list[list[float]] = []
+
+    def build(axis: int, part: NDArray[np.float64], first: int, last: int, gap: bool) -> None:
+        """Append the nodes for the intervals from first to last of an axis, and for all later axes."""
+        at = len(rows)
+        if axis == len(axes):
+            rows.append([-2, -2.0, -1, -1, float(part), False])
+            return
+        feature, cuts = axes[axis]
+        if not gap and first == last:
+            start(axis + 1, part[first + missing])
+            return
+        middle = (first + last) // 2
+        rows.append([feature, -LARGEST if gap else float(cuts[middle]), at + 1, 0, 0.0, gap])
+        if gap:
+            start(axis + 1, part[0])
+        else:
+            build(axis, part, first, middle, False)
+        rows[at][3] = len(rows)
+        build(axis, part, first if gap else middle + 1, last, False)
+
+    def start(axis: int, part: NDArray[np.float64]) -> None:
+        build(axis, part, 0, len(axes[axis][1]) if axis < len(axes) else 0, missing)
+
+    start(0, np.asarray(table, dtype=np.float64))
+    feature, threshold, left, right, value, rule = (np.array(column) for column in zip(*rows, strict=True))
+    whole = [column.astype(np.int64) for column in (feature, left, right)]
+    cuts = np.clip(threshold, -LARGEST, LARGEST)
+    return Tree(whole[0], cuts, whole[1], whole[2], value, rule.astype(bool) if missing else None)
 
 
 def last_refused(accepts: Callable[[float], bool], low: float, high: float, single: bool) -> float:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from milp_recourse.errors import BadInput
-from milp_recourse.formats.strict_json import write_whole
+from milp_recourse.errors import BadInput, MachineFailed
+from milp_recourse.formats.strict_json import read_bytes, write_whole
 from milp_recourse.problem.result import Result
+
+LARGEST_CERTIFICATE = 32 * 2**20
+"""The most bytes of a certificate, as ``verify/`` reads it."""
+
+_UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, zlib.error, zipfile.BadZipFile)
+"""What reading an archive raises that is none, or is broken."""
 
 CHUNK = 1000
 """The number of applicants whose certificates share an archive. Populations up to this size have none."""
@@ -29,7 +37,12 @@ def pack(folder: Path, chunk: int) -> None:
     """Move the certificates of applicants CHUNK * chunk, ..., CHUNK * (chunk + 1) - 1 into their archive.
 
     The archive is written completely, with the certificates that were in it before, and only then are the
-    files removed. So nothing is lost whenever this is stopped.
+    files removed. So nothing is lost whenever this is stopped. What is no archive is replaced.
+
+    Raises
+    ------
+    MachineFailed
+        A certificate in the archive is broken.
     """
     names = [f"{k}.json.gz" for k in range(chunk * CHUNK, (chunk + 1) * CHUNK)]
     inside, archive = folder / "certificates", _archive(folder, chunk)
@@ -37,9 +50,13 @@ def pack(folder: Path, chunk: int) -> None:
     if not loose:
         return
     contents = {}
-    if archive.is_file():
-        with zipfile.ZipFile(archive) as old:
-            contents = {name: old.read(name) for name in old.namelist()}
+    if zipfile.is_zipfile(archive):
+        try:
+            with zipfile.ZipFile(archive) as old:
+                contents = {name: _member(old, name) for name in set(names).intersection(old.namelist())}
+        except (zipfile.BadZipFile, zlib.error, RuntimeError) as error:
+            advice = "remove it, and its certificates are made again"
+            raise MachineFailed(f"{archive}: broken: {error}: {advice}") from None
     contents |= {name: (inside / name).read_bytes() for name in loose}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as new:  # stored: the members are compressed
@@ -49,6 +66,16 @@ def pack(folder: Path, chunk: int) -> None:
     write_whole(buffer.getvalue(), archive)
     for name in loose:
         (inside / name).unlink()
+
+
+def stored(folder: Path) -> set[int]:
+    """The applicants whose certificates a folder has, in files or in archives that can be read."""
+    names = [file.name for file in (folder / "certificates").glob("*.json.gz")]
+    for archive in (folder / "certificates").glob("*.zip"):
+        with suppress(*_UNREADABLE), zipfile.ZipFile(archive) as file:
+            names += file.namelist()
+    numbers = (name.partition(".")[0] for name in names)
+    return {int(number) for number in numbers if number.isdecimal() and len(number) < 19}
 
 
 def extract(folder: Path, index: int) -> bytes:
@@ -62,11 +89,23 @@ def extract(folder: Path, index: int) -> bytes:
     file, archive = folder / "certificates" / f"{index}.json.gz", _archive(folder, index // CHUNK)
     try:
         if file.is_file():
-            return file.read_bytes()
+            return read_bytes(file, most=LARGEST_CERTIFICATE, packed=True)
         with zipfile.ZipFile(archive) as stored:
-            return stored.read(file.name)
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+            return _member(stored, file.name)
+    except (BadInput, *_UNREADABLE):
         raise BadInput("INDEX", index, f"an applicant with a certificate in {folder}") from None
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """What an archive holds under a name; raise BadZipFile where it could be made to fill the memory."""
+    info = archive.getinfo(name)
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise zipfile.BadZipFile("packed in another way than deflated, which zipfile unpacks without bound")
+    with archive.open(info) as stream:
+        content = stream.read(LARGEST_CERTIFICATE + 1)
+    if len(content) > LARGEST_CERTIFICATE:
+        raise zipfile.BadZipFile("too large")
+    return content
 
 
 def _archive(folder: Path, chunk: int) -> Path:

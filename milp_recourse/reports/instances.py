@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.errors import Unsupported
+from milp_recourse.certificates.canonical import instance_digest
+from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats.read import read_instance
-from milp_recourse.formats.strict_json import write_json, write_whole
+from milp_recourse.formats.strict_json import read_json, write_json, write_whole
 from milp_recourse.formats.write import result_to_dict
 from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.solve import check_options, solve
@@ -42,12 +43,44 @@ def solve_files(
     return rows
 
 
+def answered_in(folder: Path) -> set[str]:
+    """The digests of the instances of which a folder has answers.
+
+    Raises
+    ------
+    BadInput
+        It has a population's answers, or others that do not say of what.
+    """
+    if (folder / "run.json").exists():
+        raise BadInput("--out", f"a population's run in {folder}", "another folder")
+    if not (folder / "results.csv").exists():
+        return set()
+    try:
+        listed = read_json(folder / "results.json")["results"]
+        return {str(one["instance_sha256"]) for one in listed if one["result"] is not None}
+    except (BadInput, KeyError, TypeError):
+        raise BadInput("--out", f"other results in {folder}", "another folder") from None
+
+
+def refuse_others(folder: Path, kept: Iterable[Instance]) -> None:
+    """Raise BadInput where a folder has an answer about an instance that is not among those ``kept``."""
+    earlier = answered_in(folder)
+    if earlier and not earlier <= {instance_digest(instance) for instance in kept}:
+        raise BadInput("--out", f"answers about other instances in {folder}", "another folder")
+
+
 def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
     """Write results.csv (with a last column ``name``), results.json and certificates; return the summary.
 
     Instances that the back end cannot solve are in results.json only. Certificate files in the folder that
     this run did not write are removed.
+
+    Raises
+    ------
+    BadInput
+        The folder has answers about other instances, or a population's.
     """
+    refuse_others(folder, [instance for _, instance, result, _ in rows if result is not None])
     rows = [
         (name, instance, result and store_certificate(result, k, folder), remark)
         for k, (name, instance, result, remark) in enumerate(rows)
@@ -60,19 +93,20 @@ def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
     lines = [csv_line([*header(features), "name"])]
     solved = [(k, name, result) for k, (name, _, result, _) in enumerate(rows) if result is not None]
     lines += [csv_line([*cells(k, result, features), name]) for k, name, result in solved]
-    write_whole("".join(lines).encode(), folder / "results.csv")
     summary = summarise((r.status.value, r.cost, r.seconds) for _, _, r in solved)
     summary["not_solved"] = len(rows) - len(solved)
     listed = [
         {
             "name": name,
+            "instance_sha256": instance_digest(instance),
             "result": None if result is None else result_to_dict(result),
             "refused": remark if result is None else None,
             "reference": (remark or None) if result is not None else None,
         }
-        for name, _, result, remark in rows
+        for name, instance, result, remark in rows
     ]
-    write_json(summary | {"results": listed}, folder / "results.json")
+    write_json(summary | {"results": listed}, folder / "results.json")  # it says of what the rows are
+    write_whole("".join(lines).encode(), folder / "results.csv")
     return summary
 
 

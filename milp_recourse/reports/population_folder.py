@@ -21,7 +21,8 @@ from milp_recourse.formats.strict_json import read_json, write_json, write_whole
 from milp_recourse.formats.write import population_digest
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
-from milp_recourse.reports.certificate_files import CHUNK, pack, store_certificate
+from milp_recourse.reports.certificate_files import CHUNK, pack, store_certificate, stored
+from milp_recourse.reports.folder_lock import make_folder
 from milp_recourse.reports.result_rows import (
     BAD_INPUT,
     cells,
@@ -58,6 +59,9 @@ class PopulationFolder:
     damaged
         Numbers of the lines in results.csv that were no rows of this run when the folder was opened, except
         for the unfinished last line of a killed run. Their applicants count as not done.
+    lost
+        Applicants whose row named a certificate that was not there when the folder was opened. Their rows
+        are removed, and they count as not done.
 
     Raises
     ------
@@ -80,6 +84,7 @@ class PopulationFolder:
         self.done: set[int] = set()
         self.chunks: Counter[int] = Counter()
         self.damaged: list[int] = []
+        self.lost: list[int] = []
         self._last, self._ordered = -1, True
         self._read()
 
@@ -188,15 +193,17 @@ class PopulationFolder:
         first = csv_line(self.columns).encode()
         if lines and lines[0].endswith(b"\n") and lines[0] != first:
             raise BadInput("--out", f"{self.table} with other columns", "a new folder")
-        good = [first]
+        good, there = [first], stored(self.folder)
         for number, line in enumerate(lines[1:], start=2):
             row = self._row(line)
-            if row is not None:
+            if row is not None and row[self.columns.index("certificate")] and int(row[0]) not in there:
+                self.lost.append(int(row[0]))
+            elif row is not None:
                 self._count(row)
                 good.append(line)
             elif line.endswith(b"\n"):
                 self.damaged.append(number)
-        if len(good) != len(lines):
+        if good != lines:
             write_whole(b"".join(good), self.table)
 
     def _row(self, line: bytes) -> list[str] | None:
@@ -219,30 +226,3 @@ class PopulationFolder:
             and (ids is None or values["id"] == one_line(ids[index]))
         )
         return row if fits else None
-
-
-def refuse_foreign(folder: Path) -> None:
-    """Raise BadInput if a folder has a population's results, because no other command may overwrite them."""
-    if (folder / "run.json").exists():
-        raise BadInput("--out", f"a population's run in {folder}", "another folder")
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder if it does not exist, and check that it can be written.
-
-    Raises
-    ------
-    BadInput
-        It cannot be made or written.
-    MachineFailed
-        The disk is full or broken.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".writable"
-        probe.touch()
-        probe.unlink()
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno in MACHINE:
-            raise MachineFailed(f"{folder}: {error.strerror}") from None
-        raise BadInput("--out", f"{folder}: {error}", "a folder that can be written") from None

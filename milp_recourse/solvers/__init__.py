@@ -6,7 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
-from milp_recourse.errors import BackendUnavailable
+from milp_recourse.errors import BackendUnavailable, RecourseError
+from milp_recourse.solvers.plugged import plugged
 from milp_recourse.solvers.protocol import Backend, BatchBackend, Options, Proposal
 
 _MODULES = {
@@ -69,25 +70,29 @@ def listed() -> dict[str, str | None]:
 def _why_unusable(name: str) -> str | None:
     try:
         return _make(name).unavailable()
-    except BackendUnavailable as problem:
+    except RecourseError as problem:
         return str(problem)
 
 
 def _make(name: str) -> Backend:
     if name in _registered:
-        return _registered[name]()
+        return _brought(name, lambda: _registered[name])
     family, _, solver = name.partition(":")
     plugin = None if family in _MODULES else _plugin(name)
     made: Backend
     if plugin is not None:
-        try:
-            made = plugin.load()()
-        except Exception as problem:  # somebody else's code
-            raise BackendUnavailable(f"backend {name!r} cannot be loaded: {problem!r}") from problem
-        return made
+        return _brought(name, plugin.load)
     module, _, cls = _MODULES[family].partition(":")
     made = getattr(import_module(module), cls)(*([solver] if solver else []))
     return made
+
+
+def _brought(name: str, load: Callable[[], Callable[[], Backend]]) -> Backend:
+    """A back end that is made by somebody else's code."""
+    try:
+        return plugged(load()(), name)
+    except Exception as problem:
+        raise BackendUnavailable(f"backend {name!r} cannot be loaded: {problem!r}") from problem
 
 
 __all__ = ["PYOMO_SOLVERS", "Backend", "BatchBackend", "Options", "Proposal", "backend", "listed", "register"]

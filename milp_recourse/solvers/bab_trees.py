@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from milp_recourse.engine.box_bounds import ready as ready_for_boxes
 from milp_recourse.engine.forests.axes import separable
 from milp_recourse.engine.forests.causal_pieces import why_not_pieces
 from milp_recourse.engine.forests.causal_search import CausalSearch
@@ -47,6 +48,7 @@ def _solve(instance: Instance, options: Options) -> Proposal:
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     if not separable(instance):
+        ready_for_boxes()
         return _timed(instance, options, lambda own, _, clock: CausalSearch(own, clock).run())
     if len(forest.trees) == 1:
         start = time.perf_counter()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.engine.box_bounds import ready
 from milp_recourse.errors import Unsupported
 from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.instance import Instance
@@ -65,6 +66,7 @@ class BoxSearch(BestFirst[Node], ABC):
     """
 
     def __init__(self, instance: Instance, options: Options, many_unstable: int) -> None:
+        ready()
         super().__init__(instance, Clock.start(options.time_limit), "solver")
         self.instance, self.many_unstable = instance, many_unstable
         self.message = "a box became too small to split"

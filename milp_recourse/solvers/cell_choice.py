@@ -18,7 +18,7 @@ from milp_recourse.engine.forests.table import LeafTable
 from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import Clock
+from milp_recourse.problem.options import LATE, Clock, OutOfTime
 from milp_recourse.solvers.leaf_model import Cells, Watch
 from milp_recourse.solvers.protocol import Options, Proposal
 
@@ -57,7 +57,7 @@ class CellSearch:
         assert isinstance(instance.classifier, TreeEnsemble)
         self.instance, self.forest, self.model = instance, instance.classifier, model
         clock = Clock.start(options.time_limit)
-        self.search = BestFirst[CellModel](instance, clock, "solver", options.watch)
+        self.search = BestFirst[CellModel](instance, clock, "solver", options.watch, found=options.found)
 
     def run(self) -> Proposal:
         """What the solver proves, its points judged exactly."""
@@ -66,14 +66,18 @@ class CellSearch:
             return Proposal(None, math.inf, "solver", 0)
         cells = factual_cells(self.instance, self.forest)
         threshold = self.instance.accept.above
-        start = climb(LeafTable(self.forest, cells, axes), axes, threshold)
-        if start is not None:
-            search.offer(action_of(axes, start))
-            axes = [affordable(axis, best.cost) for axis in axes]
-        table = LeafTable(self.forest, cells, axes)
-        if not table.bound(table.full[None])[0] > threshold:
-            return Proposal(None, math.inf, "solver", 0)
-        search.push(0.0, self.model(axes, table, threshold, best.cost))
+        try:
+            start = climb(LeafTable(self.forest, cells, axes, clock=search.clock), axes, threshold)
+            if start is not None:
+                search.offer(action_of(axes, start))
+                axes = [affordable(axis, best.cost) for axis in axes]
+            table = LeafTable(self.forest, cells, axes, clock=search.clock)
+            if not table.bound(table.full[None])[0] > threshold:
+                return Proposal(None, math.inf, "solver", 0)
+            search.push(0.0, self.model(axes, table, threshold, best.cost))
+        except OutOfTime:
+            search.stop(LATE)
+            return search.outcome()
         while taken := search.next():
             [(bound, model)] = taken
             status, low, point = model.solve(search.clock.left(), search.watch)

@@ -38,7 +38,7 @@ Column = Any
 
 
 class LeafModel(ABC):
-    """A solver's model of cells, leaves and the score.
+    """A solver's model of cells, leaves and the score; the table's clock is looked at while it is made.
 
     Attributes
     ----------
@@ -152,6 +152,7 @@ class LeafModel(ABC):
             for leaf, last in gaps:  # not in the gap, unless in the first cell
                 self.not_all([z[leaf], y[last]], [y[0]])
         for k, below, above in borders(allowed, len(self.axes[i]) - 1):
+            self.table.clock.check()
             if below:
                 self.at_most_one([z[leaf] for leaf in below], [y[k]])
             if above:

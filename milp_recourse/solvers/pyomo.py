@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -191,6 +192,19 @@ def _interface(solver: str) -> Any:
     return None if make is None else make()
 
 
+@contextmanager
+def _not_from_the_current_folder() -> Iterator[None]:
+    """Pyomo looks for a solver's program in the current folder first; inside, only where PATH says."""
+    from pyomo.common import fileutils
+
+    find = fileutils.find_file
+    fileutils.find_file = lambda name, **how: find(name, **how | {"cwd": False})
+    try:
+        yield
+    finally:
+        fileutils.find_file = find
+
+
 @functools.cache
 def _maker(solver: str) -> Callable[[], Any] | None:
     """A function that makes a solver's interface, None where it is not usable; found once, because a licence
@@ -205,15 +219,16 @@ def _maker(solver: str) -> Callable[[], Any] | None:
     level = log.level
     log.setLevel(logging.CRITICAL)  # Pyomo warns of every solver it does not find
     try:
-        if solver in SolverFactory:
-            usable = SolverFactory(solver).available() in (
-                Availability.FullLicense,
-                Availability.LimitedLicense,
-            )
-            return functools.partial(SolverFactory, solver) if usable else None
-        if pyo.SolverFactory(solver).available(exception_flag=False):
-            return functools.partial(pyo.SolverFactory, solver)
-        return None
+        with _not_from_the_current_folder():
+            if solver in SolverFactory:
+                usable = SolverFactory(solver).available() in (
+                    Availability.FullLicense,
+                    Availability.LimitedLicense,
+                )
+                return functools.partial(SolverFactory, solver) if usable else None
+            if pyo.SolverFactory(solver).available(exception_flag=False):
+                return functools.partial(pyo.SolverFactory, solver)
+            return None
     finally:
         log.setLevel(level)
 
@@ -221,10 +236,11 @@ def _maker(solver: str) -> Callable[[], Any] | None:
 def solve_model(solver: str, model: Any, columns: list[Any], seconds: float | None) -> Answer:
     """Solve a model once, through whichever interface Pyomo has; errors become an :class:`Answer`."""
     try:
-        made = _interface(solver)
-        if hasattr(made, "config") and hasattr(made.config, "raise_exception_on_nonoptimal_result"):
-            return _solve_new(solver, made, model, columns, seconds)
-        return _solve_classic(made, model, columns, seconds)
+        with _not_from_the_current_folder():
+            made = _interface(solver)
+            if hasattr(made, "config") and hasattr(made.config, "raise_exception_on_nonoptimal_result"):
+                return _solve_new(solver, made, model, columns, seconds)
+            return _solve_classic(made, model, columns, seconds)
     except Exception as problem:  # SCIP raises "error in LP solver!", others their own kinds
         line = " ".join(str(problem).split())
         logging.getLogger(__name__).info("%s: %s", solver, line)

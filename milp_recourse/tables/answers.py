@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
-from io import BytesIO, StringIO, TextIOWrapper
 from os import PathLike
 from pathlib import Path
+from subprocess import DEVNULL, run
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, MachineFailed
 from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict, result_part
+from milp_recourse.judge.as_printed import AsPrinted, as_printed
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
@@ -28,18 +30,40 @@ from milp_recourse.questions.front import front
 from milp_recourse.questions.robust import robust
 from milp_recourse.questions.why import why as ask_why
 from milp_recourse.reports.checked import checked, with_certificate
+from milp_recourse.reports.folder_lock import only_writer
 from milp_recourse.reports.pages import Person, person_page, population_fragment, population_page, reasons_of
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.result_rows import BAD_INPUT
+from milp_recourse.solvers.processes import python
 from milp_recourse.tables.against_model import changed_values, rows_after
 from milp_recourse.tables.arguments import by_column
 from milp_recourse.tables.columns import TableColumn, position, shown
-from milp_recourse.tables.people_rows import Rows, values_in_file
+from milp_recourse.tables.people_rows import Rows, counterfactual_rows, values_in_file
 from milp_recourse.tables.show import person_at
 
 T = TypeVar("T")
 
-_COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds", "margin")
+_COLUMNS = (
+    "status",
+    "cost",
+    "lower_bound",
+    "gap",
+    "proof",
+    "confirmed",
+    "message",
+    "seconds",
+    "margin",
+    "shown_cost",
+)
+
+
+@contextmanager
+def _of_the_folder() -> Iterator[None]:
+    """What is wrong with the option --out of commands is wrong with the argument ``folder``."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput("folder", error.got, error.allowed) from None
 
 
 class Interrupted(KeyboardInterrupt):
@@ -78,6 +102,8 @@ class Answers:
         How much of the classifier's score one unit of the margin is.
     asked
         The back end that was asked for; None: the default, which may be another one for somebody.
+    accepts
+        What the model itself says of rows, each asked alone; None if it cannot be asked.
     """
 
     rows: Rows
@@ -90,20 +116,25 @@ class Answers:
     compare: Callable[..., tuple[list[Result | None], list[bool | None]]]
     unit: float = 1.0
     asked: str | None = None
+    accepts: Callable[[pd.DataFrame], Sequence[object]] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """status, cost, lower_bound, gap, proof, confirmed, message, seconds and margin, indexed as people.
+        """status, cost, lower_bound, gap, proof, confirmed, message, seconds, margin and shown_cost, indexed
+        as people.
 
         ``margin`` is how far the person's logit must pass the threshold (of trees, the score); nan for people
-        who could not be read.
+        who could not be read. ``shown_cost`` is what the values in :attr:`changes` as shown cost, where
+        ``cost`` is what the exact ones do.
         """
         rows = [self._row(i, result) for i, result in enumerate(self.results)]
+        for row, printed in zip(rows, self.printed, strict=True):
+            row["shown_cost"] = None if printed is None else float(printed.cost)
         frame = pd.DataFrame(rows, index=self.rows.frame.index, columns=list(_COLUMNS))
-        for name in ("cost", "lower_bound", "gap", "seconds", "margin"):
+        for name in ("cost", "lower_bound", "gap", "seconds", "margin", "shown_cost"):
             frame[name] = frame[name].astype(np.float64)
         frame["confirmed"] = pd.array([row.get("confirmed") for row in rows], dtype="boolean")
         for name in ("proof", "message"):  # else the dtype would depend on whether all are None
@@ -116,10 +147,40 @@ class Answers:
         return rows_after(self.rows, self.columns, self.results)
 
     @cached_property
-    def changes(self) -> pd.DataFrame:
-        """A row per change, indexed as people: feature, before, after, and cause (``action`` or ``effect``).
+    def printed(self) -> list[AsPrinted | None]:
+        """For each person with an action the values to say: the shortest decimals that the model accepts when
+        they are set together (:func:`~milp_recourse.judge.as_printed`).
 
-        A feature that an action holds is listed too, with ``after`` equal to ``before``.
+        Where the model itself refuses them, they are the exact doubles.
+        """
+        found: list[AsPrinted | None] = [None] * len(self)
+        exact: dict[int, AsPrinted] = {}
+        known = {c.name: c for c in self.columns}
+        for i, result in enumerate(self.results):
+            if self.problem is not None and result is not None and result.action is not None:
+                action = {name: known[name].feature.number(v) for name, v in result.action.items()}
+                after = changed_values(self.rows, self.columns, i, result) or {}
+                exact[i] = AsPrinted(action, after | action, Fraction(result.cost or 0.0))
+        asked = [i for i, one in exact.items() if one.action and self.confirmed[i] is not False]
+        problem = self.problem
+        short = as_printed([(problem[i], exact[i].action) for i in asked]) if problem is not None else []
+        for i, one in (exact | dict(zip(asked, short, strict=True))).items():
+            found[i] = one
+        said = [None if one is None else one.counterfactual for one in found]
+        if self.accepts is not None and asked:
+            rows = counterfactual_rows(self.rows, self.columns, said).iloc[asked]
+            for i, accepted in zip(asked, self.accepts(rows), strict=True):
+                if accepted is not True:
+                    found[i] = exact[i]
+        return found
+
+    @cached_property
+    def changes(self) -> pd.DataFrame:
+        """A row per change, indexed as people: feature, before, after, shown, and cause (``action`` or
+        ``effect``).
+
+        ``shown`` is the value to say (:attr:`printed`): shorter than ``after``, and accepted by the model. A
+        feature that an action holds is listed too, with ``after`` equal to ``before``.
         """
         rows, people = [], []
         by_name = {c.name: c for c in self.columns}
@@ -130,9 +191,11 @@ class Answers:
                 key = by_name[name].key
                 cause = "action" if name in action else "effect"
                 values = (frame[key].iloc[i] for frame in (self.rows.frame, self.counterfactuals))
-                rows.append((key, *values, cause))
+                printed = self.printed[i]
+                assert printed is not None
+                rows.append((key, *values, by_name[name].value(printed.counterfactual[name]), cause))
                 people.append(i)
-        frame = pd.DataFrame(rows, columns=["feature", "before", "after", "cause"], dtype=object)
+        frame = pd.DataFrame(rows, columns=["feature", "before", "after", "shown", "cause"], dtype=object)
         return frame.set_axis(self.rows.frame.index[people], axis=0)
 
     def front(self, person: Hashable, time_limit: float | None = None) -> pd.DataFrame:
@@ -341,6 +404,8 @@ class Answers:
         ------
         BadInput
             The folder cannot be written or holds results already, or nobody could be read.
+        MachineFailed
+            The disk is full or broken, or another process writes the folder.
         """
         if not isinstance(folder, str | PathLike):
             raise BadInput("folder", shown(folder), "the path of a folder")
@@ -349,44 +414,49 @@ class Answers:
             raise BadInput("folder", f"{where}, which holds results", "a new folder")
         written = self.population()
         confirmed = any(word is not None for word in self.confirmed)
-        try:
+        with _of_the_folder(), only_writer(where):
             report = PopulationFolder(where, population_from_dict(written), dict(self.options), confirmed)
-        except BadInput as error:
-            raise BadInput("folder", error.got, error.allowed) from None
-        for index in report.left(range(len(self))):
-            result = self.results[index]
-            if result is not None:
-                report.add(index, result, self.confirmed[index])
-        report.summarise()
-        write_json(written, where / "population.json")
+            for index in report.left(range(len(self))):
+                result = self.results[index]
+                if result is not None:
+                    report.add(index, result, self.confirmed[index])
+            report.summarise()
+            write_json(written, where / "population.json")
 
     def verify(self) -> str:
         """The verdict of the independent checker ``verify/`` on these answers' certificates.
 
         The same as :meth:`save` into a new folder DIR and ``milp-recourse verify DIR``: the checker reads the
-        files and uses no code of this package.
+        files and uses no code of this package. It runs in a process of its own, in which nothing that this
+        one has imported or changed plays a part.
 
         Returns
         -------
         str
             One line, ``VERIFIED ...``, if every certificate was accepted; else the reasons, and ``REJECTED
-            ...`` as the last line.
+            ...`` as the last line. ``NOTHING TO CHECK`` if certificates were asked for and none could be
+            made; the column ``message`` says why.
 
         Raises
         ------
         BadInput
             The answers have no certificates, or nobody could be read.
+        MachineFailed
+            The checker did not come to a verdict.
         """
-        from verify.__main__ import main
-
         if not self.options.get("certificates"):
             raise BadInput("certificates", "none", "answers of certify(people, certificates=True)")
-        output = TextIOWrapper(BytesIO(), "utf-8", write_through=True)
-        with TemporaryDirectory() as folder, redirect_stdout(output), redirect_stderr(StringIO()):
-            self.save(Path(folder) / "answers")
-            main([str(Path(folder) / "answers"), "--jobs=1"])
-        output.seek(0)
-        return output.read().strip()
+        if not any(result is not None and result.evidence for result in self.results):
+            return f"NOTHING TO CHECK: none of {len(self)} answers has a certificate"
+        check = python("import sys; from verify.__main__ import run; sys.exit(run())", "verify")
+        with TemporaryDirectory() as folder:
+            where = str(Path(folder) / "answers")
+            self.save(where)
+            command = [*check, where, "--jobs=1"]
+            done = run(command, stdin=DEVNULL, capture_output=True, encoding="utf-8", check=False)
+        if done.returncode not in (0, 4):
+            raise MachineFailed(f"the checker ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        return done.stdout.strip()
 
     def page(self, person: Hashable | None = None, why: bool = False, time_limit: float | None = None) -> str:
         """The text of a self-contained HTML file, about everybody or about one person.
@@ -432,7 +502,10 @@ class Answers:
         write_whole(self.page(person, why, time_limit).encode(), Path(file))
 
     def _people(self, positions: Iterable[int]) -> list[Person]:
-        return [person_at(i, self.rows, self.problem, self.results[i], self.confirmed[i]) for i in positions]
+        return [
+            person_at(i, self.rows, self.problem, self.results[i], self.confirmed[i], self.printed[i])
+            for i in positions
+        ]
 
     def _position(self, person: Hashable) -> int:
         labels = self.rows.frame.index.tolist() if isinstance(person, Hashable) else []

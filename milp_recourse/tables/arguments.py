@@ -132,12 +132,16 @@ def cost_of(
 def _scales(
     scale: str | Mapping[Hashable, Any], columns: Sequence[TableColumn], X: pd.DataFrame
 ) -> dict[str, Any]:
-    """The scales as in a file: by a rule, or as given, with the range for columns that are not named."""
+    """The scales as in a file: by a rule, or as given, with the range for columns that are not named.
+
+    Only columns that somebody can act on are relative to a person's own value, which may be 0 in the others.
+    """
     if scale is not None and not isinstance(scale, str):
         own = {k: _given_scale(f"scale.{k}", s) for k, s in by_column("scale", scale, X.columns).items()}
-        return {c.name: own.get(c.key, scale_of(X[c.key], c.feature, "range")) for c in columns}
+        scales = {c: own.get(c.key, scale_of(X[c.key], c.feature, "range")) for c in columns}
+        return {c.name: 1.0 if s == RELATIVE and not c.feature.actionable else s for c, s in scales.items()}
     if scale == RELATIVE:
-        sized = {c.name for c in columns if not c.feature.labelled}
+        sized = {c.name for c in columns if c.feature.actionable and not c.feature.labelled}
         return {c.name: RELATIVE if c.name in sized else 1.0 for c in columns}
     if scale in SCALES:
         return {c.name: scale_of(X[c.key], c.feature, scale) for c in columns}

@@ -42,6 +42,9 @@ class TableColumn:
     gaps
         The missing values that the model's imputer replaces, among those that a column of Python objects can
         hold (:mod:`milp_recourse.readers.gaps`).
+    within
+        The least and largest number that the model's transformers have a value of; None if they have one of
+        all.
     """
 
     key: Hashable
@@ -51,6 +54,7 @@ class TableColumn:
     imputed: float | None = None
     missing: bool = False
     gaps: frozenset[str] = frozenset()
+    within: tuple[float, float] | None = None
 
     @property
     def name(self) -> str:
@@ -79,6 +83,11 @@ class TableColumn:
         number = float(value)
         if not math.isfinite(number):
             raise BadInput(self.name, number, "a finite number")
+        if self.within is not None and not self.within[0] <= number <= self.within[1]:
+            allowed = (
+                f"{self.within[0]:g} to {self.within[1]:g}, of which the model's transformer has a value"
+            )
+            raise BadInput(self.name, number, allowed)
         if self.feature.kind == "binary" and number not in (0.0, 1.0):
             raise BadInput(self.name, number, "0 or 1")
         if self.feature.integral and not number.is_integer():

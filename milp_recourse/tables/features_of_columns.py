@@ -36,6 +36,9 @@ from milp_recourse.tables.columns import (
     texts,
 )
 
+_FAR = 1e300
+"""An end of a domain that no number reaches."""
+
 
 @dataclass(frozen=True)
 class ColumnArguments:
@@ -186,6 +189,7 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: Co
     if read is not None and read.labels is not None and labels is not None:
         encoding, table = _encoding(read, labels)
     actionable = key not in arguments.immutable and settable != 0
+    within = None if read is None else read.within
     bounds = None if settable is None or settable == len(labels or ()) else (0.0, max(settable, 1) - 1.0)
     if labels is None and actionable:
         bounds = _bounds(key, series, kind, arguments)
@@ -195,7 +199,7 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: Co
         actionable=actionable,
         bounds=bounds,
         categories=None if labels is None else texts(labels),
-        domain=arguments.domain.get(key),
+        domain=_domain(arguments.domain.get(key), within),
         monotone=_direction(key, kind, arguments),
         encoding=encoding,  # type: ignore[arg-type]
         table=table,
@@ -209,7 +213,7 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: Co
         raise BadInput(f"domain.{key}", shown(feature.domain), "nothing: its labels have no order")
     missing = read is not None and read.missing
     gaps = frozenset() if read is None else read.gaps
-    column = TableColumn(key, feature, labels, series.dtype, missing=missing, gaps=gaps)
+    column = TableColumn(key, feature, labels, series.dtype, missing=missing, gaps=gaps, within=within)
     if read is None or read.imputed is None:
         return column
     value: Any = read.imputed
@@ -218,6 +222,16 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: Co
     if position(labels, value) is None and value in (0.0, 1.0):  # a truth value, as the imputer returns it
         value = bool(value)
     return replace(column, imputed=column.code(value))
+
+
+def _domain(
+    given: tuple[float, float] | None, within: tuple[float, float] | None
+) -> tuple[float, float] | None:
+    """The domain that the caller states, and the numbers that the model's transformers have a value of."""
+    if within is None:
+        return given
+    low, high = (-_FAR, _FAR) if given is None else given
+    return max(low, within[0]), min(high, within[1])
 
 
 def _kind(

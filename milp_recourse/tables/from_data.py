@@ -21,14 +21,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
+from milp_recourse.judge import judged_together
+from milp_recourse.judge.as_printed import nobody
 from milp_recourse.problem.conditions import All, LabelIn, Sum
 from milp_recourse.problem.conditions import Any as AnyOf_
+from milp_recourse.problem.decimals import as_written, written_above, written_below
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences, check_density
 from milp_recourse.problem.population import Population
@@ -127,7 +131,8 @@ def near_rows(
 ) -> Condition:
     """The condition that the counterfactual lies within ``within`` scales of some row.
 
-    Rows with a missing value among the compared features are left out.
+    Distances are computed from the numbers as they are written: 29 is within 0.29 scales of 100. Rows with a
+    missing value among the compared features are left out.
 
     Parameters
     ----------
@@ -167,7 +172,7 @@ def near_rows(
     parts = tuple(
         All(
             tuple(
-                _near(f, value, within * scale.get(f.name, 1.0))
+                _near(f, value, as_written(within) * as_written(scale.get(f.name, 1.0)))
                 for f, value in zip(compared, row, strict=True)
             )
         )
@@ -199,17 +204,19 @@ def prototypes(rows: Array, scale: Sequence[float], count: int) -> Array:
 
 
 def accepted_rows(instance: Instance, rows: Array) -> Array:
-    """The rows that the classifier accepts, computed in float64: a network's logit may be less than threshold
-    plus margin by a tolerance (:data:`milp_recourse.solvers.grid.TOLERANCE`)."""
-    from milp_recourse.solvers.grid import looks_accepted
+    """The rows that the classifier accepts, exactly and as deployed, whoever they are."""
+    names = [f.name for f in instance.features]
+    people = [nobody(instance, dict(zip(names, row, strict=True))) for row in rows.tolist()]
+    found = judged_together([(one, {}) for one in people])
+    return rows[[one.accepted_exact and one.accepted_deployed for one in found]]
 
-    return np.asarray(rows)[looks_accepted(instance, np.asarray(rows, dtype=np.float64))]
 
-
-def _near(feature: Feature, value: float, reach: float) -> Condition:
+def _near(feature: Feature, value: float, reach: Fraction) -> Condition:
     if feature.kind == "categorical":
         return LabelIn(feature.name, "counterfactual", (int(value),))
-    return Sum(((feature.name, 1.0),), "counterfactual", value - reach, value + reach)
+    here = as_written(value)
+    ends = written_above(here - reach), written_below(here + reach)
+    return Sum(((feature.name, 1.0),), "counterfactual", *ends)
 
 
 def known_rows(population: Population) -> Array:
@@ -224,6 +231,23 @@ def data_ranges(instance: Instance, rows: Array) -> dict[str, tuple[float, float
         for k, f in enumerate(instance.features)
         if not f.labelled
     }
+
+
+def in_both(domain: tuple[float, float] | None, held: tuple[float, float], path: str) -> tuple[float, float]:
+    """A feature's domain without the values that lie outside what data hold.
+
+    Raises
+    ------
+    BadInput
+        Nothing is left of it.
+    """
+    low, high = held
+    if domain is None:
+        return held
+    if domain[0] > high or domain[1] < low:
+        allowed = f"some values from {low:g} to {high:g}, where plausibility keeps the feature"
+        raise BadInput(path, f"({domain[0]:g}, {domain[1]:g})", allowed)
+    return max(low, domain[0]), min(high, domain[1])
 
 
 def data_scales(instance: Instance, rows: Array, rule: str, every: bool = False) -> dict[str, float]:

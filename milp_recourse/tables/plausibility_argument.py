@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.tables.columns import TableColumn, bounds_of, scale_of, shown
 from milp_recourse.tables.from_data import (
     accepted_rows,
+    in_both,
     log_densities,
     near_rows,
     own_offsets,
@@ -88,16 +89,34 @@ class Plausibility:
         """Whether the argument asks for a density."""
         return self.kind == DENSITY
 
-    def domains(self, columns: Sequence[TableColumn], X: pd.DataFrame) -> dict[str, tuple[float, float]]:
-        """For ``domain``, the range in X of every numeric feature; else nothing."""
-        if self.kind != DOMAIN:
-            return {}
-        return {c.name: bounds_of(X[c.key], c.feature.kind) for c in columns if c.feature.categories is None}
+    def domain_of(self, column: TableColumn, X: pd.DataFrame) -> tuple[float, float] | None:
+        """Where a feature must end: its own domain and, for ``domain``, a number's range in X.
+
+        Raises
+        ------
+        BadInput
+            No number is in both.
+        """
+        feature = column.feature
+        if self.kind != DOMAIN or feature.categories is not None:
+            return feature.domain
+        held = bounds_of(X[column.key], feature.kind)
+        return in_both(feature.domain, held, f"domain.{column.key}")
 
     def condition(
-        self, problem: Instance, columns: Sequence[TableColumn], X: pd.DataFrame
+        self,
+        problem: Instance,
+        columns: Sequence[TableColumn],
+        X: pd.DataFrame,
+        accepts: Callable[[pd.DataFrame], NDArray[np.bool_]] | None,
     ) -> tuple[Condition, ...]:
         """For ``near-data``, the condition that the counterfactual lies near some accepted row; else nothing.
+
+        Parameters
+        ----------
+        accepts
+            Which rows the model's own ``predict`` accepts; None if it has none, and the model as it was read
+            decides.
 
         Raises
         ------
@@ -107,7 +126,10 @@ class Plausibility:
         if self.kind != NEAR:
             return ()
         given = X if self.rows is None else self.rows
-        known = accepted_rows(problem, _numbers(read_rows(given, columns, X.columns)))
+        rows = read_rows(given, columns, X.columns)
+        if accepts is not None:
+            rows = read_rows(rows.frame[accepts(rows.frame)], columns, X.columns)
+        known = _numbers(rows) if accepts is not None else accepted_rows(problem, _numbers(rows))
         if not len(known):
             raise BadInput(
                 "plausibility.rows", "rows of which the model accepts none", "some that it accepts"

@@ -24,12 +24,14 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance, Preferences, check_density
 from milp_recourse.problem.lattice import Values
+from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished
 from milp_recourse.questions.workers import Workers
-from milp_recourse.readers import read_model
+from milp_recourse.readers import Reading, read_model
+from milp_recourse.readers.classes import Target
 from milp_recourse.readers.steps_before import check_frame
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.tables.against_model import compared_with_model
@@ -52,6 +54,7 @@ from milp_recourse.tables.features_of_columns import (
     table_columns,
 )
 from milp_recourse.tables.known_rows import KnownRows, ask_model
+from milp_recourse.tables.one_person import OnePerson
 from milp_recourse.tables.own_margins import margin_in_words, own_margins, without_unbounded
 from milp_recourse.tables.people_rows import Rows, own_names, read_rows
 from milp_recourse.tables.plausibility_argument import Plausibility
@@ -83,7 +86,8 @@ class Recourse:
     X
         The DataFrame it was fitted on: kinds, labels, bounds and scales come from it.
     desired
-        The class people want: a label, or ``{"not": label}``. Default ``classes_[1]``.
+        The class people want: a label, or ``{"not": label}``; default ``classes_[1]``. For a regression the
+        numbers that they want it to predict: (low, high), None for an open end.
     immutable
         Columns nobody can act on. Of the others, those that the model reads are levers.
     increase, decrease
@@ -195,18 +199,17 @@ class Recourse:
         )
         self.reading = read_model(model, X, desired, confidence, bool(margin))
         self.X, self.margin = X, None if margin is None else float(margin)
-        wants = desires(desired, self.reading.classes)
+        wants = desires(self.reading)
         asked = own_predict(model, X, self.reading.classes) if predict is None else predict
         self._word = None if asked is None else OwnWord(in_types_of(X, asked), wants)
         self.confidence = None if confidence is None else float(confidence)
-        if self._word is not None and self.confidence is not None:
-            sure = own_probability(model, X, desired, self.reading.classes)
+        if self._word is not None and self.confidence is not None and isinstance(self.reading.wish, Target):
+            sure = own_probability(model, X, self.reading.wish)
             self._word = replace(self._word, probability=sure, least=self.confidence)
         self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
         self._plausibility = Plausibility.of(plausibility)
-        ends = self._plausibility.domains(self.columns, X)
         self.columns = tuple(
-            replace(c, feature=replace(c.feature, domain=c.feature.domain or ends.get(c.name)))
+            replace(c, feature=replace(c.feature, domain=self._plausibility.domain_of(c, X)))
             for c in self.columns
         )
         self._problem = Instance(
@@ -223,7 +226,8 @@ class Recourse:
         )
         if self._problem.plausible:
             check_density(self._problem.scm)
-        near = self._plausibility.condition(self._problem, self.columns, X)
+        accepts = None if self._word is None else self._word.accepts
+        near = self._plausibility.condition(self._problem, self.columns, X, accepts)
         self._problem = replace(self._problem, conditions=(*self._problem.conditions, *near))
         self._cost = cost_in_words(self._problem.cost, scale)
 
@@ -310,6 +314,31 @@ class Recourse:
         rows = self._with_condition_faults(rows, own)
         margins = own_margins(self._problem, self.reading, self.margin, rows, own)
         return pd.Series(margins / self.reading.unit, rows.frame.index, name="margin")
+
+    def one_person(self, person: pd.DataFrame | pd.Series, preferences: Any = None) -> OnePerson:
+        """One person's problem, and the model's own word on what an action makes of their row.
+
+        Parameters
+        ----------
+        person, preferences
+            As for :meth:`certify`: a row, and the person's own preferences or None.
+
+        Raises
+        ------
+        BadInput
+            It is not exactly one row, or the row cannot be read.
+        """
+        rows = self._read(person)
+        if len(rows) != 1:
+            raise BadInput("person", f"{len(rows)} rows", "one row")
+        given = None if preferences is None else [preferences]
+        own = people_preferences(given, self._problem.preferences, self.columns, rows.frame)
+        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
+        rows = self._with_condition_faults(rows, own)
+        margins = own_margins(self._problem, self.reading, self.margin, rows, own).tolist()
+        rows = without_unbounded(self._problem, rows, own, margins)
+        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
+        return OnePerson(self._population(rows, own, margins), rows, self.columns, self._word, doubt)
 
     @property
     def features(self) -> pd.DataFrame:
@@ -425,27 +454,30 @@ class Recourse:
         if words is not None:
             facts["margin"] = words
         if self.confidence is not None:
-            near = self.reading.within
-            over = f", with log odds up to {near:.1g} above that" if near else ""
+            near, network = self.reading.near, isinstance(self.reading.classifier, ReluNetwork)
+            scale = "log odds" if self.reading.measure == "logit" else "probabilities"
+            over = f", with {scale} up to {near:.1g} above that" if near and network else ""
             facts["confidence"] = f"accepted means a probability of at least {self.confidence:g}{over}"
-        ties = _ties(self._problem)
-        if ties is not None:
+        ties = _ties(self.reading)
+        if ties is not None and self.confidence is None:
             facts["ties"] = ties
         own = (rows, self.columns, population, compared, confirmed, facts, how)
-        return Answers(*own, compare, self.reading.unit, asked)
+        accepts = None if self._word is None else self._word.accepts_each
+        return Answers(*own, compare, self.reading.unit, asked, accepts)
 
 
-def _ties(problem: Instance) -> str | None:
+def _ties(reading: Reading) -> str | None:
     """A sentence on how scores that are equal up to rounding are counted; None where that does not arise."""
-    forest, threshold = problem.classifier, problem.accept.threshold
-    if not isinstance(forest, TreeEnsemble):
+    forest = reading.classifier
+    if not reading.near:
         return None
-    if forest.parts and threshold:
-        return f"a class whose score is within {threshold:.2g} of the wanted one's counts as predicted"
-    # any other threshold is one that a wrapper around the model states
-    if forest.aggregate == "mean" and 0.5 < threshold < 0.5 + 2.0**-30:
-        return "a tie between the classes, up to rounding, counts as refused"
-    return None
+    if not isinstance(forest, TreeEnsemble):
+        return f"a {reading.measure} up to {reading.near:.1g} beyond the threshold can count as refused"
+    if not reading.classes:
+        return "a number at an end of the interval, up to rounding, counts as refused"
+    if forest.parts:
+        return f"a class whose score is within {reading.near:.2g} of the wanted one's counts as predicted"
+    return "a tie between the classes, up to rounding, counts as refused"
 
 
 def _values(feature: Feature) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from milp_recourse.judge.as_printed import AsPrinted
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.reports.pages import NOT_REACHED, Change, Person, changes_of, group_of, person_of
@@ -12,7 +13,12 @@ from milp_recourse.tables.people_rows import Rows
 
 
 def person_at(
-    i: int, rows: Rows, population: Population | None, result: Result | None, confirmed: bool | None
+    i: int,
+    rows: Rows,
+    population: Population | None,
+    result: Result | None,
+    confirmed: bool | None,
+    printed: AsPrinted | None,
 ) -> Person:
     """The person at a position of the rows as the pages show them."""
     name = str(rows.frame.index[i])
@@ -24,7 +30,9 @@ def person_at(
         waiting = changes_of(problem, None, None)
         person = Person(name, NOT_REACHED, features=waiting, group=group_of(problem))
     else:
-        person = person_of(problem, name, result, confirmed)
+        person = person_of(
+            problem, name, result, confirmed, None if printed is None else printed.counterfactual
+        )
     missing = {f.name for f, gone in zip(problem.features, rows.missing[i], strict=True) if gone}
     return replace(person, features=[_as_missing(c) if c.feature in missing else c for c in person.features])
 

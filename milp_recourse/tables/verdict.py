@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,30 +13,29 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
-from milp_recourse.readers import model_columns
-from milp_recourse.readers.classes import choose_target
+from milp_recourse.readers import Reading, model_columns
+from milp_recourse.readers.classes import Interval, Target
 from milp_recourse.readers.from_xgboost import booster_objective
 from milp_recourse.readers.refusal import listed
 from milp_recourse.tables.columns import is_missing, position, shown
 
 Predict = Callable[[pd.DataFrame], Any]
 Desired = Any
-"""A label, ``{"not": label}``, or None for ``classes_[1]``."""
+"""A label, ``{"not": label}``, or None for ``classes_[1]``; (low, high) for a regression."""
 
 
-def desires(desired: Desired, classes: Sequence[object]) -> Callable[[object], bool]:
-    """The function that says whether a predicted label is what people want.
+def desires(reading: Reading) -> Callable[[object], bool]:
+    """The function that says whether a predicted label, or number, is what people want.
 
     It raises BadInput for a label that is no class of the model, since no wish can be compared with it.
-
-    Raises
-    ------
-    BadInput
-        ``desired`` is no class of the model, or is None and there are more than two classes.
     """
-    target = choose_target(desired, classes)
+    wish, classes = reading.wish, reading.classes
 
     def wants(predicted: object) -> bool:
+        if isinstance(wish, Interval):
+            if isinstance(predicted, bool) or not isinstance(predicted, Real):
+                raise BadInput("predict", shown(predicted), "numbers, which this regression predicts")
+            return wish.low <= float(predicted) <= wish.high
         try:
             found = position(classes, predicted)
         except (TypeError, ValueError):  # an array, say
@@ -44,7 +44,7 @@ def desires(desired: Desired, classes: Sequence[object]) -> Callable[[object], b
             raise BadInput(
                 "predict", f"the label {shown(predicted)}", f"the model's classes {listed(classes)}"
             )
-        return (found == target.index) is target.wanted
+        return (found == wish.index) is wish.wanted
 
     return wants
 
@@ -58,7 +58,7 @@ def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predi
     predict.
     """
     kind = type(model).__module__.split(".")[0]
-    if kind in ("xgboost", "lightgbm") and not hasattr(model, "classes_"):
+    if kind in ("xgboost", "lightgbm") and not hasattr(model, "fit"):
         return _booster(model, kind, model_columns(model, X), classes)
     if hasattr(model, "predict"):
         order = model_columns(model, X)
@@ -68,9 +68,9 @@ def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predi
     return None
 
 
-def own_probability(model: Any, X: pd.DataFrame, desired: Desired, classes: Sequence[object]) -> Predict:
+def own_probability(model: Any, X: pd.DataFrame, target: Target) -> Predict:
     """The model's own predict_proba of the desired class, as a function of rows like X's."""
-    order, index = model_columns(model, X), choose_target(desired, classes).index
+    order, index = model_columns(model, X), target.index
 
     def probability(frame: pd.DataFrame) -> Any:
         return np.asarray(model.predict_proba(frame[order]))[:, index]
@@ -219,6 +219,8 @@ def _booster(model: Any, kind: str, order: Sequence[object], classes: Sequence[o
 
             rows = xgboost.DMatrix(rows, enable_categorical=True, feature_names=model.feature_names)
         out = np.asarray(model.predict(rows))
+        if not classes:
+            return [float(number) for number in out.tolist()]
         if out.ndim == 2:
             return [classes[k] for k in out.argmax(axis=1).tolist()]
         numbers = out if objective == "multi:softmax" else out > threshold

@@ -5,12 +5,17 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import time
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_any
+from milp_recourse.formats.strict_json import LARGEST
+from tests.helpers.bombs import gzipped, long_header, many_parts
 from tests.helpers.format_samples import loan_instance, loan_population
 
 GOOD = json.dumps(loan_instance())
@@ -169,3 +174,68 @@ def test_bad_tables(tmp_path: Path, table, message):
     (tmp_path / "people.csv").write_bytes(content)
     with pytest.raises(BadInput, match=r"people\.csv: " + message):
         read_any(population(tmp_path, factuals={"csv": "people.csv"}))
+
+
+def quickly(file: Path) -> str:
+    """Why a file is refused, which takes neither long nor much memory."""
+    start = time.monotonic()
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadInput) as refused:
+            read_any(file)
+        assert tracemalloc.get_traced_memory()[1] < 4 * LARGEST
+    finally:
+        tracemalloc.stop()
+    assert time.monotonic() - start < 30
+    said = str(refused.value)
+    assert said.startswith(f"{file}: file: got ") and "\n" not in said
+    return said
+
+
+@pytest.mark.parametrize("filler", [b" ", b"[", b"a"], ids=["spaces", "nesting", "letters"])
+def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, filler: bytes):
+    """No more of it is unpacked than a file may have."""
+    file = gzipped(tmp_path / "bomb.json.gz", b'{"name": "', filler, 2100)
+    assert file.stat().st_size < 12 * 2**20
+    assert "got more than 256 MiB" in quickly(file)
+
+
+def test_a_file_with_too_many_values(tmp_path: Path):
+    """Small enough as text, but not as lists."""
+    assert "too many values" in quickly(gzipped(tmp_path / "lists.json.gz", b"[", b"[],", 200))
+
+
+def test_a_plain_file_of_gigabytes_is_not_read(tmp_path: Path):
+    """Its size is known before."""
+    file = tmp_path / "sparse.json"
+    with file.open("wb") as stream:
+        stream.truncate(6 * 2**30)
+    assert "got more than 256 MiB" in quickly(file)
+
+
+@pytest.mark.parametrize(("make", "word"), [(long_header, "too early"), (many_parts, "parts")])
+def test_gzip_that_takes_long_to_read(tmp_path: Path, make: Callable[[Path], Path], word: str):
+    """A header without end, and parts without content."""
+    assert word in quickly(make(tmp_path / "slow.json.gz"))
+
+
+@pytest.mark.parametrize("key", ["features", "labels", "keys", "columns"])
+def test_many_names_are_compared_at_once(tmp_path: Path, key: str):
+    """Each is looked up, not compared with all others: hundreds of thousands take seconds."""
+    data, names = loan_population(), [f"n{k}" for k in range(200_000)]
+    if key == "features":
+        data["features"] += [{"name": n, "kind": "continuous", "actionable": False} for n in names[:50_000]]
+    elif key == "labels":
+        feature = {"name": "code", "kind": "categorical", "categories": names, "actionable": False}
+        data["features"] += [feature]
+    elif key == "columns":
+        data["factuals"] = {"csv": "wide.csv"}
+        (tmp_path / "wide.csv").write_text(",".join(names) + "\n")
+    file, text = tmp_path / "names.json", json.dumps(data)
+    if key == "keys":
+        text = text[:-1] + "".join(f', "{n}": 0' for n in [*names, names[-1]]) + "}"
+    file.write_text(text)
+    start = time.monotonic()
+    with pytest.raises(BadInput):
+        read_any(file)
+    assert time.monotonic() - start < 30

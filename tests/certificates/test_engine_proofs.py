@@ -170,6 +170,21 @@ def test_thetas_carry_proofs(tmp_path):
     assert any("proves less than is claimed" in one for one in told), told
 
 
+def test_leaves_have_no_thetas_that_they_do_not_need(tmp_path):
+    """Many leaves' neurons can be bounded over the box alone, and thetas take most of a leaf's room."""
+    instance = lender(2, "l2-squared", 3)
+    evidence = solve(instance, certificates=True).evidence
+    stated = json.loads(gzip.decompress(evidence))
+    leaves = [n for one in stated["configurations"] for n in one["tree"] if n[0] == "d"]
+    bounded = [leaf for leaf in leaves if len(leaf) == 5]
+    assert 0 < 2 * len(bounded) < len(leaves)
+    for leaf in bounded:
+        thetas = leaf.pop()
+        told = line(instance, gzip.compress(json.dumps(stated).encode()), tmp_path)
+        assert "proves less than is claimed" in told
+        leaf.append(thetas)
+
+
 @pytest.mark.parametrize("cost", ["l1", "l2-squared"])
 def test_a_bound_above_the_optimum_is_soon_given_up(cost):
     """An action cheaper than the claim is met, or no leaf can hold."""

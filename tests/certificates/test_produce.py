@@ -223,19 +223,16 @@ def made(tmp_path):
 
 
 def test_verify_exit_codes(made, tmp_path, capsys):
-    """0 accepted; 4 rejected or broken; 2 wrong usage, a missing file included."""
+    """0 accepted; 4 rejected or broken; 2 wrong usage, a missing file included, or nothing to check."""
     assert main(["verify", str(made), str(HOLD)]) == 0
     assert capsys.readouterr().out.startswith("VERIFIED optimal cost=")
     (tmp_path / "broken.json").write_text("{", encoding="utf-8")
     (tmp_path / "empty").mkdir()
-    for certificate, instance in (
-        (made, TWO_TREES),
-        (tmp_path / "broken.json", HOLD),
-        (tmp_path / "empty", HOLD),
-    ):
+    for certificate, instance in ((made, TWO_TREES), (tmp_path / "broken.json", HOLD)):
         assert main(["verify", str(certificate), str(instance)]) == 4
         assert capsys.readouterr().out.startswith("REJECTED"), certificate
-    for certificate, instance in ((tmp_path / "no.json", HOLD), (made, tmp_path / "no.json")):
+    missing = (tmp_path / "no.json", HOLD), (made, tmp_path / "no.json")
+    for certificate, instance in (*missing, (tmp_path / "empty", HOLD)):
         assert main(["verify", str(certificate), str(instance)]) == 2
     assert main(["verify", str(made)]) == 2
     assert main(["verify", str(made), str(HOLD), "--seconds", "long"]) == 2

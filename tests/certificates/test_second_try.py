@@ -17,7 +17,7 @@ def test_who_fails_is_tried_again_with_a_target_nearer_the_bound(monkeypatch) ->
     def failing_once(claims, time_limit):
         calls.append([target for _, _, target in claims])
         found = real(claims, time_limit)
-        return [None, *found[1:]] if len(calls) == 1 else found
+        return [(None, 0.0), *found[1:]] if len(calls) == 1 else found
 
     monkeypatch.setattr(produce, "proofs", failing_once)
     made = produce.certificates_for([one, one], [result, result])

@@ -155,10 +155,10 @@ def test_answers_are_compared_as_intervals(reference, answer, verdict):
 
 
 def test_certificates_of_an_earlier_run_do_not_stay(tmp_path):
-    """Another instance, without certificates, in the same folder."""
+    """The same instance, without certificates, in the same folder."""
     smoke = milp_recourse.formats.instances_path.instances_path() / "smoke"
     out = tmp_path / "out"
     assert main(["certify", str(smoke / "hold.json"), "--out", str(out)]) == 0
     assert [file.name for file in (out / "certificates").iterdir()] == ["0.json.gz"]
-    assert main(["certify", str(smoke / "l0.json"), "--out", str(out), "--no-certificates"]) == 0
+    assert main(["certify", str(smoke / "hold.json"), "--out", str(out), "--no-certificates"]) == 0
     assert not list((out / "certificates").iterdir())

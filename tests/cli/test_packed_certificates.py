@@ -12,6 +12,7 @@ import pytest
 
 from milp_recourse.cli import main
 from milp_recourse.reports import certificate_files, population_folder
+from tests.helpers.bombs import archive
 
 ROOT = Path(__file__).parents[2]
 PEOPLE = ROOT / "tests" / "certificates" / "instances" / "toy_population.json"
@@ -112,3 +113,31 @@ def test_a_broken_archive(packed, capsys):
     capsys.readouterr()
     assert main(["verify", str(packed), str(PEOPLE)]) == 4
     assert "REJECTED: 0-1.zip: unreadable" in capsys.readouterr().out
+
+
+def test_a_broken_archive_loses_nothing_else(packed, capsys):
+    """What is no archive any more is made again; one with a broken member is named, and stays."""
+    archive = packed / "certificates" / "0-1.zip"
+    whole = archive.read_bytes()
+    archive.write_bytes(b"no archive")
+    capsys.readouterr()
+    assert main(["certify", str(PEOPLE), "--out", str(packed)]) == 0
+    assert "certificates are missing, and made again: of applicants 0, 1" in capsys.readouterr().err
+    assert archive.read_bytes() == whole
+    place = whole.index(b"\x1f\x8b") + 30
+    broken = whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :]
+    archive.write_bytes(broken)
+    (packed / "certificates" / "1.json.gz").write_bytes(b"loose")
+    assert main(["certify", str(PEOPLE), "--out", str(packed)]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "0-1.zip: broken" in said and "remove it" in said
+    assert archive.read_bytes() == broken
+
+
+def test_an_archive_made_to_fill_the_memory_is_not_unpacked(packed, tmp_path, capsys):
+    """The command that takes a certificate out says that there is none."""
+    for way in (zipfile.ZIP_BZIP2, zipfile.ZIP_DEFLATED):
+        archive(packed / "certificates" / "0-1.zip", "0.json.gz", 500, way)
+        assert main(["certificate", str(packed), "0", "--out", str(tmp_path / "one.json")]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+        assert not (tmp_path / "one.json").exists()

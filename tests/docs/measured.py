@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from tests.docs import measured_interviews as interviews
 from tests.properties.agreement import BRUTE, TWO
 
 ROOT = Path(__file__).parents[2]
@@ -378,6 +379,13 @@ PAGES: dict[str, dict[str, Table]] = {
         "oracle": lambda: oracle("loan_sharp"),
         "sharp": sharp,
         "seeds": seeds,
+    },
+    "docs/results/interviews/README.md": {
+        "regret": interviews.regret,
+        "soundness": interviews.soundness,
+        "weights": interviews.weights,
+        "choices": interviews.choices,
+        "hare": interviews.hare,
     },
     "docs/results/gmsc/README.md": {"proofs": gmsc_proofs, "networks": gmsc_networks},
 }

@@ -35,7 +35,7 @@ def check(found: dict[str, Any]) -> None:
     """The model accepts every counterfactual as a raw row, and nine in ten people have an action."""
     answers, model, people = found["answers"], found["model"], found["people"]
     acted = answers.table["cost"].notna().to_numpy()
-    wanted = found["recourse"]._wants
+    wanted = found["recourse"]._word.wants
     after = np.array([wanted(label) for label in model.predict(answers.counterfactuals)])
     before = np.array([wanted(label) for label in model.predict(people)])
     assert after[acted].all() and not before.any()

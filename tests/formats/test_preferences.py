@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from milp_recourse.cli import main
+from milp_recourse.elicitation import preferences_from_text, read_scores, with_scores, write_scores
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE, CostProfile, cut, sample_rankings
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import population_from_dict, read_instance, read_population
-from milp_recourse.preferences import preferences_from_text, read_scores, with_scores, write_scores
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE, CostProfile, cut, sample_rankings
 from milp_recourse.problem.population import Population
 
 LOAN = Path(__file__).resolve().parents[2] / "instances" / "loan"

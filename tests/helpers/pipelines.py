@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -64,18 +65,27 @@ def random_pipeline(
     bare = rng.random() < 0.25
     n = int(rng.integers(80, 260))
     native = bare and final in NATIVE and rng.random() < 0.5
-    X = _table(rng, n, labels=not bare or native, gaps=not bare or final in TAKES_GAPS)
+    X = mixed_table(rng, n, labels=not bare or native, gaps=not bare or final in TAKES_GAPS)
     if native:
         X = X.astype({c: "category" for c in X.columns if c.startswith(("label", "code"))})
     drawn = final in LINEAR and rng.random() < 0.25
-    several = drawn if several is None else several
-    y = _classes(rng, X, several, whole=final == "xgboost")
-    front = None if bare else _front(rng, X, final)
-    with warnings.catch_warnings(), threadpool_limits(1):  # small data: threads cost more than they bring
-        warnings.simplefilter("ignore")
-        model = _fitted(rng, front, final, X, y)
+    model, y = fitted_on(rng, X, final, drawn if several is None else several, bare)
     people = _people(rng, X, model, final, bare)
     return model, X, y, people
+
+
+def fitted_on(
+    rng: np.random.Generator, X: pd.DataFrame, final: str, several: bool, bare: bool
+) -> tuple[Any, pd.Series]:
+    """A model fitted on a table, behind transformers of its columns unless ``bare``, and the classes drawn.
+
+    Columns called ``label ...`` and ``code ...`` are labels, the others numbers.
+    """
+    y = _classes(rng, X, several, whole=final == "xgboost")
+    front = None if bare else random_front(rng, X, final)
+    with warnings.catch_warnings(), threadpool_limits(1):  # small data: threads cost more than they bring
+        warnings.simplefilter("ignore")
+        return _fitted(rng, front, final, X, y), y
 
 
 def predict(model: Any, X: pd.DataFrame, people: pd.DataFrame) -> np.ndarray:
@@ -118,8 +128,8 @@ def decide(reading: Reading, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return said > reading.accept.above, ~(tie & (np.abs(said - 0.5) <= threshold - 0.5))
     margin = rounding_margin(reading, rows.min(axis=0), rows.max(axis=0))
     logits = [reading.classifier.enclose([Dyadic.of(v) for v in row])[0].lower for row in rows]
-    yes = np.array([v >= reading.accept.threshold for v in logits])
-    return yes, np.array([abs(v - reading.accept.threshold) >= margin for v in logits])
+    above = np.array([float(v - Fraction(reading.accept.threshold)) for v in logits])
+    return above >= 0.0, (above >= margin) | (above <= -margin - reading.near)
 
 
 def scores(ensemble: TreeEnsemble, rows: np.ndarray) -> np.ndarray:
@@ -158,7 +168,8 @@ def at_thresholds(reading: Reading, people: pd.DataFrame, rng: np.random.Generat
     return moved
 
 
-def _table(rng: np.random.Generator, n: int, labels: bool, gaps: bool) -> pd.DataFrame:
+def mixed_table(rng: np.random.Generator, n: int, labels: bool, gaps: bool) -> pd.DataFrame:
+    """Numbers of several scales, whole numbers, perhaps a truth value, labels of several types, and gaps."""
     columns: dict[str, Any] = {}
     for k in range(rng.integers(2, 5)):
         columns[f"number {k}"] = rng.normal(10.0 ** rng.integers(-2, 4), 10.0 ** rng.integers(-1, 3), n)
@@ -206,10 +217,12 @@ def _classes(rng: np.random.Generator, X: pd.DataFrame, several: bool, whole: bo
     return pd.Series(kinds[rng.integers(len(kinds))][second.astype(int)])
 
 
-def _front(rng: np.random.Generator, X: pd.DataFrame, final: str) -> Any:
+def random_front(rng: np.random.Generator, X: pd.DataFrame, final: str, dense: bool | None = None) -> Any:
+    """Transformers that fit a table and a kind of model; ``dense``: that make no sparse matrix."""
     labels = [c for c in X.columns if c.startswith(("label", "code"))]
     numbers = [c for c in X.columns if c not in labels]
-    dense = final in ("xgboost", "histogram") or (final in SKLEARN_TREES and bool(X.isna().any().any()))
+    if dense is None:
+        dense = final in ("xgboost", "histogram") or (final in SKLEARN_TREES and bool(X.isna().any().any()))
     branches: list[Any] = []
     drop = None if rng.random() < 0.5 else rng.choice(["first", "if_binary"])
     for k, name in enumerate(labels):

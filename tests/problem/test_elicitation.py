@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_recourse.errors import BadInput
-from milp_recourse.preferences.elicitation import (
+from milp_recourse.elicitation.schemes import (
     LOAN_ACTIONABLE,
     RANKING_DISTRIBUTIONS,
     RANKINGS,
@@ -23,6 +22,7 @@ from milp_recourse.preferences.elicitation import (
     sample_scores,
     sample_thresholds,
 )
+from milp_recourse.errors import BadInput
 
 FOUR = LOAN_ACTIONABLE  # amount, duration, income, savings
 INF = np.inf

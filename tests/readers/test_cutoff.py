@@ -11,8 +11,9 @@ pytest.importorskip("xgboost")  # an optional extra
 pytest.importorskip("lightgbm")  # an optional extra
 
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -127,7 +128,7 @@ def test_a_tuned_threshold_is_read() -> None:
     [
         (LogisticRegression(), {"threshold": 1.0}, "threshold 1.0"),
         (LogisticRegression(), {"threshold": 0.5, "pos_label": "neither"}, "pos_label 'neither'"),
-        (SGDClassifier(loss="modified_huber"), {"threshold": 0.7}, "probability of SGDClassifier"),
+        (GaussianNB(), {"threshold": 0.7}, "GaussianNB"),
     ],
 )
 def test_what_is_not_read_is_refused(inner: object, options: dict[str, float], message: str) -> None:

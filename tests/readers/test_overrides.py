@@ -74,7 +74,7 @@ OWN: dict[str, tuple[Any, str]] = {
     "predict": (lambda: fitted(LogisticRegression, "predict"), "predict"),
     "decision_function": (lambda: fitted(RidgeClassifier, "decision_function"), "decision_function"),
     "private": (lambda: fitted(MLPClassifier, "_forward_pass_fast", (2,)), "_forward_pass_fast"),
-    "tree": (lambda: fitted(DecisionTreeClassifier, "predict_proba"), "predict_proba"),
+    "tree": (lambda: fitted(DecisionTreeClassifier, "_validate_X_predict"), "_validate_X_predict"),
     "forest": (lambda: fitted(RandomForestClassifier, "predict_proba", 3), "predict_proba"),
     "boosting": (lambda: fitted(GradientBoostingClassifier, "_raw_predict"), "_raw_predict"),
     "histogram": (lambda: fitted(HistGradientBoostingClassifier, "predict"), "predict"),
@@ -191,6 +191,9 @@ class Remembers(LogisticRegression):
 
     def odds(self, X: Any) -> Any:
         return np.exp(self.decision_function(X))
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.full((len(X), 2), 0.5)
 
 
 class First(SelectorMixin, BaseEstimator):

@@ -273,3 +273,64 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
 def test_a_missing_file_is_reported_as_missing(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_onnx(tmp_path / "nothing.onnx")
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """A model whose numbers are in a file of its folder; the folder above has a file of the same content."""
+    made = model([("Gemm", ["x", "W0", "b0"], "y", {"transB": 1})], layers(widths=(4, 1)))
+    folder, expected = tmp_path / "model", read_onnx(made)
+    folder.mkdir()
+    onnx.save(made, folder / "m.onnx", save_as_external_data=True, location="numbers.bin", size_threshold=0)
+    (tmp_path / "outside.bin").write_bytes((folder / "numbers.bin").read_bytes())
+    return folder, expected
+
+
+def with_location(folder, location):
+    """The model with its numbers elsewhere."""
+    made = onnx.load(folder / "m.onnx", load_external_data=False)
+    for tensor in made.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = location
+    (folder / "m.onnx").write_bytes(made.SerializeToString())
+    return made
+
+
+def test_numbers_in_a_file_beside_the_model(beside):
+    """They are the same as in the model's own."""
+    folder, expected = beside
+    assert read_onnx(folder / "m.onnx").digest == expected.digest
+
+
+@pytest.mark.parametrize(
+    "location", ["../outside.bin", "link.bin", "{above}/outside.bin", "none.bin", ".", "", "a\0b"]
+)
+def test_numbers_outside_the_models_folder_are_not_read(beside, tmp_path, location):
+    """Not by a path upwards, a link, or an absolute path; the error is ours, and one line."""
+    folder, _ = beside
+    (folder / "link.bin").symlink_to(tmp_path / "outside.bin")
+    with_location(folder, location.format(above=tmp_path))
+    with pytest.raises(Unsupported, match=r"^tensor W0: got data ") as refused:
+        read_onnx(folder / "m.onnx")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_model_in_memory_reads_nothing_of_the_current_folder(beside, monkeypatch):
+    """onnx itself takes a file of that name where the process was started."""
+    folder, _ = beside
+    monkeypatch.chdir(folder)
+    with pytest.raises(Unsupported, match="allowed: a model with all its data, or its file's path"):
+        read_onnx(with_location(folder, "numbers.bin"))
+
+
+def test_numbers_that_are_too_few_are_one_line(beside):
+    """In a file beside the model, and in the model."""
+    folder, _ = beside
+    (folder / "numbers.bin").write_bytes(b"1234")
+    with pytest.raises(Unsupported, match="data that cannot be read"):
+        read_onnx(folder / "m.onnx")
+    made = model([("Gemm", ["x", "W0", "b0"], "y", {"transB": 1})], layers(widths=(4, 1)))
+    made.graph.initializer[0].dims[0] = 1000
+    with pytest.raises(Unsupported, match="data that cannot be read"):
+        read_onnx(made)

@@ -16,6 +16,7 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.naive_bayes import BernoulliNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -95,10 +96,10 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         "RidgeClassifier, which has no predict_proba; allowed: a cl",
     ),
     "another function": (
-        SGDClassifier(loss="modified_huber", random_state=0),
+        BernoulliNB(),
         TWO,
         {},
-        "confidence on the probability of SGDClassifier; allowed: one on a logistic function",
+        "confidence on the probability of BernoulliNB; allowed: one on a logistic function",
     ),
     "no softmax": (SGDClassifier(loss="log_loss", random_state=0), THREE, {}, "are no softmax; allowed: a"),
     "boosting of three": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Perceptron
 
 from milp_recourse import Recourse
 from milp_recourse.errors import BadInput
@@ -66,6 +66,51 @@ def test_domains_come_from_the_table() -> None:
     bounds = {name: (-50.0, 50.0) for name in X}
     found = answers(bounds=bounds, plausibility="domain", immutable=["b"])
     assert (found[["a", "b", "c"]] <= X.max() + 1e-12).all().all()
+
+
+def test_a_domain_of_ones_own_does_not_replace_that_of_the_data() -> None:
+    """Both hold; that of the data was dropped for columns that ``domain`` names."""
+    wide = answers(
+        domain={"a": (-9.0, 90.0)}, bounds={"a": (-9.0, 90.0)}, plausibility="domain", immutable=["b"]
+    )
+    assert wide["a"].astype(float).between(X["a"].min(), X["a"].max()).all()
+    narrow = answers(domain={"a": (4.5, 90.0)}, plausibility="domain")
+    assert narrow["a"].astype(float).between(4.5, X["a"].max()).all()
+    with pytest.raises(BadInput, match=r"^domain\.a: got"):
+        answers(domain={"a": (50.0, 60.0)}, plausibility="domain")
+
+
+def test_only_rows_that_the_model_accepts_are_neighbours() -> None:
+    """A row whose logit is 0 is refused by ``predict``, but it was counted as accepted."""
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame(rng.integers(0, 6, (40, 2)), columns=["a", "b"])
+    model = Perceptron(random_state=5).fit(table, (table["a"] + table["b"] > 5).astype(int))
+    said = model.predict(table)
+    assert (model.decision_function(table) == 0).any()
+    found = Recourse(model, table, plausibility={"kind": "near-data", "within": 0.01})
+    [near] = found.certify(table[said == 0].head(1)).population()["conditions"]
+    rows = {tuple(round(part["at_least"]) for part in one["all"]) for one in near["any"]}
+    assert rows == set(map(tuple, table[said == 1].to_numpy().tolist()))
+
+
+def test_distances_are_those_of_the_decimals() -> None:
+    """29 is within 0.29 ranges of 100, and 0.7 within 0.1 of 0.8, though their doubles are farther."""
+    table = pd.DataFrame({"a": [0, 50, 100, 0], "b": [0.0, 0.8, 1.0, 0.2]})
+    model = LogisticRegression().fit(table, [0, 1, 1, 0])
+    for within, a, b in ((0.29, (21.0, 79.0), (0.51, 1.09)), (0.1, (40.0, 60.0), (0.7, 0.9))):
+        recourse = Recourse(model, table, plausibility={"kind": "near-data", "within": within})
+        [near] = recourse.certify(table.head(1)).population()["conditions"]
+        [row] = (one["all"] for one in near["any"] if one["all"][0]["at_most"] == a[1])
+        assert [(part["at_least"], part["at_most"]) for part in row] == [a, b]
+
+
+def test_a_value_of_0_that_nobody_acts_on_has_no_relative_change() -> None:
+    """Relative costs refused people with a 0 in a column that is immutable."""
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": [0.0, 0.0, 1.0, 1.0]})
+    model = LogisticRegression().fit(table, [0, 0, 1, 1])
+    for scale in ("factual", {"a": "factual", "b": "factual"}):
+        recourse = Recourse(model, table, scale=scale, immutable=["b"])
+        assert recourse.certify(table.head(1)).table["status"].tolist() == ["optimal"]
 
 
 def test_scales_of_one_person_and_of_directions() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
 from milp_recourse.cli.app import app
@@ -50,13 +51,27 @@ def test_rows_with_a_missing_value_are_left_out() -> None:
 @pytest.mark.parametrize("count", ["0", "nan", "2.5", "-1"])
 def test_a_number_of_prototypes_is_whole(count: str, tmp_path: Path) -> None:
     """``prepare --plausibility near:R:N`` refuses another in one line."""
+    assert prepared(tmp_path, "near:0.1:1").exit_code == 0
+    refused = prepared(tmp_path, f"near:0.1:{count}").exception
+    assert isinstance(refused, BadInput) and "1 or more" in str(refused)
+
+
+def test_a_domain_of_the_file_does_not_replace_that_of_the_data(tmp_path: Path) -> None:
+    """Both hold for ``prepare --plausibility domain``; the data's was dropped for features that have one."""
+    prepared(tmp_path, "domain", (-1.0, 8.5))
+    assert read_json(tmp_path / "x.json")["features"][0]["domain"] == [0.0, 8.5]
+    refused = prepared(tmp_path, "domain", (20.0, 30.0)).exception
+    assert isinstance(refused, BadInput) and str(refused).startswith("features.income.domain: got (20, 30)")
+
+
+def prepared(folder: Path, plausibility: str, domain: tuple[float, float] | None = None) -> Result:
+    """``prepare`` run on two people, with a domain of income."""
     content = read_json(SMOKE)
     factual = content.pop("factual")
     content |= {"format": "milp-recourse/population-1", "factuals": [factual, {"income": 9, "savings": 9}]}
     content.pop("reference")
-    write_json(tmp_path / "people.json", content)
-    given = [str(tmp_path / "people.json"), "--out", str(tmp_path / "x.json"), "--plausibility"]
-    run = CliRunner().invoke
-    assert run(app, ["prepare", *given, "near:0.1:1"]).exit_code == 0
-    refused = run(app, ["prepare", *given, f"near:0.1:{count}"]).exception
-    assert isinstance(refused, BadInput) and "1 or more" in str(refused)
+    if domain is not None:
+        content["features"][0]["domain"] = list(domain)
+    write_json(folder / "people.json", content)
+    given = [str(folder / "people.json"), "--out", str(folder / "x.json"), "--plausibility", plausibility]
+    return CliRunner().invoke(app, ["prepare", *given])

@@ -162,11 +162,15 @@ def test_results_agree_with_their_certificates(certified):
 @pytest.mark.parametrize(
     ("column", "value", "reason"),
     [
-        ("cost", lambda row: repr(float(row["cost"]) / 2), "cost is not what the certificate proves"),
-        ("cost", lambda row: "", "cost or lower_bound: there, or not, against its status"),
+        ("cost", lambda row: repr(float(row["cost"]) * 2), "cost is not what the certificate proves"),
+        ("cost", lambda row: "", "cost: there, or not, against its status"),
+        ("lower_bound", lambda row: row["cost"], "lower_bound is not what the certificate proves"),
         ("lower_bound", lambda row: repr(float(row["cost"]) * 2), "lower_bound is not what the certificate"),
+        ("gap", lambda row: "0.0", "gap: not the cost less the lower_bound"),
         ("status", lambda row: "limit", "status is not what the certificate proves"),
-        ("status", lambda row: "infeasible", "cost or lower_bound: there, or not, against its status"),
+        ("status", lambda row: "infeasible", "cost: there, or not, against its status"),
+        ("proof", lambda row: "", "proof: there, or not, against its status"),
+        ("proof", lambda row: "certain", "proof: got certain; allowed: one of "),
         ("action", None, "action is not what the certificate proves"),
     ],
 )
@@ -181,6 +185,8 @@ def test_a_row_that_says_something_else(certified, tmp_path, column, value, reas
         row[acted] = "0.125"
     else:
         row[column] = value(row)
+    if column in ("cost", "lower_bound") and row["cost"]:
+        row["gap"] = repr(max(0.0, float(row["cost"]) - float(row["lower_bound"])))
     with (folder / "results.csv").open("w", newline="") as stream:
         writer = csv.DictWriter(stream, list(row))
         writer.writeheader()
@@ -279,7 +285,9 @@ def first_row(text: str, **cells: str) -> str:
 EDITS = {
     "another optimum, no certificate": (
         "results.csv",
-        lambda text: first_row(text, cost="1.0", lower_bound="1.0", action_income="1.0", certificate=""),
+        lambda text: first_row(
+            text, cost="1.0", lower_bound="1.0", gap="0.0", action_income="1.0", certificate=""
+        ),
         "0.json.gz: REJECTED: results.csv: the row names no certificate, but here is one",
     ),
     "an action for somebody without any": (
@@ -300,7 +308,7 @@ EDITS = {
     "an optimum without a cost": (
         "results.csv",
         lambda text: re.sub(r"\n1,optimal,[^,]+,", "\n1,optimal,,", text),
-        "cost or lower_bound: there, or not, against its status",
+        "cost: there, or not, against its status",
     ),
     "a summary of something else": (
         "results.json",
@@ -402,9 +410,7 @@ def test_shadowed_modules(tmp_path):
 
 
 def test_folder_of_instances(tmp_path):
-    """Certificates find their instances by digest; an empty folder verifies nothing."""
-    done = run(tmp_path, "instances/smoke")
-    assert done.returncode == 4 and done.stdout.startswith("REJECTED 0 of 0 certificates (none)")
+    """Certificates find their instances by digest."""
     for name in ("l0", "linf", "two_trees"):
         shutil.copy(ACCEPTED / f"{name}.json", tmp_path / f"{name}.json")
     done = run(tmp_path, "instances/smoke")
@@ -437,3 +443,21 @@ def test_imports_only_the_standard_library():
             for name in names:
                 top = name.split(".")[0]
                 assert top == "verify" or top in sys.stdlib_module_names, f"{file.name} imports {name}"
+
+
+def test_where_there_is_nothing_to_check_nothing_is_rejected(certified, tmp_path):
+    """Exit code 2 and one line: an empty folder, and rows that name no certificate; but a row that names one
+    that is not there is rejected."""
+    empty, bare, lost = (tmp_path / name for name in ("empty", "bare", "lost"))
+    empty.mkdir()
+    for folder in (bare, lost):
+        shutil.copytree(certified, folder)
+        shutil.rmtree(folder / "certificates")
+    text = (bare / "results.csv").read_text()
+    (bare / "results.csv").write_text(re.sub(r"certificates/\d+\.json\.gz", "", text))
+    for folder, said in ((empty, ""), (bare, "; no row of 3 in results.csv names one")):
+        done = run(folder, POPULATION)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"verify: {folder}: nothing to check: no certificates{said}\n"
+    done = run(lost, POPULATION)
+    assert done.returncode == 4 and "0.json.gz: REJECTED: results.csv has a row for it" in done.stdout

@@ -63,7 +63,7 @@ def folder_of(tmp_path, people):
             ONE["claim"],
             ONE["cost"],
             ONE["lower_bound"],
-            0,
+            ONE["cost"] - ONE["lower_bound"],
             "rigorous",
             "bab",
             0,
@@ -225,6 +225,33 @@ def test_numbers_are_written_as_numbers_are(many, cell, capsys):
     (folder / "results.csv").write_text("\n".join([*rows[:-1], ",".join(cells)]) + "\n")
     assert main([str(folder), str(people), "--jobs=1"]) == 4
     assert "allowed: a number, or nothing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("holds", ["the journal of another run", "nothing"])
+def test_two_runs_do_not_share_a_journal(many, tmp_path, holds):
+    """The second says so in one line, exit code 1, and writes nothing; after a kill -9 nothing is locked."""
+    folder, people = many
+    journal = tmp_path / "journal"
+    if holds == "the journal of another run":
+        journal.write_text("of another check\n")
+    before = journal.read_bytes() if journal.exists() else b""
+    code = (
+        "import sys; from verify.files.many import locked\nfile = open(sys.argv[1], 'a+b')\n"
+        "print(locked(file.fileno()), flush=True); sys.stdin.read()"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code, str(journal)], cwd=ROOT, **pipes) as other:
+        assert other.stdout.readline() == b"True\n"
+        command = [sys.executable, "-m", "verify", str(folder), str(people), "--jobs=2"]
+        command.append(f"--resume={journal}")
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert "another run writes this journal" in done.stderr
+        assert journal.read_bytes() == before
+        other.kill()
+    journal.write_bytes(b"")
+    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
 
 
 def test_a_table_that_is_none(tmp_path):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import resource
 import subprocess
 import sys
 import time
 import tracemalloc
+import zipfile
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -16,9 +18,11 @@ from pathlib import Path
 import pytest
 
 from tests.certificates.hostile import claim, problem
+from tests.helpers.bombs import archive, long_header, long_list, many_parts
 from verify.__main__ import examine
 from verify.fast.box import Floats
 from verify.files.certificate import Certificate
+from verify.files.folder import places
 from verify.files.instance import Source
 from verify.files.many import Journal, Unusable
 from verify.files.reading import parse_json
@@ -45,6 +49,50 @@ def test_bomb(tmp_path):
     start = time.monotonic()
     line = examine(tmp_path / "c.json.gz", TOY, 60.0).line
     assert "larger than" in line and time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize(("make", "word"), [(long_header, "too early"), (many_parts, "parts")])
+def test_gzip_that_takes_long_to_read(tmp_path, make, word):
+    """A header of thirty megabytes, and more than a million parts without content."""
+    start = time.monotonic()
+    line = examine(make(tmp_path / "c.json.gz"), TOY, 60.0).line
+    assert line.startswith("REJECTED") and word in line and time.monotonic() - start < 5
+
+
+ARCHIVES = {
+    "deflated": (lambda p: archive(p, "0.json", 100, zipfile.ZIP_DEFLATED), "larger than"),
+    "bzip2": (lambda p: archive(p, "0.json", 100, zipfile.ZIP_BZIP2), "packed in another way"),
+    "lzma": (lambda p: archive(p, "0.json", 100, zipfile.ZIP_LZMA), "packed in another way"),
+    "a long list": (long_list, "list of members"),
+    "no file": (os.mkfifo, "no file"),
+}
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_an_archive_that_unpacks_to_gigabytes(tmp_path, kind):
+    """1600 bytes packed by bzip2 took 22 s and 4 GB: the module zipfile unpacks them without bound."""
+    make, word = ARCHIVES[kind]
+    make(tmp_path / "0-999.zip")
+    limit = 2**30
+    done = subprocess.run(
+        [sys.executable, "-m", "verify", str(tmp_path), str(TOY), "--jobs=1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+    assert done.returncode == 4 and word in done.stdout, done.stderr
+
+
+def test_names_of_members_lead_nowhere(tmp_path):
+    """They are names, not paths, and nothing is written where they say."""
+    for name in ("../0.json", "/0.json", "a/0.json", "..\\0.txt"):
+        with zipfile.ZipFile(tmp_path / "0-999.zip", "w") as stream:
+            stream.writestr(name, "{}")
+        with pytest.raises(Rejected, match="allowed: NAME"):
+            list(places([tmp_path / "0-999.zip"]))
 
 
 @pytest.mark.parametrize("filler", [b"0,", b"[],", b'{"a":{}},'])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import zipfile
 import zlib
@@ -14,6 +15,10 @@ from verify.files.reading import limited, read_bytes, unpacked
 from verify.kernel.checks import Rejected
 
 ENDINGS = (".json", ".json.gz")
+PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""How members of archives may be packed. The module zipfile unpacks others without bound."""
+MOST_LISTED = 8 * 2**20
+"""The most bytes that an archive's list of members may have."""
 UNREADABLE = (OSError, RuntimeError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
@@ -44,6 +49,8 @@ class Place(NamedTuple):
             return read_bytes(self.path)
         try:
             archive = _archive(self.path, self.path.stat().st_mtime_ns, os.getpid())
+            if archive.getinfo(self.member).compress_type not in PACKED:
+                raise Rejected(f"{self.path.name}: {self.member:.60}: packed in another way than deflated")
             with archive.open(self.member) as stream:
                 return unpacked(limited(stream, self.member), Path(self.member))
         except UNREADABLE as error:
@@ -53,7 +60,39 @@ class Place(NamedTuple):
 @lru_cache(2)
 def _archive(path: Path, state: int, process: int) -> zipfile.ZipFile:
     """Open an archive, once per process and state: processes that share an open file share its position."""
-    return zipfile.ZipFile(path)
+    return Archive(path)
+
+
+class _Bounded(io.FileIO):
+    """A file of which not more than MOST_LISTED bytes are read at a time, as zipfile reads its list."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = os.fstat(self.fileno()).st_size - self.tell()
+        if (left if size is None or size < 0 else min(size, left)) > MOST_LISTED:
+            raise Rejected(f"{Path(self.name).name}: a list of members of more than {MOST_LISTED} bytes")
+        return super().read(size) or b""
+
+
+class Archive(zipfile.ZipFile):
+    """An archive; raise :class:`Rejected` where its list of members is too long."""
+
+    _stream: _Bounded | None = None
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():  # opening a pipe would wait
+            raise Rejected(f"{path.name}: no file")
+        self._stream = _Bounded(path)
+        try:
+            super().__init__(self._stream)
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file, too."""
+        super().close()
+        if self._stream is not None:
+            self._stream.close()
 
 
 def places(files: list[Path]) -> Iterator[Place]:
@@ -77,7 +116,7 @@ def _every(files: list[Path]) -> Iterator[Place]:
             yield Place(path)
         elif path.suffix == ".zip":
             try:
-                with zipfile.ZipFile(path) as archive:
+                with Archive(path) as archive:
                     members = archive.namelist()
             except UNREADABLE as error:
                 raise Rejected(f"{path.name}: unreadable: {error}") from None

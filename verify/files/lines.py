@@ -43,6 +43,8 @@ class Lines:
 
     def _read(self, start: int) -> Iterator[tuple[int, list[str]]]:
         """The rows from a place in the file on, each with its own place."""
+        if not self.path.is_file():  # opening a pipe would wait
+            raise Rejected(f"{self.path.name}: no such file")
         place = [start]  # where the next line begins: csv.reader takes a line only when it needs one
         try:
             with self.path.open("rb") as stream:

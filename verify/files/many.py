@@ -88,7 +88,17 @@ class Processes:
 
 
 class Unusable(Exception):
-    """A journal that cannot be used: nothing was checked, and nothing is said of any certificate."""
+    """Nothing to check, or a journal that cannot be used: nothing is said of any certificate.
+
+    Attributes
+    ----------
+    code
+        The exit code.
+    """
+
+    def __init__(self, reason: str, code: int = 2) -> None:
+        self.code = code
+        super().__init__(reason)
 
 
 JOURNALLED = (str, str, {"optimal", "infeasible", "bounds"}, str, float, maybe(float))
@@ -99,14 +109,30 @@ class Journal:
     """A file of the reader's own that records what was verified.
 
     Its first line is :func:`about`: the instances, options and checker. Every other line is an outcome, which
-    counts only for a certificate with the same bytes and the same row of ``results.csv``.
+    counts only for a certificate with the same bytes and the same row of ``results.csv``. The file is locked:
+    two runs do not write into one.
     """
 
     def __init__(self, path: Path, about: str) -> None:
         self.known: dict[str, tuple[str, Outcome]] = {}
         self.path, name = path, plain(str(path))
         try:
-            text = path.read_bytes().decode("utf-8") if path.exists() else ""
+            if path.exists() and not path.is_file():
+                raise Unusable(f"--resume: {name}: no journal can be written there: it is no file")
+            self.stream = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", 0)
+        except OSError as error:
+            raise Unusable(f"--resume: {name}: no journal can be written there: {error.strerror}") from None
+        try:
+            if not locked(self.stream.fileno()):
+                raise Unusable(f"--resume: {name}: another run writes this journal: wait for its end", 1)
+            self._read(about, name)
+        except BaseException:
+            self.stream.close()
+            raise
+
+    def _read(self, about: str, name: str) -> None:
+        try:
+            text = self.stream.read().decode("utf-8")
         except (OSError, ValueError) as error:
             raise Unusable(f"--resume: {name}: not a journal that can be read: {error}") from None
         lines = text.split("\n")[:-1]  # what is behind the last line end was being written
@@ -118,15 +144,18 @@ class Journal:
             except (ValueError, RecursionError, Rejected):
                 raise Unusable(f"--resume: {name}: line {k} is no outcome: remove it, or the file") from None
             self.known[outcome[0]] = digest, Outcome(*outcome)
+        self.stream.truncate(self.stream.seek(len("\n".join([*lines, ""]).encode()) if lines else 0))
+        if not lines:
+            self._write(about)
+
+    def _write(self, line: str) -> None:
+        """Append a line; raise :class:`Unusable` where the disk is full or broken."""
+        content = line.encode() + b"\n"
         try:
-            self.stream = path.open("r+b" if lines else "wb")
+            while content:
+                content = content[self.stream.write(content) :]
         except OSError as error:
-            raise Unusable(f"--resume: {name}: no journal can be written there: {error.strerror}") from None
-        if lines:
-            self.stream.truncate(self.stream.seek(len("\n".join([*lines, ""]).encode())))
-        else:
-            self.stream.write(about.encode() + b"\n")
-        self.stream.flush()
+            raise Unusable(f"--resume: {plain(str(self.path))}: not written: {error.strerror}", 1) from None
 
     def outcome(self, place: Place, row: Row | None) -> Outcome | None:
         """The outcome that is recorded for a certificate, or None."""
@@ -136,8 +165,7 @@ class Journal:
     def add(self, digest: str, outcome: Outcome) -> None:
         """Record an outcome, if the certificate was verified."""
         if outcome.claim is not None:
-            self.stream.write(json.dumps([digest, *outcome]).encode() + b"\n")
-            self.stream.flush()
+            self._write(json.dumps([digest, *outcome]))
 
     @staticmethod
     def digest(place: Place, row: Row | None) -> str:
@@ -147,6 +175,23 @@ class Journal:
         except Rejected:
             return ""
         return hashlib.sha256(content + json.dumps(row, sort_keys=True).encode()).hexdigest()
+
+
+def locked(file: int) -> bool:
+    """Lock an open file for this process alone, which the system undoes when the process ends; False if
+    another process has it."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
 
 
 def about(instances: Instances, seconds: float, slow: bool) -> str:
@@ -208,13 +253,14 @@ class Check:
         """Check all certificates, or a sample of so many; print the verdict and return the exit code."""
         folder, table = self.folder, self.table
         inner = folder / "certificates" if os.path.lexists(folder / "certificates") else folder
-        if inner == folder and table.there:
-            print("REJECTED: results.csv stands there without certificates, so there is nothing to check")
-            return 4
         own = (table.there and "results.csv", table.summarised and "results.json")
         files = sorted(inner.iterdir()) if inner.is_dir() else []
-        chosen = [path for path in files if path.name not in own]
+        # beside a table, certificates are in a folder of their own
+        chosen = [] if inner == folder and table.there else [path for path in files if path.name not in own]
         found = listing(chosen, sample)
+        if not found.total and not table.certified:
+            rows = f"; no row of {len(table.places)} in results.csv names one" if table.there else ""
+            raise Unusable(f"{plain(str(folder))}: nothing to check: no certificates{rows}")
         total = found.total if sample is None else len(found.drawn)
         journal = None if resume is None else Journal(resume, about(self.instances, self.seconds, self.slow))
         wanted = places(chosen) if sample is None else iter(found.drawn)

@@ -2,8 +2,8 @@
 
 The columns of ``results.csv`` are those of COLUMNS, perhaps with ``id`` as the second; then
 ``action_<feature>`` columns; then, both or neither, ``counterfactual_<feature>`` columns and ``message``;
-then perhaps ``confirmed``, or ``name`` where each row is of an instance with a file of its own. ``gap``,
-``proof``, ``backend``, ``seconds``, ``message`` and ``confirmed`` are not checked.
+then perhaps ``confirmed``, or ``name`` where each row is of an instance with a file of its own. ``backend``,
+``seconds``, ``message`` and ``confirmed`` are not checked.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ COLUMNS = ["index", "status", "cost", "lower_bound", "gap", "proof", "backend", 
 PROVEN = {"optimal", "infeasible"}
 NOT_COMPARED = {"not_solved", "seconds", "backend", "time_limit", "index", "certificates", "results"}
 """Keys of results.json that need not agree with the rows; but ``results`` is compared row by row."""
-STATUSES = {  # whether a row with this status has a cost, and a lower bound; None: it may
-    "optimal": (True, True),
-    "infeasible": (False, False),
-    "limit": (None, True),
-    "found": (True, False),
-    "not-found": (False, False),
-    "bad-input": (False, False),
+STATUSES = {  # whether a row with this status has a cost, a lower bound, and a proof; None: it may
+    "optimal": (True, True, True),
+    "infeasible": (False, False, True),
+    "limit": (None, True, None),
+    "found": (True, False, False),
+    "not-found": (False, False, False),
+    "bad-input": (False, False, False),
 }
+PROOFS = {"", "rigorous", "solver", "asked"}
 
 Row = dict[str, str]
 
@@ -98,10 +99,18 @@ class Table:
             raise Rejected(f"results.csv: row {k}: index: got {line[0]:.40}; allowed: digits, no leading 0")
         if int(line[0]) in self.places:
             raise Rejected(f"results.csv: row {k}: index: {line[0]} is in a row before, too")
-        given = row["cost"] != "", row["lower_bound"] != ""
+        given = row["cost"] != "", row["lower_bound"] != "", row["proof"] != ""
         acts = any(row[name] for name in (*actions, *after))
-        if any(must not in (None, has) for must, has in zip(STATUSES[row["status"]], given, strict=True)):
-            raise Rejected(f"results.csv: row {k}: cost or lower_bound: there, or not, against its status")
+        names = "cost", "lower_bound", "proof"
+        for column, must, has in zip(names, STATUSES[row["status"]], given, strict=True):
+            if must not in (None, has):
+                raise Rejected(f"results.csv: row {k}: {column}: there, or not, against its status")
+        if row["proof"] not in PROOFS:
+            raise Rejected(f"results.csv: row {k}: proof: got {row['proof']:.40}; allowed: one of {PROOFS}")
+        cost, bound = number(row, "cost"), number(row, "lower_bound")
+        gap = None if cost is None or bound is None else max(0.0, cost - bound)
+        if number(row, "gap") != gap:
+            raise Rejected(f"results.csv: row {k}: gap: not the cost less the lower_bound")
         if acts and not given[0]:
             raise Rejected(f"results.csv: row {k}: an action or a counterfactual, but no cost")
         if row["certificate"] not in ("", f"certificates/{row['index']}.json.gz") or (
@@ -113,7 +122,7 @@ class Table:
         if row["certificate"]:
             self.certified.add(int(line[0]))
         if given[0]:
-            self.costs.append(float(number(row, "cost") or 0.0))
+            self.costs.append(cost or 0.0)
 
     def row(self, index: str) -> Row:
         """The row with this ``index``, as text by column; empty where there is none."""
@@ -186,9 +195,7 @@ def agree(row: Row, certificate: Certificate, source: Source, names: set[str] | 
     """
     if not row["certificate"]:
         raise Rejected("results.csv: the row names no certificate, but here is one")
-    cost, bound = number(row, "cost"), number(row, "lower_bound")
-    # an optimum's row may state any bound up to its cost, as the checker set the gap; others: up to the bound
-    most = certificate.cost if row["status"] == "optimal" else certificate.lower_bound
+    cost, bound, most = number(row, "cost"), number(row, "lower_bound"), certificate.lower_bound
     action = certificate.action or {}
     acted = {key[7:]: key for key, cell in row.items() if key.startswith("action_") and cell}
     same = {

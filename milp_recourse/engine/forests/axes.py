@@ -9,7 +9,7 @@ them into a lower bound of the exact cost.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -192,12 +192,9 @@ def _cell(cuts: Array, values: Array) -> Cells:
     return np.searchsorted(cuts, values, side="left")
 
 
-def factual_cells(instance: Instance, forest: TreeEnsemble, labels: Mapping[str, int] | None = None) -> Cells:
-    """The factual's cell on every column, shape (columns,); with other labels where these are given."""
-    values = instance.factual_row.copy()
-    for k, feature in enumerate(instance.features):
-        values[k] = (labels or {}).get(feature.name, values[k])
-    row = instance.model_rows(values)
+def factual_cells(instance: Instance, forest: TreeEnsemble) -> Cells:
+    """The factual's cell on every column, shape (columns,)."""
+    row = instance.model_rows(instance.factual_row)
     cells = np.array([_cell(cuts, row[k : k + 1])[0] for k, cuts in enumerate(forest.cuts)], dtype=np.int64)
     return np.where(np.isnan(row), MISSING, cells)
 

@@ -101,6 +101,8 @@ class Piece:
         The ball; ``weights`` is None without one.
     signs
         By the atom of each structural ReLU, whether its argument is at least 0 or else at most 0.
+    sure
+        Whether a column's form holds: where the sign of a ReLU that it depends on is left open, it does not.
     """
 
     names: tuple[str, ...]
@@ -117,6 +119,7 @@ class Piece:
     residuals: Forms
     linear: Forms
     signs: Mapping[int, bool]
+    sure: NDArray[np.bool_]
 
 
 def why_not_pieces(instance: Instance) -> str | None:
@@ -150,6 +153,12 @@ def pieces_of(instance: Instance) -> Iterator[Piece]:
                     yield piece
 
 
+def without_signs(instance: Instance, fixed: Program) -> Piece | None:
+    """A whole configuration, its program fixed, as one piece in which no ReLU's sign is known: rows and ball
+    that depend on one are left out. None where a row without actions fails."""
+    return _piece(instance, fixed, {})
+
+
 def _units(program: Program) -> list[tuple[int, Elementary]]:
     """Positions and elementary functions that a column, a row or the ball depends on."""
     needed = program.behind(program.constrained())
@@ -164,7 +173,8 @@ def _piece(instance: Instance, program: Program, signs: dict[int, bool]) -> Piec
     forms: list[Affine] = []
     bounds: list[tuple[Affine, float, float]] = []
     labels: dict[int, tuple[Affine, int]] = {}
-    count = 0
+    needed = program.behind(program.constrained())
+    count, actions = 0, len(program.actions)
     for k, atom in enumerate(program.atoms):
         if isinstance(atom, Action):
             forms.append(Affine.atom(count))
@@ -174,6 +184,8 @@ def _piece(instance: Instance, program: Program, signs: dict[int, bool]) -> Piec
             argument = atom.argument.substitute(forms)
             forms.append(argument if signs[k] else Affine())
             bounds.append((argument, 0.0, np.inf) if signs[k] else (argument, -np.inf, 0.0))
+        elif k in needed and isinstance(atom, Elementary) and atom.function == "relu":
+            forms.append(Affine.atom(actions + k))  # of unknown sign: any number
         else:  # an indicator, or what only the cost needs
             if isinstance(atom, Elementary) and atom.function == "indicator":
                 labels[k] = (atom.argument.substitute(forms), atom.level)
@@ -183,9 +195,17 @@ def _piece(instance: Instance, program: Program, signs: dict[int, bool]) -> Piec
     for form, least, most in bounds:
         if form.is_constant and not (least <= form.constant <= most):
             return None
-    moving = [b for b in bounds if not b[0].is_constant]
+
+    def sure(form: Affine) -> bool:
+        return all(atom < actions for atom in form.terms)
+
+    moving = [b for b in bounds if not b[0].is_constant and sure(b[0])]
     cells, columns, column_forms = _columns(program, forest, forms, labels)
-    ball = program.ball
+    known = [sure(form) for form in column_forms]
+    column_forms = [form if k else Affine() for form, k in zip(column_forms, known, strict=True)]
+    squares = [] if program.ball is None else [(w, f.substitute(forms)) for w, f in program.ball.squares]
+    linear = Affine() if program.ball is None else program.ball.linear.substitute(forms)
+    ball = program.ball is not None and all(map(sure, [linear, *(form for _, form in squares)]))
     return Piece(
         tuple(a.feature for a in program.actions),
         np.array([a.lower for a in program.actions]),
@@ -197,10 +217,11 @@ def _piece(instance: Instance, program: Program, signs: dict[int, bool]) -> Piec
         Forms.of([b[0] for b in moving], count),
         np.array([b[1] for b in moving], dtype=np.float64),
         np.array([b[2] for b in moving], dtype=np.float64),
-        None if ball is None else np.array([float(w) for w, _ in ball.squares]),
-        Forms.of([] if ball is None else [f.substitute(forms) for _, f in ball.squares], count),
-        Forms.of([Affine() if ball is None else ball.linear.substitute(forms)], count),
+        np.array([float(w) for w, _ in squares]) if ball else None,
+        Forms.of([form for _, form in squares] if ball else [], count),
+        Forms.of([linear if ball else Affine()], count),
         signs,
+        np.array(known, dtype=bool),
     )
 
 

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from milp_recourse.engine.box_bounds import EngineBox
 from milp_recourse.engine.forests.axes import rounded_down
 from milp_recourse.engine.forests.causal_pieces import Forms, Piece, pieces_of
-from milp_recourse.engine.forests.cell_problem import FAR, with_domains
-from milp_recourse.engine.forests.table import LeafTable, Masks, best_cuts
+from milp_recourse.engine.forests.cell_problem import with_domains
+from milp_recourse.engine.forests.piece_cells import PieceCells
+from milp_recourse.engine.forests.table import Masks, best_cuts
 from milp_recourse.judge.best_first import BestFirst, Queue
 from milp_recourse.judge.proposal import Proposal
-from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import NEVER, Clock
+from milp_recourse.problem.options import GRACE, LATE, NEVER, Clock, OutOfTime
 from milp_recourse.program import lower
 
 Array = NDArray[np.float64]
@@ -90,13 +90,16 @@ class CausalSearch(BestFirst["_PieceSearch"]):
 
     def __init__(self, instance: Instance, clock: Clock = NEVER) -> None:
         super().__init__(instance, clock)
-        self.instance, self.engines = instance, _Engines(instance)
-        self.feature_of = [feature for feature in instance.features for _ in feature.columns]
+        self.instance, self.engines = instance, Engines(instance)
         self.message = "a box became too small to cut"
 
     def run(self) -> Proposal:
         """Search to the end, or until time is over."""
-        pieces = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
+        try:
+            pieces = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
+        except OutOfTime:
+            self.stop(LATE)
+            return self.outcome()
         for piece in sorted(pieces, key=lambda one: one.least):
             if self.best.action is None:  # an action, however little time is left
                 piece.look()
@@ -109,7 +112,7 @@ class CausalSearch(BestFirst["_PieceSearch"]):
         return self.outcome()
 
 
-class _Engines:
+class Engines:
     """The compiled engine's arrays by what is acted on, with domains in place of trees."""
 
     def __init__(self, instance: Instance) -> None:
@@ -147,29 +150,17 @@ class _Boxes:
         return _Boxes(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-class _PieceSearch(Queue[_Boxes]):
+class _PieceSearch(PieceCells, Queue[_Boxes]):
     """The boxes of one piece."""
 
     def __init__(self, search: CausalSearch, piece: Piece) -> None:
-        super().__init__(newest=True)
-        forest = search.instance.classifier
-        assert isinstance(forest, TreeEnsemble)
-        self.search, self.piece = search, piece
-        self.costs, self.engine = Costs(search.instance, piece), search.engines.of(piece.names)
-        # columns whose values follow from actions: their cells are domains to the engine
-        self.moved = {
-            k: search.feature_of[column.columns[0][0]]
-            for k, column in enumerate(piece.columns)
-            if not (column.labels or piece.forms.exact[k])
-        }
-        self.threshold = search.instance.accept.above
-        self.table = LeafTable(forest, piece.cells, piece.columns)
-        self.columns = piece.forms
-        self.whole = self.columns.exact & (np.abs(self.columns.matrix) @ piece.integral > 0)
-        first = np.zeros((1, len(piece.columns)), dtype=np.int64)
-        last = np.array([len(c) - 1 for c in piece.columns], dtype=np.int64)[None]
-        low, high, masks = piece.low[None].copy(), piece.high[None].copy(), self.table.full[None]
-        self.root = self.queue(_Boxes(low, high, first, last, masks, np.full(1, math.inf), np.zeros(1)))
+        Queue.__init__(self, newest=True)
+        PieceCells.__init__(self, search.instance, piece, search.clock.later(GRACE))
+        self.search, self.costs = search, Costs(search.instance, piece)
+        self.engine = search.engines.of(piece.names)
+        low, high, (first, last) = piece.low[None].copy(), piece.high[None].copy(), self.every_cell()
+        every = self.table.full[None]
+        self.root = self.queue(_Boxes(low, high, first, last, every, np.full(1, math.inf), np.zeros(1)))
 
     def look(self) -> None:
         """Try random actions, and points between each of them and the cheapest point of the root box."""
@@ -191,7 +182,7 @@ class _PieceSearch(Queue[_Boxes]):
         done |= self.try_points(nodes, np.clip(self.costs.factual, *_inner(nodes.low, nodes.high)))
         open_ = np.flatnonzero(~done & (nodes.least < self.search.best.target))
         if self.engine is not None and len(open_):
-            decided = self.decided(nodes)
+            decided = self.decided(nodes.masks, nodes.first, nodes.last)
             for k in open_.tolist():
                 found = self.cheapest(nodes, k, bool(decided[k]))
                 done[k], points[k] = found is None, points[k] if found is None else found
@@ -223,14 +214,6 @@ class _PieceSearch(Queue[_Boxes]):
             found = self.engine.bound(*box, target, (), domains, self.piece.signs) or found
         return found.point
 
-    def domains(self, low: Array, high: Array) -> dict[str, tuple[float, float]]:
-        """Intervals of the columns' values, (columns,), as domains of the features that actions move."""
-        made = {}
-        for i, feature in self.moved.items():
-            least, most = feature.domain or (-FAR, FAR)
-            made[feature.name] = max(least, float(low[i])), min(most, float(high[i]))
-        return made
-
     def try_points(self, nodes: _Boxes, points: Array) -> NDArray[np.bool_]:
         """Judge points that look feasible and cheaper than the best; returns which nodes are closed because
         their point attains their bound."""
@@ -260,14 +243,6 @@ class _PieceSearch(Queue[_Boxes]):
         r = points @ piece.residuals.matrix.T + piece.residuals.constant
         linear = (points @ piece.linear.matrix.T + piece.linear.constant)[:, 0]
         return np.asarray(r**2 @ piece.weights + linear)
-
-    def cells(self, low: Array, high: Array) -> tuple[Cells, Cells]:
-        """Cells of intervals of the columns' values, (B, columns) each."""
-        first, last = np.zeros(low.shape, dtype=np.int64), np.zeros(low.shape, dtype=np.int64)
-        for k, column in enumerate(self.piece.columns):
-            first[:, k] = np.searchsorted(column.cuts, low[:, k])
-            last[:, k] = np.searchsorted(column.cuts, high[:, k])
-        return first, last
 
     # -- propagation ---------------------------------------------------------------------
 
@@ -303,26 +278,6 @@ class _PieceSearch(Queue[_Boxes]):
         high = np.where(whole, np.floor(high + 1e-9), high)
         return replace(nodes, low=low, high=high, first=first, last=last)
 
-    def ends(self, first: Cells, last: Cells) -> tuple[Array, Array]:
-        """Interval of real column values whose nearest doubles lie in cells, (B, columns), outward.
-
-        For a column that is an action, a double itself, the ends are the cells' own.
-        """
-        low, high = np.full(first.shape, -np.inf), np.full(last.shape, np.inf)
-        for k, column in enumerate(self.piece.columns):
-            cuts = np.concatenate([[-np.inf], column.cuts, [np.inf]])
-            below, above = (
-                cuts[np.clip(first[:, k], 0, len(cuts) - 1)],
-                cuts[np.clip(last[:, k], -1, len(cuts) - 2) + 1],
-            )
-            exact = self.columns.exact[k]
-            if self.whole[k]:
-                low[:, k] = np.floor(below) + 1
-            else:
-                low[:, k] = np.nextafter(below, np.inf) if exact else below
-            high[:, k] = above if exact else np.nextafter(above, np.inf)
-        return low, high
-
     def pull(self, forms: Forms, low: Array, high: Array, least: Array, most: Array) -> tuple[Array, Array]:
         """Shrink boxes to where least <= form <= most can hold, rounded outward."""
         slack = forms.slack(low, high)
@@ -347,15 +302,11 @@ class _PieceSearch(Queue[_Boxes]):
                 low[:, j] = np.maximum(low[:, j], np.where(np.isnan(down), -np.inf, down))
         return low, high
 
-    def decided(self, nodes: _Boxes) -> NDArray[np.bool_]:
-        """Whether no split of cells can change what the trees say."""
-        return self.table.decided(nodes.masks) | (nodes.first == nodes.last).all(axis=1)
-
     # -- splitting -----------------------------------------------------------------------
 
     def split(self, nodes: _Boxes) -> None:
         """Queue the halves of nodes: of boxes of cells while trees are undecided, then of actions."""
-        decided = self.decided(nodes)
+        decided = self.decided(nodes.masks, nodes.first, nodes.last)
         open_ = np.flatnonzero(~decided)
         if len(open_):
             n = nodes.at(open_)

@@ -35,8 +35,8 @@ def region(
     first, last
         Cells per column of the ensemble, (columns,).
     labels
-        The label of each feature that enters the ensemble by its labels' numbers: sets of labels are no
-        intervals of cells.
+        The label of features that enter the ensemble by their labels' numbers: sets of labels are no
+        intervals of cells. A feature that is not in it may have any label.
     outward
         Whether to add a double at each end of the domain of a feature that other actions move. Its value is
         a real number whose nearest double lies in the cell, so that without these some values would be lost.
@@ -46,9 +46,10 @@ def region(
     ranges: dict[str, tuple[float, float]] = {}
     features, column = [], 0
     for feature in instance.features:
-        if feature.by_label:
+        low, high = -math.inf, math.inf
+        if feature.name in labels:
             low = high = float(labels[feature.name])
-        else:
+        elif not feature.by_label:
             low, high = _ends(forest.cuts[column], int(first[column]), int(last[column]))
         lever = instance.levers.get(feature.name)
         if lever is not None and max(lever[0], low) <= min(lever[1], high):

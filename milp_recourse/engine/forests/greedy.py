@@ -16,6 +16,11 @@ def climb(table: LeafTable, axes: list[Axis], threshold: float) -> Cells | None:
 
     One axis moves at a time: first to the cell that gains most score per cost until the score is
     accepted, then each axis back to the cheapest cell that keeps it so, dearest axis first.
+
+    Raises
+    ------
+    OutOfTime
+        The table's clock has ended.
     """
     if not axes:
         return None
@@ -27,6 +32,7 @@ def climb(table: LeafTable, axes: list[Axis], threshold: float) -> Cells | None:
             break
         moves, gains, found = [], [], []
         for i, axis in enumerate(axes):
+            table.clock.check()
             points = _along(point, i, len(axis))
             scores = _score(table, points)
             paid = np.maximum(cost[i] - cost[i][point[i]], 0.0) + 1e-9 * (1.0 + cost[i].max())
@@ -42,6 +48,7 @@ def climb(table: LeafTable, axes: list[Axis], threshold: float) -> Cells | None:
     if not score > threshold:
         return None
     for i in sorted(range(len(axes)), key=lambda i: -cost[i][point[i]]):
+        table.clock.check()
         points = _along(point, i, len(axes[i]))
         accepted = _score(table, points) > threshold
         point = points[int(np.argmin(np.where(accepted, cost[i], np.inf)))]

@@ -42,7 +42,7 @@ from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
-from milp_recourse.problem.options import NEVER, Clock
+from milp_recourse.problem.options import LATE, NEVER, Clock, OutOfTime
 from milp_recourse.problem.scm import independent
 
 STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
@@ -127,21 +127,23 @@ class PricedSearch(BestFirst[_Node]):
         if axes is None:
             return Proposal(None, math.inf, "rigorous", 0)
         self._set(axes)
-        self._offer(*good_point(self.points, self._rows(axes), KICKS))
+        self._offer(*good_point(self.points, self._rows(axes), KICKS, self.clock))
         if self.best.action is not None:
             self._set([affordable(axis, self.target) for axis in axes])
         cells = factual_cells(self.instance, self.forest)
         try:
-            self.table = LeafTable(self.forest, cells, self.axes, LARGEST_TABLE)
-        except TooLarge:
+            self.table = LeafTable(self.forest, cells, self.axes, LARGEST_TABLE, self.clock)
+            masks = cell_masks(self.table, self.axes)
+        except (TooLarge, OutOfTime) as stopped:
             moves = not score_at(self.points, self.points.start) > self.instance.accept.above
             bound = least_change(self.axes) if moves else 0.0
             self.close()  # what costs more is not among the axes
             self.close(bound)
-            self.stop("the leaves within what the best action costs take too much memory")
+            memory = "the leaves within what the best action costs take too much memory"
+            self.stop(memory if isinstance(stopped, TooLarge) else LATE)
             self.next()
             return self.outcome()
-        self._make_room(factors(self.table, self.axes, cell_masks(self.table, self.axes)))
+        self._make_room(factors(self.table, self.axes, masks))
         self.sums = WeightedSums(self.factors, self.table, self.instance.accept.above)
         self.only_maximum = bool(self.wide.any()) and not self.points.added.any()
         if self.best.action is None:
@@ -204,7 +206,7 @@ class PricedSearch(BestFirst[_Node]):
         mu = first_multiplier(self.table, self.instance.accept.above, score, cost)
         mu, even = mu * (CLEAR if self.only_maximum else 1.0), self.sums.even
         root = self._bounded(-math.inf, *self._everything(), price, shares, mu, even, ROOT_ROUNDS)
-        if root is not None and root.bound < (1.0 - OPEN) * self.target:
+        if root is not None and root.bound < (1.0 - OPEN) * self.target and not self.clock.over:
             root = self._rebuilt(root)
         f: Factors = self.factors
         most = max(16, MOST_BYTES // (4 * int(f.class_from[-1]) + len(self.cell_cost) + len(f.value)))
@@ -358,22 +360,26 @@ class PricedSearch(BestFirst[_Node]):
 @lru_cache(maxsize=1)
 def ready() -> None:
     """Compile the search, or load it from disk, once per process, before anybody's time limit starts."""
-    stump = Tree(
-        np.array([0, -2, -2]),
-        np.array([0.5, -2.0, -2.0]),
-        np.array([1, -1, -1]),
-        np.array([2, -1, -1]),
-        np.array([0.0, 0.0, 1.0]),
-    )
+    names = "x", "y"
+    stumps = [
+        Tree(
+            np.array([column, -2, -2]),
+            np.array([0.5, -2.0, -2.0]),
+            np.array([1, -1, -1]),
+            np.array([2, -1, -1]),
+            np.array([0.0, 0.0, 1.0]),
+        )
+        for column in range(len(names))
+    ]
     with announced("the search of trees"):
         PricedSearch(
             Instance(
-                (Feature("x", "continuous", True, (0.0, 1.0)),),
-                independent(["x"]),
-                TreeEnsemble((stump, stump), 1),
-                {"x": 0.0},
-                Preferences(("x",)),
-                Cost.pure("l1", {"x": 1.0}),
-                Acceptance(0.5, strict=True),
+                tuple(Feature(name, "continuous", True, (0.0, 1.0)) for name in names),
+                independent(names),
+                TreeEnsemble(tuple(stumps), len(names)),
+                dict.fromkeys(names, 0.0),
+                Preferences(names),
+                Cost.pure("l1", {"x": 1.0, "y": 2.0}),
+                Acceptance(0.75, strict=True),  # one stump is not enough, so that prices are needed
             )
         ).run()

@@ -19,6 +19,7 @@ from milp_recourse.engine.forests.tree_arrays import (
     update_values,
     values_at,
 )
+from milp_recourse.problem.options import NEVER, Clock
 
 
 @entry
@@ -156,12 +157,15 @@ def _polish(w, x, order):  # type: ignore[no-untyped-def]
 
 
 @entry
-def _search(w, starts, kicks):  # type: ignore[no-untyped-def]
-    """The cheapest accepted point of several tries, and its cost; see :func:`good_point`."""
-    np.random.seed(0)
+def _search(w, starts, first, end, best, cost, order):  # type: ignore[no-untyped-def]
+    """The cheapest accepted point after the tries of these numbers, and its cost; see :func:`good_point`.
+
+    ``best``, ``cost`` and ``order`` are what the tries before have left.
+    """
+    if first == 0:
+        np.random.seed(0)
     axes = len(w.start)
-    best, cost, order = w.start.copy(), np.inf, np.arange(axes)
-    for n in range(len(starts) + 2 + kicks):
+    for n in range(first, end):
         x, accepted = _begin(w, starts, best, cost, n)
         if not accepted:
             continue
@@ -170,7 +174,7 @@ def _search(w, starts, kicks):  # type: ignore[no-untyped-def]
                 j = np.random.randint(i + 1)
                 order[i], order[j] = order[j], order[i]
         else:
-            order = np.argsort(-(w.added[x] + w.widest[x]))
+            order[:] = np.argsort(-(w.added[x] + w.widest[x]))
         _polish(w, x, order)
         now = cost_of(w, x)
         if now < cost:
@@ -204,7 +208,7 @@ def _begin(w, starts, best, cost, n):  # type: ignore[no-untyped-def]
     return x, _climb(w, x, False)
 
 
-def good_point(w: TreeArrays, starts: Ints, kicks: int) -> tuple[Ints, float]:
+def good_point(w: TreeArrays, starts: Ints, kicks: int, clock: Clock = NEVER) -> tuple[Ints, float]:
     """The cheapest accepted point found from some points and by climbing; its cost, inf without one.
 
     Parameters
@@ -214,8 +218,16 @@ def good_point(w: TreeArrays, starts: Ints, kicks: int) -> tuple[Ints, float]:
     kicks
         How often the best is perturbed, or, while there is none, how many random points are climbed from;
         -2 leaves out the climbs from the cheapest point as well.
+    clock
+        No more is tried once it has ended.
     """
-    point, cost = _search(w, starts, kicks)
+    tries = len(starts) + 2 + kicks
+    each = tries if clock.end is None else 1
+    point, cost, order = w.start.copy(), np.inf, np.arange(len(w.start))
+    for first in range(0, tries, each):
+        point, cost = _search(w, starts, first, first + each, point, cost, order)
+        if clock.over:
+            break
     return point, float(cost)
 
 

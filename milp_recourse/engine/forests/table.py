@@ -9,7 +9,7 @@ added in order as the deployed model adds, bound every score in the box: rounded
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,12 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.problem.forest import MISSING, Leaves, TreeEnsemble
+from milp_recourse.problem.options import NEVER, Clock
 
 Array = NDArray[np.float64]
 Masks = NDArray[np.uint32]
 Cells = NDArray[np.int64]
 
 BITS = 32
+
+_TOGETHER = 1024
+"""So many words' masks are accumulated together."""
 
 
 class TooLarge(Exception):
@@ -71,12 +75,24 @@ class LeafTable:
     most_bytes
         Raise :class:`TooLarge` where the masks would take more. A forest of deep trees has thousands of cells
         and of words, and under l0 the cost of an action leaves all of them open.
+    clock
+        Looked at between the axes.
+
+    Raises
+    ------
+    TooLarge, OutOfTime
+        It would take more bytes, or longer.
     """
 
     def __init__(
-        self, forest: TreeEnsemble, cells: Cells, axes: Sequence[CellAxis], most_bytes: float = math.inf
+        self,
+        forest: TreeEnsemble,
+        cells: Cells,
+        axes: Sequence[CellAxis],
+        most_bytes: float = math.inf,
+        clock: Clock = NEVER,
     ) -> None:
-        self.forest = forest
+        self.forest, self.clock = forest, clock
         all_leaves = forest.leaves
         tree = np.repeat(np.arange(len(all_leaves)), [len(leaves.value) for leaves in all_leaves])
         every = forest.every_leaf
@@ -84,7 +100,10 @@ class LeafTable:
         fixed = np.ones(forest.inputs, dtype=bool)
         fixed[[c for axis in axes for c, _ in axis.columns]] = False
         alive = every.met(cells, np.flatnonzero(fixed))
-        met = [_Met.of(every, axis) for axis in axes]
+        met = []
+        for axis in axes:
+            clock.check()
+            met.append(_Met.of(every, axis))
         for leaves in met:
             alive &= leaves.reachable
         order = np.flatnonzero(alive)
@@ -110,6 +129,7 @@ class LeafTable:
         self._pairs: dict[int, Masks] = {}
         self._missing: dict[int, Masks] = {}  # leaves that an axis' first cell reaches, its value missing
         for i, (axis, leaves) in enumerate(zip(axes, met, strict=True)):
+            clock.check()
             down, up = (np.zeros((len(axis), size), dtype=np.uint32) for _ in range(2))
             if leaves.allowed is not None:
                 self._pairs[i] = _pairs(leaves.allowed[order], word, flags, size)
@@ -121,8 +141,10 @@ class LeafTable:
                 missing = leaves.missing[order]
                 self._missing[i] = np.zeros(size, dtype=np.uint32)
                 np.bitwise_or.at(self._missing[i], word[missing], flags[missing])
-            self._down.append(np.bitwise_or.accumulate(down, axis=0))
-            self._up.append(np.bitwise_or.accumulate(up[::-1], axis=0)[::-1])
+            _accumulate(down, clock)
+            _accumulate(up[::-1], clock)
+            self._down.append(down)
+            self._up.append(up)
         self._offset = np.arange(size) * (BITS + 1)
 
     def met(self, low: Cells, high: Cells) -> Masks:
@@ -156,21 +178,23 @@ class LeafTable:
         values, added as the deployed model adds. No point in a box has a larger score."""
         return self.forest.total(self.best(masks))
 
-    def cells_of_leaves(self, axes: Sequence[CellAxis]) -> list[dict[int, list[NDArray[np.bool_]]]]:
-        """Per tree, leaf number (bit) and axis: which cells the leaf can be reached from."""
+    def cells_of_leaves(self, axes: Sequence[CellAxis]) -> Iterator[dict[int, list[NDArray[np.bool_]]]]:
+        """Tree by tree, per leaf number (bit) and axis: which cells the leaf can be reached from."""
         singles = self.cell_masks(axes)
-        result = []
         for t in range(self.trees):
+            self.clock.check()
             words = slice(t * self.words, (t + 1) * self.words)
             bits = np.flatnonzero(_bits(self.full[words]).ravel())
             on = [_bits(cells[:, words]).reshape(len(cells), -1) for cells in singles]
-            result.append({int(b): [cells[:, b] for cells in on] for b in bits})
-        return result
+            yield {int(b): [cells[:, b] for cells in on] for b in bits}
 
     def cell_masks(self, axes: Sequence[CellAxis]) -> list[Masks]:
         """Leaves that meet each single cell, per axis, shape (cells, words of all trees)."""
-        orders = [np.arange(len(axis)) for axis in axes]
-        return [self.slab(i, order, order) for i, order in enumerate(orders)]
+        masks = []
+        for i, axis in enumerate(axes):
+            self.clock.check()
+            masks.append(self.slab(i, np.arange(len(axis)), np.arange(len(axis))))
+        return masks
 
     def decided(self, masks: Masks) -> NDArray[np.bool_]:
         """Whether every tree has one leaf left, so that the bound is the score; shape (n,)."""
@@ -270,6 +294,14 @@ def _pairs(allowed: NDArray[np.bool_], word: NDArray[np.int64], flags: Masks, si
     for low in range(count):
         pairs[low, low:] = np.bitwise_or.accumulate(single[low:], axis=0)
     return pairs
+
+
+def _accumulate(masks: Masks, clock: Clock) -> None:
+    """Add to each row's leaves those of the rows before; the clock is looked at between groups of columns."""
+    for first in range(0, masks.shape[1], _TOGETHER):
+        clock.check()
+        part = masks[:, first : first + _TOGETHER]
+        part[:] = np.bitwise_or.accumulate(part, axis=0)
 
 
 def _bits(words: Masks) -> NDArray[np.bool_]:

@@ -160,15 +160,6 @@ def _around(instance: Instance, problem: Problems, action: Action, reach: float)
 def _found(state: Run, late: float) -> Action | None:
     """What a short search finds."""
     ready()
-    proven(state, NODES, min(late, time.perf_counter() + SECONDS))
+    late = min(late, time.perf_counter() + SECONDS)
+    search_on(state, late, enough=lambda: int(state.tree.state[2]) >= NODES)
     return state.best.action
-
-
-def proven(state: Run, nodes: int, late: float, first: bool = False) -> bool:
-    """Search for so many nodes at most and until ``late``, or, with ``first``, until there is an action.
-    Returns whether that proves that nothing is cheaper than the action in hand."""
-
-    def enough() -> bool:
-        return int(state.tree.state[2]) >= nodes or (first and state.best.action is not None)
-
-    return search_on(state, late, enough=enough)[1] is None

@@ -10,7 +10,7 @@ which few problems have any unit in.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
@@ -429,6 +429,28 @@ def _ends(stated: Sequence[Stated]) -> list[tuple[int, float, float]]:
     """Position, side (1: value - end, -1: end - value) and end of every finite end of a row."""
     sides = [(f, [(1.0, one.lower), (-1.0, one.upper)]) for f, one in enumerate(stated)]
     return [(f, side, end) for f, own in sides for side, end in own if math.isfinite(end)]
+
+
+Ends = Mapping[str, tuple[float, float]]
+"""Domains of features."""
+
+
+def binding_rows(group: Lowered, case: int, k: int = 0) -> list[tuple[int, float, str, float]]:
+    """The rows of domains that may fail in a configuration of one of the applicants: number, side (1: value -
+    end, -1: end - value), feature and its factual value."""
+    stated, holds = group.effects.stated, group.effects.holds[case]
+    rows = ((r, side, stated[f].feature) for r, (f, side, _) in enumerate(group.ends) if holds[f] == 0)
+    factual = group.instances[k].factual
+    return [(r, side, f.name, factual[f.name]) for r, side, f in rows if f is not None]
+
+
+def set_domains(const: Array, rows: Iterable[tuple[int, float, str, float]], domains: Ends) -> None:
+    """Write other domains into a configuration's constants of rows and the sums behind these, (2, R)."""
+    for r, side, name, x in rows:
+        if name in domains:
+            end = domains[name][0 if side > 0 else 1]
+            rest = difference_below(end, x) if side > 0 else difference_below(x, end)
+            const[:, r] = -rest, abs(x) + abs(end)
 
 
 def between(problem: Problems, low: Array, high: Array) -> Problems:

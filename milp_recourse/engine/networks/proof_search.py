@@ -521,8 +521,20 @@ def _outside(p, w, t, leaf, r, lines, logit_size, target):
 
 
 @compiled
-def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
-    """Try to close the node in w by the neurons' bounds and by weak duality, and write the leaf.
+def _close(p, w, t, leaf, order, target, budget, ball, steps):
+    """:func:`_evidence` that bounds neurons within the budget only where the leaf does not close without it:
+    thetas take most of a leaf's room."""
+    found = _evidence(p, w, t, leaf, order, target, budget, budget, ball, steps)
+    bounded = found[0] and t.theta[leaf].any()
+    if bounded and not _evidence(p, w, t, leaf, order, target, budget, -INF, ball, steps)[0]:
+        return _evidence(p, w, t, leaf, order, target, budget, budget, ball, steps)
+    return found
+
+
+@compiled
+def _evidence(p, w, t, leaf, order, target, budget, within, ball, steps):
+    """Try to close the node in w by the neurons' bounds and by weak duality, and write the leaf. Neurons are
+    bounded with the budget ``within``, -INF for none.
 
     Returns
     -------
@@ -533,7 +545,7 @@ def _evidence(p, w, t, leaf, order, target, budget, ball, steps):
     layers, unit = len(p.widths), w.unit
     copied(order, t.order[leaf])
     _clear(t, leaf)
-    bounded = _bound_neurons(p, w, budget)
+    bounded = _bound_neurons(p, w, within)
     copied(unit[at.THETA_HIGH :], t.theta[leaf])
     copied(unit[at.ALPHA], t.slopes[leaf, 0])
     if not bounded:  # the slopes of layers that were not reached do not matter
@@ -679,7 +691,7 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
             ball = _nothing(q, w, target)
             if ball >= 0 and (shrunk == 1 or linear):
                 # one line often closes a whole linear problem, which shrinking would split
-                closed, count, unsure, value = _evidence(q, w, t, leaf, order, target, budget, ball, steps)
+                closed, count, unsure, value = _close(q, w, t, leaf, order, target, budget, ball, steps)
             if ball < 0 or closed:
                 break
             if shrunk == 0:

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.lab.gap import paper_settings as tables
 from milp_recourse.lab.means import mean, quantile, sd
 from milp_recourse.lab.run_table import Key, Row, filled
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
 from milp_recourse.problem.instance import Preferences
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result

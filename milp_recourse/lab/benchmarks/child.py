@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import pickle
 import subprocess
-import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, Literal, Protocol, Self
 
 from milp_recourse.problem.instance import Instance
+from milp_recourse.solvers.processes import python
 
 
 class Child:
@@ -60,7 +60,8 @@ class Child:
 
 def of_solver(solver: str, models: Literal["networks", "trees"]) -> Child:
     """Start a process that runs a solver (:mod:`milp_recourse.lab.benchmarks.solver_worker`)."""
-    return Child([sys.executable, "-m", "milp_recourse.lab.benchmarks.solver_worker", solver, models])
+    code = "from milp_recourse.lab.benchmarks.solver_worker import main; main()"
+    return Child([*python(code, "milp_recourse"), solver, models])
 
 
 def answer_row(answer: Mapping[str, Any], columns: Sequence[str], key: Sequence[str]) -> dict[str, Any]:

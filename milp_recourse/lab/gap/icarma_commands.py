@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from milp_recourse.cli.common_options import a_file, kept_apart
+from milp_recourse.cli.common_options import a_file
 from milp_recourse.lab.known import known, parts
 from milp_recourse.lab.run_table import print_rows
 from milp_recourse.reports.drawing import draw_if_possible
@@ -126,7 +126,6 @@ def train(
 
 
 @app.command()
-@kept_apart
 def predict(
     applicants: Annotated[Path, typer.Argument(help="a population .json with preferences, or a .csv")],
     out: Annotated[Path, typer.Option(metavar="FILE.csv", help="the recommendations", callback=a_file)],

@@ -7,10 +7,10 @@ from typing import cast
 
 import numpy as np
 
+from milp_recourse.elicitation.schemes import ProfileName
 from milp_recourse.lab.icarma.sampling import Elicitation, Wishes
 from milp_recourse.lab.studies.paper_cells import Cell, scores_of
 from milp_recourse.lab.studies.published import Published, printed, published
-from milp_recourse.preferences.elicitation import ProfileName
 
 
 @dataclass(frozen=True)

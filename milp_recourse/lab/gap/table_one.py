@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.lab.gap.paper_settings import SETTINGS, draw
 from milp_recourse.lab.icarma.fit_flow import loan_flow_rows
 from milp_recourse.lab.icarma.flow import CausalFlow
@@ -15,7 +16,6 @@ from milp_recourse.lab.icarma.score import Scored, outside_masks, recommended
 from milp_recourse.lab.icarma.structural import StructuralModel
 from milp_recourse.lab.means import mean, sd
 from milp_recourse.lab.recipe.loan_rows import sample_loan
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.scm import StructuralCausalModel
 

@@ -9,8 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.errors import BadInput
-from milp_recourse.preferences.elicitation import (
+from milp_recourse.elicitation.schemes import (
     ALPHA,
     LOAN_ACTIONABLE,
     CostProfile,
@@ -20,6 +19,7 @@ from milp_recourse.preferences.elicitation import (
     cut,
     sample_rankings,
 )
+from milp_recourse.errors import BadInput
 from milp_recourse.problem.instance import Preferences
 
 Elicitation = Literal["rank", "score"]

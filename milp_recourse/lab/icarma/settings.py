@@ -6,9 +6,9 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
+from milp_recourse.elicitation.schemes import RankingDistribution
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.icarma.sampling import Elicitation, PreferenceSampler, Profile
-from milp_recourse.preferences.elicitation import RankingDistribution
 
 SEEDS = tuple(range(1000, 10001, 1000))
 """The paper's ten seeds."""

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.recipe.loan_rows import RELEASED_SIZES, sample_loan
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from milp_recourse.elicitation.schemes import CostProfile, cut, named_weights, sample_rankings
 from milp_recourse.formats import read_population, scm_to_dict
 from milp_recourse.lab.icarma.relu_fit import ReluTraining, fit_relu
 from milp_recourse.lab.recipe.files import sha256, write_json
@@ -23,7 +24,6 @@ from milp_recourse.lab.recipe.float32_margin import margin_over
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscData, dequantised
 from milp_recourse.lab.recipe.learned_scm import column_log_densities, equation_training, fit_scm
 from milp_recourse.lab.recipe.training import deployed_logits
-from milp_recourse.preferences.elicitation import CostProfile, cut, named_weights, sample_rankings
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import Status, gap_tolerance
 from milp_recourse.problem.scm import StructuralCausalModel

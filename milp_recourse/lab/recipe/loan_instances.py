@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE as ACTIONABLE
+from milp_recourse.elicitation.schemes import CostProfile, cut, named_weights, sample_rankings
 from milp_recourse.lab.recipe.files import sha256, write_instance, write_json
 from milp_recourse.lab.recipe.float32_margin import MarginChoice, margin_over
 from milp_recourse.lab.recipe.loan_rows import RELEASED_SIZES, LoanData, sample_loan
 from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE as ACTIONABLE
-from milp_recourse.preferences.elicitation import CostProfile, cut, named_weights, sample_rankings
 from milp_recourse.problem.loan import FEATURES
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.readers import to_json

@@ -12,8 +12,7 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.lab.icarma.sampling import LIKERT, Elicitation
-from milp_recourse.preferences.elicitation import (
+from milp_recourse.elicitation.schemes import (
     LOAN_ACTIONABLE,
     CostProfile,
     ProfileName,
@@ -24,7 +23,8 @@ from milp_recourse.preferences.elicitation import (
     sample_rankings,
     sample_thresholds,
 )
-from milp_recourse.preferences.scores_file import preferences_of
+from milp_recourse.elicitation.scores_file import preferences_of
+from milp_recourse.lab.icarma.sampling import LIKERT, Elicitation
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.population import Population
 

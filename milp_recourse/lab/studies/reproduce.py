@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.write import population_digest
 from milp_recourse.lab.studies import fairness
@@ -26,7 +27,6 @@ from milp_recourse.lab.studies.tables import (
     served,
     table,
 )
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
 from milp_recourse.problem.population import Population
 from milp_recourse.reports.number_table import write_table
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.lab.means import mean, quantile, ratio, sd
 from milp_recourse.lab.studies.kept_answers import METHODS, Answer
 from milp_recourse.lab.studies.paper_cells import Cell, Draws, Problem
 from milp_recourse.lab.studies.published import published
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
 from milp_recourse.problem.result import gap_tolerance
 
 Array = NDArray[np.float64]

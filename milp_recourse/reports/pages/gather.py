@@ -7,6 +7,7 @@ from functools import partial
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.schema_result import ResultModel
+from milp_recourse.judge.as_printed import as_printed
 from milp_recourse.problem.cost import KINDS
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Classifier, Instance
@@ -60,9 +61,19 @@ def persons_of(
 
 
 def person_of(
-    instance: Instance, id: str, result: Result | ResultModel, confirmed: bool | None = None
+    instance: Instance,
+    id: str,
+    result: Result | ResultModel,
+    confirmed: bool | None = None,
+    said: Mapping[str, float] | None = None,
 ) -> Person:
-    """One applicant with a result, which may come from a file, for a page."""
+    """One applicant with a result, which may come from a file, for a page.
+
+    Parameters
+    ----------
+    said
+        As for :func:`changes_of`.
+    """
     status = result.status.value if isinstance(result, Result) else result.status
     return Person(
         id=id,
@@ -74,7 +85,7 @@ def person_of(
         confirmed=confirmed,
         message=own_message(status, result.message),
         seconds=result.seconds,
-        features=changes_of(instance, result.action, result.counterfactual),
+        features=changes_of(instance, result.action, result.counterfactual, said),
         group=group_of(instance),
     )
 
@@ -101,7 +112,10 @@ def reasons_of(found: Why) -> Reasons:
 
 
 def changes_of(
-    instance: Instance, action: Mapping[str, Value] | None, counterfactual: Mapping[str, Value | None] | None
+    instance: Instance,
+    action: Mapping[str, Value] | None,
+    counterfactual: Mapping[str, Value | None] | None,
+    said: Mapping[str, float] | None = None,
 ) -> list[Change]:
     """One change per feature.
 
@@ -109,8 +123,13 @@ def changes_of(
     ----------
     action, counterfactual
         As in a result; None where there is no action.
+    said
+        The values to say of features that change; None: those that :func:`as_printed` finds.
     """
     action, after = action or {}, counterfactual or {}
+    if said is None:
+        numbers = instance.numbers(action)
+        said = as_printed([(instance, numbers)])[0].counterfactual if numbers else {}
     shares = _shares(instance, action)
     changes = []
     for f in instance.features:
@@ -122,7 +141,8 @@ def changes_of(
             cause = "held" if plain(value) == plain(before) else "action"
         lever = f.name in instance.levers
         limits = _allowed(instance, f) if lever else None
-        changes.append(Change(f.name, before, value, cause, lever, limits, shares.get(f.name)))
+        printed = f.show(said[f.name]) if f.name in said else None
+        changes.append(Change(f.name, before, value, cause, lever, limits, shares.get(f.name), printed))
     return changes
 
 

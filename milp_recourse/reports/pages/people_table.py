@@ -119,4 +119,8 @@ def _limit(change: Change | None, text: Any) -> int | None:
 
 
 def _changed_features(features: Iterable[Change], place: Mapping[str, int]) -> list[list[Any]]:
-    return [[place[c.feature], plain(c.after), c.cause, c.share] for c in features if c.cause != "unchanged"]
+    return [
+        [place[c.feature], plain(c.after), c.cause, c.share, plain(c.said)]
+        for c in features
+        if c.cause != "unchanged"
+    ]

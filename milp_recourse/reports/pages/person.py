@@ -37,6 +37,8 @@ class Change:
         The values that an action can set, in words; None if it is no lever.
     share
         The cost of this change by itself divided by the total cost, from 0 to 1; None without a cost.
+    printed
+        The shortest value in place of ``after`` with which the model still accepts; None: ``after``.
     """
 
     feature: str
@@ -46,6 +48,12 @@ class Change:
     lever: bool = False
     allowed: str | None = None
     share: float | None = None
+    printed: object = None
+
+    @property
+    def said(self) -> object:
+        """The value to say for ``after``."""
+        return self.after if self.printed is None else self.printed
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from milp_recourse.reports.pages import wording
 from milp_recourse.reports.pages.html import Html, el, join
 from milp_recourse.reports.pages.person import Change, Outcome, Person, Reason, outcome
 from milp_recourse.reports.pages.shell import card, definitions, document, facts_card, fragment, table_head
-from milp_recourse.reports.pages.values import difference, exact, percent, plain, shown, shown_pair
+from milp_recourse.reports.pages.values import difference, exact, percent, plain, shown, shown_beside
 
 COLUMNS = ("Feature", "Now → after", "Share of the cost", "May be set to")
 UNCHANGED = ("Feature", "Now", "", "May be set to")
@@ -128,8 +128,8 @@ def _row(change: Change) -> Html:
 def _values(change: Change) -> Html:
     if change.cause in ("held", "unchanged"):
         return value(change.before, shown(change.before))
-    before, after = shown_pair(change.before, change.after)
-    step = difference(change.before, change.after)
+    before, after = shown_beside(change.before, change.said)
+    step = difference(change.before, change.said)
     by = el("span", f"{'+' if step > 0 else '-'}{shown(abs(step))}", class_="by") if step else None
     return join(
         value(change.before, before),

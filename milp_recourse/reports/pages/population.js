@@ -5,7 +5,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const [ID, OUTCOME, STATUS, COST, BOUND, GAP, PROOF, CONFIRMED, MESSAGE, SECONDS, HEADLINE, ASSURANCE, BEFORE, MOVED,
     LIMITS, GROUP] = Array(16).keys();
-  const [FEATURE, AFTER, CAUSE, SHARE] = Array(4).keys();
+  const [FEATURE, AFTER, CAUSE, SHARE, SAID] = Array(5).keys();
   const get = (id) => document.getElementById(id);
   const text = (k) => data.texts[k];
   const natural = new Intl.Collator("en", { numeric: true });
@@ -36,12 +36,15 @@
     const adjusted = Number(v.toExponential().split("e")[1]);
     return grouped(trimmed(v.toFixed(Math.max(size >= 1000 ? 1 : 0, precision - 1 - adjusted))));
   }
-  function pair(a, b) {
+  function said(v) {
+    if (typeof v !== "number" || Number.isInteger(v)) return shown(v);
+    return Math.abs(v) < 1e-6 || Math.abs(v) >= 1e15 ? String(v) : grouped(String(v));
+  }
+  function beside(a, b) {
     for (const precision of [4, 6, 9, 12, 17]) {
-      const both = [shown(a, precision), shown(b, precision)];
-      if (both[0] !== both[1] || a === b) return both;
+      if (a === b || shown(a, precision) !== said(b)) return [shown(a, precision), said(b)];
     }
-    return [String(a), String(b)];
+    return [String(a), said(b)];
   }
   function percent(share) {
     if (share <= 0 || share >= 1) return share <= 0 ? "0%" : "100%";
@@ -150,8 +153,8 @@
   function change(p, feature, m) {
     const before = p[BEFORE][feature], limits = data.limits[p[LIMITS]][feature];
     const still = !m || m[CAUSE] === "held";
-    const both = still ? [shown(before), ""] : pair(before, m[AFTER]);
-    const step = !still && typeof before === "number" && typeof m[AFTER] === "number" ? m[AFTER] - before : 0;
+    const both = still ? [shown(before), ""] : beside(before, m[SAID]);
+    const step = !still && typeof before === "number" && typeof m[SAID] === "number" ? m[SAID] - before : 0;
     const values = still ? [value(before)] : [value(before, both[0]), el("span", { class: "arrow" }, "→"),
       value(m[AFTER], both[1], "after"),
       step ? el("span", { class: "by" }, (step > 0 ? "+" : "-") + shown(Math.abs(step))) : null];

@@ -48,15 +48,22 @@ def shown(value: object, precision: int = 4) -> str:
     return _grouped(_trimmed(f"{rounded:f}"))
 
 
-def shown_pair(before: object, after: object) -> tuple[str, str]:
-    """Two values, with as many digits as are needed for different values to look different."""
-    if plain(before) == plain(after):
-        return shown(before), shown(after)
+def said(value: object) -> str:
+    """A value with all digits of its shortest decimal, so that whoever types it gets this value."""
+    v = plain(value)
+    if v is None or isinstance(v, int | str) or not 1e-6 <= abs(v) < 1e15:
+        return exact(value) if isinstance(v, float) and v else shown(value)
+    return _grouped(_trimmed(f"{Decimal(repr(v)):f}"))
+
+
+def shown_beside(before: object, after: object) -> tuple[str, str]:
+    """A value rounded, with as many digits as are needed to look different from another one, and the other
+    one with all of its digits."""
+    same = plain(before) == plain(after)
     for precision in PRECISIONS:
-        pair = shown(before, precision), shown(after, precision)
-        if pair[0] != pair[1]:
-            return pair
-    return exact(before), exact(after)
+        if same or shown(before, precision) != said(after):
+            return shown(before, precision), said(after)
+    return exact(before), said(after)
 
 
 def exact(value: object) -> str:

@@ -62,7 +62,8 @@ class CpsatBackend:
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Solve the integer model; forbid what does not hold exactly, and solve again."""
         if not self.in_process:
-            return ask(instance, replace(options, watch=None))  # a function does not go through a pipe
+            plain = replace(options, watch=None, found=None)  # functions do not go through a pipe
+            return ask(instance, plain)
         return solve_case_by_case(instance, options, _solve_parts)
 
 

@@ -27,7 +27,7 @@ from milp_recourse.engine.forests.table import BITS, LeafTable
 from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import LATE, Clock
+from milp_recourse.problem.options import LATE, Clock, OutOfTime
 from milp_recourse.solvers.bab import BabBackend
 from milp_recourse.solvers.cpsat.piece_model import PieceModel
 from milp_recourse.solvers.leaf_model import Cells
@@ -38,7 +38,7 @@ LeafPerTree = tuple[int, ...]
 
 Labels = tuple[tuple[str, int], ...]
 """The label of each feature that enters the ensemble by its labels' numbers: leaves allow sets of these, no
-intervals."""
+intervals. One that is acted on, but whose label changes no cell, is left out: it may be any."""
 
 
 class RegionSearch(BestFirst["_Piece"]):
@@ -47,6 +47,8 @@ class RegionSearch(BestFirst["_Piece"]):
     def __init__(self, instance: Instance, options: Options) -> None:
         assert isinstance(instance.classifier, TreeEnsemble)
         super().__init__(instance, Clock.start(options.time_limit), "solver")
+        self.instance, self.forest = instance, instance.classifier
+        super().__init__(instance, Clock.start(options.time_limit), "solver", found=options.found)
         self.instance, self.forest = instance, instance.classifier
         self.solved: set[tuple[LeafPerTree, Labels]] = set()
         """The regions that have been solved."""
@@ -99,8 +101,11 @@ class _Piece:
     def step(self) -> str | None:
         """Solve the model once, and the region of its leaves; returns why CP-SAT stopped early, or None."""
         search = self.search
-        if self.model is None or search.best.cost < 0.25 * self.cutoff:  # a finer grid pays
-            self.model = self._new_model()
+        try:
+            if self.model is None or search.best.cost < 0.25 * self.cutoff:  # a finer grid pays
+                self.model = self._new_model()
+        except OutOfTime:
+            return LATE
         if self.model is None:
             self.bound = math.inf
             return None
@@ -122,7 +127,7 @@ class _Piece:
     def _new_model(self) -> PieceModel | None:
         """A model that excludes what costs more than the best action; None if no leaves are accepted."""
         search, piece = self.search, self.piece
-        table = LeafTable(search.forest, piece.cells, piece.columns)
+        table = LeafTable(search.forest, piece.cells, piece.columns, clock=search.clock)
         self.cutoff = search.best.cost
         threshold = search.instance.accept.above
         if not table.bound(table.full[None])[0] > threshold:
@@ -137,17 +142,18 @@ class _Piece:
         return [i for i, column in enumerate(self.piece.columns) if column.labels]
 
     def _key(self, point: Cells) -> tuple[LeafPerTree, Labels]:
-        """The leaves a point is in, and the labels of features that enter by them."""
+        """The leaves a point is in, and the labels of features that enter by them and move a cell."""
         assert self.model is not None
         table, forest = self.model.table, self.search.forest
         chosen = []
         for t, number in enumerate(self.model.leaves_at(point)):
             node = table.node[t * table.words + number // BITS, number % BITS]
             chosen.append(int(np.flatnonzero(forest.leaves[t].node == node)[0]))
-        values = dict(self.search.instance.factual)
-        values |= {n: float(v) for n, v in zip(self.piece.names, self.piece.low, strict=True)}
+        acted = self.piece.names
+        values = {n: v for n, v in self.search.instance.factual.items() if n not in acted}
         for i in self._label_axes:
-            form = self.piece.forms.matrix[i]
-            values[self.piece.names[int(np.argmax(form))]] += float(point[i])
-        labels = ((f.name, int(values[f.name])) for f in self.search.instance.features if f.by_label)
+            k = int(np.argmax(self.piece.forms.matrix[i]))
+            values[acted[k]] = float(self.piece.low[k]) + float(point[i])
+        features = self.search.instance.features
+        labels = ((f.name, int(values[f.name])) for f in features if f.by_label and f.name in values)
         return tuple(chosen), tuple(labels)

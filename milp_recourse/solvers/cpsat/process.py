@@ -2,7 +2,8 @@
 
 OR-Tools and highspy each bring a libhighs of the same name, and the dynamic linker takes whichever came first
 for both, so the one that is imported second fails. So OR-Tools is only ever imported in a child process. It
-is started for the first instance and kept; instances and proposals are pickled through its pipes."""
+is started for the first instance and kept; instances and answers are pickled through its pipes. A child that
+does not keep the time limit is ended: CP-SAT does not look at the clock in all of its presolve."""
 
 from __future__ import annotations
 
@@ -10,33 +11,107 @@ import atexit
 import os
 import pickle
 import subprocess
-import sys
-from typing import Any
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, NamedTuple
 
 from milp_recourse.problem.instance import Instance
-from milp_recourse.solvers.protocol import Backend, Options, Proposal
+from milp_recourse.problem.options import GRACE, LATE, Clock
+from milp_recourse.solvers.processes import python
+from milp_recourse.solvers.protocol import Options, Proposal
 
-_children: dict[int, subprocess.Popen[bytes]] = {}  # by the parent's id: a forked worker starts its own
+
+class Begun(NamedTuple):
+    """The child has imported and compiled what it needs, and starts to search."""
+
+
+class Found(NamedTuple):
+    """An action that the child has judged to be feasible, the cheapest so far."""
+
+    action: Mapping[str, float]
+
+
+class Ended(NamedTuple):
+    """The child has ended."""
+
+
+class _Child:
+    """A running child, and what it says."""
+
+    def __init__(self) -> None:
+        code = "from milp_recourse.solvers.cpsat.serve import serve; serve()"
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(
+            python(code, "milp_recourse"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.said: SimpleQueue[Any] = SimpleQueue()
+        Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as stream:
+            try:
+                while True:
+                    self.said.put(pickle.load(stream))
+            except Exception:  # what a pickle that was cut off raises
+                self.said.put(Ended())
+
+    def ask(self, instance: Instance, options: Options) -> Any:
+        """The child's answer: a proposal, what its back end raised, or that it has ended."""
+        assert self.process.stdin is not None
+        try:
+            pickle.dump((instance, options), self.process.stdin)
+            self.process.stdin.flush()
+        except OSError:
+            return Ended()
+        begun, late, action = time.perf_counter(), Clock(), None
+        while True:
+            try:
+                said = self.said.get(timeout=late.left(0.0))
+            except Empty:
+                self.end()
+                return Proposal(action, 0.0, "solver", message=LATE, seconds=time.perf_counter() - begun)
+            if isinstance(said, Begun):
+                begun, limit = time.perf_counter(), options.time_limit
+                late = Clock.start(None if limit is None else limit + max(GRACE, 0.1 * limit))
+            elif isinstance(said, Found):
+                action = said.action
+            else:
+                return said
+
+    def end(self) -> None:
+        """End the process."""
+        self.process.kill()
+        if self.process.stdin is not None:
+            with suppress(OSError):  # closing writes what it has not read
+                self.process.stdin.close()
+        self.process.wait()
+
+
+_children: dict[int, _Child] = {}  # by the parent's id: a forked worker starts its own
 
 
 def ask(instance: Instance, options: Options) -> Proposal:
-    """The child's proposal. If the child dies, the proposal is a limit, and the next call starts another.
+    """The child's proposal. If the child dies, or does not keep the time limit, the proposal is a limit, and
+    the next call starts another.
 
     Raises
     ------
     Exception
         What the child's back end raised.
     """
+    child = _children.get(os.getpid())
+    if child is None or child.process.poll() is not None:
+        child = _children[os.getpid()] = _Child()
     try:
-        child = _child()
-        assert child.stdin is not None and child.stdout is not None
-        pickle.dump((instance, options), child.stdin)
-        child.stdin.flush()
-        answer = pickle.load(child.stdout)
-    except BaseException as problem:
+        answer = child.ask(instance, options)
+    except BaseException:
         _stop()
-        if not isinstance(problem, OSError | EOFError | pickle.UnpicklingError):
-            raise
+        raise
+    if isinstance(answer, Ended):
+        _stop()
         return Proposal(None, 0.0, "solver", message="the CP-SAT process ended")
     if isinstance(answer, Exception):
         raise answer
@@ -44,48 +119,11 @@ def ask(instance: Instance, options: Options) -> Proposal:
     return answer
 
 
-def _child() -> subprocess.Popen[bytes]:
-    """This process's running child; it is started if there is none."""
-    child = _children.get(os.getpid())
-    if child is None or child.poll() is not None:
-        imports = ("backend import CpsatBackend", "process import serve")
-        lines = [f"from milp_recourse.solvers.cpsat.{one}" for one in imports]
-        code = "; ".join([*lines, "serve(CpsatBackend(in_process=True))"])
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
-        child = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-        )
-        _children[os.getpid()] = child
-    return child
-
-
 def _stop() -> None:
     """End this process's child, if there is one."""
     child = _children.pop(os.getpid(), None)
     if child is not None:
-        child.kill()
-        for pipe in (child.stdin, child.stdout):
-            if pipe is not None:
-                pipe.close()
-        child.wait()
+        child.end()
 
 
 atexit.register(_stop)
-
-
-def serve(backend: Backend) -> None:
-    """The child's loop: answer until the parent closes the pipe."""
-    questions, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a solver prints must not mix with answers
-    while True:
-        try:
-            instance, options = pickle.load(questions)
-        except (EOFError, KeyboardInterrupt):
-            return
-        answer: Any
-        try:
-            answer = backend.solve(instance, options)
-        except Exception as problem:
-            answer = problem
-        pickle.dump(answer, answers)
-        answers.flush()

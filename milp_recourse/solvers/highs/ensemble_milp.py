@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.engine.forests.axes import Axis, rounded_down
 from milp_recourse.engine.forests.table import LeafTable
+from milp_recourse.solvers.highs.silent import silent_highs
 from milp_recourse.solvers.leaf_model import Cells, LeafModel, Watch
 
 FEASIBILITY = 1e-7
@@ -41,9 +42,8 @@ class HighsCells(LeafModel):
     def __init__(self, axes: list[Axis], table: LeafTable, threshold: float, incumbent: float) -> None:
         import highspy
 
-        self._api, self.highs = highspy, highspy.Highs()
+        self._api, self.highs = highspy, silent_highs()
         for option, value in (
-            ("output_flag", False),
             ("threads", 1),
             ("presolve", "off"),  # it was seen to call a feasible MILP infeasible
             ("primal_feasibility_tolerance", FEASIBILITY),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.solvers.highs.duality import Rows
+from milp_recourse.solvers.highs.silent import silent_highs
 from milp_recourse.solvers.rows.mixed_integer import LinearRow, MixedInteger
 from milp_recourse.solvers.rows.rounding import ULP
 from milp_recourse.solvers.rows.tangent_rows import ball_tangent, cost_tangent
@@ -64,9 +65,8 @@ class HighsModel:
         self.theta = len(model.names)
         # theta and cost rows are in units of the cutoff, or else of the largest cost in the box
         self.scale = cutoff if cutoff else _largest(model)
-        self.highs: Any = highspy.Highs()
+        self.highs: Any = silent_highs()
         for option, value in (
-            ("output_flag", False),
             ("threads", 1),
             # HiGHS 1.15.1's presolve called a feasible MILP of loan_016 infeasible (docs/how_to_choose.md)
             ("presolve", "off"),

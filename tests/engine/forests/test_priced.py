@@ -114,7 +114,7 @@ def test_the_optimum_is_found_without_a_first_action(monkeypatch: pytest.MonkeyP
             continue
         for memory in (2**30, 1):
             monkeypatch.setattr(priced, "MOST_BYTES", memory)
-            monkeypatch.setattr(priced, "good_point", lambda p, rows, kicks: (p.start, math.inf))
+            monkeypatch.setattr(priced, "good_point", lambda p, rows, kicks, clock: (p.start, math.inf))
             found = PricedSearch(instance).run()
             verdict = judge(instance, found.action)
             allowed = instance.gap_tolerance(float(best))

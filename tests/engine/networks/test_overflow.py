@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from milp_recourse.certificates.causal_tree_proof import none_below
 from milp_recourse.engine.forests.cell_problem import region
+from milp_recourse.engine.networks.problem_arrays import lowered
+from milp_recourse.engine.networks.propose import Run, search_on
 from milp_recourse.problem.instance import Instance
 from tests.helpers.processes import uncompiled
 from tests.helpers.tree_samples import random_causal_instance
@@ -24,15 +25,22 @@ def only_the_factual() -> Instance:
 
 def test_a_feasible_action_without_any_room_around_it_is_not_ruled_out() -> None:
     """The convex problem has no interior, and its multipliers grow beyond every double."""
-    assert not none_below(only_the_factual(), math.inf, None, 1000)
+    instance = only_the_factual()
+    [(_, group)] = lowered([instance])
+    state = Run(instance, group.problems(0))
+    state.few = True  # no good actions are looked for
+    bound, message = search_on(
+        state, enough=lambda: state.best.action is not None or state.tree.state[2] >= 1000
+    )
+    assert bound < math.inf
+    assert state.best.action is not None or message is not None
 
 
 def bound(price: float) -> float:
     """What multipliers of one price prove; run where nothing is compiled."""
     from milp_recourse.engine.networks.interior import dual_value
     from milp_recourse.engine.networks.layout import CHOICE, SHARES
-    from milp_recourse.engine.networks.problem_arrays import case, lowered
-    from milp_recourse.engine.networks.propose import Run
+    from milp_recourse.engine.networks.problem_arrays import case
 
     instance = only_the_factual()
     for _, group in lowered([instance]):

@@ -11,13 +11,13 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE, sample_rankings
 from milp_recourse.judge import judge
 from milp_recourse.lab.gap.compared import compare, kind_of
 from milp_recourse.lab.gap.gap import plan, write
 from milp_recourse.lab.gap.paper_settings import SETTINGS, draw
 from milp_recourse.lab.icarma.exact import Certified
 from milp_recourse.lab.icarma.score import score
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE, sample_rankings
 from milp_recourse.problem.population import Population
 
 HERE = 8

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE, CostProfile
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.icarma.sampling import PreferenceSampler, Wishes, everyone
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE, CostProfile
 from milp_recourse.problem.instance import Preferences
 
 RNG = np.random.default_rng

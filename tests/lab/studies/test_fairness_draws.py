@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from milp_recourse.cli import main
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.formats import read_population
 from milp_recourse.formats.instances_path import population_file
 from milp_recourse.lab.studies import fairness
@@ -29,7 +30,6 @@ from milp_recourse.lab.studies.fairness_draws import (
 from milp_recourse.lab.studies.kept_answers import Answers
 from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Draws
 from milp_recourse.lab.studies.tables import served
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
 from milp_recourse.problem.population import Population
 
 PEOPLE = read_population(population_file("loan-smooth"))

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_population
 from milp_recourse.lab.studies.grid_together import SharedGrid
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.result import Status

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from milp_recourse.cli import main
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.formats import read_population
 from milp_recourse.lab.run_table import read_rows
 from milp_recourse.lab.studies import kept_answers as answers_module
@@ -20,7 +21,6 @@ from milp_recourse.lab.studies.kept_answers import Answer, Answers
 from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.published import published
 from milp_recourse.lab.studies.tables import contradictions, served, table
-from milp_recourse.preferences.elicitation import LOAN_ACTIONABLE
 from milp_recourse.problem.population import Population
 
 PEOPLE = read_population(Path(__file__).resolve().parents[3] / "instances" / "loan" / "population.json")

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -79,10 +80,10 @@ def differs(instance: Instance, action: dict[str, float], earlier: Sequence[Choi
         far = False
         for name, unit in scale.items():
             here, there = after[name], number(instance, name, one.result.counterfactual[name])
-            distance = abs(here - there) / unit
+            moved = abs(Fraction(repr(here)) - Fraction(repr(there)))  # as written
             if instance.feature(name).kind == "categorical":
-                distance = float(here != there) / unit
-            far = far or distance >= apart
+                moved = Fraction(here != there)
+            far = far or moved >= Fraction(repr(apart)) * Fraction(repr(unit))
         if not far:
             return False
     return True

@@ -78,7 +78,7 @@ def test_a_populations_page_holds_everybody_whatever_they_are_called():
     last = data["people"][-1]
     place = data["features"].index(HOSTILE)
     assert last[12][place] == HOSTILE
-    assert last[13] == [[place, f"{HOSTILE}2", "action", 1.0]]
+    assert last[13] == [[place, f"{HOSTILE}2", "action", 1.0, f"{HOSTILE}2"]]
     assert HOSTILE in data["texts"]
     assert data["groups"] == ["sex", "region", HOSTILE]
 
@@ -93,7 +93,9 @@ def test_the_data_say_of_every_feature_what_changed_and_what_could():
     for k, change in enumerate(changes()):
         assert data["features"][k] == change.feature
         assert row[12][k] == change.before
-        wanted = None if change.cause == "unchanged" else [change.after, change.cause, change.share]
+        wanted = (
+            None if change.cause == "unchanged" else [change.after, change.cause, change.share, change.said]
+        )
         assert moved.get(k) == wanted
         assert (limits[k] is None) == (not change.lever)
         assert limits[k] is None or data["texts"][limits[k]] == change.allowed

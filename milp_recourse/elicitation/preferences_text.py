@@ -16,8 +16,8 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
+from milp_recourse.elicitation import schemes
 from milp_recourse.errors import BadInput
-from milp_recourse.preferences import elicitation
 from milp_recourse.problem.instance import Instance, Preferences
 
 ANSWERS = ("can", "rank", "scores")
@@ -40,8 +40,8 @@ def preferences_from_text(text: str, instance: Instance) -> Preferences:
         is not exactly one answer.
     """
     features = [f.name for f in instance.features if f.actionable]
-    scores: elicitation.Scores | None = None
-    profile, default, ranges = None, elicitation.CostProfile.named("constant"), {}
+    scores: schemes.Scores | None = None
+    profile, default, ranges = None, schemes.CostProfile.named("constant"), {}
     for number, line in enumerate(text.splitlines(), start=1):
         key, colon, value = (part.strip() for part in line.partition("#")[0].partition(":"))
         if not key and not value:
@@ -52,9 +52,9 @@ def preferences_from_text(text: str, instance: Instance) -> Preferences:
                 raise BadInput(where, line.strip(), "one answer: can, rank or scores")
             scores = _scores(where, key, value, features)
             if key != "can":
-                default = elicitation.CostProfile.named("linear")
+                default = schemes.CostProfile.named("linear")
         elif key == "profile" and colon:
-            profile = elicitation.CostProfile.named(cast(elicitation.ProfileName, value))
+            profile = schemes.CostProfile.named(cast(schemes.ProfileName, value))
         elif key.startswith("range ") and colon:
             name = key.removeprefix("range ").strip()
             if name not in features:
@@ -64,22 +64,22 @@ def preferences_from_text(text: str, instance: Instance) -> Preferences:
             raise BadInput(where, line.strip(), "can:, rank:, scores:, profile: or range NAME:")
     if scores is None:
         raise BadInput("preferences", "no answer", "a line can:, rank: or scores:")
-    (weights,) = elicitation.named_weights(scores, (profile or default).weights(scores))
+    (weights,) = schemes.named_weights(scores, (profile or default).weights(scores))
     return Preferences(tuple(weights), weights, {n: r for n, r in ranges.items() if n in weights})
 
 
-def _scores(where: str, key: str, value: str, features: Sequence[str]) -> elicitation.Scores:
+def _scores(where: str, key: str, value: str, features: Sequence[str]) -> schemes.Scores:
     names = [name.strip() for name in value.split(",") if name.strip()]
     if key == "can":
-        return elicitation.group(features, names)
+        return schemes.group(features, names)
     if key == "rank":
-        return elicitation.rank(features, names)
+        return schemes.rank(features, names)
     rated, of, scale = value.partition(" of ")
     ratings: dict[str, int] = {}
     for entry in rated.split(","):
         name, _, score = entry.strip().rpartition(" ")
         ratings[name.strip()] = _whole(where, score)
-    return elicitation.likert(features, ratings, _whole(where, scale.strip()) if of else 5)
+    return schemes.likert(features, ratings, _whole(where, scale.strip()) if of else 5)
 
 
 def _whole(where: str, text: str) -> int:

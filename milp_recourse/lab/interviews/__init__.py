@@ -1,0 +1,1 @@
+"""Studies of interviews: simulated people, whose wishes are known, answer them."""

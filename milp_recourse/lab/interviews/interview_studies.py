@@ -1,0 +1,112 @@
+"""``milp-recourse lab interviews ...``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True)
+
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Where results go; rerunning resumes.")]
+
+
+@app.command()
+def regret(
+    out: Out = Path("interviews"),
+    people: Annotated[int, typer.Option(min=1, help="people per problem")] = 20,
+) -> None:
+    """Regret of the recommended recourse by questions asked: every strategy, ranks, groups and ratings."""
+    from milp_recourse.lab.interviews.regret_by_questions import METHODS, PROBLEMS, draw, run, summary
+    from milp_recourse.lab.run_table import print_rows
+    from milp_recourse.reports.drawing import draw_if_possible
+    from milp_recourse.reports.number_table import write_table
+    from milp_recourse.reports.progress import progress_bar
+
+    with progress_bar("interviews", people * len(METHODS) * len(PROBLEMS)) as bar:
+        rows = run(out, people, bar.advance)
+    table = summary(rows)
+    write_table(out / "regret_summary.csv", table)
+    print_rows("regret, as a share of the least cost", table, tuple(table[0]))
+    draw_if_possible(lambda: draw(rows, out / "regret.png"))
+
+
+@app.command()
+def soundness(
+    out: Out = Path("interviews"),
+    people: Annotated[int, typer.Option(min=1, help="random people")] = 2000,
+    each: Annotated[int, typer.Option(min=1, help="verify the proof of each so many-th person")] = 20,
+) -> None:
+    """Is the true regret of random people always inside the proven one? Exits 4 if it is not."""
+    from milp_recourse.cli.exit_codes import FAILED
+    from milp_recourse.lab.interviews.regret_soundness import run, summary
+    from milp_recourse.lab.run_table import print_rows
+    from milp_recourse.reports.number_table import write_table
+    from milp_recourse.reports.progress import progress_bar
+
+    with progress_bar("people", people) as bar:
+        table = summary(run(out, people, each, bar.advance))
+    write_table(out / "soundness_summary.csv", table)
+    print_rows("true regret inside the proven one", table, tuple(table[0]))
+    if any(row["inside"] < row["with recourse"] or row["verified"] < row["proofs"] for row in table):
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def weights(
+    out: Out = Path("interviews"),
+    people: Annotated[int, typer.Option(min=1, help="people per noise and number of choices")] = 200,
+) -> None:
+    """How far weights from choices are from the known ones: fits of recourses, and of features."""
+    from milp_recourse.lab.interviews.known_weights import draw, run
+    from milp_recourse.lab.run_table import print_rows
+    from milp_recourse.reports.drawing import draw_if_possible
+    from milp_recourse.reports.number_table import write_table
+
+    table = run(people)
+    write_table(out / "weights.csv", table)
+    columns = ("noise", "choices", "fit", "feature_level", "equal", "in_90%_interval")
+    print_rows("share of weight in the wrong place", table, columns)
+    draw_if_possible(lambda: draw(table, out / "weights.png"))
+
+
+@app.command()
+def choices(
+    out: Out = Path("interviews"),
+    pilots: Annotated[int, typer.Option(min=1, help="people of the pilot")] = 20,
+    people: Annotated[int, typer.Option(min=1, help="people of the second study")] = 41,
+) -> None:
+    """Which rule predicts choices: AWP's pilot and second study with simulated people on synthetic loans."""
+    from milp_recourse.lab.interviews.choice_predictors import draw, run
+    from milp_recourse.lab.run_table import print_rows
+    from milp_recourse.reports.drawing import draw_if_possible
+    from milp_recourse.reports.number_table import write_table
+
+    table = run(pilots, people)
+    write_table(out / "choices.csv", table)
+    columns = ("study", "limits", "noise", "rule", "people", "share", "low", "high", "published")
+    print_rows(f"tree's accuracy {table[0]['tree_accuracy']:.4f}", table, columns)
+    draw_if_possible(lambda: draw(table, out / "choices.png"))
+
+
+@app.command()
+def hare(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="the folder of adult.zip, compas.zip, ...")],
+    out: Out = Path("interviews"),
+    people: Annotated[int, typer.Option(min=1, help="refused people per data set, model and seed")] = 150,
+    seeds: Annotated[int, typer.Option(min=1, help="seeds of split and training")] = 5,
+) -> None:
+    """HARE, Multi-HARE and exact candidates on Adult, COMPAS and GMSC, beside the published means."""
+    from milp_recourse.lab.interviews.hare_tables import DATA, MODELS, draw, run, summary
+    from milp_recourse.lab.run_table import print_rows
+    from milp_recourse.reports.drawing import draw_if_possible
+    from milp_recourse.reports.number_table import write_table
+    from milp_recourse.reports.progress import progress_bar
+
+    with progress_bar("people", people * seeds * len(DATA) * len(MODELS)) as bar:
+        table = summary(run(data, out, people, seeds, bar.advance))
+    write_table(out / "hare_summary.csv", table)
+    columns = ("data", "model", "base", "method", "people", "gtp", "gtp_published", "gtd", "gtd_published")
+    print_rows("after table 1 of HARE", table, columns)
+    draw_if_possible(lambda: draw(table, out / "hare.png"))

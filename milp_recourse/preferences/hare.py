@@ -1,0 +1,128 @@
+r"""HARE's candidates: directions that repel each other, and the boundary point on the way to each.
+
+As the paper writes them (its algorithms 1 to 3), in coordinates z with x the person:
+
+* k random unit directions P are moved n times by Adam against the gradient of :math:`\lambda L_1 + L_2`, then
+  normalised, with :math:`L_1 = \frac1k \sum_i \max_j (P P^T - 2 I)_{ij}` and L2 the binary cross entropy of
+  the classifier at :math:`r + \gamma p_i` with the wanted class. Only coordinates that the person can act on
+  exist here, so that the projection on these is done once and for all.
+* Each candidate :math:`c = r + \gamma p` is moved towards x by bisection until it is within eps of a refused
+  point: the middle becomes the new end where it is accepted, else the new start.
+
+Bisection finds one crossing of the boundary, not surely the nearest. Labels are fractions on the way: what is
+shown is rounded and judged again.
+
+References
+----------
+"HARE: Human-in-the-Loop Algorithmic Recourse"; the repulsion is from Mettes et al. (2019), "Hyperspherical
+prototype networks".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+class Landscape(Protocol):
+    """A person and a classifier in coordinates that the person can act on."""
+
+    @property
+    def start(self) -> FloatArray:
+        """x, shape (d,)."""
+
+    def score(self, points: FloatArray) -> FloatArray:
+        """Above 0 where the classifier accepts, of points (n, d) as (n,)."""
+
+    def gradient(self, points: FloatArray) -> FloatArray:
+        """The gradient of :meth:`score`, (n, d)."""
+
+    def inside(self, points: FloatArray) -> FloatArray:
+        """The nearest points whose coordinates the person may set, (n, d)."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The paper's settings.
+
+    Attributes
+    ----------
+    steps, rate
+        n and eta, of Adam.
+    reach
+        gamma, how far from the base recourse candidates begin.
+    repulsion
+        lambda.
+    near
+        eps of the bisection.
+    """
+
+    steps: int = 100
+    rate: float = 0.1
+    reach: float = 1.0
+    repulsion: float = 10.0
+    near: float = 1e-6
+
+
+def candidates(
+    land: Landscape, base: FloatArray, count: int, rng: np.random.Generator, how: Sampling = Sampling()
+) -> FloatArray:
+    """At most ``count`` boundary points around a base recourse; directions without an accepted end are left
+    out."""
+    ends = land.inside(base + how.reach * directions(land, base, count, rng, how))
+    ends = ends[land.score(ends) > 0]
+    return boundary_points(land, ends, how.near)
+
+
+def directions(
+    land: Landscape, base: FloatArray, count: int, rng: np.random.Generator, how: Sampling = Sampling()
+) -> FloatArray:
+    """Unit directions that repel each other and lead to accepted points, (count, d)."""
+    found = _unit(rng.normal(size=(count, len(base))))
+    mean, square = np.zeros_like(found), np.zeros_like(found)
+    for step in range(1, how.steps + 1):
+        slope = how.repulsion * _repulsion(found) + _refusal(land, base, found, how.reach)
+        mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
+        moved = (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+        found = _unit(found - how.rate * moved)
+    return found
+
+
+def repulsion(found: FloatArray) -> float:
+    """L1 of directions."""
+    return float((found @ found.T - 2 * np.eye(len(found))).max(axis=1).mean())
+
+
+def _repulsion(found: FloatArray) -> FloatArray:
+    """The gradient of L1: each row is pulled by the row most like it, and by those it is most like."""
+    nearest = (found @ found.T - 2 * np.eye(len(found))).argmax(axis=1)
+    slope = found[nearest].copy()
+    np.add.at(slope, nearest, found)
+    return slope / len(found)
+
+
+def _refusal(land: Landscape, base: FloatArray, found: FloatArray, reach: float) -> FloatArray:
+    """The gradient of L2: of the mean of log(1 + exp(-score))."""
+    points = base + reach * found
+    push = 1 / (1 + np.exp(np.clip(land.score(points), -500, 500)))
+    return -reach / len(found) * push[:, None] * land.gradient(points)
+
+
+def boundary_points(land: Landscape, ends: FloatArray, near: float) -> FloatArray:
+    """For each accepted end, an accepted point within ``near`` of a refused one on the way from x."""
+    ends, begins = ends.copy(), np.tile(land.start, (len(ends), 1))
+    while len(ends) and (open_ := np.linalg.norm(ends - begins, axis=1) >= near).any():
+        middles = (ends + begins) / 2
+        good = land.score(middles) > 0
+        ends = np.where((open_ & good)[:, None], middles, ends)
+        begins = np.where((open_ & ~good)[:, None], middles, begins)
+    return ends
+
+
+def _unit(rows: FloatArray) -> FloatArray:
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)

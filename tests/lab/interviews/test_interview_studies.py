@@ -1,0 +1,98 @@
+"""The studies of interviews, small: they run, and what they say follows from what is known of the people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from milp_recourse.judge import judge
+from milp_recourse.lab.interviews import choice_predictors, hare_tables, known_weights, regret_by_questions
+from milp_recourse.lab.interviews.random_problems import random_problem
+from milp_recourse.lab.interviews.regret_soundness import one_person as sound_person
+from milp_recourse.lab.interviews.regret_soundness import summary as sound_summary
+
+
+def test_more_choices_and_less_noise_find_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """40 choices beat 5, little noise beats much, and comparing recourses beats comparing features."""
+    monkeypatch.setattr(known_weights, "CHOICES", (5, 40))
+    rows = {(r["noise"], r["choices"]): r for r in known_weights.run(20)}
+    assert rows[0.05, 40]["fit"] < rows[0.05, 5]["fit"]
+    assert rows[0.05, 40]["fit"] < rows[0.5, 40]["fit"]
+    assert all(row["fit"] < row["feature_level"] for key, row in rows.items() if key[1] == 40)
+
+
+def test_awp_predicts_people_with_limits() -> None:
+    """Without noise: better than weights alone, these better than plain proximity; without limits AWP adds
+    nothing."""
+    rows = choice_predictors.run(4, 12, rows=8000)
+    share = {(r["limits"], r["noise"], r["rule"]): r["share"] for r in rows if r["study"] == "second"}
+    assert rows[0]["tree_accuracy"] > 0.9
+    assert share[True, 0.0, "AWP"] > share[True, 0.0, "personal weights"] > share[True, 0.0, "proximity"]
+    assert share[False, 0.0, "AWP"] == share[False, 0.0, "personal weights"]
+    assert share[False, 0.5, "AWP"] < share[False, 0.0, "AWP"]
+
+
+def test_recourses_of_the_bank_are_allowed() -> None:
+    """15 different ones each, none with a change beyond the range."""
+    changes = choice_predictors.bank(10, 1, 8000).changes
+    assert changes.shape == (10, 15, 5) and changes.min() >= 0 and changes.max() <= 1
+    assert all(len(np.unique(one, axis=0)) == 15 for one in changes)
+
+
+def test_regret_falls_with_questions() -> None:
+    """On a Loan network: all rows are there, and ten questions leave less regret than none."""
+    name = "loan network, 4 levers"
+    person = next(k for k in range(20) if regret_by_questions._has_choice(name, k))
+    rows = regret_by_questions.one_person(name, person, "regret")
+    assert [row["questions"] for row in rows] == list(regret_by_questions.PROBLEMS[name][1])
+    assert 0 <= float(rows[-1]["regret"]) < max(0.02, float(rows[0]["regret"]))
+    rated = regret_by_questions.one_person(name, person, "likert")
+    assert [row["questions"] for row in rated] == [4]
+
+
+@pytest.mark.parametrize("person", [3, 7, 11])
+def test_a_random_person_is_inside_and_the_proof_verifies(person: int) -> None:
+    """A network, a Loan network and a tree."""
+    row = sound_person(person, verify_it=True)
+    assert row["inside"] == row["verified"] == 1
+    kind = next(r for r in sound_summary([row]) if r["kind"] == row["kind"])
+    assert kind["inside"] == kind["verified"] == 1
+
+
+def test_random_problems_are_of_people_who_are_refused() -> None:
+    """And differ by seed."""
+    one, other = random_problem(4, 0), random_problem(4, 1)
+    assert not judge(one, {}).feasible and one.factual != other.factual
+
+
+def test_measures_of_hare() -> None:
+    """At the wish itself both are 0; at right angles to it GTD is 1."""
+    space = hare_tables.LeverSpace(random_problem(2, 0))
+    x = space.start
+    names, goal = list(space.instance.levers), x + np.array([0.05, 0.0])
+    row = hare_tables._measures("base", space, goal, {names[0]: float(goal[0])}, 0)
+    assert float(row["gtp"]) == float(row["gtd"]) == 0
+    aside = hare_tables._measures("base", space, goal, {names[1]: float(x[1] + 0.05)}, 0)
+    assert float(aside["gtd"]) == 1 and float(aside["gtp"]) == pytest.approx(0.05 * 2**0.5, abs=1e-4)
+
+
+def test_a_wish_is_reachable() -> None:
+    """It is accepted, and inside the bounds."""
+    space = hare_tables.LeverSpace(random_problem(3, 0))
+    goal = hare_tables.wish(space, np.random.default_rng(0))
+    assert goal is not None and space.score(goal[None])[0] > 0
+    assert (space.inside(goal[None]) == goal).all()
+
+
+def test_tables_of_hare_are_summarised(tmp_path: Path) -> None:
+    """Means by method beside the published ones, and a figure."""
+    rows = []
+    for method, gtp in zip(hare_tables.METHODS, (1.0, 0.8, 0.6, 0.5), strict=True):
+        cell = {"data": "compas", "model": "network", "base": "growing-spheres", "method": method}
+        rows.append({**cell, "gtp": gtp, "gtd": gtp, "proximity": 1, "sparsity": 1, "asked": 29})
+    table = hare_tables.summary(rows)
+    assert [row["gtp"] for row in table] == [1.0, 0.8, 0.6, 0.5]
+    assert [row["gtp_published"] for row in table] == [0.40, 0.26, 0.25, None]
+    assert hare_tables.draw(table, tmp_path / "hare.png").is_file()

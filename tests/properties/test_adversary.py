@@ -1,0 +1,83 @@
+"""A slice of ``adversary.py``: no false sentence; and sentences that are made false are seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from milp_recourse.problem.conditions import AtMostActions
+from milp_recourse.questions import choices as choosing
+from milp_recourse.questions import density_front
+from milp_recourse.questions.why import answer as why_answer
+from milp_recourse.tables import arguments, plausibility_argument
+from milp_recourse.tables.from_data import near_rows
+from tests.properties.adversary import KINDS, run
+
+
+def wrong(kind: str, people: int, seed: int) -> list[str]:
+    """What is wrong about so many people."""
+    return run(kind, people, seed)[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_false(kind: str) -> None:
+    """Of every kind, about a few people."""
+    counts, lines = run(kind, 4, 500)
+    assert lines == [] and counts["people"] == 4
+
+
+def test_costs_of_another_scale_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every column divided by 2 instead of its scale."""
+    monkeypatch.setattr(arguments, "scale_of", lambda *_: 2.0)
+    assert any("optimal at" in line for line in wrong("answers", 10, 500))
+
+
+def test_neighbours_that_nobody_asked_for_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within three times the distance."""
+    monkeypatch.setattr(
+        plausibility_argument,
+        "near_rows",
+        lambda problem, rows, r, *rest: near_rows(problem, rows, 3 * r, *rest),
+    )
+    assert any("breaks ['condition" in line for line in wrong("near data", 20, 500))
+
+
+def test_restrictions_that_are_not_lifted_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prices of nothing lifted, and no minimal sets."""
+    monkeypatch.setattr(why_answer, "lift", lambda instance, ids: instance)
+    lines = wrong("why", 12, 500)
+    assert any("suffices, which no minimal set" in line for line in lines)
+    assert any("without" in line for line in lines)
+
+
+def test_widenings_that_are_too_wide_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends moved one further than they have to be."""
+    real = why_answer.least_widening
+
+    def wider(*given):  # type: ignore[no-untyped-def]
+        found = real(*given)
+        return None if found is None else replace(found, to=found.to + (1 if found.end == "high" else -1))
+
+    monkeypatch.setattr(why_answer, "least_widening", wider)
+    assert any(" high from" in line or " low from" in line for line in wrong("why", 6, 508))
+
+
+@pytest.mark.parametrize("kind", ["distance", "effect"])
+def test_ways_that_are_the_same_are_seen(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the condition that is meant to tell them apart says nothing."""
+    monkeypatch.setattr(choosing, "far_from", lambda *_: AtMostActions(99))
+    assert any("breaks" in line for line in wrong(kind, 10, 500))
+
+
+def test_ways_that_exclude_too_much_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where any other way is said to be none."""
+    monkeypatch.setattr(choosing, "other_features", lambda result: AtMostActions(0))
+    for kind in ("features", "together"):
+        assert any("nothing else differs" in line or " ways, but" in line for line in wrong(kind, 6, 510))
+
+
+def test_points_of_a_front_that_are_copied_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer at one offset given at the next."""
+    monkeypatch.setattr(density_front, "_known", lambda instance, before: before.result)
+    assert wrong("density front", 10, 500) and wrong("density front, any numbers", 10, 500)
