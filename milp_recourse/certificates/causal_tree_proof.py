@@ -183,7 +183,7 @@ class _CellTree(PieceCells):
             if low[i] <= below and self._is_dear(low, high, name, (low[i], below)):
                 self.written += [["s", self.place[i], below], ["e"]]
                 low[i] = least
-            if most < high[i] and self._is_dear(low, high, name, (above, high[i])):
+            if low[i] <= most < high[i] and self._is_dear(low, high, name, (above, high[i])):
                 self.written.append(["s", self.place[i], most])
                 high[i], after = most, after + 1
         return after

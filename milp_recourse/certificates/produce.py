@@ -55,20 +55,8 @@ def why_not(instance: Instance) -> str | None:
         reason = why_not_cases(instance, MOST_LEVERS)
         if reason is not None:
             return reason
-    own = None if by_prices else jumping(instance) or _uneven(instance)
+    own = None if by_prices else jumping(instance)
     return own or _beyond_limits(instance) or beyond_a_support(instance)
-
-
-def _uneven(instance: Instance) -> str | None:
-    """That a lever's listed values are not equally far apart, or leave labels out; None if none does so."""
-    for name, (low, high) in instance.levers.items():
-        lattice = instance.feature(name).only
-        gaps = instance.feature(name).labelled and lattice and len(lattice.within(low, high)) <= high - low
-        if lattice is not None and (lattice.spaced is None or gaps):
-            return (
-                f"the values of {name!r} are not equally far apart, and actions are no choice of tree cells"
-            )
-    return None
 
 
 def _beyond_limits(instance: Instance) -> str | None:
