@@ -49,9 +49,9 @@ class BabBackend:
         """Whether the search itself sets only steps and listed values."""
         if isinstance(instance.classifier, TreeEnsemble):
             return in_cells(instance)
-        from milp_recourse.engine.networks.problem_arrays import counts_exactly
+        from milp_recourse.engine.networks.step_counts import counts_steps
 
-        return all(counts_exactly(instance, name) for name in instance.levers)
+        return all(counts_steps(instance, name) for name in instance.levers)
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """One instance."""

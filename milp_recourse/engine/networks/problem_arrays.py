@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from milp_recourse.engine.compiling import by_reference, compiled
 from milp_recourse.engine.networks import layout as at
-from milp_recourse.engine.networks.causes import Effects, NotCovered, Stated, is_label, too_many_sets
+from milp_recourse.engine.networks.causes import Effects, NotCovered, Stated, too_many_sets
 from milp_recourse.engine.networks.elementary import LOG, RELU
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE, Levers, in_units
 from milp_recourse.engine.networks.numerics import slacks
+from milp_recourse.engine.networks.step_counts import roundings
 from milp_recourse.problem.enclosure import Enclosure, difference_below, round_down, round_up
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
@@ -226,19 +227,6 @@ def why_not(instance: Instance) -> str | None:
     return jumping(instance) or too_many_sets(instance, instance.classifier)
 
 
-def counts_exactly(instance: Instance, name: str) -> bool:
-    """Whether the engine's values of a lever are exactly those that an action may set.
-
-    It counts steps in doubles, which is exact for whole numbers, halves and the like; labels with columns of
-    their own are taken one by one.
-    """
-    feature, (low, high) = instance.feature(name), instance.levers[name]
-    if feature.only is None or is_label(feature):
-        return True
-    steps = feature.only.spaced
-    return steps is not None and steps.exact(low, high)
-
-
 def jumping(instance: Instance) -> str | None:
     """That the cost of a lever jumps, so that no lines are below it; None if none does."""
     for name in instance.levers:
@@ -312,7 +300,8 @@ class Lowered:
         caused, row_caused, residual_caused = (np.ascontiguousarray(form[..., columns:]) for form in forms)
         curves = int((effects.kinds != RELU).sum())
         most_of = most_rows(len(self.ends), curves > 0) + columns
-        slack = slacks(hidden, weight.shape[2], columns, most_of, units, effects.roundings, curves)
+        sizes = hidden, weight.shape[2], columns, most_of, units, effects.roundings, curves
+        slack = slacks(*sizes, roundings(first))
         turned, edge = weights.transpose(0, 2, 1), np.where(effects.kinds == LOG, EDGE, -np.inf)
         widths, owner = np.array([units, *hidden], dtype=np.int64), self.start[effects.owners]
         self.shared: dict[str, Any] = {"start": self.start, "acts": effects.acts, **slack._asdict()}
