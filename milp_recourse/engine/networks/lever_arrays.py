@@ -76,7 +76,8 @@ class Levers:
         numbers, box, x = self.numbers[:, :, i], self.box[:, :, i], self.x[:, i]
         low, high = self.intervals[:, :, i].T
         steps = None if feature.lattice is None else feature.lattice.spaced
-        shift = np.zeros(len(x)) if steps is None else steps.floors(x) - x  # x may be no value of the lattice
+        # x may be no value of the lattice; from the nearest one, sums of steps are relatively accurate
+        shift = np.zeros(len(x)) if steps is None else steps.nearests(x) - x
         # the least power of two that the lever does not move farther than
         part, exponent = np.frexp(np.maximum(np.maximum(abs(low - x), abs(high - x)), 1.0 / HUGE))
         self.unit[:, i] = unit = np.ldexp(1.0, exponent - (part == 0.5))
