@@ -49,7 +49,7 @@ class BabBackend:
         """Whether the search itself sets only steps and listed values."""
         if isinstance(instance.classifier, TreeEnsemble):
             return in_cells(instance)
-        from milp_recourse.engine.networks.step_counts import counts_steps
+        from milp_recourse.engine.step_counts import counts_steps
 
         return all(counts_steps(instance, name) for name in instance.levers)
 

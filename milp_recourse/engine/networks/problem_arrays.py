@@ -23,7 +23,7 @@ from milp_recourse.engine.networks.causes import Effects, NotCovered, Stated, to
 from milp_recourse.engine.networks.elementary import LOG, RELU
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE, Levers, in_units
 from milp_recourse.engine.networks.numerics import slacks
-from milp_recourse.engine.networks.step_counts import roundings
+from milp_recourse.engine.step_counts import roundings
 from milp_recourse.problem.enclosure import Enclosure, difference_below, round_down, round_up
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork

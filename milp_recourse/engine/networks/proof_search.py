@@ -622,9 +622,8 @@ def _part(p, w, o, t, ends, order, i, place):
     """Split a lever's interval near a value; False where one of the parts would be empty."""
     low, high = ends[0, i], ends[1, i]
     if _is_whole(p, i):
-        step, first = _steps(p, i)
-        below = first + np.floor((place - first) / step) * step
-        near = min(max(below, low), high - step) + 0.5 * step
+        step = _steps(p, i)[0]
+        near = min(max(_around(p, i, place)[0], low), high - step) + 0.5 * step
     else:
         near = decimal(place, high - low, 3.0, 0)
         if not low < near < high:

@@ -10,7 +10,7 @@ import pytest
 
 from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.lever_arrays import Levers
-from milp_recourse.engine.networks.step_counts import counts_steps, roundings
+from milp_recourse.engine.step_counts import counts_steps, roundings
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
