@@ -20,7 +20,7 @@ from verify.kernel import checks
 from verify.kernel.certificate import Read
 from verify.kernel.checks import Rejected
 from verify.kernel.forms import Configuration
-from verify.kernel.lattice import WHOLE, Lattice
+from verify.kernel.lattice import Lattice
 from verify.kernel.prices import Table
 from verify.kernel.problem import Interval
 from verify.kernel.trees import Ensemble, Node, above32, float32, float64
@@ -92,7 +92,7 @@ class Priced:
         self.actions: dict[int, Labels | Numbers] = {}
         for j, whole in zip(acted, self.box, strict=True):
             if features[j].table is not None:
-                self.actions[j] = Labels(whole, features[j].lattice or WHOLE)
+                self.actions[j] = Labels(whole, features[j].lattice)
             else:
                 cuts = set().union(*(thresholds.get(j, ()) for thresholds in self.looked))
                 self.actions[j] = Numbers(whole, cuts, self.forests[0].single, features[j].lattice)
@@ -198,9 +198,9 @@ def looks(tree: Sequence[Node], forest: Ensemble, acted: set[int]) -> dict[int, 
 class Labels:
     """An action of a feature with a table, in an interval: each label is a cell and a class."""
 
-    def __init__(self, whole: Interval, lattice: Lattice) -> None:
+    def __init__(self, whole: Interval, lattice: Lattice | None) -> None:
         every = map(Fraction, range(int(whole[0]), int(whole[1]) + 1))
-        self.values = [k for k in every if lattice.floor(k) == k]
+        self.values = [k for k in every if lattice is None or lattice.floor(k) == k]
         self.count = len(self.values)
 
     def met(self, ends: Interval) -> tuple[int, int]:

@@ -10,8 +10,11 @@ from typing import Any
 from verify.files.reading import interval, word
 from verify.files.shapes import anything, conform, maybe, positive, refuse
 from verify.kernel.checks import Rejected
-from verify.kernel.lattice import WHOLE, Lattice, Steps, Values
+from verify.kernel.lattice import Lattice, Steps, Values
 from verify.kernel.problem import Feature
+
+WHOLE = Steps(Fraction(1), Fraction(0))
+"""What an action may set of whole numbers and labels."""
 
 
 def _step(value: Any, where: str) -> dict[str, Any]:

@@ -53,5 +53,3 @@ class Values(NamedTuple):
 
 
 Lattice = Steps | Values
-
-WHOLE = Steps(Fraction(1), Fraction(0))
