@@ -425,7 +425,7 @@ def test_costs_that_are_linear_in_the_weights(kind: str) -> None:
     action = {"hours": 3.0, "debt": 1.0}
     weights = {"hours": 0.5, "savings": 1.0, "debt": 2.0}
     parts = dict(zip(LEVERS, cost_parts(instance, action, LEVERS), strict=True))
-    exact = instance.cost.squared().exact({"hours": 3, "debt": -3}, weights)  # type: ignore[dict-item]
+    exact = with_weights(instance, weights).squared().cost_of(action)
     assert sum(weights[n] * float(parts[n]) for n in LEVERS) == pytest.approx(float(exact))
     interview = person(instance, 1, 2, 3).interviewed(Interview(instance, budget=5))
     assert interview.recommend().status is Status.OPTIMAL and interview.regret().most < 10
