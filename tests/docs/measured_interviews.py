@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "results" / "interviews"
 
 Row = dict[str, str]
 
-SHOWN = ("5", "20", "80")
+SHOWN = ("5", "80")
 """Numbers of choices in the table of weights."""
 
 
