@@ -257,8 +257,8 @@ def table_of(rows: Iterator[Row]) -> str:
     groups: dict[str, list[str]] = {}
     for name, said in rows:
         own = name.split("(")[0]
-        said = said.removeprefix("refused: model: ").replace(f"got {own}", "got it")
-        groups.setdefault(said.replace(f" ({own}): ", ": "), []).append(name)
+        alike = said.removeprefix("refused: model: ").replace(f"got {own}", "got it").replace(f" ({own}): ", ": ")
+        groups.setdefault(alike, []).append(name)
     lines = (f"| {', '.join(f'`{name}`' for name in names)} | {said} |\n" for said, names in groups.items())
     return "| model | read as |\n|---|---|\n" + "".join(lines)
 
