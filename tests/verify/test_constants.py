@@ -17,7 +17,7 @@ import verify.files.instance
 import verify.files.reading
 from milp_recourse.certificates import limits
 from verify.certain import outcomes
-from verify.kernel import certificate, checks, curves
+from verify.kernel import certificate, checks, cone, curves
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs/certificate_constants.md").read_text(encoding="utf-8")
@@ -32,6 +32,7 @@ VALUES = {
     "LEVER_GAP": (certificate.LEVER_GAP, Fraction(1e-12)),
     "LONGEST": (checks.LONGEST, 2**17),
     "MOST_TERMS": (verify.files.certificate.MOST_TERMS, 64),
+    "MOST_RAYS": (cone.MOST_RAYS, 20_000),
     "MOST_TOGETHER": (outcomes.MOST_TOGETHER, 2_000_000),
     "LARGEST_PRICE": (verify.files.cells.LARGEST_PRICE, 2.0**53),
     "PIECE": (verify.files.reading.PIECE, 2**20),
