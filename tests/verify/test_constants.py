@@ -80,7 +80,9 @@ def test_curves_in_decimals_are_as_near_as_the_page_says():
 
 def test_no_constant_of_the_kernel_is_left_out():
     """A number that the trusted rings name is on the page."""
-    trusted = [file for ring in ("kernel", "certain", "regret") for file in (ROOT / "verify" / ring).glob("*.py")]
+    trusted = [
+        file for ring in ("kernel", "certain", "regret") for file in (ROOT / "verify" / ring).glob("*.py")
+    ]
     named = {name for file in trusted for name in numbers(file.read_text(encoding="utf-8"))}
     assert named - set(VALUES) == {"ONE", "ZERO", "UNIT", "FALSE"}
 
