@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -21,12 +20,13 @@ from milp_recourse.errors import BadInput, MachineFailed
 from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict, result_part
-from milp_recourse.judge.as_printed import AsPrinted, as_printed
+from milp_recourse.judge.as_printed import AsPrinted
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.choices import Differ, choices
 from milp_recourse.questions.front import front
+from milp_recourse.questions.reasons import reasons
 from milp_recourse.questions.robust import robust
 from milp_recourse.questions.why import why as ask_why
 from milp_recourse.reports.checked import checked, with_certificate
@@ -38,7 +38,9 @@ from milp_recourse.solvers.processes import python
 from milp_recourse.tables.against_model import changed_values, rows_after
 from milp_recourse.tables.arguments import by_column
 from milp_recourse.tables.columns import TableColumn, position, shown
-from milp_recourse.tables.people_rows import Rows, counterfactual_rows, values_in_file
+from milp_recourse.tables.people_rows import Rows, values_in_file
+from milp_recourse.tables.reasons_table import reasons_table
+from milp_recourse.tables.said_values import Accepts, said_values
 from milp_recourse.tables.show import person_at
 
 T = TypeVar("T")
@@ -97,7 +99,8 @@ class Answers:
     options
         Back end, time limit and whether certificates were asked for.
     compare
-        :func:`~milp_recourse.tables.against_model.compared_with_model` as a function of results.
+        :func:`~milp_recourse.tables.against_model.compared_with_model` as a function of ``rows``, ``results``
+        and ``population``.
     unit
         How much of the classifier's score one unit of the margin is.
     asked
@@ -116,7 +119,7 @@ class Answers:
     compare: Callable[..., tuple[list[Result | None], list[bool | None]]]
     unit: float = 1.0
     asked: str | None = None
-    accepts: Callable[[pd.DataFrame], Sequence[object]] | None = None
+    accepts: Accepts | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -149,30 +152,8 @@ class Answers:
     @cached_property
     def printed(self) -> list[AsPrinted | None]:
         """For each person with an action the values to say: the shortest decimals that the model accepts when
-        they are set together (:func:`~milp_recourse.judge.as_printed`).
-
-        Where the model itself refuses them, they are the exact doubles.
-        """
-        found: list[AsPrinted | None] = [None] * len(self)
-        exact: dict[int, AsPrinted] = {}
-        known = {c.name: c for c in self.columns}
-        for i, result in enumerate(self.results):
-            if self.problem is not None and result is not None and result.action is not None:
-                action = {name: known[name].feature.number(v) for name, v in result.action.items()}
-                after = changed_values(self.rows, self.columns, i, result) or {}
-                exact[i] = AsPrinted(action, after | action, Fraction(result.cost or 0.0))
-        asked = [i for i, one in exact.items() if one.action and self.confirmed[i] is not False]
-        problem = self.problem
-        short = as_printed([(problem[i], exact[i].action) for i in asked]) if problem is not None else []
-        for i, one in (exact | dict(zip(asked, short, strict=True))).items():
-            found[i] = one
-        said = [None if one is None else one.counterfactual for one in found]
-        if self.accepts is not None and asked:
-            rows = counterfactual_rows(self.rows, self.columns, said).iloc[asked]
-            for i, accepted in zip(asked, self.accepts(rows), strict=True):
-                if accepted is not True:
-                    found[i] = exact[i]
-        return found
+        they are set together (:func:`~milp_recourse.tables.said_values.said_values`)."""
+        return said_values(self.rows, self.columns, self.problem, self.results, self.confirmed, self.accepts)
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -243,6 +224,36 @@ class Answers:
             No person, or more than one, has this label, or the person could not be read.
         """
         return ask_why(self._problem_of(person), self.asked, time_limit).to_dict()
+
+    def reasons(self, person: Hashable, most: int = 2, time_limit: float | None = None) -> pd.DataFrame:
+        """What suffices by itself: for each lever, and each set of at most ``most`` levers, the least change
+        that acts on these alone, or the proof that there is none.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        most
+            The most levers of a set, 1 or more.
+        time_limit
+            Seconds for all sets together; None for no limit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per set, cheapest first, from 1: levers (a tuple of columns), status, cost, lower_bound,
+            proof, confirmed, and values as column -> the value to say. A set that cannot suffice is
+            ``infeasible``. The optimum of a set may act on fewer levers.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label, the person could not be read, or ``most`` is no whole
+            number above 0.
+        """
+        problem, i = self._problem_of(person), self._position(person)
+        found = reasons(problem, most, self.asked, time_limit)
+        return reasons_table(found, i, problem, self.rows, self.columns, self.compare, self.accepts)
 
     def choices(
         self,
@@ -344,7 +355,8 @@ class Answers:
         found = checked(robust(problem, away, threshold, wide, backend, time_limit, index=index))
         result = found.result
         for outcome in (result, replace(result, counterfactual=found.worst_counterfactual)):
-            compared, _ = self.compare([outcome if i == index else None for i in range(len(self))])
+            mine = [outcome if i == index else None for i in range(len(self))]
+            compared, _ = self.compare(rows=self.rows, results=mine, population=self.problem)
             contradicted = compared[index]
             if contradicted is not None and contradicted is not outcome:
                 own = replace(contradicted, proof="solver", counterfactual=result.counterfactual)

@@ -434,10 +434,8 @@ class Recourse:
         asked: str | None,
     ) -> Answers:
         doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
-        compare = partial(
-            compared_with_model, rows, self.columns, population=population, word=self._word, doubt=doubt
-        )
-        compared, confirmed = compare(results)
+        compare = partial(compared_with_model, columns=self.columns, word=self._word, doubt=doubt)
+        compared, confirmed = compare(rows=rows, results=results, population=population)
         facts = {"desired": self.reading.desired, "cost": self._cost}
         words = None if population is None else margin_in_words(self.reading, self.margin, population)
         if words is not None:
