@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -31,6 +32,8 @@ from milp_recourse.questions.robust import robust
 from milp_recourse.questions.why import why as ask_why
 from milp_recourse.reports.checked import checked, with_certificate
 from milp_recourse.reports.folder_lock import only_writer
+from milp_recourse.reports.letters import letter
+from milp_recourse.reports.own_words import WORDS_FILE, OwnWords
 from milp_recourse.reports.pages import Person, person_page, population_fragment, population_page, reasons_of
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.result_rows import BAD_INPUT
@@ -107,6 +110,8 @@ class Answers:
         The back end that was asked for; None: the default, which may be another one for somebody.
     accepts
         What the model itself says of rows, each asked alone; None if it cannot be asked.
+    words
+        The user's words for columns, and their units.
     """
 
     rows: Rows
@@ -120,6 +125,7 @@ class Answers:
     unit: float = 1.0
     asked: str | None = None
     accepts: Accepts | None = None
+    words: OwnWords = field(default_factory=OwnWords)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -434,6 +440,8 @@ class Answers:
                     report.add(index, result, self.confirmed[index])
             report.summarise()
             write_json(written, where / "population.json")
+            if self.words != OwnWords():
+                write_json(self.words.to_dict(), where / WORDS_FILE)
 
     def verify(self) -> str:
         """The verdict of the independent checker ``verify/`` on these answers' certificates.
@@ -513,11 +521,39 @@ class Answers:
         """Write :meth:`page` to a file."""
         write_whole(self.page(person, why, time_limit).encode(), Path(file))
 
+    def letter(
+        self,
+        person: Hashable,
+        template: str | Path | None = None,
+        language: str = "en",
+        day: date | None = None,
+    ) -> str:
+        """One page of HTML for the person: what to change, to what and by how much, what follows, and what
+        is not promised. The values are those of ``shown`` in :attr:`changes`.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        template, language, day
+            As for :func:`milp_recourse.reports.letters.letter`.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label; there is no such language; or the template has an
+            error.
+        """
+        [shown] = self._people([self._position(person)])
+        return letter(shown, template, language, day)
+
     def _people(self, positions: Iterable[int]) -> list[Person]:
-        return [
-            person_at(i, self.rows, self.problem, self.results[i], self.confirmed[i], self.printed[i])
+        rows, problem = self.rows, self.problem
+        found = (
+            person_at(i, rows, problem, self.results[i], self.confirmed[i], self.printed[i])
             for i in positions
-        ]
+        )
+        return [self.words.of(person) for person in found]
 
     def _position(self, person: Hashable) -> int:
         labels = self.rows.frame.index.tolist() if isinstance(person, Hashable) else []

@@ -40,6 +40,7 @@ from milp_recourse.tables.arguments import (
     cost_in_words,
     cost_of,
     intervals,
+    own_words,
     positive,
     some_columns,
 )
@@ -139,6 +140,9 @@ class Recourse:
     predict
         A function from a DataFrame like X to predicted labels; default: the model's own ``predict``.
 
+    names, units
+        Column -> words for it, and the unit of its numbers, for pages and letters.
+
     Raises
     ------
     BadInput
@@ -169,6 +173,8 @@ class Recourse:
         margin: float | None = None,
         predict: Predict | None = None,
         confidence: float | None = None,
+        names: Mapping[Hashable, str] | None = None,
+        units: Mapping[Hashable, str] | None = None,
     ) -> None:
         check_frame(X)
         if margin is not None and not (is_number(margin) and margin >= 0):
@@ -196,6 +202,7 @@ class Recourse:
             sure = own_probability(model, X, self.reading.wish)
             self._word = replace(self._word, probability=sure, least=self.confidence)
         self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
+        self._words = own_words(names, units, self.columns, X.columns)
         self._plausibility = Plausibility.of(plausibility)
         self.columns = tuple(
             replace(c, feature=replace(c.feature, domain=self._plausibility.domain_of(c, X)))
@@ -450,7 +457,7 @@ class Recourse:
             facts["ties"] = ties
         own = (rows, self.columns, population, compared, confirmed, facts, how)
         accepts = None if self._word is None else self._word.accepts_each
-        return Answers(*own, compare, self.reading.unit, asked, accepts)
+        return Answers(*own, compare, self.reading.unit, asked, accepts, self._words)
 
 
 def _ties(reading: Reading) -> str | None:
