@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -25,6 +25,9 @@ LANGUAGES = tuple(sorted({f.name.removesuffix(ENDING) for f in FOLDER.glob(f"*{E
 
 LONGEST = 10
 """The most signs of a person's own value that are said in full; longer ones are rounded."""
+
+IN_A_CELL, IN_A_LINE = 20, 50
+"""So many letters of a name fit on one line of the table, or of a list."""
 
 KINDS: Mapping[Outcome, str] = {
     Outcome.ACCEPTED: "accepted",
@@ -90,7 +93,7 @@ def letter(
     template
         The file of a Jinja2 template in place of the language's. It may extend ``language_file`` and replace
         blocks, or extend ``layout.html.j2`` and be another language. It gets ``person``, ``kind``,
-        ``proven``, ``actions``, ``held``, ``effects``, ``levers`` and ``day``.
+        ``proven``, ``actions``, ``held``, ``effects``, ``levers``, ``size`` and ``day``.
     language
         One of :data:`LANGUAGES`.
     day
@@ -163,15 +166,25 @@ def _contents(person: Person) -> dict[str, Any]:
     if word == "change" and not (actions or held):
         word = "accepted"
     changes = word == "change"
-    return {
-        "person": person,
-        "kind": word,
-        "proven": kind.settled,
+    lines = {
         "actions": [_line(c) for c in actions] if changes else [],
         "held": [_line(c) for c in held] if changes else [],
         "effects": [_line(c) for c in person.caused("effect")] if changes else [],
+    }
+    return lines | {
+        "person": person,
+        "kind": word,
+        "proven": kind.settled,
+        "size": _size(lines),
         "levers": [c.called for c in person.features if c.lever],
     }
+
+
+def _size(lines: Mapping[str, Sequence[Line]]) -> str:
+    """How large the letter is set, so that it fits on one sheet: ``large``, ``medium`` or ``small``."""
+    rows = sum(1 + len(line.name) // IN_A_CELL for line in lines["actions"])
+    rows += sum(1 + len(line.name) // IN_A_LINE for kind in ("held", "effects") for line in lines[kind])
+    return "large" if rows <= 6 else "medium" if rows <= 14 else "small"
 
 
 def _line(change: Change) -> Line:
