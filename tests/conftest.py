@@ -1,4 +1,6 @@
-"""Which tests may be skipped: with ``--strict-skips`` a run fails that skipped for any other reason.
+"""Which tests are long, and which may be skipped: with ``--strict-skips`` a run fails that skipped another.
+
+``pytest`` runs what takes a few minutes; ``pytest -m long`` the rest, ``pytest -m ""`` all.
 
 OpenMP has one thread in tests and in what they start. Its threads wait by spinning: with another process
 beside them, fitting one histogram boosting took 35 s instead of 0.06 s.
@@ -22,6 +24,30 @@ ALLOWED_SKIPS = {
     r"tests/conformance/": "a back end that refuses an instance says so in one line",
 }
 """Reasons (or places), and why such a skip hides nothing: a missing package is not among them."""
+
+
+LONG = (
+    *("tests/certificates/test_engine_proofs.py", "tests/certificates/test_hostile.py"),
+    *("tests/certificates/test_many_levers.py", "tests/certificates/test_produce.py"),
+    *("tests/cli/test_population_runs.py", "tests/conformance/", "tests/docs/test_examples.py"),
+    *("tests/docs/test_models.py", "tests/docs/test_dataframes.py", "tests/engine/forests/test_agreement.py"),
+    *("tests/engine/forests/test_causal.py", "tests/engine/forests/test_missing.py"),
+    *("tests/engine/networks/test_highs_agrees.py", "tests/engine/networks/test_tiny_costs.py"),
+    *("tests/lab/", "tests/preferences/test_traps.py", "tests/properties/test_adversary.py"),
+    *("tests/properties/test_percentile.py", "tests/questions/choices/test_choices_agree.py"),
+    *("tests/questions/choices/test_fronts_agree.py", "tests/questions/robust/test_random.py"),
+    *("tests/readers/test_cutoff.py", "tests/readers/test_every_model.py", "tests/safety/"),
+    *("tests/solvers/rows/test_bounds.py", "tests/tables/test_random_pipelines.py"),
+    *("tests/tables/test_types_of_people.py", "tests/test_skips.py"),
+)
+"""Files and folders whose tests get the mark ``long``. Each of their rooms and kinds of claims has others."""
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the long tests."""
+    for item in items:
+        if item.nodeid.startswith(LONG):
+            item.add_marker(pytest.mark.long)
 
 
 def pytest_addoption(parser):

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 from milp_recourse.errors import BadInput
-from milp_recourse.reports.folder_lock import only_writer
 
 
 def a_file(option: typer.CallbackParam, target: Path | None) -> Path | None:
@@ -62,6 +61,8 @@ def kept_apart(command: Callable[..., None]) -> Callable[..., None]:
             if path in taken:
                 raise BadInput(f"--{name}", f"{place}, {taken[path]}", "another file")
             taken[path] = f"which --{name} writes"
+        from milp_recourse.reports.folder_lock import only_writer  # not needed to list commands
+
         with ExitStack() as held:
             for folder in {given[name] for name in folders if given.get(name) is not None}:
                 held.enter_context(only_writer(folder))

@@ -125,7 +125,8 @@ def in_direction(
     every lever f by at most :math:`t |p_f| s_f`, and in the sense of p_f; plus a small share of the sum of
     changes. The action is the corner, every lever changed by :math:`t p_f s_f`, if the judge accepts it."""
     names = levers(instance)
-    ranges, scale, weights = dict(instance.preferences.ranges), dict(instance.cost.scale), {}
+    ranges, weights = dict(instance.preferences.ranges), dict[str, float]()
+    scale = {name: instance.lever_cost(name).rise for name in instance.preferences.actionable}
     for name, part in zip(names, way.tolist(), strict=True):
         feature = instance.feature(name)
         weights[name] = 1 / max(abs(part), 1e-3)
@@ -152,7 +153,7 @@ def _moved(problem: Instance, name: str, value: float) -> float:
     """A lever's change in units of the distance between its bounds; 1 for another label."""
     if problem.feature(name).kind == "categorical" or name in problem.missing:
         return 1.0
-    return (value - problem.factual[name]) / problem.cost.scale[name]
+    return (value - problem.factual[name]) / problem.lever_cost(name).rise
 
 
 def _corner(
@@ -164,7 +165,7 @@ def _corner(
         if feature.kind == "categorical" or name in problem.missing or name not in problem.levers:
             continue
         low, high = problem.levers[name]
-        value = problem.factual[name] + reach * part * problem.cost.scale[name]
+        value = problem.factual[name] + reach * part * problem.lever_cost(name).rise
         value = float(np.clip(round(value) if feature.integral else value, low, high))
         if value != problem.factual[name]:
             corner[name] = value

@@ -33,7 +33,7 @@ def cost_parts(instance: Instance, action: Mapping[str, float], names: Sequence[
 
 def check_linear(instance: Instance) -> None:
     """Raise :class:`Unsupported` where the cost is not linear in the weights."""
-    if instance.cost.linf:
+    if any(instance.lever_cost(name).prices.largest for name in levers(instance)):
         raise Unsupported(
             f"weights from choices: cost {instance.cost.kind} has the largest of the levers' changes, which "
             "is not linear in the weights; allowed: l1, l2-squared, l2, l0, percentile, log-percentile, and "

@@ -9,7 +9,6 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from milp_recourse.errors import MACHINE, BadInput, MachineFailed
-from milp_recourse.formats.strict_json import UNFINISHED
 
 LOCK = ".lock"
 """The locked file of a folder, removed at the end. After a kill it stays there, and is not locked."""
@@ -60,6 +59,8 @@ def only_writer(folder: Path, name: str = LOCK) -> Iterator[None]:
 
 
 def _tidy(folder: Path) -> None:
+    from milp_recourse.formats.strict_json import UNFINISHED  # pydantic, which listing commands does not need
+
     for pattern in (f".*{UNFINISHED}", f"*/.*{UNFINISHED}"):
         for file in folder.glob(pattern):
             with suppress(OSError):

@@ -185,6 +185,38 @@ class Answers:
         frame = pd.DataFrame(rows, columns=["feature", "before", "after", "shown", "cause"], dtype=object)
         return frame.set_axis(self.rows.frame.index[people], axis=0)
 
+    @cached_property
+    def directions(self) -> pd.DataFrame:
+        """How often each lever's value was raised, lowered or given another label, and what would forbid it.
+
+        Which direction makes sense is not known from a model: where people are told to do what nobody should
+        be, the argument of :class:`~milp_recourse.tables.recourse.Recourse` in the last column forbids it.
+        """
+        rows = {}
+        acted = self.changes[self.changes["cause"] == "action"]
+        levers = () if self.problem is None else self.problem.template.preferences.actionable
+        for column in (c for c in self.columns if c.name in levers or (acted["feature"] == c.key).any()):
+            own = acted[acted["feature"] == column.key]
+            up = down = other = 0
+            for before, after in zip(own["before"], own["after"], strict=True):
+                if column.feature.kind == "categorical" or pd.isna(before):
+                    other += before != after
+                else:
+                    up += column.code(after) > column.code(before)
+                    down += column.code(after) < column.code(before)
+            key, forbid = column.key, []
+            forbid += [f"decrease=[{key!r}]"] if up else []
+            forbid += [f"increase=[{key!r}]"] if down else []
+            forbid += [f"immutable=[{key!r}]"] if other else []
+            rows[key] = {
+                "raised": up,
+                "lowered": down,
+                "relabelled": other,
+                "to forbid it": " or ".join(forbid),
+            }
+        names = ["raised", "lowered", "relabelled", "to forbid it"]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=names)
+
     def front(self, person: Hashable, time_limit: float | None = None) -> pd.DataFrame:
         """Cost against the number of actions: the cheapest action on at most k features, for every k.
 

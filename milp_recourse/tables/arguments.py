@@ -154,13 +154,13 @@ def cost_of(
 def _scales(
     scale: str | Mapping[Hashable, Any], columns: Sequence[TableColumn], X: pd.DataFrame
 ) -> dict[str, Any]:
-    """The scales as in a file: by a rule, or as given, with the range for columns that are not named.
+    """The scales as in a file: by a rule, or as given, with the spread for columns that are not named.
 
     Only columns that somebody can act on are relative to a person's own value, which may be 0 in the others.
     """
     if scale is not None and not isinstance(scale, str):
         own = {k: _given_scale(f"scale.{k}", s) for k, s in by_column("scale", scale, X.columns).items()}
-        scales = {c: own.get(c.key, scale_of(X[c.key], c.feature, "range")) for c in columns}
+        scales = {c: own.get(c.key, scale_of(X[c.key], c.feature, "spread")) for c in columns}
         return {c.name: 1.0 if s == RELATIVE and not c.feature.actionable else s for c, s in scales.items()}
     if scale == RELATIVE:
         sized = {c.name for c in columns if c.feature.actionable and not c.feature.labelled}
@@ -188,6 +188,7 @@ def cost_in_words(cost: Cost, scale: str | Mapping[Hashable, Any]) -> str:
     if not cost.uses_scale or not cost.lengths:
         return cost.kind
     units = {
+        "spread": "its range in X",
         "range": "its range in X",
         "sd": "its standard deviation",
         "mad": "its median deviation",

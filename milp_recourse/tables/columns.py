@@ -17,7 +17,10 @@ from milp_recourse.readers.gaps import gap
 
 NUMBER_KINDS = ("continuous", "integer", "binary")
 LABEL_KINDS = ("categorical", "ordinal")
-SCALES = ("range", "sd", "mad", "iqr", "unit")
+SCALES = ("spread", "range", "sd", "mad", "iqr", "unit")
+
+OUTLIERS = 10.0
+"""A range so many times as long as the distance from the 1st to the 99th percentile is driven by outliers."""
 
 
 @dataclass(frozen=True)
@@ -165,10 +168,12 @@ def bounds_of(series: pd.Series, kind: Kind) -> tuple[float, float]:
 def scale_of(series: pd.Series, feature: Feature, rule: str) -> float:
     """The scale of a feature by a rule; 1 if all values are equal.
 
-    ``range`` is the largest less the least value, ``sd`` the standard deviation, ``mad`` the median absolute
-    deviation from the median (Wachter et al. 2018, https://arxiv.org/abs/1711.00399), ``iqr`` the distance
-    between the quartiles, and ``unit`` is 1. If one of ``mad`` and ``iqr`` is 0, the range is taken. For an
-    ordinal feature the positions of all labels count as its values; a categorical feature has scale 1.
+    ``range`` is the largest less the least value; ``spread`` is the same, but the distance from the 1st to
+    the 99th percentile where outliers drive the range (:data:`OUTLIERS`). ``sd`` is the standard deviation,
+    ``mad`` the median absolute deviation from the median (Wachter et al. 2018,
+    https://arxiv.org/abs/1711.00399), ``iqr`` the distance between the quartiles, and ``unit`` is 1. If one
+    of ``mad`` and ``iqr`` is 0, the range is taken. For an ordinal feature the positions of all labels count
+    as its values; a categorical feature has scale 1.
     """
     if feature.kind == "categorical" or rule == "unit":
         return 1.0
@@ -179,12 +184,22 @@ def scale_of(series: pd.Series, feature: Feature, rule: str) -> float:
     if not len(values):
         return 1.0
     spread = {
+        "spread": (outlying(series, feature) or [np.ptp(values)])[-1],
         "range": np.ptp(values),
         "sd": values.std(),
         "mad": np.median(np.abs(values - np.median(values))) or np.ptp(values),
         "iqr": np.subtract(*np.quantile(values, [0.75, 0.25])) or np.ptp(values),
     }[rule]
     return float(spread) if spread > 0 else 1.0
+
+
+def outlying(series: pd.Series, feature: Feature) -> tuple[float, float] | None:
+    """A column's range and the distance from its 1st to its 99th percentile, if outliers drive the range."""
+    values = numbers(series) if feature.categories is None else np.empty(0)
+    if not len(values):
+        return None
+    width, inner = float(np.ptp(values)), float(np.subtract(*np.quantile(values, [0.99, 0.01])))
+    return (width, inner) if inner > 0.0 and width > OUTLIERS * inner else None
 
 
 def knots_of(series: pd.Series, feature: Feature, count: int = 101) -> list[list[float]]:

@@ -44,7 +44,7 @@ from milp_recourse.tables.arguments import (
     positive,
     some_columns,
 )
-from milp_recourse.tables.columns import TableColumn, is_missing
+from milp_recourse.tables.columns import TableColumn, is_missing, outlying
 from milp_recourse.tables.conditions_argument import conditions_of
 from milp_recourse.tables.features_of_columns import (
     ColumnArguments,
@@ -110,7 +110,7 @@ class Recourse:
         ``log-percentile``, ``log-percentile-max``, or a mixture such as ``{"l0": 0.1, "l1": 1}``; the
         formulas are in :mod:`milp_recourse.problem.cost`.
     scale
-        What changes are divided by: ``range``, ``sd``, ``mad``, ``iqr``, ``unit``
+        What changes are divided by: ``spread``, ``range``, ``sd``, ``mad``, ``iqr``, ``unit``
         (:func:`milp_recourse.tables.columns.scale_of`), ``factual`` (the person's own value), or column ->
         number above 0, ``{"increase": s, "decrease": s}`` or ``"factual"``.
     weights
@@ -165,7 +165,7 @@ class Recourse:
         ranges: Mapping[Hashable, Sequence[float]] | None = None,
         domain: Mapping[Hashable, Sequence[float]] | None = None,
         cost: str | Mapping[str, float] = "l1",
-        scale: str | Mapping[Hashable, Any] = "range",
+        scale: str | Mapping[Hashable, Any] = "spread",
         weights: Mapping[Hashable, float] | None = None,
         scm: StructuralCausalModel | Mapping[str, Any] | None = None,
         plausibility: str | Mapping[str, Any] | None = None,
@@ -226,6 +226,10 @@ class Recourse:
         near = self._plausibility.condition(self._problem, self.columns, X, accepts)
         self._problem = replace(self._problem, conditions=(*self._problem.conditions, *near))
         self._cost = cost_in_words(self._problem.cost, scale)
+        found = {c.key: outlying(X[c.key], c.feature) for c in self.columns if c.feature.actionable}
+        by_rule = [key for key in found if isinstance(scale, str) or key not in scale]
+        spread = scale == "spread" or not isinstance(scale, str)
+        self.outlying = {k: ends for k in by_rule if spread and (ends := found[k]) is not None}
 
     def certify(
         self,
@@ -378,7 +382,12 @@ class Recourse:
         )
 
     def __str__(self) -> str:
-        return f"{self!r}\n{self.features.to_string()}"
+        notes = (
+            f"scale of {key}: {inner:g}, 1st to 99th percentile, because outliers make the range {width:g}"
+            for key, (width, inner) in self.outlying.items()
+            if self._problem.cost.uses_scale
+        )
+        return "\n".join([repr(self), self.features.to_string(), *notes])
 
     def _repr_html_(self) -> str:
         return self.features.to_html()

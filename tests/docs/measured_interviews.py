@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "results" / "interviews"
 
 Row = dict[str, str]
 
-SHOWN = ("5", "20", "80")
+SHOWN = ("5", "80")
 """Numbers of choices in the table of weights."""
 
 
@@ -72,13 +72,13 @@ def choices() -> str:
     """Rules and how many choices they predict, for people with limits and some noise."""
     body = [
         [
-            r["study"], r["rule"], r["noise"], r["people"], percent(r["share"]),
+            r["study"], r["rule"], r["people"], percent(r["share"]),
             f"{percent(r['low'])} to {percent(r['high'])}", percent(r["published"]) if r["published"] else "",
         ]
         for r in read("choices.csv")
         if r["limits"] == "True" and r["noise"] == "0.2"
     ]  # fmt: skip
-    return lines("study | rule | noise | people | predicted | 95% interval | published", body)
+    return lines("study | rule | people | predicted | 95% interval | published", body)
 
 
 def hare() -> str:
@@ -89,7 +89,7 @@ def hare() -> str:
         own = [r for r in table if (r["data"], r["model"], r["base"], r["people"]) == cell]
         shown = []
         for name in ("gtp", "gtd"):
-            shown.append(" / ".join(f"{float(r[name]):.2f}" for r in own))
-            shown.append(" / ".join(f"{float(r[f'{name}_published']):.2f}" for r in own[:3]))
+            shown.append(", ".join(f"{float(r[name]):.2f}" for r in own))
+            shown.append(", ".join(f"{float(r[f'{name}_published']):.2f}" for r in own[:3]))
         body.append([*cell, *shown])
     return lines("data | model | base | people | GTP | published | GTD | published", body)

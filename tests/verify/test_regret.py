@@ -18,7 +18,7 @@ from milp_recourse.lab.interviews.simulated_people import Person, random_weights
 from milp_recourse.preferences import Interview
 from tests.helpers.processes import ROOT
 from verify.files.check import examine
-from verify.kernel import cone
+from verify.regret import cone
 
 
 def asked(file: str, method: str = "choices", budget: int = 3, noise: float = 0.0) -> tuple[dict, Any]:

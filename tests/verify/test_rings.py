@@ -29,10 +29,11 @@ CASES = [
 MAY_IMPORT = {
     "kernel": {"kernel"},
     "certain": {"kernel", "certain"},
+    "regret": {"kernel", "regret"},
     "fast": {"kernel", "fast"},
-    "files": {"kernel", "certain", "fast", "files"},
+    "files": {"kernel", "certain", "regret", "fast", "files"},
 }
-TRUSTED = {"kernel": 1000, "certain": 300}
+TRUSTED = {"kernel": 1000, "certain": 300, "regret": 60}
 """The rings that a verdict with ``--slow`` rests on, and the most code lines of each."""
 
 PLAIN = {"__future__", "collections", "contextlib", "dataclasses", "decimal", "fractions", "functools",

@@ -12,8 +12,8 @@ from verify.files.instance import Source
 from verify.files.shapes import anything, conform, index, not_negative, positive
 from verify.kernel.certificate import check, check_action
 from verify.kernel.checks import Rejected
-from verify.kernel.cone import half_space, rays
 from verify.kernel.problem import Problem
+from verify.regret.cone import half_space, rays
 
 FORMAT = "milp-recourse/regret-1"
 ACTION = {str: anything}

@@ -19,6 +19,10 @@ Array = NDArray[np.float64]
 
 # Loose on purpose: it admits points that are not quite feasible, which the exact check sorts out.
 FEASIBILITY = 1e-7
+ROUNDINGS = 64
+"""As many roundings as a row's terms are thought to suffer inside HiGHS. With one, a feasible MILP was called
+infeasible whose terms of 3e8 lose 0.6 of the tolerance each time."""
+
 _LP_ITERATIONS = 20000  # per linear program; where they do not suffice, nothing is tightened
 
 
@@ -88,7 +92,8 @@ class HighsModel:
         rows, reach = self._rows, np.maximum(np.abs(self.lower), np.abs(self.upper))
         sizes = np.abs(rows.value)
         terms = np.bincount(rows.row, sizes * reach[rows.column]).max(initial=0.0)
-        self.settles = bool(max(sizes.max(initial=0.0) * FEASIBILITY, terms * ULP / FEASIBILITY) < 1.0)
+        lost = ROUNDINGS * ULP * terms
+        self.settles = bool(max(sizes.max(initial=0.0) * FEASIBILITY, lost / FEASIBILITY) < 1.0)
         self._objective: int | None = None
 
     # -- tangents ------------------------------------------------------------------------

@@ -158,7 +158,7 @@ def run(own: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Compile a function in a process of its own and call it."""
     (own / "doubling.py").write_text(TWICE)
     code = (
-        "from milp_recourse import compiling\nfrom doubling import twice\n"
+        "from milp_recourse.engine import compiling\nfrom doubling import twice\n"
         "with compiling.announced('the doubling'):\n    print(twice(2.0), *twice.stats.cache_hits.values())"
     )
     path = f"{ROOT}{os.pathsep}{own}"

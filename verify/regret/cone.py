@@ -1,4 +1,4 @@
-"""The extreme rays of a cone of weights, in whole numbers (section 12)."""
+"""The extreme rays of a cone of weights, in whole numbers (section 13)."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -45,5 +45,5 @@ def rays(levers: int, least: Fraction, cuts: Iterable[Sequence[int]]) -> list[tu
                     kept.append((tuple(n // gcd(*new) for n in new), common | 1 << number))
         found = kept
         if len(found) > MOST_RAYS:
-            raise Rejected(f"cuts: more than {MOST_RAYS} rays (section 12)")
+            raise Rejected(f"cuts: more than {MOST_RAYS} rays (section 13)")
     return [weights for weights, _ in found]

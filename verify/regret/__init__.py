@@ -1,0 +1,1 @@
+"""The geometry behind claims about regret: the weights that a person's answers allow."""
