@@ -42,7 +42,7 @@ from milp_recourse.tables.against_model import changed_values, rows_after
 from milp_recourse.tables.arguments import by_column
 from milp_recourse.tables.columns import TableColumn, position, shown
 from milp_recourse.tables.people_rows import Rows, values_in_file
-from milp_recourse.tables.reasons_table import reasons_table
+from milp_recourse.tables.reasons_table import counted, reasons_table
 from milp_recourse.tables.said_values import Accepts, said_values
 from milp_recourse.tables.show import person_at
 
@@ -292,6 +292,36 @@ class Answers:
         problem, i = self._problem_of(person), self._position(person)
         found = reasons(problem, most, self.asked, time_limit)
         return reasons_table(found, i, problem, self.rows, self.columns, self.compare, self.accepts)
+
+    def reasons_table(self, most: int = 2, time_limit: float | None = None) -> pd.DataFrame:
+        """:meth:`reasons` of everybody who is refused and could be read, counted.
+
+        Parameters
+        ----------
+        most
+            The most levers of a set, 1 or more.
+        time_limit
+            Seconds for each person; None for no limit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per set of levers, first the one that suffices for most people: people who can act on it,
+            and of these for how many it suffices, for how many it is proven not to, and for how many no other
+            set is cheaper; and the median cost where it suffices.
+
+        Raises
+        ------
+        BadInput
+            ``most`` is no whole number above 0.
+        """
+        tables = []
+        for i, result in enumerate(self.results):
+            if self.problem is not None and result is not None and result.action != {}:
+                found = reasons(self.problem[i], most, self.asked, time_limit)
+                own = (found, i, self.problem[i], self.rows, self.columns, self.compare, self.accepts)
+                tables.append(reasons_table(*own))
+        return counted(tables)
 
     def choices(
         self,

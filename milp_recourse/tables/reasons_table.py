@@ -60,3 +60,30 @@ def reasons_table(
     frame = pd.DataFrame(table, pd.RangeIndex(1, 1 + len(table), name="rank"), list(COLUMNS))
     frame["confirmed"] = frame["confirmed"].astype("boolean")
     return frame.astype({"cost": "float64", "lower_bound": "float64"})
+
+
+def counted(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Several people's tables as one: for how many each set suffices, cannot suffice, and is the cheapest.
+
+    Parameters
+    ----------
+    tables
+        As :func:`reasons_table` makes them. An answer that the model contradicts does not suffice.
+    """
+    names = ["people", "suffices", "infeasible", "cheapest", "median_cost"]
+    if not tables:
+        return pd.DataFrame(columns=names, index=pd.Index([], name="levers"))
+    works = [t["cost"].notna() & t["confirmed"].fillna(True).astype(bool) for t in tables]
+    marked = [
+        t.assign(
+            people=1,
+            suffices=ok,
+            infeasible=t["status"] == "infeasible",
+            cheapest=ok & (t["cost"] == t["cost"][ok].min()),
+            median_cost=t["cost"].where(ok),
+        )
+        for t, ok in zip(tables, works, strict=True)
+    ]
+    by_set = pd.concat(marked).groupby("levers", sort=False)
+    table = by_set[names[:-1]].sum().astype(int).join(by_set["median_cost"].median())
+    return table.sort_values(["suffices", "median_cost"], ascending=[False, True], kind="stable")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import milp_recourse.questions.reasons as asked
@@ -128,6 +130,29 @@ def test_the_table_of_a_person() -> None:
                 row[key] = [value]
             assert model.predict(row)[0] == model.classes_[1]
         assert all(values == {} for values in table[table["status"] == "infeasible"]["values"])
+
+
+def test_the_table_of_a_population_counts_the_tables_of_people() -> None:
+    """Also where people can act on different columns; who is accepted or unreadable is not in it."""
+    model, X = fitted()
+    refused = X[model.predict(X) == model.classes_[0]].head(6)
+    people = pd.concat([refused, X[model.predict(X) == model.classes_[1]].head(1)])
+    own = [{"actionable": ["income", "purpose"]}, *[None] * 6]
+    answers = Recourse(model, X).certify(people, own)
+    table = answers.reasons_table()
+    each = {person: answers.reasons(person) for person in refused.index}
+    assert set(table.index) == {levers for one in each.values() for levers in one["levers"]}
+    for levers, row in table.iterrows():
+        mine = [one[one["levers"].map(lambda own, s=levers: own == s)] for one in each.values()]
+        rows = pd.concat([one.assign(first=one.index <= 1) for one in mine])
+        assert row["people"] == len(rows) and row["suffices"] == (rows["status"] == "optimal").sum()
+        assert row["infeasible"] == (rows["status"] == "infeasible").sum()
+        assert row["cheapest"] >= rows["first"].sum()
+        assert np.isclose(row["median_cost"], rows["cost"].median(), equal_nan=True)
+    assert table["suffices"].is_monotonic_decreasing and table.loc[[("income",)], "people"].iloc[0] == 6
+    assert table.loc[[("age",)], "people"].iloc[0] == 5
+    nobody = Recourse(model, X).certify(people.tail(1)).reasons_table()
+    assert len(nobody) == 0 and list(nobody.columns) == list(table.columns)
 
 
 def test_a_model_that_contradicts_is_not_called_proven() -> None:
