@@ -25,6 +25,27 @@ def read_problem(file: Path, index: int | None) -> Instance | Population:
     return problem if index is None or isinstance(problem, Instance) else problem[index]
 
 
+def solved_problem(folder: Path, file: Path | None) -> tuple[Instance | Population, str]:
+    """What was solved into a folder, by default ``DIR/population.json``, and its name.
+
+    Raises
+    ------
+    BadInput
+        There is no such folder or file.
+    """
+    from milp_recourse.formats import read_any
+
+    if not folder.is_dir():
+        raise BadInput("DIR", f"{folder}, which is no folder", "a folder that certify --out wrote")
+    if file is not None:
+        return read_any(file), file.name.split(".")[0]
+    own = folder / "population.json"
+    if not own.is_file():
+        missing = f"no file, and {folder} holds no population.json"
+        raise BadInput("PROBLEM", missing, "the instance or population that certify was given")
+    return read_any(own), folder.resolve().name.split(".")[0]
+
+
 def read_one(file: Path, index: int | None) -> Instance:
     """The instance in a file, or with ``--index`` one applicant of the population in it.
 

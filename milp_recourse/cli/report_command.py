@@ -31,15 +31,8 @@ def report(
     time_limit: Annotated[float | None, typer.Option(metavar="S", help="seconds for --why")] = None,
 ) -> None:
     """Write results as one HTML file to look at: a population, or one person."""
-    from milp_recourse.errors import BadInput
-    from milp_recourse.formats import read_any
+    from milp_recourse.cli.problems import solved_problem
     from milp_recourse.reports.pages.folder import write_report
 
-    if not folder.is_dir():
-        raise BadInput("DIR", f"{folder}, which is no folder", "a folder that certify --out wrote")
-    file = folder / "population.json" if problem is None else problem
-    if problem is None and not file.is_file():
-        missing = f"no file, and {folder} holds no population.json"
-        raise BadInput("PROBLEM", missing, "the instance or population that certify was given")
-    name = (folder.resolve() if problem is None else file).name.split(".")[0]
-    typer.echo(f"written: {write_report(folder, read_any(file), name, out, index, why, time_limit)}")
+    made, name = solved_problem(folder, problem)
+    typer.echo(f"written: {write_report(folder, made, name, out, index, why, time_limit)}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -21,16 +21,19 @@ from milp_recourse.errors import BadInput, MachineFailed
 from milp_recourse.formats.read import population_from_dict
 from milp_recourse.formats.strict_json import write_json, write_whole
 from milp_recourse.formats.write import population_to_dict, result_part
-from milp_recourse.judge.as_printed import AsPrinted, as_printed
+from milp_recourse.judge.as_printed import AsPrinted
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.choices import Differ, choices
 from milp_recourse.questions.front import front
+from milp_recourse.questions.reasons import reasons
 from milp_recourse.questions.robust import robust
 from milp_recourse.questions.why import why as ask_why
 from milp_recourse.reports.checked import checked, with_certificate
 from milp_recourse.reports.folder_lock import only_writer
+from milp_recourse.reports.letters import letter
+from milp_recourse.reports.own_words import WORDS_FILE, OwnWords
 from milp_recourse.reports.pages import Person, person_page, population_fragment, population_page, reasons_of
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.result_rows import BAD_INPUT
@@ -38,7 +41,9 @@ from milp_recourse.solvers.processes import python
 from milp_recourse.tables.against_model import changed_values, rows_after
 from milp_recourse.tables.arguments import by_column
 from milp_recourse.tables.columns import TableColumn, position, shown
-from milp_recourse.tables.people_rows import Rows, counterfactual_rows, values_in_file
+from milp_recourse.tables.people_rows import Rows, values_in_file
+from milp_recourse.tables.reasons_table import counted, reasons_table
+from milp_recourse.tables.said_values import Accepts, said_values
 from milp_recourse.tables.show import person_at
 
 T = TypeVar("T")
@@ -97,13 +102,16 @@ class Answers:
     options
         Back end, time limit and whether certificates were asked for.
     compare
-        :func:`~milp_recourse.tables.against_model.compared_with_model` as a function of results.
+        :func:`~milp_recourse.tables.against_model.compared_with_model` as a function of ``rows``, ``results``
+        and ``population``.
     unit
         How much of the classifier's score one unit of the margin is.
     asked
         The back end that was asked for; None: the default, which may be another one for somebody.
     accepts
         What the model itself says of rows, each asked alone; None if it cannot be asked.
+    words
+        The user's words for columns, and their units.
     """
 
     rows: Rows
@@ -116,7 +124,8 @@ class Answers:
     compare: Callable[..., tuple[list[Result | None], list[bool | None]]]
     unit: float = 1.0
     asked: str | None = None
-    accepts: Callable[[pd.DataFrame], Sequence[object]] | None = None
+    accepts: Accepts | None = None
+    words: OwnWords = field(default_factory=OwnWords)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -149,30 +158,8 @@ class Answers:
     @cached_property
     def printed(self) -> list[AsPrinted | None]:
         """For each person with an action the values to say: the shortest decimals that the model accepts when
-        they are set together (:func:`~milp_recourse.judge.as_printed`).
-
-        Where the model itself refuses them, they are the exact doubles.
-        """
-        found: list[AsPrinted | None] = [None] * len(self)
-        exact: dict[int, AsPrinted] = {}
-        known = {c.name: c for c in self.columns}
-        for i, result in enumerate(self.results):
-            if self.problem is not None and result is not None and result.action is not None:
-                action = {name: known[name].feature.number(v) for name, v in result.action.items()}
-                after = changed_values(self.rows, self.columns, i, result) or {}
-                exact[i] = AsPrinted(action, after | action, Fraction(result.cost or 0.0))
-        asked = [i for i, one in exact.items() if one.action and self.confirmed[i] is not False]
-        problem = self.problem
-        short = as_printed([(problem[i], exact[i].action) for i in asked]) if problem is not None else []
-        for i, one in (exact | dict(zip(asked, short, strict=True))).items():
-            found[i] = one
-        said = [None if one is None else one.counterfactual for one in found]
-        if self.accepts is not None and asked:
-            rows = counterfactual_rows(self.rows, self.columns, said).iloc[asked]
-            for i, accepted in zip(asked, self.accepts(rows), strict=True):
-                if accepted is not True:
-                    found[i] = exact[i]
-        return found
+        they are set together (:func:`~milp_recourse.tables.said_values.said_values`)."""
+        return said_values(self.rows, self.columns, self.problem, self.results, self.confirmed, self.accepts)
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -276,6 +263,66 @@ class Answers:
         """
         return ask_why(self._problem_of(person), self.asked, time_limit).to_dict()
 
+    def reasons(self, person: Hashable, most: int = 2, time_limit: float | None = None) -> pd.DataFrame:
+        """What suffices by itself: for each lever, and each set of at most ``most`` levers, the least change
+        that acts on these alone, or the proof that there is none.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        most
+            The most levers of a set, 1 or more.
+        time_limit
+            Seconds for all sets together; None for no limit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per set, cheapest first, from 1: levers (a tuple of columns), status, cost, lower_bound,
+            proof, confirmed, and values as column -> the value to say. A set that cannot suffice is
+            ``infeasible``. The optimum of a set may act on fewer levers.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label, the person could not be read, or ``most`` is no whole
+            number above 0.
+        """
+        problem, i = self._problem_of(person), self._position(person)
+        found = reasons(problem, most, self.asked, time_limit)
+        return reasons_table(found, i, problem, self.rows, self.columns, self.compare, self.accepts)
+
+    def reasons_table(self, most: int = 2, time_limit: float | None = None) -> pd.DataFrame:
+        """:meth:`reasons` of everybody who is refused and could be read, counted.
+
+        Parameters
+        ----------
+        most
+            The most levers of a set, 1 or more.
+        time_limit
+            Seconds for each person; None for no limit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per set of levers, first the one that suffices for most people: people who can act on it,
+            and of these for how many it suffices, for how many it is proven not to, and for how many no other
+            set is cheaper; and the median cost where it suffices.
+
+        Raises
+        ------
+        BadInput
+            ``most`` is no whole number above 0.
+        """
+        tables = []
+        for i, result in enumerate(self.results):
+            if self.problem is not None and result is not None and result.action != {}:
+                found = reasons(self.problem[i], most, self.asked, time_limit)
+                own = (found, i, self.problem[i], self.rows, self.columns, self.compare, self.accepts)
+                tables.append(reasons_table(*own))
+        return counted(tables)
+
     def choices(
         self,
         person: Hashable,
@@ -376,7 +423,8 @@ class Answers:
         found = checked(robust(problem, away, threshold, wide, backend, time_limit, index=index))
         result = found.result
         for outcome in (result, replace(result, counterfactual=found.worst_counterfactual)):
-            compared, _ = self.compare([outcome if i == index else None for i in range(len(self))])
+            mine = [outcome if i == index else None for i in range(len(self))]
+            compared, _ = self.compare(rows=self.rows, results=mine, population=self.problem)
             contradicted = compared[index]
             if contradicted is not None and contradicted is not outcome:
                 own = replace(contradicted, proof="solver", counterfactual=result.counterfactual)
@@ -454,6 +502,8 @@ class Answers:
                     report.add(index, result, self.confirmed[index])
             report.summarise()
             write_json(written, where / "population.json")
+            if self.words != OwnWords():
+                write_json(self.words.to_dict(), where / WORDS_FILE)
 
     def verify(self) -> str:
         """The verdict of the independent checker ``verify/`` on these answers' certificates.
@@ -533,11 +583,39 @@ class Answers:
         """Write :meth:`page` to a file."""
         write_whole(self.page(person, why, time_limit).encode(), Path(file))
 
+    def letter(
+        self,
+        person: Hashable,
+        template: str | Path | None = None,
+        language: str = "en",
+        day: date | None = None,
+    ) -> str:
+        """One page of HTML for the person: what to change, to what and by how much, what follows, and what
+        is not promised. The values are those of ``shown`` in :attr:`changes`.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        template, language, day
+            As for :func:`milp_recourse.reports.letters.letter`.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label; there is no such language; or the template has an
+            error.
+        """
+        [shown] = self._people([self._position(person)])
+        return letter(shown, template, language, day)
+
     def _people(self, positions: Iterable[int]) -> list[Person]:
-        return [
-            person_at(i, self.rows, self.problem, self.results[i], self.confirmed[i], self.printed[i])
+        rows, problem = self.rows, self.problem
+        found = (
+            person_at(i, rows, problem, self.results[i], self.confirmed[i], self.printed[i])
             for i in positions
-        ]
+        )
+        return [self.words.of(person) for person in found]
 
     def _position(self, person: Hashable) -> int:
         labels = self.rows.frame.index.tolist() if isinstance(person, Hashable) else []

@@ -12,6 +12,7 @@ from milp_recourse.formats.applicant_json import build_cost
 from milp_recourse.formats.schema import CostModel
 from milp_recourse.formats.validate import validate
 from milp_recourse.problem.cost import KINDS, PARTS, PERCENTILES, Cost
+from milp_recourse.reports.own_words import OwnWords, check_words
 from milp_recourse.tables.columns import SCALES, TableColumn, knots_of, known_name, log_knots, scale_of, shown
 
 Interval = tuple[float, float]
@@ -74,6 +75,27 @@ def intervals(
             raise BadInput(where, f"({pair[0]}, {pair[1]})", "(lowest, highest) with lowest <= highest")
         found[name] = (float(pair[0]), float(pair[1]))
     return found
+
+
+def own_words(
+    names: Mapping[Hashable, str] | None,
+    units: Mapping[Hashable, str] | None,
+    columns: Sequence[TableColumn],
+    order: pd.Index,
+) -> OwnWords:
+    """The arguments ``names`` and ``units``, by feature.
+
+    Raises
+    ------
+    BadInput
+        As for :func:`by_column`; or a value is no text, or blank.
+    """
+    known = {c.key: c.name for c in columns}
+    found = []
+    for argument, given in (("names", names), ("units", units)):
+        words = check_words(argument, by_column(argument, given, order))
+        found.append({known[key]: text for key, text in words.items() if key in known})
+    return OwnWords(*found)
 
 
 def positive(

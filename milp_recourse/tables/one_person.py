@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from milp_recourse.problem.instance import Instance
@@ -11,7 +11,7 @@ from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.tables.against_model import compared_with_model, rows_after
 from milp_recourse.tables.columns import TableColumn
-from milp_recourse.tables.people_rows import Rows
+from milp_recourse.tables.people_rows import Rows, repeated
 from milp_recourse.tables.verdict import OwnWord
 
 
@@ -45,13 +45,7 @@ class OnePerson:
         object with ``action`` and ``counterfactual``; true for all where the model cannot be asked."""
         if self.word is None or not recourses:
             return [True] * len(recourses)
-        same = [0] * len(recourses)
-        many = replace(
-            self.rows,
-            frame=self.rows.frame.iloc[same].reset_index(drop=True),
-            values=self.rows.values[same],
-            missing=self.rows.missing[same],
-        )
+        many = repeated(self.rows, 0, len(recourses))
         said = self.word.accepts_each(rows_after(many, self.columns, recourses))
         return [one is True for one in said]
 

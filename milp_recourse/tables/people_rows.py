@@ -42,6 +42,13 @@ class Rows:
         return len(self.values)
 
 
+def repeated(rows: Rows, position: int, times: int) -> Rows:
+    """Rows that all are one person's, who could be read."""
+    same = [position] * times
+    frame = rows.frame.iloc[same].reset_index(drop=True)
+    return Rows(frame, rows.values[same], rows.missing[same], {})
+
+
 def read_rows(people: pd.DataFrame, columns: Sequence[TableColumn], order: pd.Index) -> Rows:
     """Read people's rows; the errors of those who cannot be read are in :attr:`Rows.faults`.
 

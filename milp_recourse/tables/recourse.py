@@ -41,6 +41,7 @@ from milp_recourse.tables.arguments import (
     cost_in_words,
     cost_of,
     intervals,
+    own_words,
     positive,
     some_columns,
 )
@@ -146,6 +147,9 @@ class Recourse:
     predict
         A function from a DataFrame like X to predicted labels; default: the model's own ``predict``.
 
+    names, units
+        Column -> words for it, and the unit of its numbers, for pages and letters.
+
     Raises
     ------
     BadInput
@@ -178,6 +182,8 @@ class Recourse:
         confidence: float | None = None,
         steps: Mapping[Hashable, Any] | None = None,
         values: Mapping[Hashable, Sequence[Any]] | None = None,
+        names: Mapping[Hashable, str] | None = None,
+        units: Mapping[Hashable, str] | None = None,
     ) -> None:
         check_frame(X)
         if margin is not None and not (is_number(margin) and margin >= 0):
@@ -207,6 +213,7 @@ class Recourse:
             sure = own_probability(model, X, self.reading.wish)
             self._word = replace(self._word, probability=sure, least=self.confidence)
         self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
+        self._words = own_words(names, units, self.columns, X.columns)
         self._plausibility = Plausibility.of(plausibility)
         self.columns = tuple(
             replace(c, feature=replace(c.feature, domain=self._plausibility.domain_of(c, X)))
@@ -454,10 +461,8 @@ class Recourse:
         asked: str | None,
     ) -> Answers:
         doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
-        compare = partial(
-            compared_with_model, rows, self.columns, population=population, word=self._word, doubt=doubt
-        )
-        compared, confirmed = compare(results)
+        compare = partial(compared_with_model, columns=self.columns, word=self._word, doubt=doubt)
+        compared, confirmed = compare(rows=rows, results=results, population=population)
         facts = {"desired": self.reading.desired, "cost": self._cost}
         words = None if population is None else margin_in_words(self.reading, self.margin, population)
         if words is not None:
@@ -472,7 +477,7 @@ class Recourse:
             facts["ties"] = ties
         own = (rows, self.columns, population, compared, confirmed, facts, how)
         accepts = None if self._word is None else self._word.accepts_each
-        return Answers(*own, compare, self.reading.unit, asked, accepts)
+        return Answers(*own, compare, self.reading.unit, asked, accepts, self._words)
 
 
 def _ties(reading: Reading) -> str | None:

@@ -40,6 +40,8 @@ def problem(tmp_path: Path) -> Path:
         "certificate {results} 0 --out {results}/results.csv",
         "certificate {results} 0 --out {results}/certificates/0.zip",
         "report {results} {problem} --out {results}/run.json",
+        "letter {results} 0 {problem} --out {results}/run.json",
+        "letter {results} 0 --template {problem} --out {problem}",
     ],
 )
 def test_refused_in_one_line(problem: Path, arguments: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,6 +73,14 @@ def test_the_wheel_holds_the_pages_style_and_script(wheel):
     assert {f"milp_recourse/reports/pages/{name}" for name in shipped} <= names
 
 
+def test_the_wheel_holds_the_letters(wheel):
+    """The layout and a file per language."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    shipped = {path.name for path in (ROOT / "milp_recourse" / "reports" / "letters").glob("*.j2")}
+    assert shipped == {"layout.html.j2", "en.html.j2", "de.html.j2"}
+    assert {f"milp_recourse/reports/letters/{name}" for name in shipped} <= names
+
+
 def test_the_installed_package_finds_its_instances(wheel, tmp_path):
     """Unpacked elsewhere, the command without arguments reads its own copies."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")

@@ -18,6 +18,7 @@ from milp_recourse.judge import known_factual
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.why import why
+from milp_recourse.reports.own_words import words_in
 from milp_recourse.reports.pages.gather import (
     changes_of,
     facts_of,
@@ -68,16 +69,16 @@ def write_report(
         The folder does not hold the problem's results, or the population has no applicant of that index.
     """
     title = (problem.template if isinstance(problem, Population) else problem).name or name
-    facts = facts_of(problem) | _run_facts(folder)
+    facts, words = facts_of(problem) | _run_facts(folder), words_in(folder)
     if isinstance(problem, Instance):
         if index is not None:
             raise BadInput("--index", index, "nothing: an instance is one person")
-        person = person_in(folder, problem, name)
+        person = words.of(person_in(folder, problem, name))
         if with_why:
             person = replace(person, why=reasons_of(why(problem, time_limit=time_limit)))
         page = person_page(person, title, facts)
     else:
-        people = people_in(folder, problem, index)
+        people = [words.of(one) for one in people_in(folder, problem, index)]
         single = index is not None
         if with_why:
             if index is None:

@@ -39,6 +39,10 @@ class Change:
         The cost of this change by itself divided by the total cost, from 0 to 1; None without a cost.
     printed
         The shortest value in place of ``after`` with which the model still accepts; None: ``after``.
+    name
+        Words for the feature; None: its own name.
+    unit
+        The unit of its numbers; None: none.
     """
 
     feature: str
@@ -49,6 +53,13 @@ class Change:
     allowed: str | None = None
     share: float | None = None
     printed: object = None
+    name: str | None = None
+    unit: str | None = None
+
+    @property
+    def called(self) -> str:
+        """The words for the feature."""
+        return self.feature if self.name is None else self.name
 
     @property
     def said(self) -> object:

@@ -118,7 +118,7 @@ def _row(change: Change) -> Html:
     limits = change.allowed if change.lever else None
     return el(
         "tr",
-        el("th", change.feature, scope="row"),
+        el("th", change.called, scope="row"),
         el("td", _values(change), class_="values"),
         el("td", _share(change), class_="full"),
         el("td", limits, class_="full note", data_label="May be set to" if limits else None),
@@ -127,16 +127,20 @@ def _row(change: Change) -> Html:
 
 def _values(change: Change) -> Html:
     if change.cause in ("held", "unchanged"):
-        return value(change.before, shown(change.before))
+        return value(change.before, _with_unit(change, change.before, shown(change.before)))
     before, after = shown_beside(change.before, change.said)
     step = difference(change.before, change.said)
     by = el("span", f"{'+' if step > 0 else '-'}{shown(abs(step))}", class_="by") if step else None
     return join(
         value(change.before, before),
         el("span", "→", class_="arrow"),
-        value(change.after, after, "after"),
+        value(change.after, _with_unit(change, change.after, after), "after"),
         by,
     )
+
+
+def _with_unit(change: Change, given: object, text: str) -> str:
+    return f"{text}\u00a0{change.unit}" if change.unit and isinstance(plain(given), int | float) else text
 
 
 def value(given: object, text: str, class_: str | None = None) -> Html:

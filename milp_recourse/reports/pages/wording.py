@@ -116,7 +116,7 @@ def names(changes: Sequence[Change]) -> str:
     """``income``, ``income and savings``, ``income, savings and amount``, or ``5 features``."""
     if len(changes) > NAMED:
         return f"{len(changes)} features"
-    given = [change.feature for change in changes]
+    given = [change.called for change in changes]
     return " and ".join([", ".join(given[:-1]), given[-1]] if len(given) > 1 else given)
 
 
