@@ -28,7 +28,7 @@ from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.options import LATE, Clock
-from milp_recourse.solvers.in_order import InOrder, has_limits_only, lever_values
+from milp_recourse.solvers.in_order import InOrder, endless_levers, has_limits_only
 from milp_recourse.solvers.protocol import Options, Proposal
 
 Array = NDArray[np.float64]
@@ -62,15 +62,19 @@ class AskBackend:
         """A lever without steps, or several outcomes of an action; else None."""
         if instance.scenarios:
             return "it plans for one outcome of each action"
-        endless = [name for name in instance.levers if lever_values(instance, name) is None]
-        return endless_levers(instance, endless) if endless else None
+        endless = endless_levers(instance)
+        return _needs_steps(instance, endless) if endless else None
+
+    def keeps_lattices(self, instance: Instance) -> bool:
+        """True: it asks about the values that may be set, and no others."""
+        return True
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """The cheapest accepted action, or that there is none, or a bound when time runs out."""
         return _Search(instance, options).run()
 
 
-def endless_levers(instance: Instance, names: list[str]) -> str:
+def _needs_steps(instance: Instance, names: list[str]) -> str:
     """What to do about levers with too many values to ask about."""
     width = {name: instance.levers[name][1] - instance.levers[name][0] for name in names}
     steps = ", ".join(f"{name!r}: {_round(width[name] / 20):g}" for name in names)

@@ -50,6 +50,11 @@ def lever_values(instance: Instance, name: str) -> NDArray[np.float64] | None:
     return np.arange(low, high + 1.0) if instance.feature(name).integral else None
 
 
+def endless_levers(instance: Instance) -> list[str]:
+    """The levers whose values cannot be listed."""
+    return [name for name in instance.levers if lever_values(instance, name) is None]
+
+
 class _Setting(NamedTuple):
     """A value of a lever: what it adds to the cost and its entry in the maximum, times the common
     denominator, and the size of the change, about."""

@@ -161,7 +161,7 @@ class Answers:
                 action = {name: known[name].feature.number(v) for name, v in result.action.items()}
                 after = changed_values(self.rows, self.columns, i, result) or {}
                 exact[i] = AsPrinted(action, after | action, Fraction(result.cost or 0.0))
-        asked = [i for i, one in exact.items() if one.action and self.confirmed[i] is not False]
+        asked = [i for i, one in exact.items() if one.action and self._to_shorten(i)]
         problem = self.problem
         short = as_printed([(problem[i], exact[i].action) for i in asked]) if problem is not None else []
         for i, one in (exact | dict(zip(asked, short, strict=True))).items():
@@ -173,6 +173,11 @@ class Answers:
                 if accepted is not True:
                     found[i] = exact[i]
         return found
+
+    def _to_shorten(self, i: int) -> bool:
+        """Whether an answer's numbers may have long decimals, and the model accepts them."""
+        result = self.results[i]
+        return self.confirmed[i] is not False and result is not None and result.proof != "asked"
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -444,6 +449,9 @@ class Answers:
         MachineFailed
             The checker did not come to a verdict.
         """
+        proofs = {result.proof for result in self.results if result is not None}
+        if proofs == {"asked"}:
+            return "NOTHING TO CHECK: the model was asked about every cheaper action, not read"
         if not self.options.get("certificates"):
             raise BadInput("certificates", "none", "answers of certify(people, certificates=True)")
         if not any(result is not None and result.evidence for result in self.results):
