@@ -45,6 +45,5 @@ class AskedModel:
 
 def two_answers() -> BadInput:
     """The error of a function that answers differently for one row."""
-    return BadInput(
-        "predict", "two answers for one row", "a function that answers alike for a row, alone and among others"
-    )
+    allowed = "a function that gives a row the same answer alone and among others"
+    return BadInput("predict", "two answers for one row", allowed)

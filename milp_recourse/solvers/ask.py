@@ -3,7 +3,8 @@
 Nothing need be known of the classifier but its answers, so any function will do. The first accepted action is
 the cheapest one, because every cheaper action was asked before it and refused. What an action makes of the
 row, and whether it keeps masks, domains, conditions and plausibility, is computed exactly, as everywhere, and
-rows that break one of these are not asked.
+rows that break one of these are not asked. Costs are ordered as doubles; the lower bound is less by what
+these can be off.
 
 Rows are asked in batches of :data:`FIRST` rows, or a fifth of all that were asked before. So at most
 1.2 n + :data:`FIRST` + 3 rows are asked, where n counts the different rows of allowed actions that cost no
@@ -15,8 +16,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
-from fractions import Fraction
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 
 from milp_recourse.judge import Judgement, counterfactual_if_allowed, judge, judged_together
 from milp_recourse.problem.asked_model import two_answers
-from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.options import LATE, Clock
-from milp_recourse.solvers.in_order import InOrder, endless_levers, has_limits_only
+from milp_recourse.solvers.in_order import ROOM, InOrder, endless_levers, has_limits_only
 from milp_recourse.solvers.protocol import Options, Proposal
 
 Array = NDArray[np.float64]
@@ -39,13 +38,12 @@ FIRST = 16
 TOGETHER = 2**15
 """The most rows in a batch."""
 
-WAITING = 4_000_000
-"""The most actions that may wait for their turn; they take about 2 GB."""
-
-TOO_MANY = f"{WAITING} actions wait to be asked: take fewer levers, larger steps, or a limit on actions"
+TOO_MANY = (
+    f"more than {ROOM} actions wait to be asked: take fewer levers, larger steps, or a limit on actions"
+)
 """The message of an answer whose search would take too much memory."""
 
-_LOOK = 256  # so many actions are made between two looks at the clock
+_LOOK = 256  # so many actions are judged between two looks at the clock
 
 
 class AskBackend:
@@ -88,12 +86,21 @@ def _round(width: float) -> float:
     return float(f"{width:.1g}") or 1.0
 
 
-class _Waiting(NamedTuple):
-    """An action whose row is to be asked."""
+class _Batch(NamedTuple):
+    """Actions whose rows are to be asked: costs, actions as :class:`InOrder` gives them, rows of features."""
 
-    cost: Fraction
-    action: Mapping[str, float]
-    row: Array
+    costs: Array
+    actions: Array
+    rows: Array
+
+    @property
+    def count(self) -> int:
+        """The number of actions."""
+        return len(self.costs)
+
+    def and_then(self, more: _Batch) -> _Batch:
+        """One batch after another."""
+        return _Batch(*(np.concatenate(both) for both in zip(self, more, strict=True)))
 
 
 class _Search:
@@ -105,8 +112,6 @@ class _Search:
         The judgement of doing nothing.
     asked
         The number of rows asked.
-    bound
-        No accepted action costs less.
     seconds
         The time that the classifier took.
     free
@@ -119,8 +124,9 @@ class _Search:
         self.instance, self.watch = instance, options.watch
         self.clock = Clock.start(options.time_limit)
         self.rest = judge(instance, {})
-        self.asked, self.bound, self.seconds = 1, Fraction(0), 0.0
-        self.place = {f.name: k for k, f in enumerate(instance.features)}
+        self.asked, self.seconds = 1, 0.0
+        self.order = InOrder(instance)
+        self.columns = [[f.name for f in instance.features].index(name) for name in self.order.names]
         self.free = _is_free(instance)
         self.known: set[bytes] = set()
         self.factual = instance.factual_row
@@ -129,24 +135,32 @@ class _Search:
         """Ask until an action is accepted, none is left, or time is over."""
         if self.rest.feasible:
             return Proposal({}, 0.0, "asked", self.asked, judgement=self.rest)
-        order, batch, size = InOrder(self.instance), list[_Waiting](), FIRST
-        for number, (cost, action) in enumerate(order):
-            if number % _LOOK == 0 and (self.clock.over or len(order.heap) > WAITING):
-                self.bound = batch[0].cost if batch else cost
-                return self._ended(LATE if self.clock.over else TOO_MANY)
-            row = self._row(action) if action else None
-            if row is None:
-                continue
-            batch.append(_Waiting(cost, action, row))
-            if len(batch) == size:
-                found = self._first(batch)
-                if found is not None:
-                    return found
-                batch, size = [], self._size()
-        return self._first(batch) or Proposal(None, math.inf, "asked", self.asked)
+        nobody = _Batch(np.zeros(0), np.zeros((0, len(self.columns))), np.zeros((0, len(self.factual))))
+        batch, size = nobody, FIRST
+        for costs, actions in self.order:
+            at = 0
+            while at < len(costs):
+                if self.clock.over:
+                    return self._ended(min([*batch.costs[:1], costs[at]]), LATE)
+                some = slice(at, at + min(size - batch.count, TOGETHER if self.free else _LOOK))
+                at = some.stop
+                batch = batch.and_then(self._rows(costs[some], actions(some)))
+                if batch.count == size:
+                    found = self._first(batch)
+                    if found is not None:
+                        return found
+                    batch, size = nobody, self._size()
+        found = self._first(batch) if batch.count else None
+        if found is None and self.order.full:
+            return self._ended(self.order.done, TOO_MANY)
+        return found or Proposal(None, math.inf, "asked", self.asked)
 
-    def _ended(self, message: str) -> Proposal:
-        return Proposal(None, max(0.0, round_down(self.bound)), "asked", self.asked, message)
+    def _bound(self, cost: float) -> float:
+        """A number that no action costs less than which comes with this cost or later."""
+        return max(0.0, cost * (1 - 2 * self.order.off))
+
+    def _ended(self, cost: float, message: str) -> Proposal:
+        return Proposal(None, self._bound(cost), "asked", self.asked, message)
 
     def _size(self) -> int:
         """The size of the next batch: what 1.2 times allows, and what there is time for."""
@@ -155,56 +169,59 @@ class _Search:
             size = max(1, min(size, int(left * self.asked / self.seconds)))
         return size
 
-    def _first(self, batch: list[_Waiting]) -> Proposal | None:
+    def _first(self, batch: _Batch) -> Proposal | None:
         """The proposal of the first accepted action of a batch, if there is one."""
-        if not batch:
-            return None
         if self.asked == 1:  # the factual once more, among others
-            *accepted, factual = self._accepted([*batch, _Waiting(Fraction(0), {}, self.factual)])
+            nothing = np.full(len(self.columns), np.nan)
+            *accepted, factual = self._accepted([*batch.actions, nothing], [*batch.rows, self.factual])
             if factual is not _is_accepted(self.rest):
                 raise two_answers()
         else:
-            accepted = self._accepted(batch)
-        self.bound = batch[-1].cost
+            accepted = self._accepted(batch.actions, batch.rows)
         if True not in accepted:
             if self.watch is not None:
-                self.watch(math.inf, max(0.0, round_down(self.bound)))
+                self.watch(math.inf, self._bound(batch.costs[-1]))
             return None
-        cost, action, _ = batch[accepted.index(True)]
-        judgement = judge(self.instance, action)
+        first = accepted.index(True)
+        judgement = judge(self.instance, self._action(batch.actions[first]))
         self.asked += 1
         if not judgement.feasible:
             raise two_answers()
-        return Proposal(action, max(0.0, round_down(cost)), "asked", self.asked, judgement=judgement)
+        bound = self._bound(batch.costs[first])
+        return Proposal(judgement.action, bound, "asked", self.asked, judgement=judgement)
 
-    def _accepted(self, batch: list[_Waiting]) -> list[bool]:
-        """What the classifier says of the rows of a batch."""
+    def _accepted(self, actions: Iterable[Array], rows: Sequence[Array] | Array) -> list[bool]:
+        """What the classifier says of rows."""
         begun, one = time.perf_counter(), self.instance
-        self.asked += len(batch)
+        self.asked += len(rows)
         if isinstance(one.classifier, ReluNetwork):
-            said = [_is_accepted(v) for v in judged_together([(one, w.action) for w in batch])]
+            verdicts = judged_together([(one, self._action(action)) for action in actions])
+            said = [_is_accepted(verdict) for verdict in verdicts]
         else:
-            rows = one.model_rows(np.array([waiting.row for waiting in batch]))
-            said = (one.classifier.scores(rows) > one.accept.above).tolist()
+            said = (one.classifier.scores(one.model_rows(np.asarray(rows))) > one.accept.above).tolist()
         self.seconds += time.perf_counter() - begun
         return said
 
-    def _row(self, action: Mapping[str, float]) -> Array | None:
-        """The row after an action; None if the action breaks a demand or the row was asked before."""
+    def _rows(self, costs: Array, actions: Array) -> _Batch:
+        """The batch of those actions that keep all demands and lead to a row that was not asked before."""
+        rows = np.tile(self.factual, (len(costs), 1))
         if self.free:
-            row = self.factual.copy()
-            for name, value in action.items():
-                row[self.place[name]] = value
-            return row
-        after = counterfactual_if_allowed(self.instance, action)
-        if after is None:
-            return None
-        row = np.array([after[name] for name in self.place])
-        key = row.tobytes()
-        if key in self.known:
-            return None
-        self.known.add(key)
-        return row
+            rows[:, self.columns] = np.where(np.isnan(actions), rows[:, self.columns], actions)
+            return _Batch(costs, actions, rows)
+        kept = []
+        for k, action in enumerate(actions):
+            after = counterfactual_if_allowed(self.instance, self._action(action))
+            if after is None:
+                continue
+            rows[k] = [after[f.name] for f in self.instance.features]
+            key = rows[k].tobytes()
+            if key not in self.known:
+                self.known.add(key)
+                kept.append(k)
+        return _Batch(costs[kept], actions[kept], rows[kept])
+
+    def _action(self, row: Array) -> dict[str, float]:
+        return {name: v for name, v in zip(self.order.names, row.tolist(), strict=True) if not math.isnan(v)}
 
 
 def _is_accepted(verdict: Judgement) -> bool:

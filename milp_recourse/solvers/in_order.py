@@ -1,49 +1,38 @@
-r"""Every action of a person in the order of its exact cost, without listing all of them first.
+r"""Every action of a person in the order of its cost, without listing all of them first.
 
-A lever's values come in the order of their size, the nearest first. An action with the last lever j (in the
-order in which levers are taken) at its i-th value is followed by at most three others: the same with the next
-value of j; the same with a first value of the lever after j; and, if i is the first, the same with the lever
-after j in place of j. Each action but the empty one follows exactly one other, and costs at least as much, if
-levers are taken in the order of what their first values cost. So a heap that starts with the empty action
-gives all of them in order (Lawler 1972). Where a cost has a sum and a maximum whose orders of the first
-values differ, the second kind of follower is instead made for every lever after j, and there is no third.
+Actions are made in bands of cost, each from those of the bands before. Levers have an order. An action on
+d + 1 levers is an action on d of them, its prefix, and a value of one lever behind these. It costs at least
+as much as its prefix, because sums and maxima of costs only grow. So all actions in a band (low, high] come
+from prefixes that cost at most high, and to each prefix belongs a slice of the values of the levers behind
+it, which are sorted by what they cost. A band that would hold too many actions is narrowed.
 
-Costs are compared as whole numbers: exact costs times a common denominator.
-
-References
-----------
-Lawler (1972), https://doi.org/10.1287/mnsc.18.7.401
+Costs are doubles here, off by less than :attr:`InOrder.off` times themselves. Actions whose costs are closer
+to each other may come in either order; what is proven of a cost takes that into account.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Iterator
-from fractions import Fraction
-from functools import cached_property
-from itertools import count, pairwise
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.problem.conditions import (
-    AllOf,
-    Counted,
-    Demand,
-    Labelled,
-    Row,
-    Switched,
-    holds,
-    leaves,
-)
+from milp_recourse.problem.conditions import AllOf, Counted, Demand, Labelled, Row, Switched, holds, leaves
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.lever_cost import LeverCost
+from milp_recourse.problem.lever_cost import ROUNDINGS
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+FEW, MANY, ROOM = 2**12, 2**20, 2**23
+"""The most actions in the first bands, in later ones, and in a band of equal costs; there are no larger ones,
+and no more than four times as many prefixes."""
 
 
-def lever_values(instance: Instance, name: str) -> NDArray[np.float64] | None:
+def lever_values(instance: Instance, name: str) -> Array | None:
     """The values that an action may set on a lever, ascending; None where it may set every double between
     two limits."""
     low, high = instance.levers[name]
@@ -55,72 +44,53 @@ def endless_levers(instance: Instance) -> list[str]:
     return [name for name in instance.levers if lever_values(instance, name) is None]
 
 
-class _Setting(NamedTuple):
-    """A value of a lever: what it adds to the cost and its entry in the maximum, times the common
-    denominator, and the size of the change, about."""
+class _Settings(NamedTuple):
+    """Values of levers, sorted by what they cost alone: what each adds to the cost, its entry in the maximum,
+    the size of the change, and the value."""
 
-    added: int
-    widest: int
-    size: float
-    value: float
+    added: Array
+    widest: Array
+    size: Array
+    lever: Whole
+    value: Array
 
-
-class _Lever:
-    """A lever's values by the size of the change, made as far as they are asked for."""
-
-    def __init__(self, name: str, cost: LeverCost, values: NDArray[np.float64]) -> None:
-        self.name, self.cost, self.values = name, cost, values
-        self.known: list[_Setting] = []
-        self.scale = 1
-
-    @cached_property
-    def denominator(self) -> int:
-        """A multiple of the denominators of all that the values cost."""
-        pieces, price = self.cost.pieces, self.cost.prices
-        places = max(_dyadic(self.values), *(piece.near.as_integer_ratio()[1] for piece in pieces))
-        rates = math.lcm(*(piece.rate.denominator for piece in pieces))
-        size = math.lcm(rates * places, *(piece.start.denominator for piece in pieces))
-        least = (price.square.denominator * size * size, price.linear.denominator * size)
-        return math.lcm(price.fixed.denominator, price.largest.denominator * size, *least)
-
-    @cached_property
-    def _coming(self) -> Iterator[float]:
-        x, values = self.cost.factual, self.values
-        if math.isnan(x):
-            return iter(values.tolist())
-        below, above = values[values < x][::-1].tolist(), values[values >= x].tolist()
-        return heapq.merge(below, above, key=self.cost.size)
-
-    def setting(self, i: int) -> _Setting | None:
-        """The i-th value; None if there are fewer."""
-        while len(self.known) <= i:
-            value = next(self._coming, None)
-            if value is None:
-                return None
-            paid, entry = self.cost.paid(value)
-            size = float(self.cost.size(value))
-            self.known.append(_Setting(_times(paid, self.scale), _times(entry, self.scale), size, value))
-        return self.known[i]
+    def some(self, chosen: NDArray) -> _Settings:
+        """A part of them."""
+        return _Settings(*(column[chosen] for column in self))
 
 
-class _Node(NamedTuple):
-    """An action that waits: its cost, the sum of its sizes (of equal costs the smaller change comes first),
-    the order of its making; then what it costs without its last lever, and the others acted on."""
+class _Actions(NamedTuple):
+    """Actions on equally many levers: cost parts and size as of settings, the last lever, its value, and the
+    place of the prefix among all actions on one lever less."""
 
-    cost: int
-    size: float
-    made: int
-    added: int
-    widest: int
-    rest: float
-    before: tuple[object, ...]
-    many: int
-    lever: int
-    place: int
+    added: Array
+    widest: Array
+    size: Array
+    lever: Whole
+    value: Array
+    prefix: Whole
+
+    @property
+    def cost(self) -> Array:
+        """The cost."""
+        return self.added + self.widest
+
+    @staticmethod
+    def joined(parts: Sequence[_Actions]) -> _Actions:
+        """Several after each other."""
+        return _Actions(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+_NUMBERS, _PLACES = np.zeros(0), np.zeros(0, dtype=np.int64)
+_NONE = _Actions(_NUMBERS, _NUMBERS, _NUMBERS, _PLACES, _NUMBERS, _PLACES)
+_NOTHING = _Actions(*(np.zeros(1),) * 3, np.array([-1]), np.zeros(1), np.zeros(1, dtype=np.int64))
 
 
 class InOrder:
-    """Iterates over (exact cost, action), cheapest first; the empty action is the first.
+    """Iterates over bands of actions but the empty one, cheapest first: (costs, actions), ascending.
+
+    ``actions`` is a function of a slice of the band. It gives a row per action and a column per lever of
+    ``names``, nan where that is left alone. Of equal costs the smaller changes come first.
 
     Actions that set a feature to the value that it has anyway are left out where they differ in nothing: if
     no lever moves the feature, and no condition counts or names the features acted on. So are actions on more
@@ -130,76 +100,153 @@ class InOrder:
     ----------
     instance
         All of its levers have finitely many values.
+
+    Attributes
+    ----------
+    done
+        No action that is still to come costs less, but for rounding.
+    full
+        Whether it stopped because a band, or the prefixes, would have taken too much room.
     """
 
     def __init__(self, instance: Instance) -> None:
         demands = _parts(instance.demand)
         most = [d.at_most for d in demands if isinstance(d, Counted) and d.at_most is not None]
-        made = (_lever(instance, name, demands) for name in instance.levers)
-        levers = [one for one in made if len(one.values)]
-        self.scale = math.lcm(*(one.denominator for one in levers))
-        for one in levers:
-            one.scale = self.scale
-        self.levers = sorted(levers, key=lambda one: sum(_first(one)[:2]))
-        firsts = [_first(one) for one in self.levers]
-        self.chained = all(a.added <= b.added and a.widest <= b.widest for a, b in pairwise(firsts))
-        self.most = min([len(levers), *most])
-        self.heap: list[_Node] = []
-        self._made = count()
+        values = {name: _allowed(instance, name, demands) for name in instance.levers}
+        # a lever's values are behind every prefix of levers before it: levers of many values come first
+        self.names = sorted((n for n in values if len(values[n])), key=lambda n: -len(values[n]))
+        self.most = min([len(self.names), *most])
+        self.off = (ROUNDINGS + len(self.names) + 4) * 2.0**-52
+        made = [_settings(instance, name, k, values[name]) for k, name in enumerate(self.names)]
+        self.behind = [_sorted(made[k:]) for k in range(len(made) + 1)]
+        first = self.behind[0]
+        self.sums = bool(first.added.any())
+        self.top = sum(float(one.added.max()) for one in made) + float(first.widest.max(initial=0.0))
+        self.levels = [_NOTHING] + [_NONE] * self.most
+        self.done, self.full, self.given = -1.0, False, 0
 
-    def __iter__(self) -> Iterator[tuple[Fraction, dict[str, float]]]:
-        yield Fraction(0), {}
-        if self.most > 0:
-            for lever in range(1 if self.chained else len(self.levers)):
-                self._push(0, 0, 0.0, (), 1, lever, 0)
-        while self.heap:
-            node = heapq.heappop(self.heap)
-            self._follow(node)
-            yield Fraction(node.cost, self.scale), self._action(node)
+    def __iter__(self) -> Iterator[tuple[Array, Callable[[slice], Array]]]:
+        step, ceiling = 1.0 + self._next_single(), math.inf
+        while self.most > 0 and self.done <= self.top * (1 + self.off):
+            few, high = min(max(FEW, self.given // 2), MANY), min(self.done + step, ceiling)
+            tied = high - self.done <= 1e-9 * high
+            band = self._band(self.done, high, ROOM if tied else few)
+            if band is None and not tied:
+                step, ceiling = (high - self.done) / 2, high
+                continue
+            if band is None or sum(len(level.lever) for level in self.levels) > 4 * ROOM:
+                self.full = True
+                return
+            self.done, ceiling = high, math.inf if high == ceiling else ceiling
+            count = sum(len(level.lever) for level in band)
+            step = 2 * step if 8 * count < few else step
+            if count:
+                yield self._take(band)
 
-    def _follow(self, node: _Node) -> None:
-        """Make the actions that follow one."""
-        cost, _, _, added, widest, rest, before, many, lever, place = node
-        self._push(added, widest, rest, before, many, lever, place + 1)
-        if self.chained and not place:
-            self._push(added, widest, rest, before, many, lever + 1, 0)
-        if many < self.most:
-            own = self.levers[lever].known[place]
-            sums = added + own.added, max(widest, own.widest), rest + own.size
-            behind = (before, lever, place)
-            for other in range(lever + 1, lever + 2 if self.chained else len(self.levers)):
-                self._push(*sums, behind, many + 1, other, 0)
+    def _next_single(self) -> float:
+        """What the cheapest value costs, unless it is free."""
+        paid = self.behind[0].added + self.behind[0].widest
+        return float(paid[paid > 0].min(initial=self.top)) if self.top else 1.0
 
-    def _push(
-        self, added: int, widest: int, rest: float, before: tuple, many: int, lever: int, place: int
-    ) -> None:
-        """Let an action wait, if there is such a lever and value."""
-        own = self.levers[lever].setting(place) if lever < len(self.levers) else None
-        if own is not None:
-            cost = added + own.added + max(widest, own.widest)
-            who = (added, widest, rest, before, many, lever, place)
-            heapq.heappush(self.heap, _Node(cost, rest + own.size, next(self._made), *who))
+    def _band(self, low: float, high: float, most: int) -> list[_Actions] | None:
+        """The actions that cost more than low and at most high, by how many levers they act on; None if there
+        may be more than ``most``."""
+        band = [_NONE]
+        for depth in range(self.most):
+            known = _Actions.joined([self.levels[depth], band[depth]])
+            found, room = [_NONE], most - sum(len(level.lever) for level in band)
+            for lever in np.unique(known.lever).tolist():
+                group = np.flatnonzero(known.lever == lever)
+                new = self._behind(known, group, self.behind[lever + 1], low, high, room)
+                if new is None:
+                    return None
+                found.append(new)
+                room -= len(new.lever)
+            band.append(_Actions.joined(found))
+        return band[1:]
 
-    def _action(self, node: _Node) -> dict[str, float]:
-        found = {}
-        link: tuple = (node.before, node.lever, node.place)
-        while link:
-            link, lever, place = link
-            found[self.levers[lever].name] = self.levers[lever].known[place].value
-        return found
+    def _behind(
+        self, known: _Actions, group: Whole, behind: _Settings, low: float, high: float, most: int
+    ) -> _Actions | None:
+        """The actions of a band whose prefixes are of a group, with the settings behind these."""
+        added, widest = known.added[group], known.widest[group]
+        paid, slack = behind.added + behind.widest, self.off * max(high, 0.0)
+        # a sum of maxima is at least the maximum, which is all that counts where nothing is summed
+        least = low - added - widest if self.sums else np.where(widest > low, -1.0, low)
+        begin = np.searchsorted(paid, least - slack, side="left")
+        count = np.maximum(np.searchsorted(paid, high - added + slack, side="right") - begin, 0)
+        total = int(count.sum())
+        if total > most and (self.pure or total > ROOM):
+            return None
+        which = np.repeat(group, count)
+        where = np.arange(total) - np.repeat(np.cumsum(count) - count - begin, count)
+        sums = known.added[which] + behind.added[where]
+        maxima = np.maximum(known.widest[which], behind.widest[where])
+        fits = (sums + maxima > low) & (sums + maxima <= high)
+        which, where = which[fits], where[fits]
+        if len(which) > most:
+            return None
+        sizes = known.size[which] + behind.size[where]
+        own = behind.lever[where], behind.value[where]
+        return _Actions(sums[fits], maxima[fits], sizes, *own, which)
+
+    @property
+    def pure(self) -> bool:
+        """Whether a cost is a sum alone, so that slices hold a band's actions and hardly any others."""
+        return not self.behind[0].widest.any()
+
+    def _take(self, band: Sequence[_Actions]) -> tuple[Array, Callable[[slice], Array]]:
+        """Keep a band's actions as prefixes, and give them in order."""
+        starts = [len(level.lever) for level in self.levels[1:-1]] + [0]
+        levels = [_Actions.joined([old, new]) for old, new in zip(self.levels[1:-1], band[:-1], strict=True)]
+        self.levels[1:-1], levels = levels, [*levels, band[-1]]
+        depth = np.repeat(np.arange(len(band)), [len(new.lever) for new in band])
+        place = np.concatenate(
+            [start + np.arange(len(new.lever)) for start, new in zip(starts, band, strict=True)]
+        )
+        cost = np.concatenate([new.cost for new in band])
+        order = np.lexsort((np.concatenate([new.size for new in band]), cost))
+        self.given += len(order)
+
+        def actions(some: slice) -> Array:
+            at, deep = place[order[some]], depth[order[some]]
+            rows = np.full((len(at), len(self.names)), np.nan)
+            for k in range(len(levels) - 1, -1, -1):
+                here = np.flatnonzero(deep >= k)
+                rows[here, levels[k].lever[at[here]]] = levels[k].value[at[here]]
+                at[here] = levels[k].prefix[at[here]]
+            return rows
+
+        return cost[order], actions
 
 
-def _lever(instance: Instance, name: str, demands: list[Demand]) -> _Lever:
+def _allowed(instance: Instance, name: str, demands: Sequence[Demand]) -> Array:
+    """A lever's values that are to be tried."""
     values = lever_values(instance, name)
     assert values is not None, name
-    counted = any(isinstance(leaf, Switched | Counted) and not _is_limit(leaf) for leaf in leaves(instance.demand))
+    counted = any(
+        isinstance(one, Switched | Counted) and not _is_limit(one) for one in leaves(instance.demand)
+    )
     if not counted and name not in instance.scm.descendants(instance.levers.keys() - {name}):
         values = values[values != instance.factual[name]]
     own = [d for d in demands if _features(d) == {name}]
     if own:
         kept = [all(holds(d, {name: Enclosure.of(v)}, {name}) for d in own) for v in values.tolist()]
         values = values[np.array(kept, dtype=bool)]
-    return _Lever(name, instance.lever_cost(name), values)
+    return values
+
+
+def _settings(instance: Instance, name: str, lever: int, values: Array) -> _Settings:
+    cost = instance.lever_cost(name)
+    added, widest = cost.evaluate(values)
+    return _Settings(added, widest, cost.sizes(values), np.full(len(values), lever), values)
+
+
+def _sorted(parts: Sequence[_Settings]) -> _Settings:
+    if not parts:
+        return _Settings(*_NONE[:5])
+    joined = _Settings(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return joined.some(np.argsort(joined.added + joined.widest, kind="stable"))
 
 
 def _parts(demand: Demand) -> list[Demand]:
@@ -228,19 +275,3 @@ def _features(demand: Demand) -> set[str] | None:
         else:
             return None
     return found
-
-
-def _first(lever: _Lever) -> _Setting:
-    first = lever.setting(0)
-    assert first is not None
-    return first
-
-
-def _times(value: Fraction, scale: int) -> int:
-    return value.numerator * (scale // value.denominator)
-
-
-def _dyadic(values: NDArray[np.float64]) -> int:
-    """A power of two that is a multiple of every value's denominator."""
-    broken = values[values != np.rint(values)]
-    return 1 << max(0, 53 - int(np.frexp(broken)[1].min())) if len(broken) else 1

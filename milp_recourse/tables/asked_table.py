@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.readers import Column, Reading, read_model
 from milp_recourse.readers.classes import Interval, Target, choose_interval, choose_target, plain
-from milp_recourse.tables.columns import LABEL_KINDS, NUMBER_KINDS, TableColumn, is_missing, position, shown
+from milp_recourse.tables.columns import LABEL_KINDS, NUMBER_KINDS, TableColumn, is_missing, position
 from milp_recourse.tables.people_rows import read_rows
 from milp_recourse.tables.verdict import Desired, OwnWord, Predict, labels_of, own_predict
 
@@ -159,7 +158,7 @@ def _cells(column: TableColumn, codes: Array) -> pd.Series:
         labels = np.empty(len(column.labels), dtype=object)
         labels[:] = column.labels
         return pd.Series(labels[codes.astype(np.intp)], dtype=object).astype(dtype)
-    if dtype == object:
+    if pd.api.types.is_object_dtype(dtype):
         return pd.Series([None if np.isnan(v) else column.value(v) for v in codes.tolist()], dtype=object)
     if column.feature.kind == "continuous" and isinstance(dtype, np.dtype):
         return pd.Series(codes, dtype=np.float64)

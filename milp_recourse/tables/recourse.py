@@ -448,7 +448,7 @@ class Recourse:
 
     @cached_property
     def _known_rows(self) -> KnownRows | None:
-        """The model's own predictions for rows of X; None if the model has no ``predict``, or was not read."""
+        """The model's own predictions for rows of X; None if it has no ``predict``, or was not read."""
         unread = isinstance(self._problem.classifier, AskedModel)
         return None if unread or self._word is None else ask_model(self._word, self.X, self.columns)
 

@@ -146,7 +146,12 @@ class OwnWord:
         """
         if not len(frame):
             return np.zeros(0, dtype=bool)
-        wanted = np.array([self.wants(label) for label in labels_of(self.predict, frame)], dtype=bool)
+        labels = labels_of(self.predict, frame)
+        try:  # a wish is looked up among classes, which takes longer than the model: each label once
+            known = {each: self.wants(each[1]) for each in {(type(label), label) for label in labels}}
+            wanted = np.array([known[type(label), label] for label in labels], dtype=bool)
+        except TypeError:  # labels that cannot be hashed
+            wanted = np.array([self.wants(label) for label in labels], dtype=bool)
         if self.probability is not None:
             found = _asked("predict_proba", self.probability, frame)
             wanted &= np.asarray(found, dtype=np.float64) >= self.least  # also float32 probabilities

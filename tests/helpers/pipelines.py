@@ -195,9 +195,7 @@ def mixed_table(rng: np.random.Generator, n: int, labels: bool, gaps: bool) -> p
     return X[list(rng.permutation(X.columns))]
 
 
-def drawn_classes(
-    rng: np.random.Generator, X: pd.DataFrame, several: bool, whole: bool = False
-) -> pd.Series:
+def drawn_classes(rng: np.random.Generator, X: pd.DataFrame, several: bool, whole: bool = False) -> pd.Series:
     """Two or three classes of a table's rows, by a random sum of the columns; ``whole``: by numbers."""
     signal = rng.normal(size=len(X)) * 0.7
     for name in X.columns:

@@ -1,4 +1,4 @@
-"""Models that no reader reads, over the tables of :mod:`tests.helpers.whole_lenders`: they can only be asked."""
+"""Models that no reader reads, over the tables of :mod:`tests.helpers.whole_lenders`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ AT_LEAST_HALF = (0.5, None)
 class Callable01:
     """As a network of Keras is called: rows in, one float32 probability each out, shape (n, 1)."""
 
-    def __init__(self, code: Callable[[pd.DataFrame], np.ndarray], rng: np.random.Generator, width: int) -> None:
+    def __init__(
+        self, code: Callable[[pd.DataFrame], np.ndarray], rng: np.random.Generator, width: int
+    ) -> None:
         self.code, self.weights, self.ends = code, rng.normal(size=(5, width)), rng.normal(size=5)
 
     def __call__(self, frame: pd.DataFrame) -> np.ndarray:
@@ -63,7 +65,10 @@ def unread_on(rng: np.random.Generator, X: pd.DataFrame, kind: str) -> tuple[Any
     labels = [c for c in X.columns if c.startswith(("label", "code"))]
     numbers = [c for c in X.columns if c not in labels]
     front = make_column_transformer(
-        (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")), labels),
+        (
+            make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")),
+            labels,
+        ),
         (make_pipeline(SimpleImputer(), StandardScaler()), numbers),
     )
     with warnings.catch_warnings():

@@ -258,7 +258,9 @@ def wanted(model: Any, desired: Any, rows: pd.DataFrame) -> NDArray[np.bool_]:
     """Whether the model's own ``predict`` gives rows a desired class."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        said = np.asarray(model.predict(rows) if hasattr(model, "predict") else model(rows)).reshape(len(rows))
+        said = np.asarray(model.predict(rows) if hasattr(model, "predict") else model(rows)).reshape(
+            len(rows)
+        )
     if desired is AT_LEAST_HALF:
         return np.asarray(said >= desired[0])
     return np.asarray(said != desired["not"] if isinstance(desired, dict) else said == desired)

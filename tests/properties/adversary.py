@@ -98,9 +98,7 @@ CONDITIONS = ("count", "feature", "feature", "sum", "sum", "label", "if", "any",
 
 def cases(seed: int, kind: Kind, counts: Counter[str], wrong: list[str]) -> Iterator[Case]:
     """The people of one drawn lender who can be asked about; the others are counted."""
-    drawn = lender(
-        seed, kind.plausibility, kind.each, kind.final, kind.plain, kind.tight, kind.whole
-    )
+    drawn = lender(seed, kind.plausibility, kind.each, kind.final, kind.plain, kind.tight, kind.whole)
     rng = np.random.default_rng([seed, 5])
     model, X, desired, people = drawn.model, drawn.X, drawn.desired, drawn.people
     try:

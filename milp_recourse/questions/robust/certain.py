@@ -152,7 +152,7 @@ def robust(
     start, clock = time.perf_counter(), Clock.start(time_limit)
     given = as_instance(problem)
     if isinstance(given.classifier, AskedModel):
-        raise Unsupported("robust: the model is not read but asked; allowed: a network or trees that are read")
+        raise Unsupported("robust: the model is asked, not read; allowed: a network or trees that are read")
     uncertainty = uncertainty_of(given, missed, threshold, noise)
     instance = at_worst_threshold(given, uncertainty)
     chosen = choose_backend(instance, backend)
