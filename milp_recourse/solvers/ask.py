@@ -94,7 +94,7 @@ class _Batch(NamedTuple):
     rows: Array
 
     @property
-    def count(self) -> int:
+    def many(self) -> int:
         """The number of actions."""
         return len(self.costs)
 
@@ -142,15 +142,15 @@ class _Search:
             while at < len(costs):
                 if self.clock.over:
                     return self._ended(min([*batch.costs[:1], costs[at]]), LATE)
-                some = slice(at, at + min(size - batch.count, TOGETHER if self.free else _LOOK))
+                some = slice(at, at + min(size - batch.many, TOGETHER if self.free else _LOOK))
                 at = some.stop
                 batch = batch.and_then(self._rows(costs[some], actions(some)))
-                if batch.count == size:
+                if batch.many == size:
                     found = self._first(batch)
                     if found is not None:
                         return found
                     batch, size = nobody, self._size()
-        found = self._first(batch) if batch.count else None
+        found = self._first(batch) if batch.many else None
         if found is None and self.order.full:
             return self._ended(self.order.done, TOO_MANY)
         return found or Proposal(None, math.inf, "asked", self.asked)
