@@ -11,6 +11,7 @@ import numpy as np
 
 from milp_recourse.certificates.conditions import canonical_condition
 from milp_recourse.formats.classifier_json import accept_to_dict, classifier_to_dict
+from milp_recourse.formats.feature_json import lattice_to_dict
 from milp_recourse.formats.scm_json import scm_to_dict
 from milp_recourse.problem.cost import PERCENTILES, Cost
 from milp_recourse.problem.instance import Classifier, Instance
@@ -45,6 +46,7 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
                 "monotone": f.monotone,
                 "encoding": f.encoding,
                 **({} if f.table is None else {"table": [list(row) for row in f.table]}),
+                **lattice_to_dict(f),
             }
             for f in instance.features
         ],

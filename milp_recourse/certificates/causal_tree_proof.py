@@ -166,8 +166,9 @@ class _CellTree(PieceCells):
 
     def _around(self, i: int, at: float) -> tuple[float, float]:
         """The largest value up to ``at`` that action i may take, and the next."""
-        whole = bool(self.piece.integral[i])
-        return (math.floor(at), math.floor(at) + 1.0) if whole else (at, math.nextafter(at, math.inf))
+        lattice = self.instance.feature(self.piece.names[i]).lattice
+        after = math.nextafter(at, math.inf)
+        return (at, after) if lattice is None else (lattice.floor(at), lattice.ceil(after))
 
     def _cut_to_paid(self, low: Array, high: Array) -> int:
         """Cut a box, in place, to about what the target pays for, and write the cuts; returns how many leaves
@@ -182,7 +183,7 @@ class _CellTree(PieceCells):
             if low[i] <= below and self._is_dear(low, high, name, (low[i], below)):
                 self.written += [["s", self.place[i], below], ["e"]]
                 low[i] = least
-            if most < high[i] and self._is_dear(low, high, name, (above, high[i])):
+            if low[i] <= most < high[i] and self._is_dear(low, high, name, (above, high[i])):
                 self.written.append(["s", self.place[i], most])
                 high[i], after = most, after + 1
         return after

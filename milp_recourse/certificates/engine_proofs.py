@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from milp_recourse.certificates.acted_sets import acted_sets
 from milp_recourse.certificates.conditions import case_programs
 from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
+from milp_recourse.certificates.single_tree import least_cost
 from milp_recourse.engine.compiling import announced
 from milp_recourse.engine.networks import proof_search
-from milp_recourse.engine.networks.causes import Effects
+from milp_recourse.engine.networks.causes import Effects, is_label
 from milp_recourse.engine.networks.layout import COST, FACTUAL, GAINED, GRID, LABEL, ZL
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.problem_arrays import (
@@ -50,6 +51,9 @@ Claim = tuple[Instance, float | None, float]
 leaves have to prove."""
 
 Configurations = list[dict[str, Any]]
+
+Intervals = dict[str, tuple[float, float]]
+"""By lever, the values between which an action sets it."""
 
 SHARE, STEPS = 2**17, 40
 """Nodes between looks at the clock, times the units of the widest layer; most steps of the interior-point
@@ -174,6 +178,16 @@ class Effort:
     seconds: float = 0.0
 
 
+def _gaps(instance: Instance, name: str) -> list[float]:
+    """The values of a lever behind which the engine would take more for values than there are: all but the
+    last of an uneven list, and labels before those that are left out."""
+    feature, (low, high) = instance.feature(name), instance.levers[name]
+    if feature.only is None or (feature.only.spaced is not None and not is_label(feature)):
+        return []
+    pairs = pairwise(feature.only.within(low, high).tolist())
+    return [v for v, after in pairs if not is_label(feature) or after > v + 1]
+
+
 class Trees:
     """The proof trees of one applicant.
 
@@ -225,6 +239,7 @@ class Trees:
             for i, held in enumerate(group.levers.fixed)
             if problem.lever[LABEL, i] and not self.moved[i]
         ]
+        self.gaps = {name: gaps for name in self.levers if (gaps := _gaps(instance, name))}
         plain = problem.lever.copy()
         plain[GRID] = 0.0
         self.problem, self.relaxed = problem, problem._replace(lever=plain)
@@ -267,6 +282,49 @@ class Trees:
         """
         if any(name not in acted for name in self.bound_to_act):
             return {"acted": list(acted), "tree": [["e"]]}  # a domain rules out the factual value
+        intervals = {name: box.get(name, self.instance.levers[name]) for name in acted}
+
+        def within(part: Intervals) -> Nodes | None:
+            return self._in_box(acted, target, claimed, late, part, domains)
+
+        found = self._in_parts(acted, intervals, target, within)
+        return None if found is None else {"acted": list(acted), "tree": found}
+
+    def _in_parts(
+        self, acted: Sequence[str], box: Intervals, target: float, prove: Callable[[Intervals], Nodes | None]
+    ) -> Nodes | None:
+        """The tree of a box that is split, lever by lever, until the engine knows the values that are left:
+        it counts steps, and takes all numbers and labels between the ends of other intervals."""
+        for name, (low, high) in box.items():
+            cuts = [v for v in self.gaps.get(name, ()) if low <= v < high]
+            if not cuts:
+                continue
+            self.effort.nodes += 1
+            if self.effort.nodes > MOST_NODES:
+                return None
+            if least_cost(self.instance, box) >= target:
+                return [["e"]]
+            at, lattice = cuts[len(cuts) // 2], self.instance.feature(name).lattice
+            assert lattice is not None
+            nodes: Nodes = [["s", acted.index(name), at]]
+            for ends in ((low, at), (lattice.after(at), high)):
+                part = self._in_parts(acted, {**box, name: ends}, target, prove)
+                if part is None:
+                    return None
+                nodes += part
+            return nodes
+        return prove(box)
+
+    def _in_box(
+        self,
+        acted: Sequence[str],
+        target: float,
+        claimed: float,
+        late: float,
+        box: Intervals,
+        domains: Ends,
+    ) -> Nodes | None:
+        """The tree of a box of actions; None without a proof."""
         p, o, t = self.problem, self.open, self.record
         place = [acted.index(name) if name in acted else -1 for name in self.levers]
         chosen = np.array(place) >= 0
@@ -302,7 +360,7 @@ class Trees:
             if effort.seconds > MOST_SECONDS:
                 return None
             if why == proof_search.PROVEN:
-                return {"acted": list(acted), "tree": nodes}
+                return nodes
             if why == proof_search.FALSE or effort.nodes > MOST_NODES:
                 return None
             if why == proof_search.SINGLE:
@@ -338,7 +396,11 @@ class Trees:
     def _single(self, chosen: NDArray[np.bool_], target: float) -> list[Any] | None:
         """A leaf for an open node that is a single action: its exact logit is too low, by however little.
         None if the node is no single action, or the action is accepted."""
-        ends = self.open.ends[int(self.open.state[0])]
+        ends = self.open.ends[int(self.open.state[0])].copy()
+        for i, name in enumerate(self.levers):
+            lattice = self.instance.feature(name).lattice
+            if lattice is not None and chosen[i]:  # the search counts steps in doubles
+                ends[:, i] = lattice.nearests(ends[:, i])
         if not (ends[0] == ends[1]).all():
             return None
         action = {n: float(a) for n, a, c in zip(self.levers, ends[0], chosen, strict=True) if c}

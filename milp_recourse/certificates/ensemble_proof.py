@@ -25,6 +25,7 @@ from milp_recourse.problem.conditions import FALSE, TRUE, Row, unlabelled
 from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.forest import TreeEnsemble, last_left
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.lattice import Lattice
 from milp_recourse.problem.options import Clock, OutOfTime
 from milp_recourse.program.demands import for_acted
 from milp_recourse.program.fold import without_conditions
@@ -157,15 +158,15 @@ class PriceProofs:
                 return None, after
             if len(moved) != 1:
                 continue
-            [(name, c)], integral = moved, self.instance.feature(moved[0][0]).integral
+            [(name, c)], lattice = moved, self.instance.feature(moved[0][0]).lattice
             low, high = ranges[name]
             end = (row.at_least - constant) / c
             if (end > high) if c > 0 else (end < low):
                 self.nodes.append(["e"])
                 return None, after
-            inward = _inward(end, c > 0, integral)
+            inward = _inward(end, c > 0, lattice)
             if c > 0 and inward > low:
-                before = inward - 1 if integral else math.nextafter(inward, -math.inf)
+                before = math.nextafter(inward, -math.inf) if lattice is None else lattice.before(inward)
                 self.nodes += [["s", self.acted.index(name), before], ["e"]]
                 low = inward
             elif c < 0 and inward < high:
@@ -238,15 +239,31 @@ class PriceProofs:
 
     def _cells(self, axis: Axis) -> Axis:
         """An axis with the document's cells."""
-        axis = with_cells(axis, axis.settable)
+        axis = _acted_on(self.instance, with_cells(axis, axis.settable))
         return axis if self.instance.feature(axis.feature).by_label else _merged(axis)
 
 
-def _inward(end: Fraction, up: bool, integral: bool) -> float:
+def _inward(end: Fraction, up: bool, lattice: Lattice | None) -> float:
     """The value that an action may take nearest to ``end``: at least it if ``up``, else at most it."""
-    if integral:
-        return float(math.ceil(end) if up else math.floor(end))
-    return round_up(end) if up else round_down(end)
+    double = round_up(end) if up else round_down(end)
+    if lattice is None:
+        return double
+    return lattice.ceil(double) if up else lattice.floor(double)
+
+
+def _acted_on(instance: Instance, axis: Axis) -> Axis:
+    """The axis of a lever that is acted on: where an action may not set the factual value, its cell stands
+    for the cheapest value in it that an action may set."""
+    name, held = axis.feature, np.flatnonzero(np.isnan(axis.values))
+    x, lattice = instance.factual[name], instance.feature(name).lattice
+    if lattice is None or name in instance.missing or instance.may_hold(name) or not len(held):
+        return axis
+    values, cost = axis.values.copy(), instance.lever_cost(name)
+    for k in held:
+        near = (min(max(v, axis.low[k]), axis.high[k]) for v in (lattice.floor(x), lattice.ceil(x)))
+        values[k] = min(near, key=cost.size)
+    added, widest = cost.evaluate(values)
+    return replace(axis, values=values, added=added, widest=widest, start=int(np.argmin(added + widest)))
 
 
 def _fixed(instance: Instance, acted: tuple[str, ...]) -> Fraction:

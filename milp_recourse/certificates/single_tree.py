@@ -82,9 +82,9 @@ def _nearest(instance: Instance, name: str, low: float, high: float) -> float:
     """The value from low to high that is cheapest to set."""
     if name in instance.missing:
         return low
-    x = instance.factual[name]
-    if instance.feature(name).integral and not float(x).is_integer() and low < x < high:
-        return min(float(math.floor(x)), float(math.ceil(x)), key=instance.lever_cost(name).size)
+    x, lattice = instance.factual[name], instance.feature(name).lattice
+    if lattice is not None and x not in lattice and low < x < high:
+        return min(lattice.floor(x), lattice.ceil(x), key=instance.lever_cost(name).size)
     return min(max(x, low), high)
 
 
@@ -102,7 +102,7 @@ def _descend(instance: Instance, box: Box) -> tuple[str, float] | float:
             if feature.by_label:
                 return feature.name, _label_cut(instance, feature, own, box[feature.name], threshold)
             end = float(last_left(tree.threshold[node], _forest(instance).dtype))
-            return feature.name, math.floor(end) if feature.integral else end
+            return feature.name, end if feature.lattice is None else feature.lattice.floor(end)
         node = _children(tree, node, low[column], high[column])[0]
     return float(tree.value[node])
 
@@ -158,9 +158,10 @@ def _cuts(axes: Sequence[Axis], box: Box) -> list[tuple[str, float]]:
 
 
 def _halves(instance: Instance, box: Box, name: str, cut: float) -> tuple[Box, Box]:
-    """Values up to the cut, and from the next double or whole number on."""
-    low, high = box[name]
-    after = cut + 1 if instance.feature(name).integral else math.nextafter(cut, math.inf)
+    """Values up to the cut, and from the next value on that an action may set."""
+    (low, high), lattice = box[name], instance.feature(name).lattice
+    after = math.nextafter(cut, math.inf) if lattice is None else lattice.after(cut)
+    cut = cut if lattice is None else lattice.floor(cut)
     return {**box, name: (low, cut)}, {**box, name: (after, high)}
 
 

@@ -147,8 +147,9 @@ class EngineBox:
             return None
         ends = x + unit * work.box[: at.MODE, places]  # rounded once
         low, high = np.nextafter(ends[0], -math.inf), np.nextafter(ends[1], math.inf)
-        low = np.where(grid > 0, np.ceil(low - WHOLE), low)
-        high = np.where(grid > 0, np.floor(high + WHOLE), high)
+        step, first = np.where(grid > 0, unit * grid, 1.0), x + unit * p.lever[at.SHIFT, places]
+        low = np.where(grid > 0, first + np.ceil((low - first) / step - WHOLE) * step, low)
+        high = np.where(grid > 0, first + np.floor((high - first) / step + WHOLE) * step, high)
         point, barred = np.clip(x + unit * work.at[at.POINT, places], low, high), {}
         for k in np.flatnonzero(label > 0).tolist():
             allowed = work.allowed[slice(*p.start[places[k] : places[k] + 2])]

@@ -204,8 +204,11 @@ def _judged(k: int, instance: Instance, action: Action | None, optimum: Optimum)
 
 def _allowed(instance: Instance, name: str, value: float) -> bool:
     allowed = instance.levers.get(name)
-    inside = allowed is not None and allowed[0] <= value <= allowed[1]
-    return inside and (float(value).is_integer() or not instance.feature(name).integral)
+    inside, lattice = (
+        allowed is not None and allowed[0] <= value <= allowed[1],
+        instance.feature(name).lattice,
+    )
+    return inside and (lattice is None or value in lattice)
 
 
 def _deployed(instance: Instance, row: np.ndarray) -> bool:

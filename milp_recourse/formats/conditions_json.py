@@ -17,6 +17,7 @@ from milp_recourse.problem.conditions import (
     LabelIn,
     Not,
     Sum,
+    one_of,
 )
 from milp_recourse.problem.features import Feature
 
@@ -50,7 +51,7 @@ def build_condition(model: AnyValue, features: Sequence[Feature], path: str) -> 
     ------
     BadInput
         A feature or label is unknown, a feature without an order is compared or added up, ``in`` is asked of
-        a feature without labels or of a change, a bound is missing, at_least is above at_most, or the nesting
+        a change, a bound is missing, at_least is above at_most, or the nesting
         is too deep. The error names the path, e.g. ``conditions.0.then.feature``.
     """
     return _Builder(features).build(model, path, 0)
@@ -124,18 +125,16 @@ class _Builder:
             parts.append(Sum(((feature.name, 1.0),), model.of, low, high))
         if model.in_ is not None:
             where = dotted(path, "in")
-            if feature.categories is None:
-                raise BadInput(
-                    where,
-                    shown(model.in_),
-                    f"nothing: {feature.kind} has no labels; use at_least and at_most",
-                )
             if model.of not in ("factual", "counterfactual"):
                 raise BadInput(
-                    dotted(path, "of"), model.of, "factual or counterfactual, since in names labels"
+                    dotted(path, "of"), model.of, "factual or counterfactual, since in names values"
                 )
-            found = {_index(feature, label, dotted(where, k)) for k, label in enumerate(model.in_)}
-            parts.append(LabelIn(feature.name, model.of, tuple(sorted(found))))
+            if feature.categories is None:
+                numbers = [_end(feature, v, False, dotted(where, k)) for k, v in enumerate(model.in_)]
+                parts.append(one_of(feature.name, model.of, numbers))
+            else:
+                found = {_index(feature, label, dotted(where, k)) for k, label in enumerate(model.in_)}
+                parts.append(LabelIn(feature.name, model.of, tuple(sorted(found))))
         if not parts:
             raise BadInput(path, "no bound", "at_least, at_most or in")
         return parts[0] if len(parts) == 1 else All(tuple(parts))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from milp_recourse.errors import BadInput, shown
-from milp_recourse.formats.schema import FeatureModel
+from milp_recourse.formats.schema import FeatureModel, StepModel
 from milp_recourse.problem.features import Feature
+from milp_recourse.problem.lattice import MOST_VALUES, Lattice, Steps, Values
 
 
 def build_features(models: Sequence[FeatureModel]) -> tuple[Feature, ...]:
@@ -42,8 +44,68 @@ def features_to_list(features: Sequence[Feature]) -> list[dict[str, Any]]:
             item["domain"] = list(f.domain)
         if f.monotone is not None:
             item["monotone"] = f.monotone
+        if f.only is not None:
+            item |= lattice_to_dict(f)
         written.append(item)
     return written
+
+
+def lattice_to_dict(feature: Feature) -> dict[str, Any]:
+    """A feature's steps or values as in files, with every default filled in; nothing where it has none."""
+    only = feature.only
+    if isinstance(only, Steps):
+        return {"step": {"step": only.step, "from": only.origin}}
+    return {} if only is None else {"values": [feature.show(v) for v in only.values]}
+
+
+def steps_of(feature: Feature, step: float, origin: float, path: str) -> Steps:
+    """The steps of a numeric feature.
+
+    Raises
+    ------
+    BadInput
+        Its kind has no steps, or not these; or too many values are within its bounds.
+    """
+    if feature.labelled or feature.kind == "binary":
+        raise BadInput(path, shown(step), f"nothing: it is {feature.kind}; values can list what may be set")
+    if feature.integral and not (float(step).is_integer() and float(origin).is_integer()):
+        raise BadInput(path, shown([step, origin]), "whole numbers: it is integer; else make it continuous")
+    steps = Steps(float(step), float(origin))
+    if feature.bounds is not None and steps.count(*feature.bounds) > MOST_VALUES:
+        few = f"at most {MOST_VALUES} values within the bounds: make the step larger, or leave it out"
+        raise BadInput(path, shown(step), few)
+    return steps
+
+
+def values_of(feature: Feature, given: Sequence[Any], path: str) -> Values:
+    """The listed values of a feature, labels by their index.
+
+    Raises
+    ------
+    BadInput
+        One is no value of the feature, or is listed twice; or there are too many.
+    """
+    if not 1 <= len(given) <= MOST_VALUES:
+        raise BadInput(path, f"{len(given)} values", f"1 to {MOST_VALUES} values")
+    numbers = [_listed(feature, value, f"{path}.{k}") for k, value in enumerate(given)]
+    if len(set(numbers)) < len(numbers):
+        twice = next(value for k, value in enumerate(given) if numbers[k] in numbers[:k])
+        raise BadInput(path, f"{shown(twice)} twice", "each value once")
+    return Values(tuple(sorted(numbers)))
+
+
+def _listed(feature: Feature, value: Any, path: str) -> float:
+    if feature.categories is not None:
+        if value not in feature.categories:
+            raise BadInput(path, shown(value), "one of " + ", ".join(feature.categories))
+        return float(feature.categories.index(value))
+    if isinstance(value, str):
+        raise BadInput(path, shown(value), f"a number: {feature.kind} has no labels")
+    if feature.integral and not float(value).is_integer():
+        raise BadInput(path, shown(value), f"a whole number: it is {feature.kind}")
+    if feature.kind == "binary" and value not in (0, 1):
+        raise BadInput(path, shown(value), "0 or 1: it is binary")
+    return float(value) + 0.0
 
 
 def ordered(interval: Sequence[float] | None, path: str) -> tuple[float, float] | None:
@@ -65,7 +127,7 @@ def _feature(model: FeatureModel, path: str) -> Feature:
     else:
         _check_numeric(model, path)
     default = "one-hot" if model.kind == "categorical" else "code"
-    return Feature(
+    feature = Feature(
         name=model.name,
         kind=model.kind,
         actionable=model.actionable,
@@ -76,6 +138,17 @@ def _feature(model: FeatureModel, path: str) -> Feature:
         encoding=model.encoding or default,  # type: ignore[arg-type]
         table=None if model.table is None else tuple(map(tuple, model.table)),
     )
+    return replace(feature, only=_only(feature, model, path))
+
+
+def _only(feature: Feature, model: FeatureModel, path: str) -> Lattice | None:
+    if model.step is not None and model.values is not None:
+        raise BadInput(f"{path}.values", shown(model.values), "nothing, as step says which values there are")
+    if isinstance(model.step, StepModel):
+        return steps_of(feature, model.step.step, model.step.origin, f"{path}.step")
+    if model.step is not None:
+        return steps_of(feature, model.step, 0.0, f"{path}.step")
+    return None if model.values is None else values_of(feature, model.values, f"{path}.values")
 
 
 def _check_labels(model: FeatureModel, path: str) -> None:

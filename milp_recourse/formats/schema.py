@@ -21,6 +21,17 @@ INSTANCE_FORMAT = "milp-recourse/instance-1"
 POPULATION_FORMAT = "milp-recourse/population-1"
 
 
+class StepModel(Strict):
+    """Steps that are counted from a value other than 0."""
+
+    step: Positive
+    origin: Number = Field(default=0.0, alias="from")
+
+
+def _step_form(value: Any) -> str:
+    return "from" if isinstance(value, dict) else "number"
+
+
 class FeatureModel(Strict):
     """One feature. Ordinal and categorical kinds take ``categories``, and ``bounds`` by index."""
 
@@ -42,6 +53,19 @@ class FeatureModel(Strict):
     table: Annotated[list[Annotated[list[Number], Field(min_length=1)]], Field(min_length=1)] | None = Field(
         default=None,
         description="with encoding table: per label, the numbers it puts into the model's columns",
+    )
+    step: (
+        Annotated[
+            Annotated[Positive, Tag("number")] | Annotated[StepModel, Tag("from")], Discriminator(_step_form)
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="numeric features: an action sets the double nearest to from + k step, in decimals, for "
+        "some whole k; from is 0 if it is not given",
+    )
+    values: Annotated[list[Value], Field(min_length=1)] | None = Field(
+        default=None, description="an action sets one of these numbers, or labels"
     )
 
 

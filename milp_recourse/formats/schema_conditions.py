@@ -49,7 +49,7 @@ class AtMostActionsModel(Strict):
 
 
 class FeatureConditionModel(Strict):
-    """One feature's value: at least, at most, or one of some labels."""
+    """One feature's value: at least, at most, or one of some labels or numbers."""
 
     feature: str
     of: ViewName = Field(
@@ -58,7 +58,7 @@ class FeatureConditionModel(Strict):
     at_least: Value | None = Field(default=None, description="ordinal: a label or its index")
     at_most: Value | None = None
     in_: Annotated[list[Value], Field(min_length=1)] | None = Field(
-        default=None, alias="in", description="labels, or their indices"
+        default=None, alias="in", description="labels or their indices; of numeric features numbers"
     )
 
 

@@ -246,8 +246,8 @@ def _permission_faults(instance: Instance, action: Action) -> list[str]:
         allowed = instance.levers.get(name)
         if allowed is None or not (math.isfinite(value) and allowed[0] <= value <= allowed[1]):
             faults.append(f"{name!r} = {value!r} lies outside {allowed}")
-        elif instance.feature(name).integral and not float(value).is_integer():
-            faults.append(f"{name!r} = {value!r} is not a whole number")
+        elif (lattice := instance.feature(name).lattice) is not None and value not in lattice:
+            faults.append(f"{name!r} = {value!r} is not {lattice}")
     return faults
 
 

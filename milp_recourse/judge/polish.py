@@ -82,8 +82,8 @@ def _negligible(judgement: Judgement, share: float = NEGLIGIBLE) -> list[str]:
     """The features whose change is of at most that size, and which may be held."""
     instance, names = judgement.instance, []
     for name, value in judgement.action.items():
-        x, (low, high) = instance.factual[name], instance.levers[name]
-        if value != x and low <= x <= high and instance.lever_cost(name).about(value) <= share:
+        held = value != instance.factual[name] and instance.may_hold(name)
+        if held and instance.lever_cost(name).about(value) <= share:
             names.append(name)
     return names
 

@@ -14,6 +14,7 @@ import math
 
 from milp_recourse.judge.judgement import Action, Judgement, judge
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.lattice import Lattice
 
 MOST = 400
 """The largest number of exact judgements per action, which limits the time."""
@@ -38,8 +39,8 @@ def smaller_changes(judgement: Judgement) -> Judgement:
     -------
     Judgement
         Of an action that costs no more than before. After :data:`MOST` judgements the search stops, and
-        changes may be left larger than need be. Halves of integer features are rounded towards the factual;
-        changes of labels without an order are only undone.
+        changes may be left larger than need be. Halves are rounded towards the factual, to what an action may
+        set; changes of labels without an order are only undone.
     """
     if not leaves_open(judgement.instance):
         return judgement
@@ -76,10 +77,11 @@ class _Search:
 
     def undone(self, name: str) -> bool:
         """Try not to act on the feature at all, then to hold it where it is."""
-        x, (low, high) = self.instance.factual[name], self.instance.levers[name]
+        x = self.instance.factual[name]
         if self.take({n: v for n, v in self.action.items() if n != name}):
             return True
-        return self.action[name] != x and low <= x <= high and self.take({**self.action, name: x})
+        held = self.action[name] != x and self.instance.may_hold(name)
+        return held and self.take({**self.action, name: x})
 
     def halved(self, name: str) -> bool:
         """Try half the change, half of that, and so on, then bisect between the last two.
@@ -92,16 +94,16 @@ class _Search:
         low, high = self.instance.levers[name]
         value, refused = start, x
         while True:
-            half = _between(x, value, feature.integral)
+            half = _between(x, value, feature.lattice)
             half = min(max(half, low), high)
-            if half in (x, value):
+            if not min(x, value) < half < max(x, value):
                 break
             if not self.take({**self.action, name: half}):
                 refused = half
                 break
             value = half
         for _ in range(_STEPS):
-            middle = _between(refused, value, feature.integral)
+            middle = _between(refused, value, feature.lattice)
             if middle in (refused, value) or not low <= middle <= high:
                 break
             if self.take({**self.action, name: middle}):
@@ -111,7 +113,9 @@ class _Search:
         return value != start
 
 
-def _between(near: float, far: float, whole: bool) -> float:
-    """The middle of two values; of whole numbers, rounded towards the first."""
-    change = (far - near) / 2
-    return near + (float(math.trunc(change)) if whole else change)
+def _between(near: float, far: float, lattice: Lattice | None) -> float:
+    """The middle of two values; of a lattice's, the value next to it on the side of the first."""
+    middle = near + (far - near) / 2
+    if lattice is None:
+        return middle
+    return lattice.floor(middle) if near < far else lattice.ceil(middle)

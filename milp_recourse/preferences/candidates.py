@@ -165,7 +165,8 @@ def _corner(
             continue
         low, high = problem.levers[name]
         value = problem.factual[name] + reach * part * problem.cost.scale[name]
-        value = float(np.clip(round(value) if feature.integral else value, low, high))
+        value = value if feature.lattice is None else feature.lattice.nearest(value)
+        value = float(np.clip(value, low, high))
         if value != problem.factual[name]:
             corner[name] = value
     return corner

@@ -135,8 +135,8 @@ class LeverSpace:
                     parts[name] = at @ lookup
             else:
                 value = axis.low + axis.span * at[:, 0]
-                if axis.feature.by_label or not soft:
-                    value = np.round(value) if axis.feature.integral else value
+                if axis.feature.lattice is not None and (axis.feature.by_label or not soft):
+                    value = np.clip(axis.feature.lattice.nearests(value), *instance.levers[name])
             moved = np.abs(at - self.start[axis.first : axis.last]).max(axis=1) > 1e-9
             action[:, names.index(name)] = np.where(moved, value, np.nan)
         after = instance.scm.counterfactual(x, action)
@@ -154,7 +154,7 @@ class LeverSpace:
         return np.concatenate(columns, axis=1)
 
     def action(self, point: FloatArray) -> dict[str, float]:
-        """The action that a point stands for: labels and whole numbers rounded, levers that stay left out."""
+        """The action that a point stands for: rounded to what may be set, levers that stay left out."""
         found = {}
         for axis in self._axes:
             name = axis.feature.name
@@ -163,7 +163,7 @@ class LeverSpace:
             else:
                 value = float(axis.low + axis.span * point[axis.first])
                 least, most = self.instance.levers[name]
-                value = round(value) if axis.feature.integral else value
+                value = value if axis.feature.lattice is None else axis.feature.lattice.nearest(value)
                 value = float(min(max(value, least), most)) if value != self.instance.factual[name] else value
             still = abs(self.at({name: value}) - self.start).max() < 1e-9
             if not still:

@@ -10,6 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.problem.lattice import WHOLE, Lattice
+
 Kind = Literal["continuous", "integer", "binary", "ordinal", "categorical"]
 Monotone = Literal["increase", "decrease"]
 Encoding = Literal["code", "one-hot", "table"]
@@ -46,6 +48,9 @@ class Feature:
     table
         With encoding ``table``, one row per label: the numbers that the label puts into the model's columns.
         Tables can express dropped labels, codes in another order, and splits on sets of labels.
+    only
+        The steps or the list of values (labels by their index) to which actions are limited within
+        ``bounds``; None for every value of the kind.
     """
 
     name: str
@@ -57,6 +62,7 @@ class Feature:
     monotone: Monotone | None = None
     encoding: Encoding = "code"
     table: tuple[tuple[float, ...], ...] | None = None
+    only: Lattice | None = None
 
     @property
     def labelled(self) -> bool:
@@ -67,6 +73,11 @@ class Feature:
     def integral(self) -> bool:
         """Whether values are whole numbers (labels are, by their index)."""
         return self.kind != "continuous"
+
+    @property
+    def lattice(self) -> Lattice | None:
+        """Which values between two limits an action may set; None for every double."""
+        return self.only or (WHOLE if self.integral else None)
 
     @property
     def action_bounds(self) -> tuple[float, float]:

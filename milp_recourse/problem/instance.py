@@ -226,7 +226,7 @@ class Instance:
         """Lowest and highest value that an action on the feature may set; None if it may set none.
 
         The intersection of bounds, the applicant's range, domain and monotonicity (of a value that is
-        not missing); whole numbers where the kind asks for them.
+        not missing), both cut to the feature's :attr:`~milp_recourse.problem.features.Feature.lattice`.
         """
         f = self.feature(name)
         low, high = f.action_bounds
@@ -238,8 +238,8 @@ class Instance:
             low = max(low, self.factual[name])
         elif monotone == "decrease":
             high = min(high, self.factual[name])
-        if f.integral:
-            low, high = float(math.ceil(low)), float(math.floor(high))
+        if f.lattice is not None:
+            low, high = f.lattice.ceil(low), f.lattice.floor(high)
         return (low, high) if low <= high else None
 
     @cached_property
@@ -251,10 +251,10 @@ class Instance:
     def may_hold(self, name: str) -> bool:
         """Whether an action on the lever may set its factual value itself.
 
-        It may not where that is missing, outside what is allowed, or a fraction of an integer feature.
+        It may not where that is missing, outside what is allowed, or no value of the feature's lattice.
         """
-        x, (low, high) = self.factual[name], self.levers[name]
-        return low <= x <= high and (not self.feature(name).integral or float(x).is_integer())
+        x, (low, high), lattice = self.factual[name], self.levers[name], self.feature(name).lattice
+        return low <= x <= high and (lattice is None or x in lattice)
 
     def lever_cost(self, name: str) -> LeverCost:
         """What changing an individually actionable feature costs the applicant."""

@@ -108,7 +108,8 @@ def _lower(
             values[f] = natural[f]
         else:
             low, high = levers[f]
-            action = build.add(Action(f, low, high, instance.feature(f).integral))
+            feature = instance.feature(f)
+            action = build.add(Action(f, low, high, feature.integral, lattice=feature.lattice))
             values[f] = build.add(Switch(f, acted=action, natural=natural[f]))
             if costs:
                 terms.append(_cost_term(build, instance, f, action))

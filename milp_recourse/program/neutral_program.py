@@ -26,6 +26,7 @@ from milp_recourse.problem import conditions
 from milp_recourse.problem.conditions import FALSE, TRUE, Demand
 from milp_recourse.problem.enclosure import Enclosure, round_up
 from milp_recourse.problem.instance import Acceptance, Classifier
+from milp_recourse.problem.lattice import Lattice
 from milp_recourse.problem.lever_cost import Prices
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.demands import Span, conjuncts, for_acted, nearest_alternative, told_apart
@@ -38,6 +39,7 @@ class Action:
     """The value a_i that an action sets ``feature`` to, divided by ``unit``; it lies in [lower, upper].
 
     ``unit`` is a power of two; 1 unless :func:`~milp_recourse.program.equilibrate.equilibrate` chose another.
+    ``lattice``: what may be set, in the feature's unit; only ``integral`` is a part of the program.
     """
 
     feature: str
@@ -45,6 +47,7 @@ class Action:
     upper: float
     integral: bool = False
     unit: float = 1.0
+    lattice: Lattice | None = None
 
 
 @dataclass(frozen=True)
@@ -358,7 +361,7 @@ class Program:
             len(switches) == 1
             and switches[0].natural == Affine.of(x)
             and agreed((action.lower <= x) & (x <= action.upper))
-            and (not action.integral or agreed(np.floor(x) == x))  # an imputed value may be no whole number
+            and (action.lattice is None or agreed(action.lattice.floors(np.asarray(x)) == x))
         )
 
 

@@ -38,6 +38,7 @@ from milp_recourse.program.magnitude import too_large
 from milp_recourse.questions.workers import Workers
 from milp_recourse.solvers import Backend, BatchBackend, Options, Proposal
 from milp_recourse.solvers import backend as find_backend
+from milp_recourse.solvers.on_lattices import solve_relaxed, to_relax
 
 T = TypeVar("T")
 
@@ -611,15 +612,18 @@ def _proposed(
     for instance in instances:
         if isinstance(instance.classifier, TreeEnsemble):  # all applicants share what is made of it here
             _ = instance.classifier.every_leaf
-    if isinstance(backend, BatchBackend):
-        for position, proposal in backend.solve_many(instances, options):
-            yield position, proposal, proposal.seconds or 0.0
-        return
-    for position, instance in enumerate(instances):
+    apart = {k for k, instance in enumerate(instances) if to_relax(instance, backend)}
+    rest = [k for k in range(len(instances)) if k not in apart]
+    if isinstance(backend, BatchBackend) and rest:
+        for position, proposal in backend.solve_many([instances[k] for k in rest], options):
+            yield rest[position], proposal, proposal.seconds or 0.0
+        rest = []
+    for k in sorted([*apart, *rest]):
         start = time.perf_counter()
-        proposal = backend.solve(instance, options)
+        one = partial(solve_relaxed, solve=backend.solve) if k in apart else backend.solve
+        proposal = one(instances[k], options)
         took = time.perf_counter() - start if proposal.seconds is None else proposal.seconds
-        yield position, proposal, took
+        yield k, proposal, took
 
 
 def _finish(instance: Instance, proposal: Proposal, backend: Backend, seconds: float) -> Result:

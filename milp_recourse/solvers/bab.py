@@ -12,7 +12,7 @@ from milp_recourse.judge import judged_together
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.program.cost_units import cost_units, in_own_units, options_for_units
-from milp_recourse.solvers.bab_trees import solve_trees, why_not_trees
+from milp_recourse.solvers.bab_trees import in_cells, solve_trees, why_not_trees
 from milp_recourse.solvers.cases import has_conditions, solve_cases
 from milp_recourse.solvers.missing_levers import has_gaps, solve_gaps
 from milp_recourse.solvers.protocol import Options, Proposal
@@ -44,6 +44,14 @@ class BabBackend:
         from milp_recourse.engine.networks.problem_arrays import why_not
 
         return why_not(instance)
+
+    def keeps_lattices(self, instance: Instance) -> bool:
+        """Whether the search itself sets only steps and listed values."""
+        if isinstance(instance.classifier, TreeEnsemble):
+            return in_cells(instance)
+        from milp_recourse.engine.step_counts import counts_steps
+
+        return all(counts_steps(instance, name) for name in instance.levers)
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """One instance."""

@@ -22,14 +22,20 @@ from milp_recourse.solvers.missing_levers import why_not_gaps
 from milp_recourse.solvers.protocol import Options, Proposal
 
 
+def in_cells(instance: Instance) -> bool:
+    """Whether a problem of trees is a choice of cells, lever by lever, in every case of its conditions. Then
+    its steps and lists of values are in the cells."""
+    forest = isinstance(instance.classifier, TreeEnsemble)
+    return forest and separable(without_conditions(instance)) and folds_away(instance)
+
+
 def why_not_trees(instance: Instance) -> str | None:
     """Why an ensemble's instance cannot be solved, or None."""
-    plain = without_conditions(instance)
-    if separable(plain) and folds_away(instance):
+    if in_cells(instance):
         return None
     if instance.missing:
         return why_not_gaps(instance)
-    return why_not_pieces(plain)
+    return why_not_pieces(without_conditions(instance))
 
 
 def solve_trees(instance: Instance, options: Options) -> Proposal:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from milp_recourse.judge import judge
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.lattice import WHOLE
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.solvers.protocol import Options, Proposal
@@ -88,19 +89,22 @@ class GridBackend:
 def grid_values(instance: Instance, name: str, bins: int = BINS) -> NDArray[np.float64]:
     """Distinct values the grid tries for one lever, ascending ("no action" not among them).
 
-    Labels: every category. Otherwise ``bins`` values between x - 2 (x - min) and
-    x + 2 (max - x), clipped to the feature's bounds, whole numbers rounded; what the
+    All that an action may set, where that is labels, or steps or values that are at most ``bins``. Otherwise
+    ``bins`` values between x - 2 (x - min) and
+    x + 2 (max - x), clipped to the feature's bounds and rounded to what may be set; what the
     applicant's own range, domain or monotonicity forbids is left out. x is the middle where it is missing.
     """
     feature = instance.feature(name)
     low, high = feature.action_bounds
-    if feature.labelled:
-        values = np.arange(low, high + 1)
+    lattice = feature.lattice
+    few = feature.only is not None and feature.only.count(low, high) <= bins
+    if lattice is not None and (feature.labelled or few):
+        values = lattice.within(low, high)
     else:
         x = instance.factual[name] if name not in instance.missing else 0.5 * (low + high)
         values = np.clip(np.linspace(x - 2 * (x - low), x + 2 * (high - x), bins), low, high)
-        if feature.integral:
-            values = np.round(values)
+        if lattice is not None:
+            values = np.round(values) if lattice == WHOLE else lattice.nearests(values)
     smallest, largest = instance.levers[name]
     return np.unique(values[(values >= smallest) & (values <= largest)])
 

@@ -27,6 +27,9 @@ class Backend(Protocol):
         """Why the back end cannot solve this instance, or None."""
         ...
 
+    # A back end may have ``keeps_lattices(instance) -> bool``: whether it keeps to steps and listed values.
+    # For one that does not, :mod:`milp_recourse.solvers.on_lattices` branches on them.
+
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Search. Never raises for a hard instance: a limit is a proposal too."""
         ...

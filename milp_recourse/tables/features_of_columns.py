@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, is_number
+from milp_recourse.formats.feature_json import steps_of, values_of
 from milp_recourse.formats.schema_scm import ScmModel
 from milp_recourse.formats.scm_json import build_scm
 from milp_recourse.formats.validate import validate
@@ -18,6 +19,7 @@ from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.features import Feature, Kind, input_columns
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Classifier
+from milp_recourse.problem.lattice import Lattice
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import StructuralCausalModel, independent
 from milp_recourse.readers import Column, Reading
@@ -50,6 +52,8 @@ class ColumnArguments:
     categories: Mapping[Hashable, Sequence[object]]
     bounds: Mapping[Hashable, tuple[float, float]]
     domain: Mapping[Hashable, tuple[float, float]]
+    steps: Mapping[Hashable, Any]
+    values: Mapping[Hashable, Any]
 
 
 def table_columns(
@@ -201,6 +205,7 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: Co
         encoding=encoding,  # type: ignore[arg-type]
         table=table,
     )
+    feature = replace(feature, only=_only(key, feature, labels, settable, arguments))
     if labels is not None and key in arguments.bounds:
         raise BadInput(
             f"bounds.{key}", shown(arguments.bounds[key]), "nothing: an action may set any of its labels"
@@ -304,8 +309,54 @@ def _settable(
     return (*first, *(label for label in labels if position(first, label) is None)), len(first)
 
 
+def _only(
+    key: Hashable,
+    feature: Feature,
+    labels: Sequence[object] | None,
+    settable: int | None,
+    arguments: ColumnArguments,
+) -> Lattice | None:
+    """The steps or the listed values to which the caller limits actions; None without any."""
+    if key in arguments.steps:
+        where, given = f"steps.{key}", arguments.steps[key]
+        if key in arguments.values:
+            raise BadInput(f"values.{key}", shown(arguments.values[key]), "nothing beside steps")
+        both = {"step": given} if not isinstance(given, Mapping) else dict(given)
+        step, origin = both.pop("step", None), both.pop("from", 0.0)
+        if both or not (is_number(step) and step > 0 and is_number(origin)):
+            raise BadInput(
+                where, shown(given), 'a number above 0, or {"step": number above 0, "from": number}'
+            )
+        return steps_of(feature, float(step), float(origin), where)
+    if key not in arguments.values:
+        return None
+    where, listed = f"values.{key}", _listed(key, arguments)
+    if labels is None:
+        wrong = next((v for v in listed if not is_number(v)), None)
+        if wrong is not None:
+            raise BadInput(where, shown(wrong), "numbers")
+        return values_of(feature, [float(v) for v in listed], where)
+    places = [_index(labels, label) for label in listed]
+    for label, place in zip(listed, places, strict=True):
+        if not 0 <= place < (len(labels) if settable is None else settable):
+            raise BadInput(where, shown(label), "labels that X holds: " + ", ".join(map(str, labels)))
+    return values_of(feature, [texts(labels)[k] for k in places], where)
+
+
+def _listed(key: Hashable, arguments: ColumnArguments) -> list[Any]:
+    """The values that the caller lists for a column."""
+    given = arguments.values[key]
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray | pd.Index) or not len(given):
+        raise BadInput(f"values.{key}", shown(given), "a list of what an action may set, one value or more")
+    return list(given)
+
+
 def _bounds(key: Hashable, series: pd.Series, kind: Kind, arguments: ColumnArguments) -> tuple[float, float]:
-    low, high = arguments.bounds.get(key) or bounds_of(series, kind)
+    given = arguments.bounds.get(key)
+    if given is None and key in arguments.values:
+        listed = [float(v) for v in _listed(key, arguments) if is_number(v)]
+        given = (min(listed), max(listed)) if listed else None
+    low, high = given or bounds_of(series, kind)
     if kind == "binary" and not (low >= 0 and high <= 1):
         raise BadInput(f"bounds.{key}", f"({low:g}, {high:g})", "an interval within 0 and 1: it is binary")
     return low, high

@@ -24,6 +24,7 @@ from milp_recourse.problem.factuals import FactualTable, check_person, undefined
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance, Preferences, check_density
+from milp_recourse.problem.lattice import Values
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
@@ -142,6 +143,12 @@ class Recourse:
         The least probability of the desired class: accepted means that predict_proba gives at least this much
         to it, and that it is predicted (:mod:`milp_recourse.readers.confidence` lists which models can be
         asked).
+    steps
+        Column -> s or ``{"step": s, "from": v}``: an action sets v plus a multiple of s (v is 0 if it is not
+        given), counted in decimals. Not acting is allowed whatever the person's value.
+    values
+        Column -> the numbers or labels that an action may set; a number's bounds are the least and the
+        largest of them unless ``bounds`` has the column.
     predict
         A function from a DataFrame like X to predicted labels; default: the model's own ``predict``.
 
@@ -175,6 +182,8 @@ class Recourse:
         margin: float | None = None,
         predict: Predict | None = None,
         confidence: float | None = None,
+        steps: Mapping[Hashable, Any] | None = None,
+        values: Mapping[Hashable, Sequence[Any]] | None = None,
     ) -> None:
         check_frame(X)
         if margin is not None and not (is_number(margin) and margin >= 0):
@@ -191,6 +200,8 @@ class Recourse:
             categories=by_column("categories", categories, X.columns),
             bounds=intervals("bounds", bounds, X.columns),
             domain=intervals("domain", domain, X.columns),
+            steps=by_column("steps", steps, X.columns),
+            values=by_column("values", values, X.columns),
         )
         labels = arguments.kinds, arguments.categories
         self.reading, predict, self._refusal = read_or_ask(
@@ -499,10 +510,16 @@ def _ties(reading: Reading) -> str | None:
 
 
 def _values(feature: Feature) -> str:
-    """The interval that an action may set, or the first :data:`SHOWN_LABELS` labels."""
-    if feature.categories is None:
-        return f"{feature.bounds[0]:g} to {feature.bounds[1]:g}" if feature.bounds else ""
-    first, more = feature.categories[:SHOWN_LABELS], len(feature.categories) - SHOWN_LABELS
+    """The interval that an action may set, with its steps, or the first :data:`SHOWN_LABELS` labels or listed
+    values."""
+    if feature.categories is None and not isinstance(feature.only, Values):
+        steps = "" if feature.only is None else f" in steps of {feature.only.step:g}"
+        return f"{feature.bounds[0]:g} to {feature.bounds[1]:g}{steps}" if feature.bounds else ""
+    several = (
+        [str(feature.show(v)) for v in feature.only.values] if isinstance(feature.only, Values) else None
+    )
+    several = several or list(feature.categories or ())
+    first, more = several[:SHOWN_LABELS], len(several) - SHOWN_LABELS
     return ", ".join(first) + (f" and {more} more" if more > 0 else "")
 
 

@@ -28,6 +28,7 @@ ACCEPTED = {
     "conditions.json": "tests/certificates/instances/conditions.json",
     "budget.json": "tests/certificates/instances/budget.json",
     "zero_interval.json": "tests/certificates/instances/zero_interval.json",
+    "steps.json": "tests/certificates/instances/steps.json",
     **{
         f"{name}.json": f"tests/certificates/instances/{name}.json"
         for name in ("percentile_trees", "gamma_noise", "sigmoid_link_plausible", "causal_labels")
@@ -533,6 +534,24 @@ def missing_value_that_goes_the_other_way(c):
 def missing_value_set_for_nothing(c):
     """Setting a missing income at no cost, as if there were no distance."""
     c |= {"cost": 3.0, "lower_bound": 3.0}
+
+
+@attack("steps.json", "action.rate: 0.7000000000000001 is not a value that may be set")
+def seven_times_the_double_of_a_tenth(c):
+    """An action between two steps, which are counted in decimals."""
+    c["action"]["rate"] = 7 * 0.1
+
+
+@attack("steps.json", "action.job: 1.0 is not a value that may be set")
+def label_that_no_action_may_set(c):
+    """A label held that is not in the list of values."""
+    c["action"]["job"] = "cook"
+
+
+@attack("steps.json", "none covers acting on exactly job")
+def lever_between_steps_taken_for_idle(c):
+    """The configurations without rate left out, as if rate could be held between its steps."""
+    c["configurations"] = [one for one in c["configurations"] if "rate" in one["acted"]]
 
 
 @attack("gaps.json", "action.income: got null")

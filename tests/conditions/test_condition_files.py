@@ -59,7 +59,11 @@ def test_what_is_read_is_written_back_and_counts_in_the_digest():
         ),
         (
             {"feature": "income", "of": "change", "in": ["a"]},
-            "conditions.0.in: got a list of 1; allowed: nothing",
+            "conditions.0.of: got change; allowed: factual or counterfactual",
+        ),
+        (
+            {"feature": "income", "of": "counterfactual", "in": ["a"]},
+            "conditions.0.in.0: got 'a'; allowed: a number",
         ),
         (
             {"feature": "income", "of": "change", "at_most": "high"},

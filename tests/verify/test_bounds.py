@@ -50,7 +50,7 @@ def agree(fast, exact):
 def sub_box(problem, rng):
     """A random part of the whole box."""
     ends = []
-    for (low, high), whole in zip(problem.box, problem.whole, strict=True):
+    for (low, high), whole in zip(problem.box, problem.lattices, strict=True):
         a, b = sorted(low + (high - low) * Fraction(rng.randint(0, 64), 64) for _ in range(2))
         if whole:
             a, b = sorted(Fraction(rng.randint(int(low), int(high))) for _ in range(2))
@@ -63,7 +63,7 @@ def point(ends, problem, rng):
     return [
         rng.choice([low, high, Fraction(rng.randint(int(low), int(high))) if whole else (low + high) / 2,
                     low + (high - low) * Fraction(rng.randint(0, 8), 8) if not whole else low])
-        for (low, high), whole in zip(ends, problem.whole, strict=True)
+        for (low, high), whole in zip(ends, problem.lattices, strict=True)
     ]  # fmt: skip
 
 

@@ -125,7 +125,7 @@ def walks(prices, fast, configuration, rng, room):
             cells = prices.tables.cells[i]
             low, high = cells[rng.randrange(len(cells))]
             t = low + (high - low) * Fraction(rng.randint(0, 4), 4)  # an end, or inside the cell
-            below = Fraction(floor(t)) if configuration.whole[i] else t
+            below = Fraction(floor(t)) if configuration.lattices[i] else t
             ends[i] = rng.choice([(ends[i][0], min(ends[i][1], below)), (max(ends[i][0], t), ends[i][1])])
             if ends[i][0] > ends[i][1]:
                 return
@@ -169,11 +169,12 @@ def test_the_fast_path_takes_out_what_the_kernel_does(trees, ways, size, tmp_pat
 def part_of(configuration, listed, rng):
     """A random part of a configuration's box, its ends at or inside cells."""
     ends = []
-    for (low, high), cells, whole in zip(configuration.box, listed.cells, configuration.whole, strict=True):
-        places = sorted(rng.choice(cells)[rng.randrange(2)] for _ in range(2))
+    places = zip(configuration.box, listed.cells, configuration.lattices, strict=True)
+    for (low, high), cells, whole in places:
+        two = sorted(rng.choice(cells)[rng.randrange(2)] for _ in range(2))
         if rng.random() < 0.3:
-            places[1] = places[0] + (places[1] - places[0]) / 2
-        a, b = (Fraction(floor(place)) if whole else place for place in places)
+            two[1] = two[0] + (two[1] - two[0]) / 2
+        a, b = (Fraction(floor(place)) if whole else place for place in two)
         ends.append((max(a, low), min(max(a, b), high)))
     return ends
 

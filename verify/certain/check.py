@@ -97,12 +97,15 @@ class BoxTree(kernel.Tree):
     whole, idle
         The configuration with all parts of the ensemble, also where the tree is about one of them; its idle
         levers.
+    integral
+        The features whose values are whole numbers.
     """
 
     def __init__(self, missed: Mapping[str, Fraction], *given: Any) -> None:
         super().__init__(*given)
         own = self.configuration
         self.missed, self.whole = missed, Configuration(own.problem, own.acted)
+        self.integral = {f.name for f in own.model.features if f.whole}
         self.idle: Collection[str] = idle(self.whole)
 
     def split(self, node: Any) -> Any:
@@ -143,7 +146,8 @@ class BoxTree(kernel.Tree):
                 raise Rejected(f"{f[:40]} need not be acted on here (section 12.4)")
             if any(f in behind[g] for g in behind if g not in one.acted):
                 raise Rejected(f"{f[:40]} moves others (section 12.4)")
-            if not first <= last or (one.whole[k] and not (first == floor(first) and last == floor(last))):
+            fraction = f in self.integral and not (first == floor(first) and last == floor(last))
+            if not first <= last or fraction:
                 raise Rejected(f"{f[:40]} has no values from {first} to {last} (section 12.4)")
             if float64(low + by) < first or float64(high - by) > last:
                 raise Rejected(f"{f[:40]}: some target is too far from {first} to {last} (section 12.4)")

@@ -221,7 +221,7 @@ def refusal(problem: Problem, withstood: Withstood, action: Mapping[str, Fractio
         for f, one in model.mechanisms.items()
     }
     features = [f._replace(domain=None) for f in model.features]
-    features += [Feature(name, whole=False, domain=None, table=None) for name in names.values()]
+    features += [Feature(name, whole=False, lattice=None, domain=None, table=None) for name in names.values()]
     levers |= {names[f]: ends for f, ends in noisy.items()}
     refusing = replace(
         model,

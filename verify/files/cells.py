@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, MutableSequence, Sequence
 from copy import copy
 from fractions import Fraction
@@ -20,6 +20,7 @@ from verify.kernel import checks
 from verify.kernel.certificate import Read
 from verify.kernel.checks import Rejected
 from verify.kernel.forms import Configuration
+from verify.kernel.lattice import Lattice
 from verify.kernel.prices import Table
 from verify.kernel.problem import Interval
 from verify.kernel.trees import Ensemble, Node, above32, float32, float64
@@ -91,10 +92,10 @@ class Priced:
         self.actions: dict[int, Labels | Numbers] = {}
         for j, whole in zip(acted, self.box, strict=True):
             if features[j].table is not None:
-                self.actions[j] = Labels(whole)
+                self.actions[j] = Labels(whole, features[j].lattice)
             else:
                 cuts = set().union(*(thresholds.get(j, ()) for thresholds in self.looked))
-                self.actions[j] = Numbers(whole, cuts, self.forests[0].single, features[j].whole)
+                self.actions[j] = Numbers(whole, cuts, self.forests[0].single, features[j].lattice)
 
     def within(self, box: Sequence[Interval]) -> Priced:
         """The same tables for a part of the configuration's box.
@@ -197,17 +198,18 @@ def looks(tree: Sequence[Node], forest: Ensemble, acted: set[int]) -> dict[int, 
 class Labels:
     """An action of a feature with a table, in an interval: each label is a cell and a class."""
 
-    def __init__(self, whole: Interval) -> None:
-        self.low, high = whole
-        self.count = int(high - self.low) + 1
+    def __init__(self, whole: Interval, lattice: Lattice | None) -> None:
+        every = map(Fraction, range(int(whole[0]), int(whole[1]) + 1))
+        self.values = [k for k in every if lattice is None or lattice.floor(k) == k]
+        self.count = len(self.values)
 
     def met(self, ends: Interval) -> tuple[int, int]:
         """The numbers of the first and the last cell that meet a part of the interval."""
-        return int(ends[0] - self.low), int(ends[1] - self.low)
+        return bisect_left(self.values, ends[0]), bisect_right(self.values, ends[1]) - 1
 
     def cells(self, first: int, last: int) -> list[Interval]:
         """The cells of these numbers."""
-        return [(self.low + k, self.low + k) for k in range(first, last + 1)]
+        return [(k, k) for k in self.values[first : last + 1]]
 
     def classes(self, thresholds: set[float], first: int, last: int) -> tuple[list[int], int]:
         """The number of each cell's class to a tree with these thresholds, and how many classes it has."""
@@ -217,7 +219,7 @@ class Labels:
 class Numbers:
     """An action of another feature, in an interval that the thresholds of all trees cut into cells; likewise.
 
-    ``single`` and ``integral``: whether values are compared in float32, and whether they are whole numbers.
+    ``single``: whether values are compared in float32. ``lattice``: that of the feature.
 
     Attributes
     ----------
@@ -227,12 +229,14 @@ class Numbers:
         The last values of all cells; of the last one, infinity.
     """
 
-    def __init__(self, whole: Interval, thresholds: set[float], single: bool, integral: bool) -> None:
-        (self.low, self.high), self.integral, self.last_of = whole, integral, dict[float, float]()
+    def __init__(
+        self, whole: Interval, thresholds: set[float], single: bool, lattice: Lattice | None
+    ) -> None:
+        (self.low, self.high), self.lattice, self.last_of = whole, lattice, dict[float, float]()
         low, high = map(float, whole)  # the ends are doubles
         for threshold in thresholds:
             last = last_left(single, threshold)
-            last = float(math.floor(last)) if integral and math.isfinite(last) else last
+            last = float(lattice.floor(last)) if lattice and math.isfinite(last) else last
             if low <= last < high:
                 self.last_of[threshold] = last
         self.ends = [*sorted({*self.last_of.values()}), math.inf]
@@ -251,7 +255,8 @@ class Numbers:
         return [*found, (start, Fraction(final) if final < math.inf else self.high)]
 
     def _after(self, value: float) -> Fraction:
-        return Fraction(math.floor(value) + 1 if self.integral else math.nextafter(value, math.inf))
+        after = math.nextafter(value, math.inf)
+        return Fraction(self.lattice.ceil(after) if self.lattice else after)
 
     def classes(self, thresholds: set[float], first: int, last: int) -> tuple[list[int], int]:
         """The number of each cell's class to a tree with these thresholds, and how many classes it has."""

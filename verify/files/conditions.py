@@ -56,7 +56,8 @@ def canonical(condition: Any, features: dict[str, Variable], where: str, depth: 
 
 
 def _of_feature(given: dict[str, Any], feature: Variable, where: str) -> dict[str, Any]:
-    """A condition on one feature: its bounds as a sum, its labels as indices, or both."""
+    """A condition on one feature: its bounds as a sum, its labels as indices or its numbers as any of
+    their equalities, or both."""
     of, parts = given["of"], list[dict[str, Any]]()
     by_label = feature.labels is not None and of in ("factual", "counterfactual")
     if given["at_least"] is not None or given["at_most"] is not None:
@@ -68,10 +69,15 @@ def _of_feature(given: dict[str, Any], feature: Variable, where: str) -> dict[st
         )
         parts.append(_checked({"sum": {feature.name: 1.0}, "of": of}, low, high, where))
     if given["in"] is not None:
-        if not by_label or not given["in"]:
-            raise Rejected(f"{where}.in: allowed: one label or more, and as of factual or counterfactual")
-        found = sorted({_label(label, feature, where) for label in given["in"]})
-        parts.append({"feature": feature.name, "of": of, "in": found})
+        if of not in ("factual", "counterfactual") or not given["in"]:
+            raise Rejected(f"{where}.in: allowed: one value or more, and as of factual or counterfactual")
+        if by_label:
+            found = sorted({_label(label, feature, where) for label in given["in"]})
+            parts.append({"feature": feature.name, "of": of, "in": found})
+        else:  # any of these numbers
+            numbers = sorted({_end(v, feature, False, where) for v in given["in"]})
+            sums = [_checked({"sum": {feature.name: 1.0}, "of": of}, v, v, where) for v in numbers]
+            parts.append(sums[0] if len(sums) == 1 else {"any": sums})
     if not parts:
         raise Rejected(f"{where}: no bound; allowed: at_least, at_most, in, or several of them")
     return parts[0] if len(parts) == 1 else {"all": parts}

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import inf
 from typing import Any
 
+from verify.kernel.lattice import Lattice
 from verify.kernel.problem import Interval, Piece, Term
 
 PARTS = ("l0", "l1", "l2-squared", "linf")
 
 
-def lever(content: Mapping[str, Any], chosen: Any, factual: Fraction | None) -> Interval | None:
-    """The lever interval: bounds, range, domain and monotonicity intersected; None if it is empty.
+def lever(
+    content: Mapping[str, Any], lattice: Lattice | None, chosen: Any, factual: Fraction | None
+) -> Interval | None:
+    """The lever interval: bounds, range, domain and monotonicity intersected, its ends values that may be
+    set; None if it is empty.
 
     ``chosen`` is the applicant's own range; ``factual`` is None for a missing value.
     """
@@ -26,16 +29,25 @@ def lever(content: Mapping[str, Any], chosen: Any, factual: Fraction | None) -> 
         low, high = (
             (max(low, factual), high) if content["monotone"] == "increase" else (low, min(high, factual))
         )
-    if content["kind"] != "continuous":
-        low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
-    return (low, high) if low <= high else None
+    first, last = (lattice.ceil(low), lattice.floor(high)) if lattice else (low, high)
+    return (Fraction(first), Fraction(last)) if first <= last else None
 
 
-def term(cost: Mapping[str, Any], name: str, weight: float, label: bool, factual: Fraction | None) -> Term:
+def term(
+    cost: Mapping[str, Any],
+    name: str,
+    weight: float,
+    label: bool,
+    factual: Fraction | None,
+    lattice: Lattice | None = None,
+) -> Term:
     """What changing a feature costs an applicant.
 
     ``label`` says whether the feature is categorical; ``factual`` is None for a missing value.
     """
+    gap = None
+    if lattice and factual is not None and lattice.floor(factual) != factual:
+        gap = lattice.floor(factual), lattice.ceil(factual)
     given = cost["scale"][name]
     scale, down = (given["increase"], given["decrease"]) if isinstance(given, dict) else (given, given)
     s = Fraction(1) if factual is None else Fraction(scale)
@@ -43,7 +55,7 @@ def term(cost: Mapping[str, Any], name: str, weight: float, label: bool, factual
     pieces = _pieces(
         factual, label, cost.get("quantiles", {}).get(name, ()), Fraction(scale) / Fraction(down)
     )
-    return Term(square * w / s**2, linear * w / s, most * w / s, pieces)
+    return Term(square * w / s**2, linear * w / s, most * w / s, pieces, gap)
 
 
 def _pieces(x: Fraction | None, label: bool, knots: Sequence[Sequence[float]], fall: Fraction) -> list[Piece]:

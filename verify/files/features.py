@@ -8,9 +8,22 @@ from string import hexdigits
 from typing import Any
 
 from verify.files.reading import interval, word
-from verify.files.shapes import conform, maybe, refuse
+from verify.files.shapes import anything, conform, maybe, positive, refuse
 from verify.kernel.checks import Rejected
+from verify.kernel.lattice import Lattice, Steps, Values
 from verify.kernel.problem import Feature
+
+WHOLE = Steps(Fraction(1), Fraction(0))
+"""What an action may set of whole numbers and labels."""
+
+
+def _step(value: Any, where: str) -> dict[str, Any]:
+    """Steps as their canonical content, with the origin filled in."""
+    if not isinstance(value, dict):
+        return {"step": positive(value, where), "from": 0.0}
+    given = conform(value, {"step": positive, "from?": maybe(float)}, where)
+    return {"step": given["step"], "from": given["from"] or 0.0}
+
 
 FEATURE = {
     "name": word,
@@ -22,6 +35,8 @@ FEATURE = {
     "monotone?": maybe({"increase", "decrease"}),
     "encoding?": maybe({"code", "one-hot", "table"}),
     "table?": maybe([[float]]),
+    "step?": maybe(_step),
+    "values?": maybe([anything]),
 }
 
 
@@ -53,9 +68,18 @@ class Variable:
         self.feature = Feature(
             self.name,
             whole=self.kind != "continuous",
+            lattice=self._lattice(content),
             domain=content["domain"],
             table=table,
         )
+
+    def _lattice(self, content: Mapping[str, Any]) -> Lattice | None:
+        """What an action may set within the limits; None for all doubles. Steps are read as decimals."""
+        if "values" in content:
+            return Values(tuple(self.value(v, f"{self.name}.values") for v in content["values"]))
+        if "step" in content:
+            return Steps(Fraction(repr(content["step"]["step"])), Fraction(repr(content["step"]["from"])))
+        return None if self.kind == "continuous" else WHOLE
 
     def value(self, given: Any, where: str, factual: bool = False) -> Fraction:
         """A file's number, or the index of its label.
@@ -69,7 +93,7 @@ class Variable:
             return Fraction(self.labels.index(given))
         value = Fraction(conform(given, float, where))
         fraction = value.denominator != 1 and not (factual and self.kind == "integer")
-        if (self.feature.whole and fraction) or (self.kind == "binary" and value not in (0, 1)):
+        if (self.kind != "continuous" and fraction) or (self.kind == "binary" and value not in (0, 1)):
             raise Rejected(f"{where}: {given!r} is not a value of a feature that is {self.kind}")
         return value
 
@@ -87,7 +111,13 @@ def feature_content(content: dict[str, Any], where: str) -> dict[str, Any]:
         len(table) != len(labels or ()) or not table or not table[0] or len({len(row) for row in table}) > 1
     ):
         raise Rejected(f"{where}.table: allowed: one row per label, all of one length, 1 or more")
-    count, bounds = len(labels or ()), content["bounds"] or ()
+    count, bounds, step = len(labels or ()), content["bounds"] or (), content["step"]
+    values = None if content["values"] is None else _listed(content, f"{where}.values")
+    for key, given in (("step", step), ("values", values)):
+        if given is None:
+            del content[key]
+        else:
+            content[key] = given
     for wrong, allowed in (
         (labelled and not labels, "categories: allowed: one label or more"),
         (not labelled and labels is not None, "categories: allowed: none"),
@@ -97,9 +127,23 @@ def feature_content(content: dict[str, Any], where: str) -> dict[str, Any]:
         (content["actionable"] and not labelled and not bounds, "bounds: needed, as it is actionable"),
         (not ordered and (content["domain"] or content["monotone"]), "domain, monotone: allowed: none"),
         (not labelled and content["encoding"] != "code", "encoding: allowed: code"),
+        (step is not None and (labelled or kind == "binary"), "step: allowed: none"),
+        (step is not None and values is not None, "values: allowed: none beside step"),
+        (kind == "integer" and any(v % 1 for v in (step or {}).values()), "step: allowed: whole"),
     ):
         if wrong:
             raise Rejected(f"{where}.{allowed}, for a feature that is {kind}")
     if len(content["name"]) == 16 and set(content["name"]) <= set(hexdigits.lower()):
         raise Rejected(f"{where}.name: got 16 characters 0-9a-f, which the digest takes for a number")
     return content
+
+
+def _listed(content: Mapping[str, Any], where: str) -> list[Any]:
+    """The values that an action may set, ascending; labels in the order of ``categories``."""
+    labels, given = content["categories"], content["values"]
+    shape = float if labels is None else set(labels)
+    numbers = [conform(value, shape, f"{where}.{k}") for k, value in enumerate(given)]
+    found = sorted(set(numbers), key=None if labels is None else labels.index)
+    if not found or len(found) < len(given):
+        raise Rejected(f"{where}: allowed: one value or more, each once")
+    return [v + 0.0 for v in found] if labels is None else found

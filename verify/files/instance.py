@@ -302,7 +302,8 @@ class Everyone:
         self._check_missing(missing)
         known = {f: None if f in missing else x for f, x in factual.items()}
         contents = {f["name"]: f for f in self.content["features"] if f["name"] in person["ranges"]}
-        may = {f: lever(content, person["ranges"][f], known[f]) for f, content in contents.items()}
+        lattices = {f: self.variables[f].feature.lattice for f in contents}
+        may = {f: lever(one, lattices[f], person["ranges"][f], known[f]) for f, one in contents.items()}
         levers = {f: ends for f, ends in may.items() if ends}
         cost, weights = person["cost"], person["weights"]
         demand = Reader(self.variables, factual, missing).all(person.get("conditions", []))
@@ -313,7 +314,8 @@ class Everyone:
             missing,
             levers=levers,
             terms={
-                f: term(cost, f, weights[f], contents[f]["kind"] == "categorical", known[f]) for f in levers
+                f: term(cost, f, weights[f], contents[f]["kind"] == "categorical", known[f], lattices[f])
+                for f in levers
             },
             fixed={f: Fraction(cost["l0"]) * Fraction(weights[f]) for f in levers},
             power=1 + cost.get("root", False),

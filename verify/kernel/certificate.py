@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import floor, inf, nextafter
+from math import inf, nextafter
 from typing import Any, NamedTuple
 
 from verify.kernel.checks import Clock, Empty, Rejected, index
@@ -110,13 +110,15 @@ def allowance(problem: Problem) -> Fraction:
 
 def check_action(problem: Problem, action: Mapping[str, Fraction], cost: float) -> None:
     """Reject an action that is not permitted or not feasible, or does not cost what is stated."""
-    whole = {f.name for f in problem.model.features if f.whole}
+    lattices = {f.name: f.lattice for f in problem.model.features if f.lattice}
     for name, value in action.items():
         if name not in problem.levers:
             raise Rejected(f"action: {name[:40]} is not for this applicant to act on, or no value is allowed")
         low, high = problem.levers[name]
-        if not low <= value <= high or (name in whole and value.denominator != 1):
+        if not low <= value <= high:
             raise Rejected(f"action.{name}: outside [{float(low)}, {float(high)}] (labels: numbers from 0)")
+        if name in lattices and lattices[name].floor(value) != value:
+            raise Rejected(f"action.{name}: {float(value)!r} is not a value that may be set (section 2)")
     point = Point(problem, action)
     if reason := point.why_not():
         raise Rejected(f"action: {reason}")
@@ -134,8 +136,9 @@ def idle(moved: Configuration) -> set[str]:
     problem, x = moved.problem, moved.problem.factual
     barred = problem.missing | problem.asked_about | impossible(problem)
     inside = {f for f, (low, high) in zip(moved.acted, moved.box, strict=True) if low <= x[f] <= high}
-    fractional = {f for f, whole in zip(moved.acted, moved.whole, strict=True) if whole and x[f] % 1}
-    free = {f for f in inside - barred - fractional if not problem.fixed[f]}
+    pairs = zip(moved.acted, moved.lattices, strict=True)
+    between = {f for f, lattice in pairs if lattice and lattice.floor(x[f]) != x[f]}
+    free = {f for f in inside - barred - between if not problem.fixed[f]}
     return {f for f in free if moved.equations[f][0] == moved.equations[f][1]}
 
 
@@ -209,9 +212,10 @@ class Tree:
                 low, high = region.ends[i]
                 if not low <= t < high or (kind == "a" and t == low):
                     raise Rejected(f"splits at {at!r}, which is not between {float(low)} and {float(high)}")
-                left, right = t, Fraction(nextafter(at, inf)) if kind == "s" else t
-                if configuration.whole[i]:
-                    left, right = Fraction(floor(t)), Fraction(floor(t) + 1)
+                left: Any = t
+                right: Any = Fraction(nextafter(at, inf)) if kind == "s" else t
+                if lattice := configuration.lattices[i]:
+                    left, right = lattice.floor(t), lattice.ceil(nextafter(at, inf))
                 return region.ends, i, (low, high), [(low, left), (right, high)]
             case ["n", layer, place]:
                 k = index(layer, len(configuration.widths))

@@ -89,8 +89,8 @@ class Configuration:
 
     Attributes
     ----------
-    box, whole
-        By action, its lever interval, and whether it takes whole numbers only.
+    box, lattices
+        By action, its lever interval, and the lattice that its values are limited to, None for all doubles.
     terms, fixed
         What the actions cost, and the fixed part of the cost.
     demand
@@ -115,7 +115,7 @@ class Configuration:
         self.forests = self.model.forests if part is None else [self.model.forests[part]]
         self.one_suffices = self.model.one_suffices and part is None
         self.box = [problem.levers[f] for f in acted]
-        self.whole = [f.whole for f in self.model.features if f.name in place]
+        self.lattices = [f.lattice for f in self.model.features if f.name in place]
         self.terms = [problem.terms[f] for f in acted]
         self.fixed = sum((problem.fixed[f] for f in acted), ZERO)
         self._paid = lru_cache(2**10)(lambda k, *ends: self.terms[k].ends(*ends))

@@ -189,11 +189,12 @@ class Exact:
 
 def check_cells(configuration: Configuration, tables: Tables) -> None:
     """Reject cells that leave out a value of an action's interval in the tables' box. Ends are doubles."""
-    for (start, end), own, whole in zip(tables.box, tables.cells, configuration.whole, strict=True):
+    for (start, end), own, lattice in zip(tables.box, tables.cells, configuration.lattices, strict=True):
         first: Fraction | float = start
         for low, high in own:
             if low <= first and float(high) == high:
-                first = max(first, math.floor(high) + 1 if whole else math.nextafter(float(high), math.inf))
+                after = math.nextafter(float(high), math.inf)
+                first = max(first, lattice.ceil(after) if lattice else after)
         if first <= end:
             raise Rejected("the checker's own cells leave values out: a fault of verify/files (section 7.3)")
 

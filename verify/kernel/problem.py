@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from verify.kernel.checks import Rejected
+from verify.kernel.lattice import Lattice
 from verify.kernel.trees import Ensemble
 
 Interval = tuple[Fraction, Fraction]
@@ -34,12 +35,16 @@ class Term(NamedTuple):
     ``pieces`` ascend. Neighbours meet at an end and agree there, but for labels, between whose numbers there
     are no values. Every way to measure a change has this form: distances, labels and missing values (the
     size is 0 or 1), two scales by direction, percentiles.
+
+    ``gap``: the nearest values below and above the factual one that may be set, if that itself may not be
+    set; no size is less than at one of the two.
     """
 
     kappa: Fraction
     beta: Fraction
     omega: Fraction
     pieces: Sequence[Piece]
+    gap: tuple[Fraction | float, Fraction | float] | None = None
 
     def within(self, low: Fraction, high: Fraction) -> list[Piece]:
         """The pieces that meet an interval, cut to it."""
@@ -52,7 +57,11 @@ class Term(NamedTuple):
 
     def ends(self, low: Fraction, high: Fraction) -> tuple[tuple[Fraction, Fraction], ...]:
         """The least and the most that an action in an interval costs, each as :meth:`paid` returns it."""
-        sizes = [p.size(Fraction(a)) for p in self.within(low, high) for a in (p.low, p.high)]
+        parts = [(low, high)]
+        if self.gap and low <= self.gap[0] and self.gap[1] <= high:
+            parts = [(low, Fraction(self.gap[0])), (Fraction(self.gap[1]), high)]
+        met = [piece for part in parts for piece in self.within(*part)]
+        sizes = [p.size(Fraction(a)) for p in met for a in (p.low, p.high)]
         return self.paid(min(sizes)), self.paid(max(sizes))
 
     def variation(self, low: Fraction, high: Fraction) -> Fraction:
@@ -105,6 +114,8 @@ class Feature(NamedTuple):
     ----------
     whole
         Whether its values are whole numbers, as those of labels are.
+    lattice
+        The values that an action may set within the limits; None where these are all doubles.
     domain
         What limits the value after the action.
     table
@@ -113,6 +124,7 @@ class Feature(NamedTuple):
 
     name: str
     whole: bool
+    lattice: Lattice | None
     domain: Sequence[float] | None
     table: Sequence[Sequence[Fraction]] | None
 

@@ -44,8 +44,8 @@ class Axis:
         The cell of least cost; costs fall towards it from both sides.
     settable
         Whether an action may set a value in the cell. No action may where the cell holds nothing but a
-        factual outside the lever's interval, a fractional factual of a whole-valued feature, or a missing
-        factual (whose cell comes first).
+        factual that an action may not set, because it is outside the lever's interval or no value of the
+        feature's lattice, or a missing factual (whose cell comes first).
     columns
         The classifier's columns that the lever fills, and the cell of the ensemble on each of them, shape
         (columns, cells).
@@ -112,21 +112,24 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
         low, high, cells = _intervals(instance, forest.cuts[columns[0]], feature)
         on_columns: tuple[tuple[int, Cells], ...] = ((columns[0], cells),)
     else:
-        labels = np.arange(first, last + 1)
-        if stays and not first <= x <= last:
+        assert feature.lattice is not None
+        labels = feature.lattice.within(first, last)
+        if stays and x not in labels:
             labels = np.union1d(labels, [x])
         low = high = labels
         on_columns = _label_cells(forest, feature, labels, columns)
         cells = np.arange(len(labels))
-    middle = 0.5 * first + 0.5 * last
-    values = np.clip(x if not missing else round(middle) if feature.integral else middle, low, high)
+    lattice, middle = feature.lattice, 0.5 * first + 0.5 * last
+    middle = middle if lattice is None else lattice.nearest(middle)
+    values = np.clip(middle if missing else x, low, high)
     added, widest = instance.lever_cost(name).evaluate(values)
     settable = (low >= first) & (high <= last)
     if stays:
         here_cells = (low <= x) & (x <= high)
-        if feature.integral and not float(x).is_integer():
-            here_cells |= cells == _cell(forest.cuts[columns[0]], np.array([x]))[0]
-            settable &= low == np.floor(low)
+        if lattice is not None and not instance.may_hold(name):
+            if not feature.labelled:
+                here_cells |= cells == _cell(forest.cuts[columns[0]], np.array([x]))[0]
+            settable &= low == lattice.floors(low)
         values = np.where(here_cells, np.nan, values)
         added, widest = np.where(here_cells, 0.0, added), np.where(here_cells, 0.0, widest)
     start = int(np.argmin(added + widest)) if len(values) else 0
@@ -157,15 +160,15 @@ def _intervals(instance: Instance, cuts: Array, feature: Feature) -> tuple[Array
     """Least and largest allowed double of each cell that has one, and the cell's number.
 
     A factual outside the allowed interval has an entry of its own, which stands for not acting. A factual
-    that is no whole number although actions are (an imputed mean) keeps its cell even if there is no whole
-    number in it.
+    inside it that is no value of the lattice keeps its cell even if there is no value in it.
     """
     first, last = instance.levers[feature.name]
     with np.errstate(over="ignore"):  # nothing but infinity is above the largest double
         low = np.concatenate([[-np.inf], np.nextafter(cuts, np.inf)])
     high = np.concatenate([cuts, [np.inf]])
-    if feature.integral:
-        low, high = np.ceil(low), np.floor(high)
+    lattice = feature.lattice
+    if lattice is not None:
+        low, high = lattice.ceils(low), lattice.floors(high)
     low, high = np.maximum(low, first), np.minimum(high, last)
     cells = np.flatnonzero(low <= high)
     low, high = low[cells], high[cells]
@@ -176,10 +179,10 @@ def _intervals(instance: Instance, cuts: Array, feature: Feature) -> tuple[Array
         at = 0 if x < first else len(low)
         # A separate entry even if the cell is there already: it holds a value no action may set.
         low, high, cells = np.insert(low, at, x), np.insert(high, at, x), np.insert(cells, at, cell)
-    elif feature.integral and first < x < last and not x.is_integer() and _inside_domain(instance, feature):
+    elif lattice is not None and first < x < last and x not in lattice and _inside_domain(instance, feature):
         cell = int(_cell(cuts, np.array([x]))[0])
         at = int(np.searchsorted(cells, cell))
-        if at == len(cells) or cells[at] != cell:  # no whole number lies in the factual's cell
+        if at == len(cells) or cells[at] != cell:  # no value lies in the factual's cell
             low, high, cells = np.insert(low, at, x), np.insert(high, at, x), np.insert(cells, at, cell)
     return low, high, cells
 

@@ -60,15 +60,17 @@ def random(w):
 
 @compiled
 def snap(p, u):
-    """Round a point to one that stands for an action of the configuration: doubles, whole numbers where
-    asked, inside the bounds of levers that are acted on, the factual for those that are not. Where either is
-    possible and the bounds would move a lever by more than its change, it rests."""
+    """Round a point to one that stands for an action of the configuration: doubles, on the lever's steps if
+    it has some, inside the bounds of levers that are acted on, the factual for those that are not. Where
+    either is possible and the bounds would move a lever by more than its change, it rests."""
     for i in range(len(u)):
         mode, x = p.box[at.MODE, i], p.lever[at.FACTUAL, i]
         if p.lever[at.LABEL, i] > 0.0 or (u[i] == 0.0 and mode != ACTED):
             continue
-        a = x + p.lever[at.UNIT, i] * u[i]
-        a = np.floor(a + 0.5) if p.lever[at.GRID, i] > 0.0 else a
+        a, step = x + p.lever[at.UNIT, i] * u[i], p.lever[at.UNIT, i] * p.lever[at.GRID, i]
+        if step > 0.0:
+            first = x + p.lever[at.UNIT, i] * p.lever[at.SHIFT, i]
+            a = first + np.floor((a - first) / step + 0.5) * step
         near = min(max(a, p.ends[0, i]), p.ends[1, i])
         rests = mode == IDLE or (mode == EITHER and abs(near - a) > abs(a - x))
         u[i] = 0.0 if rests else (near - x) / p.lever[at.UNIT, i]

@@ -75,7 +75,9 @@ class Levers:
         """A numeric lever's box and costs."""
         numbers, box, x = self.numbers[:, :, i], self.box[:, :, i], self.x[:, i]
         low, high = self.intervals[:, :, i].T
-        shift = np.floor(x) - x if feature.integral else np.zeros(len(x))  # imputed: maybe no whole number
+        steps = None if feature.lattice is None else feature.lattice.spaced
+        # x may be no value of the lattice; from the nearest one, sums of steps are relatively accurate
+        shift = np.zeros(len(x)) if steps is None else steps.nearests(x) - x
         # the least power of two that the lever does not move farther than
         part, exponent = np.frexp(np.maximum(np.maximum(abs(low - x), abs(high - x)), 1.0 / HUGE))
         self.unit[:, i] = unit = np.ldexp(1.0, exponent - (part == 0.5))
@@ -84,7 +86,7 @@ class Levers:
         idle = (low <= x) & (x <= high) & (shift == 0.0) & (fixed == 0.0)
         box[:, at.MODE] = np.where(idle | ~self.free[:, i], ACTED, EITHER)
         numbers[:, at.UNIT], numbers[:, at.SHIFT] = unit, shift / unit
-        numbers[:, at.GRID] = feature.integral / unit
+        numbers[:, at.GRID] = 0.0 if steps is None else steps.step / unit
         if not self.moved[i]:
             numbers[:, at.FIXED] = numbers[:, at.OWN_FIXED] = fixed
         numbers[:, at.RATE : at.TOP_RATE + 1] = known = _known(costs, unit)
@@ -107,11 +109,15 @@ class Levers:
         self.box[:, at.MODE, i] = ACTED
         here = slice(self.start[i], self.start[i + 1])
         known: dict[tuple[float, ...], tuple[list[bool], Array]] = {}
+        lattice = feature.lattice
+        settable = [lattice is None or k in lattice for k in range(len(feature.categories or ()))]
         for k, cost in enumerate(costs):
             x, (low, high) = cost.factual, self.intervals[k, :, i].tolist()
             if (x, low, high, cost.weight) not in known:
                 idle, labels = self.free[k, i] and not self.moved[i], range(len(feature.categories or ()))
-                allowed = [low <= label <= high or (idle and label == x) for label in labels]
+                allowed = [
+                    (low <= label <= high and settable[label]) or (idle and label == x) for label in labels
+                ]
                 made = [self._label(cost, float(label), i) for label in labels]
                 known[x, low, high, cost.weight] = allowed, np.array(made).T
             self.allowed[k, here], self.column[k, :, here] = known[x, low, high, cost.weight]

@@ -144,7 +144,14 @@ class Slacks(NamedTuple):
 
 
 def slacks(
-    widths: Sequence[int], inputs: int, columns: int, rows: int, units: int, causes: int, curves: int
+    widths: Sequence[int],
+    inputs: int,
+    columns: int,
+    rows: int,
+    units: int,
+    causes: int,
+    curves: int,
+    steps: int = 0,
 ) -> Slacks:
     """The slacks for a network.
 
@@ -164,9 +171,15 @@ def slacks(
         Roundings that composing the structural equations has cost a term.
     curves
         Causal units that are not ReLUs.
+    steps
+        Roundings that values of levers with steps cost whose decimals are no doubles.
 
     Notes
     -----
+    A value on a lever's steps is a sum of two numbers, each rounded once, of which neither is more than twice
+    as large: at most 3 roundings, which *line* counts as 4, and *budget* as 6 in a square. Those of ``steps``
+    (:mod:`~milp_recourse.engine.step_counts`) are counted beside them in the same way.
+
     *line*. A term of a back-substituted line passes, in each layer of width n, one product with a weight, one
     with a slope, and at most n additions; its constant n additions of three products more. The first layer's
     weights and its offset carry the roundings of their own making: at most inputs + 4 (differences of labels'
@@ -187,6 +200,7 @@ def slacks(
     minimum is at an end or a kink, or at a whole value next to such a minimiser.
     """
     layers = sum(4 * n + 8 for n in widths) + units * (4 * units + 8)
-    line, closed = layers + inputs + 3 * columns + causes + 256 * curves + 32, columns + 24
+    line = layers + inputs + 3 * columns + causes + 256 * curves + 36 + steps
+    closed = columns + 30 + 2 * steps
     cost, dual, up = gamma(2 * closed), gamma(2 * (closed + rows + 4)), 1.0 + 8 * ROUNDOFF
     return Slacks(line=gamma(2 * line), budget=cost, dual=dual, cost=cost, up=up, tiny=TINY)

@@ -23,6 +23,7 @@ from milp_recourse.engine.networks.causes import Effects, NotCovered, Stated, to
 from milp_recourse.engine.networks.elementary import LOG, RELU
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE, Levers, in_units
 from milp_recourse.engine.networks.numerics import slacks
+from milp_recourse.engine.step_counts import roundings
 from milp_recourse.problem.enclosure import Enclosure, difference_below, round_down, round_up
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
@@ -299,7 +300,8 @@ class Lowered:
         caused, row_caused, residual_caused = (np.ascontiguousarray(form[..., columns:]) for form in forms)
         curves = int((effects.kinds != RELU).sum())
         most_of = most_rows(len(self.ends), curves > 0) + columns
-        slack = slacks(hidden, weight.shape[2], columns, most_of, units, effects.roundings, curves)
+        sizes = hidden, weight.shape[2], columns, most_of, units, effects.roundings, curves
+        slack = slacks(*sizes, roundings(first))
         turned, edge = weights.transpose(0, 2, 1), np.where(effects.kinds == LOG, EDGE, -np.inf)
         widths, owner = np.array([units, *hidden], dtype=np.int64), self.start[effects.owners]
         self.shared: dict[str, Any] = {"start": self.start, "acts": effects.acts, **slack._asdict()}
@@ -471,7 +473,8 @@ def decode(instance: Instance, lever: Array, acts: Array, ends: Array, values: A
         a = value
         if not label:
             a = min(max(factual + unit * value, low), high)
-            a = factual if value == 0.0 else float(round(a)) if grid else a
+            lattice = instance.feature(name).lattice
+            a = factual if value == 0.0 else lattice.nearest(a) if grid and lattice else a
         if a != factual or held:
             action[name] = a
     return action

@@ -31,7 +31,7 @@ from milp_recourse.engine.networks import (
 from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.elementary import LOG, RELU, SIGMOID, SQUARE
 from milp_recourse.engine.networks.linear_bounds import CHORD, decimal
-from milp_recourse.engine.networks.numerics import BELOW, COARSE, FARTHEST, HUGE, ROUNDOFF, TINY
+from milp_recourse.engine.networks.numerics import BELOW, CLOSE, COARSE, FARTHEST, HUGE, ROUNDOFF, TINY
 from milp_recourse.engine.networks.problem_arrays import MOST_LINES, Problems, case
 from milp_recourse.engine.networks.work import add, cleared, copied
 
@@ -302,12 +302,14 @@ def _shrink_end(p, q, w, o, t, ends, order, target, i, end, side):
     alone close the other part and that is large enough to be worth two nodes."""
     low, high, whole = ends[0, i], ends[1, i], _is_whole(p, i)
     if whole:
-        place = np.floor(end) + 0.5 if side > 0 else np.ceil(end) - 0.5
+        step, first = _steps(p, i)
+        k = (end - first) / step + side * CLOSE
+        place = first + (np.floor(k) + 0.5 if side > 0 else np.ceil(k) - 0.5) * step
     else:
         place = decimal(end, high - low, 2.0, side)
     if not (low < place < high and (high - place if side > 0 else place - low) > WORTH * (high - low)):
         return
-    below, above = _around(place, whole)
+    below, above = _around(p, i, place)
     _set_ends(p, w, i, above if side > 0 else low, high if side > 0 else below)
     if _nothing(q, w, target) < 0:
         if side > 0:
@@ -322,7 +324,7 @@ def _shrink_end(p, q, w, o, t, ends, order, target, i, end, side):
 @compiled
 def _cut(p, w, o, t, ends, order, i, place):
     """Record a cut of a lever's interval and open the part above it; ``ends`` is the part below then."""
-    below, above = _around(place, _is_whole(p, i))
+    below, above = _around(p, i, place)
     _write(o, t, CUT, i, 0, place)
     low, ends[0, i] = ends[0, i], above
     _push(o, w, ends, order)
@@ -331,14 +333,25 @@ def _cut(p, w, o, t, ends, order, i, place):
 
 @compiled
 def _is_whole(p, i):
-    """Whether a lever's values are whole numbers or labels."""
+    """Whether a lever's values are steps or labels."""
     return p.lever[at.LABEL, i] > 0.0 or p.lever[at.GRID, i] > 0.0
 
 
 @compiled
-def _around(place, whole):
+def _steps(p, i):
+    """The distance of a lever's values, and one of them."""
+    unit, grid = p.lever[at.UNIT, i], p.lever[at.GRID, i]
+    return (unit * grid, p.lever[at.FACTUAL, i] + unit * p.lever[at.SHIFT, i]) if grid > 0.0 else (1.0, 0.0)
+
+
+@compiled
+def _around(p, i, place):
     """The largest value below a cut and the least one above it; for a continuous lever both are the cut."""
-    return (np.floor(place), np.ceil(place)) if whole else (place, place)
+    if not _is_whole(p, i):
+        return place, place
+    step, first = _steps(p, i)
+    k = (place - first) / step
+    return first + np.floor(k) * step, first + np.ceil(k) * step
 
 
 @compiled
@@ -609,7 +622,8 @@ def _part(p, w, o, t, ends, order, i, place):
     """Split a lever's interval near a value; False where one of the parts would be empty."""
     low, high = ends[0, i], ends[1, i]
     if _is_whole(p, i):
-        near = min(max(np.floor(place), low), high - 1.0) + 0.5
+        step = _steps(p, i)[0]
+        near = min(max(_around(p, i, place)[0], low), high - step) + 0.5 * step
     else:
         near = decimal(place, high - low, 3.0, 0)
         if not low < near < high:

@@ -215,7 +215,9 @@ class Run:
         p, w, case = self.problem, self.work, int(self.work.scalar[at.CASE])
         box, (factual, unit, grid, label) = w.box, p.lever[[at.FACTUAL, at.UNIT, at.GRID, at.LABEL]]
         ends = np.clip(factual + unit * box[: at.MODE], *p.ends)
-        spots, values = np.vstack([np.where(grid > 0.0, np.round(ends), ends), factual]), {}
+        step, first = np.where(grid > 0.0, unit * grid, 1.0), factual + unit * p.lever[at.SHIFT]
+        steps = first + np.round((ends - first) / step) * step
+        spots, values = np.vstack([np.where(grid > 0.0, steps, ends), factual]), {}
         for i, name in enumerate(self.instance.levers):
             if p.box[case, at.MODE, i] != IDLE:
                 labels, mode = w.allowed[p.start[i] : p.start[i + 1]], box[at.MODE, i]

@@ -10,6 +10,7 @@ from milp_recourse.problem.conditions.condition_kinds import (
     LabelIn,
     Not,
     Sum,
+    one_of,
 )
 from milp_recourse.problem.conditions.meaning import (
     FALSE,
@@ -55,6 +56,7 @@ __all__ = [
     "holds",
     "leaves",
     "meaning",
+    "one_of",
     "settled",
     "unlabelled",
 ]

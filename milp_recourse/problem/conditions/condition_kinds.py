@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -81,3 +82,9 @@ class Not:
 
 
 Condition = AtMostActions | Acted | Sum | LabelIn | IfThen | Any | All | Not
+
+
+def one_of(feature: str, of: View, numbers: Sequence[float]) -> Sum | Any:
+    """The condition that a numeric feature has one of some values: any of its equalities."""
+    parts = tuple(Sum(((feature, 1.0),), of, v, v) for v in sorted(set(numbers)))
+    return parts[0] if len(parts) == 1 else Any(parts)

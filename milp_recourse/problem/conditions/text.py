@@ -8,6 +8,7 @@
     income change at most +20%
     job is not clerk, or: job in {skilled, "self-employed"}
     income before >= 3            # the factual value
+    duration in {12, 24, 36}
     savings is acted on
     (income >= 4 or savings >= 2) and not (duration >= 5)
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import partial
 
 from milp_recourse.errors import BadInput, nearest
 from milp_recourse.problem.conditions.condition_kinds import (
@@ -33,6 +35,7 @@ from milp_recourse.problem.conditions.condition_kinds import (
     Not,
     Sum,
     View,
+    one_of,
 )
 from milp_recourse.problem.conditions.words import Token, number_text, percent_text, quoted, tokens
 from milp_recourse.problem.features import Feature
@@ -266,21 +269,34 @@ class _Reader:
             return Not(Acted(name))
         of: View = "factual" if self.take("before") else "counterfactual"
         if self.take("in"):
-            return self.labels(name, of)
+            return self.listed(name, of)
         if self.take("is"):
             negated = self.take("not")
-            found = self.labels(name, of) if self.take("in") else LabelIn(name, of, (self.label(name),))
+            found = self.listed(name, of) if self.take("in") else LabelIn(name, of, (self.label(name),))
             return Not(found) if negated else found
         self.at = start
         return None
 
-    def labels(self, name: str, of: View) -> LabelIn:
+    def listed(self, name: str, of: View) -> Condition:
+        """One of some labels, or of some numbers of a numeric feature."""
+        numeric = self.feature(name).categories is None
+        read = self.number if numeric else partial(self.label, name)
         self.need("{")
-        found = {self.label(name)}
+        found = [read()]
         while self.take(","):
-            found.add(self.label(name))
+            found.append(read())
         self.need("}")
-        return LabelIn(name, of, tuple(sorted(found)))
+        if numeric:
+            return one_of(name, of, found)
+        return LabelIn(name, of, tuple(sorted({int(k) for k in found})))
+
+    def number(self) -> float:
+        """A number with its sign."""
+        sign, token = -1 if self.take("-") else 1, self.here
+        if token is None or token.kind != "number":
+            raise self.fault("a number")
+        self.at += 1
+        return sign * float(token.text)
 
     def label(self, name: str) -> int:
         labels = self.feature(name).categories or ()

@@ -144,7 +144,8 @@ def robust(
         The file breaks the format, or the uncertainty does not fit the problem.
     Unsupported
         As for :func:`milp_recourse.solve`; also if the back end proves nothing, or trees have levers or
-        effects that :class:`~milp_recourse.questions.robust.box_search.TreeSearch` does not take.
+        effects that :class:`~milp_recourse.questions.robust.box_search.TreeSearch` does not take, or outcomes
+        are uncertain and a lever takes only steps or listed values.
     BackendUnavailable
         As for :func:`milp_recourse.solve`.
     """
@@ -159,6 +160,11 @@ def robust(
     if not chosen.proves:
         raise Unsupported(f"backend {chosen.name}: certainty needs one that proves")
     evidence: Evidence = ()
+    stepped = next((name for name in instance.levers if instance.feature(name).only), None)
+    if stepped is not None and uncertainty.of_outcomes:
+        raise Unsupported(
+            f"{stepped} takes steps or listed values only: leave these out, or missed and noise"
+        )
     if uncertainty.of_outcomes:
         kind = NetworkSearch if isinstance(instance.classifier, ReluNetwork) else TreeSearch
         search = kind(instance, uncertainty, chosen.name, clock)

@@ -8,8 +8,7 @@ from importlib.util import find_spec
 from milp_recourse.engine.forests.axes import separable
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.program.fold import folds_away, without_conditions
-from milp_recourse.solvers.bab_trees import why_not_trees
+from milp_recourse.solvers.bab_trees import in_cells, why_not_trees
 from milp_recourse.solvers.cases import solve_case_by_case
 from milp_recourse.solvers.cell_choice import CellSearch
 from milp_recourse.solvers.cheapest_part import cheapest_part
@@ -47,7 +46,7 @@ class CpsatBackend:
             return "tree ensembles only"
         told = (name for name in instance.levers if name not in instance.missing)
         bent = not all(instance.lever_cost(name).even for name in told)
-        if bent and not (separable(without_conditions(instance)) and folds_away(instance)):
+        if bent and not in_cells(instance):
             return (
                 "costs in percentiles, or with two scales, where actions move other features, or under "
                 "plausibility; use bab"
@@ -55,6 +54,10 @@ class CpsatBackend:
         if has_gaps(instance):
             return "missing values beside conditions on sums or on holding a feature; use bab"
         return why_not_trees(instance)
+
+    def keeps_lattices(self, instance: Instance) -> bool:
+        """Whether the search itself sets only steps and listed values."""
+        return in_cells(instance)
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Solve the integer model; forbid what does not hold exactly, and solve again."""

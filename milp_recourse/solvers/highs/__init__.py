@@ -16,6 +16,7 @@ from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.program.cost_units import in_cost_units
 from milp_recourse.program.fold import folds_away, without_conditions
+from milp_recourse.solvers.bab_trees import in_cells
 from milp_recourse.solvers.cases import solve_case_by_case
 from milp_recourse.solvers.cell_choice import CellSearch
 from milp_recourse.solvers.cheapest_part import cheapest_part
@@ -48,6 +49,10 @@ class HighsBackend:
         if not folds_away(instance):
             return "trees under conditions on sums, or on holding a feature at a price; use bab or cpsat"
         return None
+
+    def keeps_lattices(self, instance: Instance) -> bool:
+        """Whether the search itself sets only steps and listed values."""
+        return in_cells(instance)
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Search every configuration; see the module's docstring. Trees: MILPs of cells and leaves."""

@@ -55,8 +55,13 @@ def whole_problem(instance: Instance, pieces: int = 16) -> MixedInteger:
     Raises
     ------
     Unsupported
-        A tree ensemble, or no action can be taken at all.
+        A tree ensemble, no action can be taken at all, or a lever takes steps or listed values only.
     """
+    stepped = next((name for name in instance.levers if instance.feature(name).only), None)
+    if stepped is not None:
+        raise Unsupported(
+            f"{stepped} takes steps or listed values only, which are not written: solve has them"
+        )
     if not isinstance(instance.classifier, ReluNetwork):
         raise Unsupported("only ReLU networks can be written as one mixed-integer program")
     program = lower(instance)

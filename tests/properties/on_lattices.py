@@ -1,0 +1,110 @@
+"""Steps and listed values against enumeration: ``python -m tests.properties.on_lattices --cases 300``.
+
+Each case is a small random problem in the file format: trees or a network, labels, causes, conditions, two
+scales; its levers take steps or listed values, and the factual value may lie between them. The optimum of all
+actions, listed from the definition and judged exactly, must be each back end's answer, and ``verify`` must
+accept each certificate. Run from the repository root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+from milp_recourse.certificates import certificates_for, encode
+from milp_recourse.errors import Unsupported
+from milp_recourse.formats import read_instance
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.questions.solve import solve
+from tests.helpers.lattices import enumerated, random_problem
+from verify.files.check import examine
+
+BACKENDS = "bab", "highs", "cpsat"
+
+
+def check(seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
+    """One case: its counts, and a line for each wrong answer or rejected certificate."""
+    rng, trees, causes = random.Random(seed), seed % 2 == 0, seed % 4 >= 2
+    path = folder / "instance.json"
+    path.write_text(json.dumps(random_problem(rng, trees, causes, rng.random() < 0.4)))
+    instance = read_instance(path)
+    best = enumerated(instance)
+    counts = Counter({("trees" if trees else "networks") + (" with causes" if causes else ""): 1})
+    wrong = []
+    for name in BACKENDS:
+        try:
+            result = solve(instance, name, 60.0)
+        except Unsupported:
+            counts[f"{name}: refused"] += 1
+            continue
+        counts[f"{name}: {result.status.value}"] += 1
+        limit = name != "bab" and result.status is Status.LIMIT  # says so; its bound has to hold all the same
+        if limit and (best is None or (result.lower_bound or 0.0) <= float(best) * (1 + 1e-12)):
+            continue
+        if not _right(instance, result, best):
+            wrong.append(f"seed {seed}, {name}: {result!r}, enumerated {best and float(best)}")
+        if name == "bab":
+            line = _verified(instance, result, path)
+            counts[f"certificate: {line.split(' cost')[0] if line else 'none'}"] += 1
+            if line and not line.startswith("VERIFIED"):
+                wrong.append(f"seed {seed}: {line}")
+    return counts, wrong
+
+
+def _right(instance: Instance, result: Result, best: Fraction | None) -> bool:
+    """Whether a result is the enumerated optimum, up to the gap that optimal allows."""
+    if best is None:
+        return result.status is Status.INFEASIBLE
+    if result.status is not Status.OPTIMAL or result.cost is None or result.lower_bound is None:
+        return False
+    least = float(best)
+    below = result.lower_bound <= least * (1 + 1e-12)
+    return below and abs(result.cost - least) <= instance.gap_tolerance(least)
+
+
+def _verified(instance: Instance, result: Result, path: Path) -> str | None:
+    """What the checker says of the result's certificate; None without one."""
+    [certificate] = certificates_for([instance], [result], 60.0)
+    if certificate is None:
+        return None
+    file = path.with_name("certificate.json.gz")
+    file.write_bytes(encode(certificate))
+    return examine(file, path, 60.0).line
+
+
+def main() -> int:
+    """So many cases; 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=300)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    total, wrong, start = Counter[str](), list[str](), time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(options.cases):
+            counts, lines = check(seed, Path(folder))
+            total, wrong = total + counts, wrong + lines
+            for line in lines:
+                print(line, flush=True)
+    seconds = round(time.perf_counter() - start)
+    found = {
+        "cases": options.cases,
+        "seconds": seconds,
+        "counts": dict(sorted(total.items())),
+        "wrong": wrong,
+    }
+    print(json.dumps(found, indent=1))
+    if options.json is not None:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
