@@ -35,8 +35,8 @@ and no more than four times as many prefixes."""
 def lever_values(instance: Instance, name: str) -> Array | None:
     """The values that an action may set on a lever, ascending; None where it may set every double between
     two limits."""
-    low, high = instance.levers[name]
-    return np.arange(low, high + 1.0) if instance.feature(name).integral else None
+    lattice = instance.feature(name).lattice
+    return None if lattice is None else lattice.within(*instance.levers[name])
 
 
 def endless_levers(instance: Instance) -> list[str]:
