@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,7 +68,7 @@ def read_or_ask(
     try:
         seen = labels_of(ask, X.sample(min(len(X), SAMPLE), random_state=0))
     except BadInput as error:
-        if predict is not None:
+        if predict is not None or not hasattr(model, "predict"):
             raise
         raise Unsupported(f"{refusal} (and it cannot be asked: {error})") from None
     classes, wish = _wish(None if predict else model, desired, seen)
@@ -130,12 +130,18 @@ def _column(
 class AskedTable:
     """Rows of features' numbers as rows of the table, always in the same types.
 
-    A column of numbers has its type in X, and float64 where it is continuous, because an action may set
-    numbers that a narrower type does not have.
+    A column has its type in X, but float64 where an action can move continuous numbers, which a narrower type
+    may not have.
+
+    Attributes
+    ----------
+    moved
+        The features that an action can move.
     """
 
     X: pd.DataFrame
     columns: Sequence[TableColumn]
+    moved: Collection[str]
 
     def asked_by(self, word: OwnWord) -> tuple[AskedModel, OwnWord]:
         """The classifier that asks, and the model's own word on rows in the types in which it is asked."""
@@ -148,18 +154,18 @@ class AskedTable:
 
     def frame(self, values: Array) -> pd.DataFrame:
         """Feature rows (n, features) as a table with X's columns."""
-        cells = {c.key: _cells(c, values[:, k]) for k, c in enumerate(self.columns)}
+        cells = {c.key: self._cells(c, values[:, k]) for k, c in enumerate(self.columns)}
         return pd.DataFrame(cells, columns=self.X.columns)
 
-
-def _cells(column: TableColumn, codes: Array) -> pd.Series:
-    dtype = column.dtype
-    if column.labels is not None:
-        labels = np.empty(len(column.labels), dtype=object)
-        labels[:] = column.labels
-        return pd.Series(labels[codes.astype(np.intp)], dtype=object).astype(dtype)
-    if pd.api.types.is_object_dtype(dtype):
-        return pd.Series([None if np.isnan(v) else column.value(v) for v in codes.tolist()], dtype=object)
-    if column.feature.kind == "continuous" and isinstance(dtype, np.dtype):
-        return pd.Series(codes, dtype=np.float64)
-    return pd.Series(codes).astype(dtype)
+    def _cells(self, column: TableColumn, codes: Array) -> pd.Series:
+        dtype = column.dtype
+        if column.labels is not None:
+            labels = np.empty(len(column.labels), dtype=object)
+            labels[:] = column.labels
+            return pd.Series(labels[codes.astype(np.intp)], dtype=object).astype(dtype)
+        if pd.api.types.is_object_dtype(dtype):
+            return pd.Series([None if np.isnan(v) else column.value(v) for v in codes.tolist()], dtype=object)
+        wide = column.feature.kind == "continuous" and column.name in self.moved
+        if wide and isinstance(dtype, np.dtype):
+            return pd.Series(codes, dtype=np.float64)
+        return pd.Series(codes).astype(dtype)

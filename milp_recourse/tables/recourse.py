@@ -222,12 +222,14 @@ class Recourse:
             for c in self.columns
         )
         classifier = classifier_over(self.reading, self.columns)
+        causes = causal_model(scm, self.columns)
         if isinstance(classifier, AskedModel) and asked is not None and self._word is not None:
+            moved = causes.descendants({c.name for c in self.columns if c.feature.actionable})
             raw = replace(self._word, predict=asked)
-            classifier, self._word = AskedTable(X, self.columns).asked_by(raw)
+            classifier, self._word = AskedTable(X, self.columns, moved).asked_by(raw)
         self._problem = Instance(
             features=tuple(c.feature for c in self.columns),
-            scm=causal_model(scm, self.columns),
+            scm=causes,
             classifier=classifier,
             factual={},
             preferences=self._common(weights, ranges),
