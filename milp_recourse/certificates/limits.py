@@ -101,6 +101,7 @@ def _too_many(instance: Instance) -> str | None:
     if isinstance(classifier, ReluNetwork):
         weights, room = sum(weight.size for weight in classifier.weights), 0
     else:
+        assert isinstance(classifier, TreeEnsemble)
         # a node has five numbers in a file, six with a rule for missing values; a tree is lists and an object
         trees = [(len(tree.value), tree.missing_left is not None) for tree in classifier.trees]
         weights, room = 0, sum((5 + ruled) * nodes + 16 + 2 * ruled for nodes, ruled in trees)

@@ -21,6 +21,7 @@ from milp_recourse.certificates.ensemble_proof import ensemble_configurations
 from milp_recourse.certificates.limits import beyond_a_support, fits, too_large
 from milp_recourse.engine.forests.axes import separable
 from milp_recourse.engine.networks.problem_arrays import jumping
+from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.cost import root_below
 from milp_recourse.problem.forest import TreeEnsemble
@@ -47,6 +48,8 @@ _SPARE = 0.05
 
 def why_not(instance: Instance) -> str | None:
     """Why no certificate can be had for an instance whose answer needs a search, or None."""
+    if isinstance(instance.classifier, AskedModel):
+        return _beyond_limits(instance)
     of_trees = isinstance(instance.classifier, TreeEnsemble)
     by_prices = of_trees and separable(without_conditions(instance))
     if instance.demand != TRUE:
@@ -61,6 +64,8 @@ def why_not(instance: Instance) -> str | None:
 
 def _beyond_limits(instance: Instance) -> str | None:
     """Which limit of the document an instance exceeds, or None."""
+    if isinstance(instance.classifier, AskedModel):
+        return "the model was asked, not read"
     for f in instance.features:
         if re.fullmatch("[0-9a-f]{16}", f.name):
             return f"the name {f.name!r}, 16 characters 0-9a-f, reads as a number in the digest: rename it"
@@ -129,6 +134,8 @@ def _trivial(instance: Instance) -> list[dict[str, Any]]:
 def ready(instance: Instance) -> None:
     """Make what the certificates of all applicants of a model share, and compile what they need, before
     anybody's time limit starts."""
+    if isinstance(instance.classifier, AskedModel):
+        return
     classifier_text(instance.classifier)
     if why_not(instance) is not None:
         return

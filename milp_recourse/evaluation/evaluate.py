@@ -12,8 +12,8 @@ import numpy as np
 from milp_recourse.errors import BadInput
 from milp_recourse.evaluation.optima import Optimum
 from milp_recourse.judge import judge
-from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import gap_tolerance
 
@@ -213,6 +213,6 @@ def _allowed(instance: Instance, name: str, value: float) -> bool:
 
 def _deployed(instance: Instance, row: np.ndarray) -> bool:
     inputs, accept = instance.model_rows(row), instance.accept
-    if isinstance(instance.classifier, TreeEnsemble):
-        return instance.classifier.score(inputs) > accept.above
-    return instance.classifier.deployed_logit(inputs) >= accept.threshold
+    if isinstance(instance.classifier, ReluNetwork):
+        return instance.classifier.deployed_logit(inputs) >= accept.threshold
+    return instance.classifier.score(inputs) > accept.above

@@ -19,7 +19,7 @@ class ChoiceModel(Strict):
     status: StatusName
     cost: NonNegative
     lower_bound: NonNegative | None
-    proof: Literal["rigorous", "solver"] | None
+    proof: Literal["rigorous", "solver", "asked"] | None
     action: dict[str, Shown]
     counterfactual: dict[str, Shown | None]
     conditions: list[ConditionModel] = Field(
@@ -83,7 +83,7 @@ class RobustModel(Strict):
     status: StatusName
     cost: NonNegative | None
     lower_bound: NonNegative | None
-    proof: Literal["rigorous", "solver"] | None
+    proof: Literal["rigorous", "solver", "asked"] | None
     action: dict[str, Shown] | None
     counterfactual: dict[str, Shown | None] | None
     withstands: WithstandsModel

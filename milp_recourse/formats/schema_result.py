@@ -23,7 +23,7 @@ class ResultModel(Strict):
     cost: NonNegative | None
     lower_bound: NonNegative | None
     gap: NonNegative | None = Field(description="cost - lower_bound")
-    proof: Literal["rigorous", "solver"] | None
+    proof: Literal["rigorous", "solver", "asked"] | None
     action: Shown | None = Field(description="exactly the features acted on")
     counterfactual: dict[str, int | float | str | None] | None = Field(
         description="value of every feature after the action; null if it is missing and stays missing"

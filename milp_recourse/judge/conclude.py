@@ -40,8 +40,9 @@ def conclude(
         A function that moves an action that fails by a solver's tolerance inward, or returns None. With it,
         slight changes are also left out where the others, a little larger, keep the result proven.
     as_given
-        Whether to return the action unchanged, to the last digit. Otherwise idle holds are left out of it,
-        and changes are undone or made smaller where that costs nothing.
+        Whether to return the action unchanged, to the last digit, as one that was found by asking always is.
+        Otherwise idle holds are left out of it, and changes are undone or made smaller where that costs
+        nothing.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def conclude(
         proposal without bound; otherwise ``limit``.
     """
     start = time.perf_counter()
-    judgement, message = _admitted(instance, proposal, repair, as_given)
+    judgement, message = _admitted(instance, proposal, repair, as_given or proposal.proof == "asked")
     bound, proof = proposal.lower_bound, proposal.proof
     cost = double(judgement.cost, "the cost", round_up) if judgement is not None else None
     if bound is None:

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from milp_recourse.judge.judgement import Judgement, judged_together
 from milp_recourse.judge.proposal import Proposal
+from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.result import Proof
 
 
 def already_good(instance: Instance) -> bool:
@@ -27,12 +29,13 @@ def without_search(instances: Sequence[Instance]) -> list[Proposal | None]:
 
 def at_once(instance: Instance, rest: Judgement | None) -> Proposal | None:
     """:func:`without_search` of one instance, given what :func:`at_rest` says of it."""
+    proof: Proof = "asked" if isinstance(instance.classifier, AskedModel) else "rigorous"
     if rest is not None and rest.feasible:
-        return Proposal({}, 0.0, "rigorous", judgement=rest)
+        return Proposal({}, 0.0, proof, judgement=rest)
     if instance.levers:
         return None
     message = "no feature can be acted on: widen the mask, the ranges, the bounds or the domains"
-    return Proposal(None, math.inf, "rigorous", message=message)
+    return Proposal(None, math.inf, proof, message=message)
 
 
 def already_good_among(instances: Sequence[Instance]) -> list[Judgement | None]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
+from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.conditions import TRUE, condition_text, holds, meaning
 from milp_recourse.problem.enclosure import Enclosure, Rounded
 from milp_recourse.problem.instance import Instance
@@ -43,7 +44,7 @@ class Judgement:
         An enclosure of the logit, from doubles and their error where that decides acceptance, else from exact
         arithmetic; with scenarios, the least over the counterfactual and theirs. None for trees.
     score
-        Deployed score of trees; None for networks.
+        Deployed score of trees; None for networks and models that are asked.
     accepted_exact, accepted_deployed
         Whether the classifier accepts in exact arithmetic, and as deployed.
     """
@@ -106,6 +107,17 @@ def judged_together(pairs: Sequence[tuple[Instance, Action]]) -> list[Judgement]
     return [_verdict(*pair, outcomes[k], seen[k]) for k, pair in enumerate(pairs)]
 
 
+def counterfactual_if_allowed(instance: Instance, action: Action) -> dict[str, float] | None:
+    """The counterfactual of an action that keeps every demand but acceptance, as in
+    :attr:`Judgement.counterfactual`; None if it breaks one."""
+    outcome = _outcome(instance, action)
+    if outcome.faults or not _is_plausible(instance, action, outcome):
+        return None
+    if instance.demand != TRUE and _condition_faults(instance, action, outcome.exact, outcome.nearest):
+        return None
+    return outcome.nearest
+
+
 class _Outcome(NamedTuple):
     """The counterfactual of an action: faults found so far, exact values, nearest doubles."""
 
@@ -143,13 +155,12 @@ def _verdict(instance: Instance, action: Action, outcome: _Outcome, seen: _Seen)
     if isinstance(instance.classifier, ReluNetwork):
         logit, accepted_exact, accepted_deployed = _network_accepts(instance, action, exact, seen)
     else:
-        score = instance.classifier.score(seen.row)
-        accepted_exact = accepted_deployed = score > instance.accept.above
+        own = instance.classifier.score(seen.row)
+        accepted_exact = accepted_deployed = own > instance.accept.above
+        score = None if isinstance(instance.classifier, AskedModel) else own
     if not accepted_exact:
         faults.append(REFUSES)
-    if instance.plausible and not plausible_exact(
-        instance.scm, instance.factual, exact, frozenset(action), instance.offset
-    ):
+    if not _is_plausible(instance, action, outcome):
         offset = f" and {instance.offset:+g} in log density" if instance.offset else ""
         faults.append(f"the counterfactual is less plausible than the factual{offset}")
     faults += _condition_faults(instance, action, exact, nearest)
@@ -158,6 +169,12 @@ def _verdict(instance: Instance, action: Action, outcome: _Outcome, seen: _Seen)
         cost = instance.cost_of(action)
     verdict = tuple(faults), cost, nearest, logit, score, accepted_exact, accepted_deployed
     return Judgement(instance, dict(action), *verdict)
+
+
+def _is_plausible(instance: Instance, action: Action, outcome: _Outcome) -> bool:
+    return not instance.plausible or plausible_exact(
+        instance.scm, instance.factual, outcome.exact, frozenset(action), instance.offset
+    )
 
 
 def _network_accepts(

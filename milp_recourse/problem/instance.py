@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, dotted
+from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.conditions import TRUE, Condition, Demand, all_of, meaning
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.enclosure import round_up
@@ -23,7 +24,7 @@ from milp_recourse.problem.result import gap_tolerance
 from milp_recourse.problem.scenario import Scenario
 from milp_recourse.problem.scm import StructuralCausalModel
 
-Classifier = ReluNetwork | TreeEnsemble
+Classifier = ReluNetwork | TreeEnsemble | AskedModel
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Acceptance:
 
     Networks: exactly, logit >= threshold + margin; deployed, logit >= threshold. The margin is
     part of the problem and covers what float rounding may take away. Trees: score > threshold
-    (``strict``), or score >= threshold; with a margin, score >= threshold + margin.
+    (``strict``), or score >= threshold; with a margin, score >= threshold + margin. A model that is
+    asked has the score 1 or 0, and ``Acceptance(0.5, strict=True)``.
     """
 
     threshold: float = 0.0
@@ -398,9 +400,9 @@ def check_missing(instance: Instance, missing: Collection[str], path: str = "fac
 
 def _why_not_missing(instance: Instance, columns: range) -> str | None:
     forest = instance.classifier
-    if not isinstance(forest, TreeEnsemble):
+    if isinstance(forest, ReluNetwork):
         return "a network has no rule for missing values"
-    if not forest.without_rule.isdisjoint(columns):
+    if isinstance(forest, TreeEnsemble) and not forest.without_rule.isdisjoint(columns):
         return "a tree splits on it without missing_left, a rule for missing values"
     if instance.scm.edges:
         return "values are only left out where scm is independent"

@@ -8,7 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Literal
 
-Proof = Literal["rigorous", "solver"]
+Proof = Literal["rigorous", "solver", "asked"]
 
 RELATIVE_GAP = 1e-6
 _DOWN = 1 - 2.0**-50  # rounds a product and a sum downward
@@ -74,7 +74,8 @@ class Result:
     lower_bound
         No feasible action costs less; None when infeasible or when nothing is claimed.
     proof
-        ``rigorous`` (a certificate can be had), ``solver`` (rests on what a solver or search says), or None.
+        ``rigorous`` (a certificate can be had), ``solver`` (rests on what a solver or search says), ``asked``
+        (the model was asked about every cheaper action), or None.
     action
         Value per feature acted on (labels as labels); None without one, {} when the factual
         is accepted as it is.

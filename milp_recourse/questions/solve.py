@@ -26,6 +26,7 @@ from milp_recourse.judge import (
     judge,
     without_search,
 )
+from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.cost import root_below
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Classifier, Instance
@@ -42,7 +43,10 @@ from milp_recourse.solvers.on_lattices import solve_relaxed, to_relax
 T = TypeVar("T")
 
 DEFAULTS = ("bab", "highs")
-"""The back ends tried, in this order, where none is named."""
+"""The back ends tried, in this order, where none is named and the model is read."""
+
+ASKS = "ask"
+"""The back end of models that are not read."""
 
 FIRST_CERTIFIED, CERTIFIED_TOGETHER = 8, 128
 """The first and the largest number of results whose certificates are searched for in one batch."""
@@ -307,9 +311,9 @@ def choose_backend(problem: Instance, name: str | None = None) -> Backend:
     if name is not None:
         return find_backend(name)
     reasons = []
-    for default in DEFAULTS:
+    for default in _defaults(problem):
         back_end = find_backend(default)
-        reason = back_end.why_not(problem)
+        reason = _refusal(back_end, problem)
         if reason is None:
             return back_end
         reasons.append(f"{default}: {reason}")
@@ -331,10 +335,10 @@ def backend_for(population: Population, name: str | None = None) -> Backend:
         Unknown, or its solver is not installed.
     """
     reasons = []
-    for one in DEFAULTS if name is None else (name,):
+    for one in _defaults(population.template) if name is None else (name,):
         back_end = find_backend(one)
         readable = (population[k] for k in range(len(population)) if k not in population.unreadable)
-        why = (back_end.why_not(instance.squared()) for instance in readable)
+        why = (_refusal(back_end, instance.squared()) for instance in readable)
         first = next(why, None)
         if first is None or any(reason is None for reason in why):
             return back_end
@@ -342,6 +346,17 @@ def backend_for(population: Population, name: str | None = None) -> Backend:
     if name is not None:
         raise Unsupported(f"{population.template.name or 'instance'}: backend {reasons[0]}")
     raise Unsupported("no default back end for this problem: " + "; ".join(reasons))
+
+
+def _defaults(problem: Instance) -> tuple[str, ...]:
+    return (ASKS,) if isinstance(problem.classifier, AskedModel) else DEFAULTS
+
+
+def _refusal(back_end: Backend, instance: Instance) -> str | None:
+    """Why a back end cannot solve a problem, or None."""
+    if isinstance(instance.classifier, AskedModel) and back_end.name != ASKS:
+        return f"the model is not read, and can only be asked, by the back end {ASKS}"
+    return back_end.why_not(instance)
 
 
 def check_options(
@@ -629,7 +644,7 @@ def _why_not(instances: Sequence[Instance], backend: Backend) -> dict[int, str]:
     for group in of_one_model(instances):
         any_too_large = too_large(*(instances[k] for k in group)) is not None
         for k in group:
-            reason = (too_large(instances[k]) if any_too_large else None) or backend.why_not(instances[k])
+            reason = (too_large(instances[k]) if any_too_large else None) or _refusal(backend, instances[k])
             if reason is not None:
                 reasons[k] = f"backend {backend.name}: {reason}"
     return reasons

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from milp_recourse.problem.forest import TreeEnsemble
-from milp_recourse.problem.instance import Acceptance
-from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.instance import Acceptance, Classifier
 from milp_recourse.readers.classes import Interval, Target
 from milp_recourse.readers.margins import Arithmetic
 
@@ -25,7 +23,8 @@ class Column:
         model treats a missing value as a category.
     encoding
         How a value enters the classifier: ``code`` for numbers, which enter as they are; for labels
-        ``one-hot`` (one 0/1 input per label) or ``table``.
+        ``one-hot`` (one 0/1 input per label) or ``table``, or their index with ``code``, where the model is
+        asked.
     table
         With ``table``, one row per label: the classifier's input numbers.
     imputed
@@ -52,6 +51,8 @@ class Column:
     def width(self) -> int:
         """The number of the classifier's inputs that the column fills."""
         if self.labels is None:
+            return 1
+        if self.encoding == "code":
             return 1
         return len(self.labels) if self.table is None else len(self.table[0])
 
@@ -89,7 +90,7 @@ class Reading:
     """
 
     columns: tuple[Column, ...]
-    classifier: ReluNetwork | TreeEnsemble
+    classifier: Classifier
     accept: Acceptance
     classes: tuple[object, ...]
     wish: Target | Interval

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.readers.refusal import refuse
 
 
-def to_json(network: ReluNetwork | TreeEnsemble) -> dict[str, Any]:
+def to_json(network: ReluNetwork | TreeEnsemble | AskedModel) -> dict[str, Any]:
     """The entry: ``{"kind": ..., "dtype": ..., "layers": [...]}``, or ``"trees"`` in place of ``"layers"``.
 
     Parameters
@@ -25,11 +27,18 @@ def to_json(network: ReluNetwork | TreeEnsemble) -> dict[str, Any]:
         ``bias`` (outputs), or per tree its node arrays. Python writes doubles so that they are read back
         unchanged, and every float32 value is a double, so nothing is lost.
 
+    Raises
+    ------
+    Unsupported
+        The classifier is a function that is asked, which no file can hold.
+
     Examples
     --------
     >>> to_json(ReluNetwork.from_layers([([[1.0, -2.0]], [0.5])]))
     {'kind': 'relu-network', 'dtype': 'float64', 'layers': [{'weight': [[1.0, -2.0]], 'bias': [0.5]}]}
     """
+    if isinstance(network, AskedModel):
+        raise refuse("model", "one that is asked", "one that is read, where a file is written")
     if isinstance(network, TreeEnsemble):
         return _forest_to_json(network)
     return {"kind": "relu-network", "dtype": network.dtype, "layers": layers_to_json(network)}

@@ -16,6 +16,7 @@ _MODULES = {
     "pyomo": "milp_recourse.solvers.pyomo:PyomoBackend",
     "cpsat": "milp_recourse.solvers.cpsat:CpsatBackend",
     "grid": "milp_recourse.solvers.grid:GridBackend",
+    "ask": "milp_recourse.solvers.ask:AskBackend",
 }
 
 _registered: dict[str, Callable[[], Backend]] = {}
@@ -39,7 +40,7 @@ def register(name: str, make: Callable[[], Backend]) -> None:
 
 
 def backend(name: str) -> Backend:
-    """The back end called ``name``: ``bab``, ``highs``, ``pyomo:<solver>``, ``cpsat``, ``grid``.
+    """The back end called ``name``: ``bab``, ``highs``, ``pyomo:<solver>``, ``cpsat``, ``grid``, ``ask``.
 
     Raises
     ------

@@ -526,6 +526,9 @@ class Answers:
         MachineFailed
             The checker did not come to a verdict.
         """
+        proofs = {result.proof for result in self.results if result is not None}
+        if proofs == {"asked"}:
+            return "NOTHING TO CHECK: the model was asked about every cheaper action, not read"
         if not self.options.get("certificates"):
             raise BadInput("certificates", "none", "answers of certify(people, certificates=True)")
         if not any(result is not None and result.evidence for result in self.results):

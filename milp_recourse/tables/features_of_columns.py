@@ -15,6 +15,7 @@ from milp_recourse.formats.feature_json import steps_of, values_of
 from milp_recourse.formats.schema_scm import ScmModel
 from milp_recourse.formats.scm_json import build_scm
 from milp_recourse.formats.validate import validate
+from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.features import Feature, Kind, input_columns
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Classifier
@@ -276,8 +277,8 @@ def _ordered(key: Hashable, labels: tuple[object, ...], arguments: ColumnArgumen
 def _encoding(read: Column, labels: Sequence[object]) -> tuple[str, tuple[tuple[float, ...], ...] | None]:
     """The encoding and table of a feature with these labels, in this order."""
     assert read.labels is not None
-    if read.encoding == "one-hot":
-        return "one-hot", None
+    if read.encoding != "table":
+        return read.encoding, None
     assert read.table is not None
     return "table", tuple(read.table[_index(read.labels, label)] for label in labels)
 
@@ -377,6 +378,8 @@ def _index(labels: Sequence[object], label: object) -> int:
 
 def _rearranged(classifier: Classifier, order: NDArray[np.int64]) -> Classifier:
     """The classifier of other input columns: k is the old ``order[k]``, or is ignored if that is -1."""
+    if isinstance(classifier, AskedModel):
+        return replace(classifier, inputs=len(order))
     if isinstance(classifier, ReluNetwork):
         first = classifier.weights[0]
         weight = np.where(order >= 0, first[:, np.maximum(order, 0)], 0.0)

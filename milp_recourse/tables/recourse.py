@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from milp_recourse.errors import BadInput, is_number
+from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats.applicant_json import cost_to_dict, scales_to_dict
 from milp_recourse.formats.feature_json import features_to_list
+from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.factuals import FactualTable, check_person, undefined_values
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
@@ -30,10 +31,12 @@ from milp_recourse.problem.result import Result
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished
 from milp_recourse.questions.workers import Workers
-from milp_recourse.readers import Reading, read_model
+from milp_recourse.readers import Reading
 from milp_recourse.readers.classes import Target
+from milp_recourse.readers.refusal import OR_ASK
 from milp_recourse.readers.steps_before import check_frame
 from milp_recourse.reports.progress import progress_bar
+from milp_recourse.solvers.in_order import endless_levers
 from milp_recourse.tables.against_model import compared_with_model
 from milp_recourse.tables.answers import Answers, Interrupted
 from milp_recourse.tables.arguments import (
@@ -45,6 +48,7 @@ from milp_recourse.tables.arguments import (
     positive,
     some_columns,
 )
+from milp_recourse.tables.asked_table import AskedTable, read_or_ask
 from milp_recourse.tables.columns import TableColumn, is_missing, outlying
 from milp_recourse.tables.conditions_argument import conditions_of
 from milp_recourse.tables.features_of_columns import (
@@ -84,6 +88,8 @@ class Recourse:
     ----------
     model
         A fitted classifier or a whole Pipeline (:func:`milp_recourse.readers.read_model` lists what is read).
+        Any other model with ``predict``, and any function from a DataFrame like X to labels, is asked, if
+        every lever takes finitely many values (:mod:`milp_recourse.solvers.ask`).
     X
         The DataFrame it was fitted on: kinds, labels, bounds and scales come from it.
     desired
@@ -203,7 +209,10 @@ class Recourse:
             steps=by_column("steps", steps, X.columns),
             values=by_column("values", values, X.columns),
         )
-        self.reading = read_model(model, X, desired, confidence, bool(margin))
+        labels = arguments.kinds, arguments.categories
+        self.reading, predict, self._refusal = read_or_ask(
+            model, X, desired, confidence, margin, predict, *labels
+        )
         self.X, self.margin = X, None if margin is None else float(margin)
         wants = desires(self.reading)
         asked = own_predict(model, X, self.reading.classes) if predict is None else predict
@@ -219,10 +228,16 @@ class Recourse:
             replace(c, feature=replace(c.feature, domain=self._plausibility.domain_of(c, X)))
             for c in self.columns
         )
+        classifier = classifier_over(self.reading, self.columns)
+        causes = causal_model(scm, self.columns)
+        if isinstance(classifier, AskedModel) and asked is not None and self._word is not None:
+            moved = causes.descendants({c.name for c in self.columns if c.feature.actionable})
+            raw = replace(self._word, predict=asked)
+            classifier, self._word = AskedTable(X, self.columns, moved).asked_by(raw)
         self._problem = Instance(
             features=tuple(c.feature for c in self.columns),
-            scm=causal_model(scm, self.columns),
-            classifier=classifier_over(self.reading, self.columns),
+            scm=causes,
+            classifier=classifier,
             factual={},
             preferences=self._common(weights, ranges),
             cost=cost_of(cost, scale, self.columns, X),
@@ -297,7 +312,10 @@ class Recourse:
         if not readable:
             return self._answers(rows, None, results, how, backend)
         population = self._population(rows, own, margins)
-        name = backend_for(population, backend).name
+        try:
+            name = backend_for(population, backend).name
+        except Unsupported as error:
+            raise self._way_forward(error, backend, population) from None
         how["backend"] = name
         options = replace(options, others=backend is None, explain=True)
         try:
@@ -403,6 +421,16 @@ class Recourse:
     def _repr_html_(self) -> str:
         return self.features.to_html()
 
+    def _way_forward(self, error: Unsupported, backend: str | None, people: Population) -> Unsupported:
+        """The reader's refusal of a model that could be asked if its levers had steps; any other error
+        unchanged."""
+        if self._refusal is None or backend is not None:
+            return error
+        readable = (people[k] for k in range(len(people)) if k not in people.unreadable)
+        endless = ", ".join(dict.fromkeys(name for person in readable for name in endless_levers(person)))
+        refusal = self._refusal.removesuffix(OR_ASK).rstrip(",; ")
+        return Unsupported(f"{refusal}, or pass steps= for {endless} and it will be asked")
+
     def _common(self, weights: Any, ranges: Any) -> Preferences:
         """The mask, weights and ranges of whoever states none of their own."""
         actionable = tuple(c.name for c in self.columns if c.feature.actionable)
@@ -449,8 +477,9 @@ class Recourse:
 
     @cached_property
     def _known_rows(self) -> KnownRows | None:
-        """The model's own predictions for rows of X; None if the model has no ``predict``."""
-        return None if self._word is None else ask_model(self._word, self.X, self.columns)
+        """The model's own predictions for rows of X; None if it has no ``predict``, or was not read."""
+        unread = isinstance(self._problem.classifier, AskedModel)
+        return None if unread or self._word is None else ask_model(self._word, self.X, self.columns)
 
     def _answers(
         self,
@@ -464,6 +493,8 @@ class Recourse:
         compare = partial(compared_with_model, columns=self.columns, word=self._word, doubt=doubt)
         compared, confirmed = compare(rows=rows, results=results, population=population)
         facts = {"desired": self.reading.desired, "cost": self._cost}
+        if self._refusal is not None:
+            facts["model"] = "asked, not read: it refused every cheaper action"
         words = None if population is None else margin_in_words(self.reading, self.margin, population)
         if words is not None:
             facts["margin"] = words

@@ -28,7 +28,8 @@ def said_values(
     """For each person with an action the values to say: the shortest decimals that the model accepts when
     they are set together (:func:`~milp_recourse.judge.as_printed.as_printed`).
 
-    Where the model itself refuses them, they are the exact doubles.
+    Where the model itself refuses them, they are the exact doubles, as they are of a model that is only asked:
+    what its levers can be set to is finite.
 
     Parameters
     ----------
@@ -45,7 +46,8 @@ def said_values(
             action = {name: known[name].feature.number(v) for name, v in result.action.items()}
             after = changed_values(rows, columns, i, result) or {}
             exact[i] = AsPrinted(action, after | action, Fraction(result.cost or 0.0))
-    asked = [i for i, one in exact.items() if one.action and confirmed[i] is not False]
+    lasting = {i for i, one in enumerate(results) if one is not None and one.proof != "asked"}
+    asked = [i for i, one in exact.items() if one.action and confirmed[i] is not False and i in lasting]
     short = as_printed([(problem[i], exact[i].action) for i in asked]) if problem is not None else []
     for i, one in (exact | dict(zip(asked, short, strict=True))).items():
         found[i] = one

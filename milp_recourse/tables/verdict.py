@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
+from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.readers import Reading, model_columns
 from milp_recourse.readers.classes import Interval, Target
 from milp_recourse.readers.from_xgboost import booster_objective
@@ -40,6 +41,8 @@ def desires(reading: Reading) -> Callable[[object], bool]:
             found = position(classes, predicted)
         except (TypeError, ValueError):  # an array, say
             found = None
+        if found is None and isinstance(reading.classifier, AskedModel):
+            return not wish.wanted  # a label that a function gives for no row of X
         if found is None:
             raise BadInput(
                 "predict", f"the label {shown(predicted)}", f"the model's classes {listed(classes)}"
@@ -143,12 +146,12 @@ class OwnWord:
         """
         if not len(frame):
             return np.zeros(0, dtype=bool)
-        labels = np.asarray(_asked("predict", self.predict, frame), dtype=object)
-        labels = labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(1, 1)
-        if labels.shape != (len(frame), 1):
-            allowed = f"{len(frame)} labels, one per row"
-            raise BadInput("predict", f"an answer of shape {labels.shape}", allowed)
-        wanted = np.array([self.wants(label) for label in labels[:, 0].tolist()], dtype=bool)
+        labels = labels_of(self.predict, frame)
+        try:  # a wish is looked up among classes, which takes longer than the model: each label once
+            known = {each: self.wants(each[1]) for each in {(type(label), label) for label in labels}}
+            wanted = np.array([known[type(label), label] for label in labels], dtype=bool)
+        except TypeError:  # labels that cannot be hashed
+            wanted = np.array([self.wants(label) for label in labels], dtype=bool)
         if self.probability is not None:
             found = _asked("predict_proba", self.probability, frame)
             wanted &= np.asarray(found, dtype=np.float64) >= self.least  # also float32 probabilities
@@ -167,6 +170,22 @@ class OwnWord:
                 return [error]
         half = len(frame) // 2
         return self.accepts_each(frame.iloc[:half]) + self.accepts_each(frame.iloc[half:])
+
+
+def labels_of(predict: Predict, frame: pd.DataFrame) -> list[object]:
+    """What a function of the model answers for each row.
+
+    Raises
+    ------
+    BadInput
+        It fails, or does not give one answer per row.
+    """
+    labels = np.asarray(_asked("predict", predict, frame), dtype=object)
+    labels = labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(1, 1)
+    if labels.shape != (len(frame), 1):
+        allowed = f"{len(frame)} labels, one per row"
+        raise BadInput("predict", f"an answer of shape {labels.shape}", allowed)
+    return list(labels[:, 0].tolist())
 
 
 def _asked(name: str, function: Callable[[pd.DataFrame], Any], frame: pd.DataFrame) -> Any:

@@ -31,6 +31,7 @@ TIME_LIMIT = 60
 EXACT = ("bab", "highs", "pyomo:highs", "pyomo:scip_direct")
 OTHERS = {
     "grid": "claims nothing",
+    "ask": "levers of finitely many values only: tests/solvers/test_ask.py, tests/properties/on_lattices.py",
     "cpsat": "trees only: tests/engine/forests compares it with brute force and bab",
     "pyomo:gurobi_direct_minlp": "needs a commercial licence for larger models",
 }

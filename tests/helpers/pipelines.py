@@ -81,7 +81,7 @@ def fitted_on(
 
     Columns called ``label ...`` and ``code ...`` are labels, the others numbers.
     """
-    y = _classes(rng, X, several, whole=final == "xgboost")
+    y = drawn_classes(rng, X, several, whole=final == "xgboost")
     front = None if bare else random_front(rng, X, final)
     with warnings.catch_warnings(), threadpool_limits(1):  # small data: threads cost more than they bring
         warnings.simplefilter("ignore")
@@ -195,7 +195,8 @@ def mixed_table(rng: np.random.Generator, n: int, labels: bool, gaps: bool) -> p
     return X[list(rng.permutation(X.columns))]
 
 
-def _classes(rng: np.random.Generator, X: pd.DataFrame, several: bool, whole: bool) -> pd.Series:
+def drawn_classes(rng: np.random.Generator, X: pd.DataFrame, several: bool, whole: bool = False) -> pd.Series:
+    """Two or three classes of a table's rows, by a random sum of the columns; ``whole``: by numbers."""
     signal = rng.normal(size=len(X)) * 0.7
     for name in X.columns:
         column = X[name]

@@ -20,6 +20,7 @@ from sklearn.model_selection import FixedThresholdClassifier
 from milp_recourse.problem.cost import KINDS
 from tests.helpers.drawn_causes import Mechanism, drawn_causes
 from tests.helpers.pipelines import FINALS, LINEAR, NATIVE, TAKES_GAPS, fitted_on
+from tests.helpers.unread_models import AT_LEAST_HALF, UNREAD, unread_on
 
 MOST_ACTIONS = 2500
 """Of one person, about."""
@@ -69,7 +70,7 @@ def lender(
     plausibility
         A kind to ask for, or "any".
     final
-        The classifier, one of ``FINALS``; None: drawn.
+        The classifier, one of ``FINALS`` or ``UNREAD``; "unread": one of the latter; None: one of the former.
     plain
         Without causes.
     tight
@@ -79,6 +80,7 @@ def lender(
     """
     rng = np.random.default_rng([seed, 4])
     final = str(rng.choice(["tree", *FINALS])) if final is None else final
+    final = str(rng.choice(UNREAD)) if final == "unread" else final
     if plausibility == "any":
         plausibility = [None, None, "near-data", "domain", "scm-density"][int(rng.integers(5))]
     density = plausibility == "scm-density"
@@ -89,14 +91,16 @@ def lender(
     if native:
         X = X.astype({c: "category" for c in X.columns if c.startswith(("label", "code"))})
     several = bool(final in (*LINEAR, "forest", "boosting", "xgboost", "lightgbm") and rng.random() < 0.25)
-    model, y = fitted_on(rng, X, final, several, bare)
-    if not several and final not in ("svc", "sgd", "ridge", "perceptron") and rng.random() < 0.15:
+    model, y = unread_on(rng, X, final) if final in UNREAD else fitted_on(rng, X, final, several, bare)
+    if not several and final not in (*UNREAD, "svc", "sgd", "ridge", "perceptron") and rng.random() < 0.15:
         share = float(rng.choice([0.3, 0.5, 0.7]))
         model = FixedThresholdClassifier(FrozenEstimator(model), threshold=share).fit(X, y)
     classes = list(pd.unique(y))
     desired = classes[int(rng.integers(len(classes)))]
     if several and rng.random() < 0.4:
         desired = {"not": desired}
+    if final == "callable":
+        desired = AT_LEAST_HALF
     causes = drawn_causes(rng, X, final in LINEAR) if causal else {}
     arguments: dict[str, Any] = {}
     if causal:
@@ -107,6 +111,10 @@ def lender(
     arguments |= _cost(rng, X, arguments)
     said = _plausibility(rng, X, plausibility)
     arguments |= {} if said is None else {"plausibility": said}
+    if final in UNREAD:
+        arguments["kinds"] = {c: "categorical" for c in X.columns if c.startswith("code")}
+        if isinstance(said, dict):
+            said.pop("prototypes", None)  # the check reads them from a file, which there is none of
     people = _people(rng, X, count, model, desired)
     own = [_own(rng, X, arguments, person if tight else None) for _, person in people.iterrows()]
     backend = None if rng.random() < 0.7 else str(rng.choice(["highs", "cpsat"]))
@@ -250,7 +258,11 @@ def wanted(model: Any, desired: Any, rows: pd.DataFrame) -> NDArray[np.bool_]:
     """Whether the model's own ``predict`` gives rows a desired class."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        said = np.asarray(model.predict(rows))
+        said = np.asarray(model.predict(rows) if hasattr(model, "predict") else model(rows)).reshape(
+            len(rows)
+        )
+    if desired is AT_LEAST_HALF:
+        return np.asarray(said >= desired[0])
     return np.asarray(said != desired["not"] if isinstance(desired, dict) else said == desired)
 
 

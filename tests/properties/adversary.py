@@ -35,6 +35,7 @@ from tests.properties.adversary_checks import (
     LIMIT,
     Case,
     Check,
+    check_asked,
     check_certificate,
     check_certify,
     check_density_front,
@@ -59,6 +60,8 @@ class Kind:
     tight: bool = False
     whole: bool = True
     """Whether every action can be tried; else some are."""
+    each: int = 6
+    """So many people of each lender are asked about."""
 
 
 KINDS: dict[str, Kind] = {
@@ -75,6 +78,10 @@ KINDS: dict[str, Kind] = {
     "certificates": Kind(check_certificate),
     "leaves": Kind(check_leaves, None, "tree", plain=True),
     "density front": Kind(check_density_front, "scm-density"),
+    "asked": Kind(check_asked, final="unread", each=1),
+    "why, asked": Kind(check_why, final="unread", tight=True),
+    "features, asked": Kind(check_features, final="unread"),
+    "front, asked": Kind(check_front, final="unread"),
     "answers, any numbers": Kind(check_certify, whole=False),
     "near data, any numbers": Kind(check_certify, "near-data", whole=False),
     "density, any numbers": Kind(check_certify, "scm-density", whole=False),
@@ -91,9 +98,7 @@ CONDITIONS = ("count", "feature", "feature", "sum", "sum", "label", "if", "any",
 
 def cases(seed: int, kind: Kind, counts: Counter[str], wrong: list[str]) -> Iterator[Case]:
     """The people of one drawn lender who can be asked about; the others are counted."""
-    drawn = lender(
-        seed, kind.plausibility, final=kind.final, plain=kind.plain, tight=kind.tight, whole=kind.whole
-    )
+    drawn = lender(seed, kind.plausibility, kind.each, kind.final, kind.plain, kind.tight, kind.whole)
     rng = np.random.default_rng([seed, 5])
     model, X, desired, people = drawn.model, drawn.X, drawn.desired, drawn.people
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +19,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.alternatives import alternatives
 from milp_recourse.questions.density_front import density_fronts
+from milp_recourse.solvers.ask import FIRST
 from milp_recourse.tables.answers import Answers
 from tests.helpers.every_action import Everything, Mask
 from tests.helpers.plain_conditions import Numbers
@@ -121,6 +122,31 @@ def check_certify(case: Case, counts: Counter[str]) -> Iterator[str]:
     counts["confirmed"] += bool(case.answers.confirmed[case.at])
     if not case.answers.confirmed[case.at]:
         yield "not confirmed"
+
+
+def check_asked(case: Case, counts: Counter[str]) -> Iterator[str]:
+    """As :func:`check_certify`; and how many rows were asked, against a search that knows the optimal cost.
+
+    It would have to ask all the different rows that allowed actions lead to and that cost no more, or all
+    there are.
+    """
+    yield from check_certify(case, counts)
+    every, result = case.every, case.answers.results[case.at]
+    counts[every.lender.final] += 1
+    if result is None or result.nodes is None or result.status is Status.LIMIT:
+        return
+    if result.proof != "asked":
+        yield f"proven as {result.proof}"
+    welcome = replace(every)  # conditions are looked at where the model accepts
+    welcome.__dict__["accepted"] = np.ones(len(every.after), dtype=bool)
+    needed = welcome.possible()
+    if result.cost is not None:
+        needed &= every.cost <= result.cost * (1 + 1e-9) + 1e-12
+    rows = len(np.unique(every.after[needed], axis=0))
+    counts["rows asked"] += result.nodes
+    counts["rows that cost no more"] += rows
+    if result.nodes > 1.2 * rows + FIRST + 3:
+        yield f"{result.nodes} rows asked, where {rows} cost no more"
 
 
 def check_certificate(case: Case, counts: Counter[str]) -> Iterator[str]:

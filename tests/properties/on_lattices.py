@@ -27,7 +27,7 @@ from milp_recourse.questions.solve import solve
 from tests.helpers.lattices import enumerated, random_problem
 from verify.files.check import examine
 
-BACKENDS = "bab", "highs", "cpsat"
+BACKENDS = "bab", "highs", "cpsat", "ask"
 
 
 def check(seed: int, folder: Path) -> tuple[Counter[str], list[str]]:

@@ -9,6 +9,7 @@ from milp_recourse.formats import instance_from_dict
 from milp_recourse.formats.instances_path import is_instance
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.lab.recipe.files import sha256
+from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 
@@ -78,6 +79,7 @@ def describe(instance: Instance) -> Row:
         sizes = [classifier.inputs, *(len(b) for b in classifier.biases)]
         kind = f"relu-network {'-'.join(map(str, sizes))} {classifier.dtype}"
     else:
+        assert isinstance(classifier, TreeEnsemble)
         kind = f"tree-ensemble {len(classifier.trees)}"
     return {
         "features": str(len(instance.features)),

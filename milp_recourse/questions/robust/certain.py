@@ -12,6 +12,7 @@ from milp_recourse.certificates import TOO_MUCH, encode
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats.write import result_part
 from milp_recourse.judge import conclude, known_factual
+from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.options import Clock
@@ -151,6 +152,8 @@ def robust(
     check_options(time_limit, certificates=certificates)
     start, clock = time.perf_counter(), Clock.start(time_limit)
     given = as_instance(problem)
+    if isinstance(given.classifier, AskedModel):
+        raise Unsupported("robust: the model is asked, not read; allowed: a network or trees that are read")
     uncertainty = uncertainty_of(given, missed, threshold, noise)
     instance = at_worst_threshold(given, uncertainty)
     chosen = choose_backend(instance, backend)

@@ -28,6 +28,7 @@ from milp_recourse.problem.conditions import Condition, LabelIn, Not, Sum
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import Result
 from milp_recourse.problem.scenario import Scenario
 from milp_recourse.program.fold import without_conditions
@@ -111,6 +112,7 @@ def _of_outcomes(outcomes: Outcomes, deadline: float | None) -> dict[str, Any] |
             return None
         found = {"cases": cases} if len(cases) > 1 else cases[0] or {}
     else:
+        assert isinstance(refusing.classifier, ReluNetwork)
         tree = no_action(replace(refusing, demands=()), acted, _left(deadline))
         if tree is None and outcomes.every() is not None:
             leaf = ["d", "0" * sum(len(bias) for bias in refusing.classifier.biases[:-1]), [{"g": 1.0}]]

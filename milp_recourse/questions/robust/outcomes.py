@@ -24,7 +24,7 @@ from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.expression import Variable
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.forest import Combine
+from milp_recourse.problem.forest import Combine, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Classifier, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scenario import Scenario
@@ -213,6 +213,7 @@ def _refusing(model: Classifier, accept: Acceptance, more: int) -> tuple[Classif
         weights[-1], biases = -weights[-1], [*model.biases[:-1], -model.biases[-1]]
         negated = ReluNetwork.from_layers(list(zip(weights, biases, strict=True)), "float64")
         return negated, _at_most(accept.needed)
+    assert isinstance(model, TreeEnsemble)
     trees = tuple(replace(tree, value=-tree.value) for tree in model.trees)  # rounding is symmetric
     combine: Combine = "largest" if model.combine == "smallest" else "smallest"
     forest = replace(model, trees=trees, base=-model.base, inputs=model.inputs + more, combine=combine)

@@ -8,6 +8,7 @@ from functools import partial
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.schema_result import ResultModel
 from milp_recourse.judge.as_printed import as_printed
+from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.cost import KINDS
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Classifier, Instance
@@ -199,6 +200,8 @@ def _model(classifier: Classifier) -> str:
         hidden = [len(bias) for bias in classifier.biases[:-1]]
         layers = f"hidden layers of {' and '.join(map(str, hidden))}" if hidden else "no hidden layer: linear"
         return f"ReLU network, {layers}, {classifier.dtype}"
+    if isinstance(classifier, AskedModel):
+        return "a function that is asked"
     trees = len(classifier.trees)
     return f"{trees} decision tree{'' if trees == 1 else 's'}, {classifier.dtype} comparisons"
 

@@ -75,6 +75,7 @@ def proof(person: Person) -> str:
     return {
         "rigorous": "rigorous: exact or outward-rounded arithmetic",
         "solver": "by a floating-point solver, whose own rounding is trusted",
+        "asked": "the model was asked about every cheaper action, and refused",
     }.get(person.proof or "", "none")
 
 
@@ -121,7 +122,8 @@ def names(changes: Sequence[Change]) -> str:
 
 
 def _by(person: Person) -> str:
-    return {"rigorous": " rigorously", "solver": " by a floating-point solver"}.get(person.proof or "", "")
+    words = {"rigorous": " rigorously", "solver": " by a floating-point solver", "asked": " by asking"}
+    return words.get(person.proof or "", "")
 
 
 def _slack(person: Person) -> str:
