@@ -28,7 +28,7 @@ def said_values(
     """For each person with an action the values to say: the shortest decimals that the model accepts when
     they are set together (:func:`~milp_recourse.judge.as_printed.as_printed`).
 
-    Where the model itself refuses them, they are the exact doubles, as they are of a model that is only asked:
+    Where the model itself refuses them, they are the exact doubles; so they are of a model that is asked:
     what its levers can be set to is finite.
 
     Parameters
