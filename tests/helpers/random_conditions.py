@@ -103,15 +103,21 @@ def _view(rng: np.random.Generator, instance: Instance, names: list[str]) -> str
     return str(rng.choice(views))
 
 
+def _known(instance: Instance, name: str) -> float:
+    """The feature's value; 1 where it is missing."""
+    return 1.0 if name in instance.missing else instance.factual[name]
+
+
 def _reached(rng: np.random.Generator, instance: Instance, name: str) -> float:
     """A value the feature may end at, more or less."""
-    low, high = instance.levers.get(name, (instance.factual[name] - 1, instance.factual[name] + 1))
-    value = float(rng.uniform(low, high)) if rng.random() < 0.8 else instance.factual[name]
+    x = _known(instance, name)
+    low, high = instance.levers.get(name, (x - 1, x + 1))
+    value = float(rng.uniform(low, high)) if rng.random() < 0.8 else x
     return round(value) if instance.feature(name).integral and rng.random() < 0.7 else round(value, 3)
 
 
 def _seen(instance: Instance, name: str, value: float, of: str) -> float:
-    x = instance.factual[name]
+    x = _known(instance, name)
     if of == "factual":
         return x
     return value if of == "counterfactual" else value - x if of == "change" else (value - x) / abs(x)
