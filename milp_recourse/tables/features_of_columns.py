@@ -82,6 +82,34 @@ def table_columns(
     return tuple(columns)
 
 
+def with_codes(reading: Reading, X: pd.DataFrame, arguments: ColumnArguments) -> Reading:
+    """The reading, with labels in place of the numbers of columns that the caller declares to be labels.
+
+    A column that the model reads as a number holds codes if ``kinds`` calls it categorical or ordinal, or
+    ``categories`` orders it. Each number that X holds is then a label.
+
+    Raises
+    ------
+    BadInput
+        X holds a missing value there, which has no code.
+    """
+    return replace(reading, columns=tuple(_as_labels(c, X, arguments) for c in reading.columns))
+
+
+def _as_labels(column: Column, X: pd.DataFrame, arguments: ColumnArguments) -> Column:
+    key = column.name
+    kind = arguments.kinds.get(key)
+    declared = key in arguments.categories or (isinstance(kind, str) and kind in LABEL_KINDS)
+    if column.labels is not None or not declared:
+        return column
+    if X[key].isna().any():
+        raise BadInput(f"kinds.{key}", "labels", "a number: X misses some values, which have no code")
+    codes = tuple(sorted(X[key].unique().tolist()))
+    imputed = column.imputed if column.imputed in codes else None
+    table = tuple((float(code),) for code in codes)
+    return replace(column, labels=codes, encoding="table", table=table, imputed=imputed)
+
+
 def classifier_over(reading: Reading, columns: Sequence[TableColumn]) -> Classifier:
     """The model's classifier as a function of the features' input columns.
 

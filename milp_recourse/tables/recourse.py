@@ -57,6 +57,7 @@ from milp_recourse.tables.features_of_columns import (
     cause_columns,
     classifier_over,
     table_columns,
+    with_codes,
 )
 from milp_recourse.tables.known_rows import KnownRows, ask_model
 from milp_recourse.tables.one_person import OnePerson
@@ -214,6 +215,7 @@ class Recourse:
             model, X, desired, confidence, margin, predict, *labels
         )
         self.X, self.margin = X, None if margin is None else float(margin)
+        self.reading = with_codes(self.reading, X, arguments)
         wants = desires(self.reading)
         asked = own_predict(model, X, self.reading.classes) if predict is None else predict
         self._word = None if asked is None else OwnWord(in_types_of(X, asked), wants)
