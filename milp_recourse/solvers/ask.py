@@ -157,7 +157,7 @@ class _Search:
 
     def _bound(self, cost: float) -> float:
         """A number that no action costs less than which comes with this cost or later."""
-        return max(0.0, cost * (1 - 2 * self.order.off))
+        return max(0.0, float(cost) * (1 - 2 * self.order.off))
 
     def _ended(self, cost: float, message: str) -> Proposal:
         return Proposal(None, self._bound(cost), "asked", self.asked, message)

@@ -19,6 +19,7 @@ from milp_recourse.problem.lattice import Steps
 from milp_recourse.problem.result import Status
 from milp_recourse.problem.scm import independent
 from milp_recourse.questions.solve import solve
+from milp_recourse.solvers import in_order
 from milp_recourse.solvers.ask import FIRST
 from milp_recourse.solvers.in_order import InOrder
 
@@ -28,7 +29,7 @@ COSTS = {
     "l2-squared": Cost.pure("l2-squared", {"a": 3.0, "b": 0.7, "c": 1.1, "d": 2.0}),
     "linf": Cost.pure("linf", {"a": 3.0, "b": 0.7, "c": 1.1, "d": 2.0}),
     "l0": Cost.pure("l0", {}),
-    "mixture": Cost(0.25, 1.0, 0.0, 2.0, {"a": 3.0, "b": 0.7, "c": 1.1, "d": 2.0}),
+    "mixture": Cost(l0=0.25, l1=1.0, linf=2.0, scale={"a": 3.0, "b": 0.7, "c": 1.1, "d": 2.0}),
 }
 
 
@@ -64,13 +65,16 @@ def every(instance: Instance) -> list[tuple[float, tuple[float, ...]]]:
 
 
 @pytest.mark.parametrize("cost", COSTS)
-def test_all_actions_come_once_and_in_order(cost: str) -> None:
-    """Under every kind of cost, with and without a limit on actions."""
+def test_all_actions_come_once_and_in_order(cost: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under every kind of cost, in many bands, with and without a limit on actions."""
+    monkeypatch.setattr(in_order, "FEW", 16)
+    monkeypatch.setattr(in_order, "MANY", 64)
     for most in (None, 2):
         limits = () if most is None else (AtMostActions(most),)
         instance = problem(lambda row: False, cost, 5, conditions=limits)
         order, costs, rows = InOrder(instance), list[float](), list[tuple[float, ...]]()
         for band, actions in order:
+            assert cost in ("l0", "linf", "mixture") or len(band) <= 64
             costs += band.tolist()
             part = actions(slice(0, len(band)))
             some = np.where(np.isnan(part), 2.0, part)[:, [order.names.index(n) for n in NAMES]]
