@@ -148,7 +148,8 @@ class OwnWord:
             return np.zeros(0, dtype=bool)
         labels = labels_of(self.predict, frame)
         try:  # a wish is looked up among classes, which takes longer than the model: each label once
-            known = {each: self.wants(each[1]) for each in {(type(label), label) for label in labels}}
+            each_once = dict.fromkeys((type(label), label) for label in labels)
+            known = {each: self.wants(each[1]) for each in each_once}
             wanted = np.array([known[type(label), label] for label in labels], dtype=bool)
         except TypeError:  # labels that cannot be hashed
             wanted = np.array([self.wants(label) for label in labels], dtype=bool)

@@ -103,13 +103,13 @@ def check(seed: int, time_limit: float = 2.0) -> Counter[str]:
     wish = one.wishes[int(rng.integers(len(one.wishes)))]
     cost = COSTS[seed % 4]
     kept = [c for c in one.X.columns if rng.random() < 0.15]
+    people = one.X.sample(4, random_state=seed)
     try:
         recourse = Recourse(one.model, one.X, desired=wish, immutable=kept, cost=cost)
+        answers = recourse.certify(people, time_limit=time_limit)
     except RecourseError as error:
         assert "allowed: " in str(error) and "\n" not in str(error), f"seed {seed}: {error}"
         return Counter({f"refused: {str(error)[:90]}": 1})
-    people = one.X.sample(4, random_state=seed)
-    answers = recourse.certify(people, time_limit=time_limit)
     table, found = answers.table, Counter(answers.table["status"])
     after, before = one.wanted(wish, answers.counterfactuals), one.wanted(wish, people)
     for i in range(len(people)):

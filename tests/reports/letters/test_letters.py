@@ -188,9 +188,12 @@ def test_a_template_may_change_a_part_or_be_another_language(tmp_path: Path) -> 
         "{{ actions.append(1) }}",
     ],
 )
-def test_a_template_that_fails_is_one_line(tmp_path: Path, text: str) -> None:
+def test_a_template_that_fails_is_one_line(
+    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also one that reaches for what it was not given."""
-    file = tmp_path / "bad.j2"
+    monkeypatch.chdir(tmp_path)
+    file = Path("bad.j2")
     file.write_text(text)
     with pytest.raises(BadInput, match="template") as caught:
         letter(solved(), file)
