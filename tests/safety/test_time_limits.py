@@ -43,9 +43,8 @@ def test_a_deep_forest(name, deep):
     start = time.process_time()
     result = solve(deep, name, time_limit=1.0, certificates=True)
     assert time.process_time() - start < 1.0 + GRACE
-    late = result.status is Status.LIMIT and LATE in result.message
-    assert late or result.status is Status.OPTIMAL  # by a fast machine
-    assert result.evidence is None
+    if result.status is not Status.OPTIMAL:  # as on a fast machine
+        assert result.status is Status.LIMIT and LATE in result.message and result.evidence is None
 
 
 def test_cpsat_on_a_deep_forest(deep):

@@ -31,7 +31,7 @@ LARGEST = 20000
 def test_exact_back_ends_agree_with_brute_force(trees: int | None, name: str) -> None:
     """The same optimum, or nothing feasible in both, on every kind of feature and cost."""
     seen: Counter[str] = Counter()
-    for seed in range(250):
+    for seed in range(125):
         instance = random_tree_instance(seed, trees)
         if not instance.levers or already_good(instance) or size_of(instance) > LARGEST:
             continue
@@ -43,7 +43,7 @@ def test_exact_back_ends_agree_with_brute_force(trees: int | None, name: str) ->
         else:
             assert result.status is Status.OPTIMAL, seed
             assert abs(result.cost - float(best)) <= gap_tolerance(float(best)), seed
-    assert seen["optimal"] >= 40 and seen["infeasible"] >= 30, seen
+    assert seen["optimal"] >= 20 and seen["infeasible"] >= 15, seen
 
 
 def test_cpsat_forbids_what_only_its_margin_lets_in() -> None:
@@ -89,7 +89,7 @@ def test_cpsat_solves_the_shipped_tree_instances(file: str) -> None:
 def test_bab_agrees_with_a_plain_cell_milp() -> None:
     """HiGHS on one binary per cell and one variable per leaf, where no tie with the threshold decides."""
     clear = 0
-    for seed in range(60):
+    for seed in range(30):
         instance = between_scores(random_tree_instance(seed))
         if not instance.levers or already_good(instance):
             continue
@@ -102,7 +102,7 @@ def test_bab_agrees_with_a_plain_cell_milp() -> None:
             assert result.status is Status.INFEASIBLE, seed
         else:
             assert abs(result.cost - known) <= TOLERANCE * (1 + known), seed
-    assert clear >= 30
+    assert clear >= 15
 
 
 def test_cpsat_and_highs_live_in_one_process() -> None:

@@ -29,7 +29,7 @@ from tests.helpers.tree_checks import same
 from tests.helpers.tree_regions import judged, regions
 from tests.helpers.tree_samples import random_causal_instance, random_tree
 
-SEEDS = range(260)
+SEEDS = range(130)
 
 
 def test_random_models_agree_with_the_network_engine() -> None:
@@ -52,13 +52,13 @@ def test_random_models_agree_with_the_network_engine() -> None:
             assert result.status is Status.OPTIMAL, seed
             assert abs(result.cost - known) <= 2 * gap_tolerance(known), seed
             assert result.proof == "rigorous"
-    assert seen["optimal"] >= 20 and seen["infeasible"] >= 20, seen
+    assert seen["optimal"] >= 10 and seen["infeasible"] >= 10, seen
 
 
 def test_costs_that_are_not_the_engine_s_are_bounded_all_the_same() -> None:
     """Two scales, with plausibility: what the ball rules out is not split for ever."""
     seen: Counter[str] = Counter()
-    for seed in range(150):
+    for seed in range(75):
         instance = random_causal_instance(seed)
         if instance is None or not instance.plausible or not instance.cost.uses_scale:
             continue
@@ -74,7 +74,7 @@ def test_costs_that_are_not_the_engine_s_are_bounded_all_the_same() -> None:
             verdict = judge(instance, {f.name: v for f, v in pairs if not math.isnan(v)})
             bound = math.inf if result.status is Status.INFEASIBLE else result.lower_bound
             assert not verdict.feasible or bound <= verdict.cost, seed
-    assert seen["limit"] == 0 and seen["optimal"] + seen["infeasible"] >= 15, seen
+    assert seen["limit"] == 0 and seen["optimal"] + seen["infeasible"] >= 7, seen
 
 
 def loan_trees(seed: int, count: int) -> Instance:
@@ -110,7 +110,7 @@ def test_loan_agrees_with_the_network_engine(seed: int) -> None:
 def test_cpsat_agrees_with_bab(one_hot: bool) -> None:
     """Two searches over the same pieces, costs and leaves: fixed point and regions; boxes of cells."""
     seen: Counter[str] = Counter()
-    for seed in range(400 if one_hot else 90):
+    for seed in range(200 if one_hot else 45):
         instance = random_causal_instance(seed, one_hot)
         if instance is None or already_good(instance) or separable(instance):
             continue
@@ -123,7 +123,7 @@ def test_cpsat_agrees_with_bab(one_hot: bool) -> None:
             assert result.lower_bound <= other.cost <= result.cost, (seed, result, other)
             continue
         assert same(result, other), (seed, result, other)
-    assert seen["optimal"] >= 5 and seen["infeasible"] >= 20 and seen["ball"] >= 20, seen
+    assert seen["optimal"] >= 2 and seen["infeasible"] >= 10 and seen["ball"] >= 10, seen
     assert seen["limit"] <= 1, seen
 
 

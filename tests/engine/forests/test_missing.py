@@ -38,7 +38,7 @@ LARGEST = 20000
 def test_exact_back_ends_agree_with_brute_force(name: str) -> None:
     """Levers that are missing stay so or take any value; the others' nodes follow their rule."""
     seen: Counter[tuple[str, bool]] = Counter()
-    for seed in range(200):
+    for seed in range(100):
         instance = missing(seed)
         if not instance.levers or already_good(instance) or size_of(instance) > LARGEST:
             continue
@@ -49,13 +49,13 @@ def test_exact_back_ends_agree_with_brute_force(name: str) -> None:
         else:
             assert result.status is Status.OPTIMAL, seed
             assert abs(result.cost - float(known)) <= 2 * gap_tolerance(float(known)), seed
-    assert all(seen[status, lever] >= 10 for status in ("optimal", "infeasible") for lever in (True, False))
+    assert all(seen[status, lever] >= 4 for status in ("optimal", "infeasible") for lever in (True, False))
 
 
 def test_the_grid_finds_nothing_cheaper() -> None:
     """Its points are feasible ones; where it finds one, the optimum costs no more."""
     found = 0
-    for seed in range(60):
+    for seed in range(30):
         instance = missing(seed)
         if not instance.levers or instance.cost.quantiles:
             continue
@@ -63,26 +63,26 @@ def test_the_grid_finds_nothing_cheaper() -> None:
         if result.status is Status.FOUND and result.cost:
             found += 1
             assert solve(instance).cost <= result.cost + gap_tolerance(result.cost), seed
-    assert found >= 10
+    assert found >= 5
 
 
 def test_every_certificate_verifies() -> None:
     """From the files alone, by the checker's own rules."""
     seen: Counter[str] = Counter()
-    for seed in range(90):
+    for seed in range(45):
         instance = missing(seed)
         if instance.levers and why_not(instance) is None:
             line = checked(instance, solve(instance))
             assert line.startswith("VERIFIED"), (seed, line)
             seen[line.split()[1]] += 1
-    assert seen["optimal"] >= 10 and seen["infeasible"] >= 10, seen
+    assert seen["optimal"] >= 4 and seen["infeasible"] >= 4, seen
 
 
 @pytest.mark.parametrize("size", [2.0**-40, 2.0**40])
 def test_scales_of_another_size(size: float) -> None:
     """Distances cost nearly nothing, or far more than a missing value that is set: same optima, verified."""
     seen = 0
-    for seed in range(120):
+    for seed in range(60):
         instance = missing(seed)
         if not instance.missing & instance.levers.keys() or instance.cost.quantiles or already_good(instance):
             continue
@@ -97,7 +97,7 @@ def test_scales_of_another_size(size: float) -> None:
             assert result.status is Status.OPTIMAL, seed
             assert abs(result.cost - float(known)) <= 2 * instance.gap_tolerance(float(known)), seed
             assert checked(instance, result).startswith("VERIFIED optimal"), seed
-    assert seen >= 20
+    assert seen >= 10
 
 
 @pytest.mark.parametrize("trees", [1, 20])
@@ -140,7 +140,7 @@ def test_scores_are_those_of_scikit_learn(trees: int) -> None:
 def test_setting_a_missing_value_costs_its_weight() -> None:
     """Whatever the value, in every part of a cost; an axis starts with the cell of staying missing."""
     seen = 0
-    for seed in range(80):
+    for seed in range(40):
         instance = missing(seed)
         for axis in axes_of(instance) or ():
             if axis.feature not in instance.missing:
@@ -152,7 +152,7 @@ def test_setting_a_missing_value_costs_its_weight() -> None:
             for value in candidates(instance, axis.feature):
                 assert float(judge(instance, {axis.feature: value}).cost) == pytest.approx(due, rel=1e-12)
             assert np.allclose(axis.added[1:] + axis.widest[1:], due, rtol=1e-12)
-    assert seen >= 30
+    assert seen >= 15
 
 
 def test_files_say_null(tmp_path: Path) -> None:

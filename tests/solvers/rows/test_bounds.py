@@ -25,7 +25,7 @@ from milp_recourse.program.neutral_program import Action, Elementary, Program
 from milp_recourse.solvers.rows.bounds import Configuration, ProgramBounds, hull
 from tests.helpers.generators import Style, supported_instance, with_percentile_cost
 
-SEEDS = range(100)
+SEEDS = range(50)
 STYLE = Style(levers=4, depth=4, plausible=0.6)
 
 
