@@ -31,7 +31,7 @@ from tests.helpers.brute_force import (
 from tests.helpers.generators import PIECEWISE_LINEAR, Style, random_instance, sample_actions
 from tests.properties.run import Tally, case, examine
 
-CASES = int(os.environ.get("MILP_RECOURSE_CASES", "60"))
+CASES = int(os.environ.get("MILP_RECOURSE_CASES", "40"))
 FORMER = (15, 159, 342, 351, 679, 808, 814, 843, 1667, 1818, 1837, 49, 604, 712, 1021, 1093, 1300, 1312, 5195)
 """Cases that once went wrong: bounds too high, a fair coin refused, a solver fed nan, crashes, integers
 that numpy took for floats."""
