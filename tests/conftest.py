@@ -43,6 +43,14 @@ LONG = (
 """Files and folders whose tests get the mark ``long``. Each of their rooms and kinds of claims has others."""
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Leave out the files that the mark leaves out anyway: importing them takes as long as some tests."""
+    if collection_path.suffix != ".py" or config.option.markexpr not in ("long", "not long"):
+        return None
+    own = collection_path.relative_to(config.rootpath).as_posix()
+    return True if own.startswith(LONG) != (config.option.markexpr == "long") else None
+
+
 def pytest_collection_modifyitems(items):
     """Mark the long tests."""
     for item in items:
