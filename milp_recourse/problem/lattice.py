@@ -9,7 +9,9 @@ largest that is not above a number, and which the least that is not below it.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,22 +20,24 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.problem.decimals import as_written
+
 Array = NDArray[np.float64]
 
 MOST_VALUES = 1_000_000
 """The largest number of values that the steps of a lever may have within its bounds."""
 
 
-class _Lattice:
+class _Lattice(ABC):
     """What steps and lists of values answer alike."""
 
+    @abstractmethod
     def floor(self, x: float) -> float:
         """The largest allowed double not above ``x``; -inf if there is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def ceil(self, x: float) -> float:
         """The least allowed double not below ``x``; inf if there is none."""
-        raise NotImplementedError
 
     def after(self, x: float) -> float:
         """The least allowed double above ``x``; inf if there is none."""
@@ -65,8 +69,8 @@ class _Lattice:
         return np.where(x - low <= high - x, low, high)
 
     @staticmethod
-    def _each(one: object, x: Array) -> Array:
-        flat = [one(float(v)) for v in np.ravel(x)]  # type: ignore[operator]
+    def _each(one: Callable[[float], float], x: Array) -> Array:
+        flat = [one(float(v)) for v in np.ravel(x)]
         return np.array(flat, dtype=np.float64).reshape(np.shape(x))
 
 
@@ -158,7 +162,7 @@ class Steps(_Lattice):
 
     @cached_property
     def _decimals(self) -> tuple[Fraction, Fraction]:
-        return Fraction(repr(float(self.step))), Fraction(repr(float(self.origin)))
+        return as_written(self.step), as_written(self.origin)
 
     def _around(self, x: float) -> tuple[float, float]:
         """Two allowed doubles with none between, the first not above ``x`` and the second not below it.
@@ -190,10 +194,10 @@ class Values(_Lattice):
     def spaced(self) -> Steps | None:
         """The steps that lead through the numbers, counted in decimals; None if they are not equally far
         apart."""
-        decimals = [Fraction(repr(float(v))) for v in self.values]
+        decimals = [as_written(v) for v in self.values]
         gaps = {b - a for a, b in pairwise(decimals)} or {Fraction(1)}
         step = float(min(gaps))
-        even = len(gaps) == 1 and Fraction(repr(step)) in gaps
+        even = len(gaps) == 1 and as_written(step) in gaps
         return Steps(step, self.values[0]) if even else None
 
     def floor(self, x: float) -> float:
