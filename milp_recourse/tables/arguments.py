@@ -13,7 +13,17 @@ from milp_recourse.formats.schema import CostModel
 from milp_recourse.formats.validate import validate
 from milp_recourse.problem.cost import KINDS, PARTS, PERCENTILES, Cost
 from milp_recourse.reports.own_words import OwnWords, check_words
-from milp_recourse.tables.columns import SCALES, TableColumn, knots_of, known_name, log_knots, scale_of, shown
+from milp_recourse.tables.columns import (
+    SCALES,
+    TableColumn,
+    knots_of,
+    known_name,
+    log_knots,
+    numbers,
+    outlying,
+    scale_of,
+    shown,
+)
 
 Interval = tuple[float, float]
 
@@ -169,6 +179,18 @@ def _scales(
         return {c.name: scale_of(X[c.key], c.feature, scale) for c in columns}
     allowed = ", ".join((*SCALES, RELATIVE)) + ", or a mapping from columns to numbers above 0"
     raise BadInput("scale", str(scale), allowed)
+
+
+def outlying_scales(
+    scale: str | Mapping[Hashable, Any], columns: Sequence[TableColumn], X: pd.DataFrame
+) -> dict[Hashable, tuple[float, float]]:
+    """Range and scale of each lever whose scale is not its range, because outliers drive that."""
+    found = {}
+    for c in columns:
+        by_rule = scale == "spread" if isinstance(scale, str) else c.key not in scale
+        if by_rule and c.feature.actionable and not c.feature.labelled:
+            found[c.key] = outlying(numbers(X[c.key]))
+    return {key: ends for key, ends in found.items() if ends is not None}
 
 
 def _given_scale(where: str, scale: object) -> Any:

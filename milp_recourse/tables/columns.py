@@ -184,7 +184,7 @@ def scale_of(series: pd.Series, feature: Feature, rule: str) -> float:
     if not len(values):
         return 1.0
     spread = {
-        "spread": (outlying(series, feature) or [np.ptp(values)])[-1],
+        "spread": (outlying(values) or (np.ptp(values),))[-1],
         "range": np.ptp(values),
         "sd": values.std(),
         "mad": np.median(np.abs(values - np.median(values))) or np.ptp(values),
@@ -193,9 +193,8 @@ def scale_of(series: pd.Series, feature: Feature, rule: str) -> float:
     return float(spread) if spread > 0 else 1.0
 
 
-def outlying(series: pd.Series, feature: Feature) -> tuple[float, float] | None:
-    """A column's range and the distance from its 1st to its 99th percentile, if outliers drive the range."""
-    values = numbers(series) if feature.categories is None else np.empty(0)
+def outlying(values: NDArray[np.float64]) -> tuple[float, float] | None:
+    """The range and the distance from the 1st to the 99th percentile, if outliers drive the range."""
     if not len(values):
         return None
     width, inner = float(np.ptp(values)), float(np.subtract(*np.quantile(values, [0.99, 0.01])))

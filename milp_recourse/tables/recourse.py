@@ -44,12 +44,13 @@ from milp_recourse.tables.arguments import (
     cost_in_words,
     cost_of,
     intervals,
+    outlying_scales,
     own_words,
     positive,
     some_columns,
 )
 from milp_recourse.tables.asked_table import AskedTable, read_or_ask
-from milp_recourse.tables.columns import TableColumn, is_missing, outlying
+from milp_recourse.tables.columns import TableColumn, is_missing
 from milp_recourse.tables.conditions_argument import conditions_of
 from milp_recourse.tables.features_of_columns import (
     ColumnArguments,
@@ -254,10 +255,8 @@ class Recourse:
         near = self._plausibility.condition(self._problem, self.columns, X, accepts)
         self._problem = replace(self._problem, conditions=(*self._problem.conditions, *near))
         self._cost = cost_in_words(self._problem.cost, scale)
-        found = {c.key: outlying(X[c.key], c.feature) for c in self.columns if c.feature.actionable}
-        by_rule = [key for key in found if isinstance(scale, str) or key not in scale]
-        spread = scale == "spread" or not isinstance(scale, str)
-        self.outlying = {k: ends for k in by_rule if spread and (ends := found[k]) is not None}
+        sized = self._problem.cost.uses_scale and self._problem.cost.lengths
+        self.outlying = outlying_scales(scale, self.columns, X) if sized else {}
 
     def certify(
         self,
@@ -416,7 +415,6 @@ class Recourse:
         notes = (
             f"scale of {key}: {inner:g}, 1st to 99th percentile, because outliers make the range {width:g}"
             for key, (width, inner) in self.outlying.items()
-            if self._problem.cost.uses_scale
         )
         return "\n".join([repr(self), self.features.to_string(), *notes])
 

@@ -30,6 +30,8 @@ def test_outliers_do_not_make_the_scale(fitted):
     assert "scale of debt" in str(recourse) and "outliers make the range 300000" in str(recourse)
     assert "scale of income" not in str(recourse)
     assert Recourse(model, X, scale={"income": 2.0}).features["scale"]["debt"] == pytest.approx(width)
+    for scale in ("spread", None):  # percentiles are divided by none
+        assert "outliers" not in str(Recourse(model, X, cost="percentile", scale=scale))
     plain = Recourse(model, X, scale="range")
     assert plain.features["scale"]["debt"] == np.ptp(X["debt"]) and "outliers" not in str(plain)
 
