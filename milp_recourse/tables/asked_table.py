@@ -15,7 +15,7 @@ from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.readers import Column, Reading, read_model
 from milp_recourse.readers.classes import Interval, Target, choose_interval, choose_target, plain
-from milp_recourse.tables.columns import LABEL_KINDS, NUMBER_KINDS, TableColumn, is_missing, position
+from milp_recourse.tables.columns import NUMBER_KINDS, TableColumn, declared_labels, is_missing, position
 from milp_recourse.tables.people_rows import read_rows
 from milp_recourse.tables.verdict import Desired, OwnWord, Predict, labels_of, own_predict
 
@@ -111,8 +111,9 @@ def _column(
     key: Hashable, series: pd.Series, kinds: Mapping[Hashable, Any], labelled: Mapping[Hashable, Any]
 ) -> Column:
     """A column as a function of it sees it: a number, or the labels that X holds."""
-    number = pd.api.types.is_numeric_dtype(series.dtype) or kinds.get(key) in NUMBER_KINDS
-    if number and kinds.get(key) not in LABEL_KINDS and key not in labelled:
+    kind = kinds.get(key)
+    number = pd.api.types.is_numeric_dtype(series.dtype) or (isinstance(kind, str) and kind in NUMBER_KINDS)
+    if number and not declared_labels(key, kinds, labelled):
         return Column(key, None, "code", None, None, bool(series.isna().any()))
     held = series.unique().tolist()
     if isinstance(series.dtype, pd.CategoricalDtype):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,12 @@ SCALES = ("spread", "range", "sd", "mad", "iqr", "unit")
 
 OUTLIERS = 10.0
 """A range so many times as long as the distance from the 1st to the 99th percentile is driven by outliers."""
+
+
+def declared_labels(key: Hashable, kinds: Mapping[Hashable, Any], categories: Container[Hashable]) -> bool:
+    """Whether the arguments ``kinds`` and ``categories`` say that a column holds labels."""
+    kind = kinds.get(key)
+    return key in categories or (isinstance(kind, str) and kind in LABEL_KINDS)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from milp_recourse.tables.columns import (
     NUMBER_KINDS,
     TableColumn,
     bounds_of,
+    declared_labels,
     infer,
     is_missing,
     known_name,
@@ -98,9 +99,7 @@ def with_codes(reading: Reading, X: pd.DataFrame, arguments: ColumnArguments) ->
 
 def _as_labels(column: Column, X: pd.DataFrame, arguments: ColumnArguments) -> Column:
     key = column.name
-    kind = arguments.kinds.get(key)
-    declared = key in arguments.categories or (isinstance(kind, str) and kind in LABEL_KINDS)
-    if column.labels is not None or not declared:
+    if column.labels is not None or not declared_labels(key, arguments.kinds, arguments.categories):
         return column
     if X[key].isna().any():
         raise BadInput(f"kinds.{key}", "labels", "a number: X misses some values, which have no code")

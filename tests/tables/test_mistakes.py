@@ -271,10 +271,13 @@ def one_line_or_an_answer(act: Callable[[], object], told: str) -> None:
         raise AssertionError(told) from error
 
 
+@pytest.mark.parametrize("asked", [False, True])
 @pytest.mark.parametrize("name", AT_THE_START)
-def test_whatever_an_argument_is_there_is_an_answer_or_one_line(name: str) -> None:
+def test_whatever_an_argument_is_there_is_an_answer_or_one_line(name: str, asked: bool) -> None:
+    """Of a model that is read, and of one that is asked."""
+    known = {"model": numeric(SVC()), "X": TWO} if asked else {"model": MODEL, "X": X}
     for value in ODD:
-        given = {"model": MODEL, "X": X} | {name: value}
+        given = known | {name: value}
         one_line_or_an_answer(lambda given=given: Recourse(**given).to_json(), f"{name}={value!r}")
 
 
