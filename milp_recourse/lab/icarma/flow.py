@@ -120,9 +120,9 @@ class CausalFlow(nn.Module):
 
     def standardise_by(self, rows: ArrayLike) -> None:
         """Take mean and standard deviation (divisor n) of each feature from rows."""
-        rows = torch.as_tensor(np.asarray(rows), dtype=torch.float64)
-        self.mean.copy_(rows.mean(dim=0))
-        self.sd.copy_(rows.std(dim=0, correction=0))
+        taken = torch.as_tensor(np.asarray(rows), dtype=torch.float64)
+        self.mean.copy_(taken.mean(dim=0))
+        self.sd.copy_(taken.std(dim=0, correction=0))
 
     def standardised(self, x: Tensor) -> Tensor:
         """Raw rows in units of standard deviations from the mean."""
