@@ -8,14 +8,9 @@ and where the answer is ``infeasible``, none at all. Run from the repository roo
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-import time
-import warnings
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from milp_recourse import Recourse
+from tests.properties.repeated import Checked, repeated
 
 
 def _xgboost(seed: int) -> Any:
@@ -73,7 +69,7 @@ NEARLY = 1e-5
 """Of a softmax of three classes: its log odds are asked for to 2e-6, which costs less than this."""
 
 
-def check(seed: int) -> tuple[Counter[str], list[str]]:
+def check(seed: int) -> Checked:
     """One case: its counts, and a line for each wrong answer."""
     rng, name = np.random.default_rng([7, seed]), [*FAMILIES][seed % len(FAMILIES)]
     three = "three" in name
@@ -131,26 +127,5 @@ def _cheapest(
     return best
 
 
-def main() -> int:
-    """Ask for so many people; 1 if any answer was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--people", type=int, default=500)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    total, wrong, start, seed = Counter[str](), list[str](), time.perf_counter(), 0
-    while total["optimal"] + total["infeasible"] + total["limit"] < options.people:
-        counts, lines = check(seed)
-        total, wrong, seed = total + counts, wrong + lines, seed + 1
-        for line in lines:
-            print(line, flush=True)
-    seconds = round(time.perf_counter() - start)
-    written = {"cases": seed, "seconds": seconds, "counts": dict(sorted(total.items())), "wrong": wrong}
-    print(json.dumps(written, indent=1))
-    if options.json is not None:
-        options.json.write_text(json.dumps(written, indent=1) + "\n")
-    return 1 if wrong else 0
-
-
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    sys.exit(main())
+    sys.exit(repeated(__doc__, check, 500, ("optimal", "infeasible", "limit")))

@@ -8,13 +8,10 @@ to the last bit. Run from the repository root.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import sys
-import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +21,7 @@ from milp_recourse import Recourse
 from milp_recourse.errors import RecourseError
 from milp_recourse.tables.answers import Answers
 from tests.helpers.pipelines import FINALS, random_pipeline
+from tests.properties.repeated import Checked, repeated
 
 HOSTILE: tuple[object, ...] = (
     *(1e15, -1e15, 1e30, 1e39, -1e200, 1e308, np.inf, -np.inf),
@@ -38,28 +36,19 @@ TIME_LIMIT = 30.0
 """Only so that a run ends; an answer that needs longer is not compared."""
 
 
-def check(seed: int) -> Counter[str]:
-    """One case; its counts.
-
-    Raises
-    ------
-    AssertionError
-        Something said of somebody else changed.
-    """
+def check(seed: int) -> Checked:
+    """One case: its counts, and a line for each thing that changed for somebody else."""
     rng = np.random.default_rng([5, seed])
     model, X, y, people = random_pipeline(seed, FINALS[seed % len(FINALS)])
-    found = Counter({FINALS[seed % len(FINALS)]: 1})
+    found, wrong = Counter({FINALS[seed % len(FINALS)]: 1}), list[str]()
+    some = people.head(PEOPLE).set_axis([f"p{k}" for k in range(PEOPLE)])
     try:
         recourse = _recourse(rng, model, X, y, seed)
-    except RecourseError as refused:
-        return found + Counter({f"refused: {type(refused).__name__}": 1})
-    some = people.head(PEOPLE).set_axis([f"p{k}" for k in range(PEOPLE)])
-    crowd = _with_hostile(rng, some)
-    proofs = bool(rng.random() < 0.25)
-    try:
+        crowd = _with_hostile(rng, some)
+        proofs = bool(rng.random() < 0.25)
         alone = recourse.certify(some, time_limit=TIME_LIMIT, certificates=proofs)
     except RecourseError as refused:  # of the whole problem: nobody can be answered
-        return found + Counter({f"refused: {type(refused).__name__}": 1})
+        return found + Counter({f"refused: {type(refused).__name__}": 1}), wrong
     beside = recourse.certify(crowd, time_limit=TIME_LIMIT, certificates=proofs)
     for k, name in enumerate(some.index):
         mine, theirs = _said(alone, k), _said(beside, crowd.index.get_loc(name))
@@ -67,14 +56,17 @@ def check(seed: int) -> Counter[str]:
             found["not compared: time"] += 1
             continue
         for key in mine:
-            assert _same(mine[key], theirs[key]), f"{name}: {key}: {mine[key]!r}, in company {theirs[key]!r}"
+            if not _same(mine[key], theirs[key]):
+                wrong.append(f"seed {seed}, {name}: {key}: {mine[key]!r}, in company {theirs[key]!r}")
         found["people compared"] += 1
         found["certificates compared"] += mine["certificate"] is not None
         found[str(mine["status"])] += 1
     found["hostile: " + str(beside.table["status"].loc["hostile"])] += 1
     if any(result is not None and result.evidence is not None for result in beside.results):
-        assert beside.verify().startswith("VERIFIED"), beside.verify().splitlines()[-1]
-    return found
+        said = beside.verify()
+        if not said.startswith("VERIFIED"):
+            wrong.append(f"seed {seed}: {said.splitlines()[-1]}")
+    return found, wrong
 
 
 def _recourse(rng: np.random.Generator, model: Any, X: pd.DataFrame, y: pd.Series, seed: int) -> Recourse:
@@ -141,28 +133,5 @@ def _same(one: Any, other: Any) -> bool:
     return missing == (True, True) or (missing == (False, False) and bool(one == other))
 
 
-def main() -> int:
-    """Run the cases, print and write what happened; 1 if any answer changed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    total, changed, start = Counter[str](), [], time.perf_counter()
-    for seed in range(options.seed, options.seed + options.cases):
-        try:
-            total += check(seed)
-        except Exception as error:  # the list names them all
-            changed.append(f"seed {seed}: {type(error).__name__}: {error}")
-            print(changed[-1], flush=True)
-    seconds = round(time.perf_counter() - start)
-    counts = dict(sorted(total.items()))
-    written = {"cases": options.cases, "seconds": seconds, "counts": counts, "changed": changed}
-    print(json.dumps(written, indent=1))
-    if options.json is not None:
-        options.json.write_text(json.dumps(written, indent=1) + "\n")
-    return 1 if changed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(repeated(__doc__, check, 2000))

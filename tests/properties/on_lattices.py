@@ -8,12 +8,10 @@ accept each certificate. Run from the repository root.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
 import tempfile
-import time
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -25,16 +23,23 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.solve import solve
 from tests.helpers.lattices import enumerated, random_problem
+from tests.properties.repeated import Checked, repeated
 from verify.files.check import examine
 
 BACKENDS = "bab", "highs", "cpsat", "ask"
 
 
-def check(seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
+def check(seed: int) -> Checked:
     """One case: its counts, and a line for each wrong answer or rejected certificate."""
     rng, trees, causes = random.Random(seed), seed % 2 == 0, seed % 4 >= 2
-    path = folder / "instance.json"
-    path.write_text(json.dumps(random_problem(rng, trees, causes, rng.random() < 0.4)))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "instance.json"
+        path.write_text(json.dumps(random_problem(rng, trees, causes, rng.random() < 0.4)))
+        return _compared(seed, path, trees, causes)
+
+
+def _compared(seed: int, path: Path, trees: bool, causes: bool) -> Checked:
+    """Every back end's answer to a written problem beside the enumerated one."""
     instance = read_instance(path)
     best = enumerated(instance)
     counts = Counter({("trees" if trees else "networks") + (" with causes" if causes else ""): 1})
@@ -80,31 +85,5 @@ def _verified(instance: Instance, result: Result, path: Path) -> str | None:
     return examine(file, path, 60.0).line
 
 
-def main() -> int:
-    """So many cases; 1 if anything was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, default=300)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    total, wrong, start = Counter[str](), list[str](), time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        for seed in range(options.cases):
-            counts, lines = check(seed, Path(folder))
-            total, wrong = total + counts, wrong + lines
-            for line in lines:
-                print(line, flush=True)
-    seconds = round(time.perf_counter() - start)
-    found = {
-        "cases": options.cases,
-        "seconds": seconds,
-        "counts": dict(sorted(total.items())),
-        "wrong": wrong,
-    }
-    print(json.dumps(found, indent=1))
-    if options.json is not None:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
-    return 1 if wrong else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(repeated(__doc__, check, 300))

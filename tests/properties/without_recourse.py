@@ -9,15 +9,10 @@ Run from the repository root.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-import time
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from milp_recourse import Recourse
+from tests.properties.repeated import Checked, repeated
 
 Check = Callable[[pd.Series, pd.DataFrame], "np.ndarray"]
 """Whether a condition holds in rows that actions make of a person."""
@@ -73,7 +69,7 @@ def conditions(rng: np.random.Generator) -> list[tuple[str, Check]]:
     return [drawn[k] for k in rng.choice(len(drawn), count, replace=False)]
 
 
-def check(seed: int) -> tuple[Counter[str], list[str]]:
+def check(seed: int) -> Checked:
     """One case: its counts, and a line for each wrong answer."""
     rng, name = np.random.default_rng([6, seed]), [*FAMILIES][seed % len(FAMILIES)]
     X = pd.DataFrame(rng.integers(0, TOP + 1, (150, len(COLUMNS))), columns=list(COLUMNS))
@@ -117,26 +113,5 @@ def check(seed: int) -> tuple[Counter[str], list[str]]:
     return counts, wrong
 
 
-def main() -> int:
-    """Go on until there are so many people without recourse; 1 if any answer was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--people", type=int, default=2000)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    total, wrong, start, seed = Counter[str](), list[str](), time.perf_counter(), 0
-    while total["without recourse"] < options.people:
-        counts, lines = check(seed)
-        total, wrong, seed = total + counts, wrong + lines, seed + 1
-        for line in lines:
-            print(line, flush=True)
-    seconds = round(time.perf_counter() - start)
-    written = {"cases": seed, "seconds": seconds, "counts": dict(sorted(total.items())), "wrong": wrong}
-    print(json.dumps(written, indent=1))
-    if options.json is not None:
-        options.json.write_text(json.dumps(written, indent=1) + "\n")
-    return 1 if wrong else 0
-
-
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    sys.exit(main())
+    sys.exit(repeated(__doc__, check, 2000, ("without recourse",)))
