@@ -52,13 +52,6 @@ class InterviewModel(Strict):
     answers: list[AnswerModel]
 
 
-class AnswersModel(Strict):
-    """Answers alone, to be given one after the other."""
-
-    format: Literal["milp-recourse/answers-1"]
-    answers: list[str]
-
-
 class HalfSpaceModel(Strict):
     """What an answer says: left costs at most (1 + more) times right, plus a constant times the mean
     weight."""

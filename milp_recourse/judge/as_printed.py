@@ -51,9 +51,9 @@ def as_printed(pairs: Sequence[tuple[Instance, Action]]) -> list[AsPrinted]:
 
     A number is first tried with one significant digit, then with more, rounded down and up. The first that
     keeps the action feasible is taken, if the action then costs at most :data:`DEARER` more for all of its
-    numbers together; the double itself always qualifies. Whole numbers and labels stay as they are. The
-    values of effects are shortened so that the row as it is said is accepted, and are off by at most
-    :data:`DEARER` of what they move.
+    numbers together; the double itself always qualifies. Whole numbers, labels, steps and listed values
+    stay. The values of effects are shortened so that the row as it is said is accepted, and are off by at
+    most :data:`DEARER` of what they move.
 
     Parameters
     ----------

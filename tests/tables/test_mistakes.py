@@ -244,6 +244,7 @@ ODD: list[Any] = [
 AT_THE_START = (
     *("desired", "immutable", "increase", "decrease", "kinds", "categories", "bounds", "ranges", "domain"),
     *("cost", "scale", "weights", "scm", "plausibility", "conditions", "margin", "predict", "model", "X"),
+    *("steps", "values", "names", "units", "confidence"),
 )
 
 ASKED = {
@@ -257,6 +258,9 @@ OF_ANSWERS = {
     "choices": ("person", "count", "differ", "apart", "scale", "time_limit", "together"),
     "robust": ("person", "missed", "threshold", "noise", "time_limit"),
     "page": ("person", "why", "time_limit"),
+    "reasons": ("person", "most", "time_limit"),
+    "reasons_table": ("most", "time_limit"),
+    "letter": ("person", "template", "language"),
     "save": ("folder",),
 }
 

@@ -104,7 +104,7 @@ def letter(
     BadInput
         There is no such language or file, or the template has an error.
     """
-    if language not in LANGUAGES:
+    if not isinstance(language, str) or language not in LANGUAGES:
         allowed = f"{', '.join(LANGUAGES)}; another one is a file: template"
         raise BadInput("language", repr(language), allowed)
     if template is not None and not isinstance(template, str | Path):
