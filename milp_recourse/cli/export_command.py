@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from milp_recourse.cli.common_options import Index, Problem, a_file
+from milp_recourse.cli.common_options import Index, Problem, TimeLimit, a_file
 from milp_recourse.cli.problems import read_one
 from milp_recourse.errors import BadInput
 
@@ -20,8 +20,18 @@ def export(
     out: Annotated[Path, typer.Option(metavar="FILE", help="the file to write", callback=a_file)],
     format: Annotated[ExportFormat | None, typer.Option(help="by the name of FILE if not given")] = None,
     index: Index = None,
+    linear: Annotated[
+        bool,
+        typer.Option("--linear", help="without squares: any MILP solver reads it, and its error is proven"),
+    ] = False,
+    error: Annotated[
+        float | None,
+        typer.Option(help="with --linear: the largest error wanted; a hundredth of the cost if not given"),
+    ] = None,
+    time_limit: TimeLimit = None,
 ) -> None:
     """Write the problem as a mathematical program that other solvers read."""
+    from milp_recourse.questions.linear_program import export_linear, words
     from milp_recourse.solvers.export import export as write
 
     suffix = out.suffix.removeprefix(".")
@@ -29,5 +39,12 @@ def export(
     if suffix not in known or (format is not None and format != suffix):
         wanted = f".{format}" if format is not None else " or ".join(f".{name}" for name in known)
         raise BadInput("--out", str(out), f"a file name ending in {wanted}")
-    write(read_one(instance, index), out)
+    if error is not None and not linear:
+        raise BadInput("--error", error, "only with --linear: a program with squares has no error of its own")
+    problem = read_one(instance, index)
+    if linear:
+        made = export_linear(problem, out, error, time_limit)
+        typer.echo(f"written: {out}\n" + "\n".join(words(made)))
+        return
+    write(problem, out)
     typer.echo(f"written: {out}")

@@ -8,14 +8,14 @@ file say so, and list the names that had to be changed for the format.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from milp_recourse.errors import BadInput
 from milp_recourse.problem.instance import Instance
-from milp_recourse.solvers.rows import MixedInteger, whole_problem
+from milp_recourse.solvers.rows import MixedInteger, equal_parts, whole_problem
 
 LONGEST_NAME = 80
 TERMS_PER_LINE = 3
@@ -45,17 +45,28 @@ def export(instance: Instance, path: str | Path, pieces: int = 16, cost_unit: fl
     Unsupported
         A tree ensemble, or no action can be taken at all.
     """
-    path = Path(path)
-    writers = {".lp": _lp, ".mps": _mps}
-    if path.suffix not in writers:
-        raise BadInput("--out", path.name, "a name ending in .lp or .mps")
+    check_name(path)
     if not (0 < cost_unit < np.inf):
         raise BadInput("cost_unit", cost_unit, "a number above 0")
-    mip = writable(whole_problem(instance, pieces), cost_unit)
-    comments = _comments(mip, names := unique_names(mip.names), instance, cost_unit)
-    mark = {".lp": "\\", ".mps": "*"}[path.suffix]
+    mip = writable(whole_problem(instance, equal_parts(pieces))[-1], cost_unit)
+    write(mip, path, instance, cost_unit)
+
+
+def check_name(path: str | Path) -> None:
+    """Raise :class:`BadInput` where a file's name does not end in the name of a format."""
+    if Path(path).suffix not in WRITERS:
+        raise BadInput("--out", Path(path).name, "a name ending in .lp or .mps")
+
+
+def write(
+    mip: MixedInteger, path: str | Path, instance: Instance, cost_unit: float, header: Iterable[str] = ()
+) -> None:
+    """Write a program that is :func:`writable`; ``header``: what is said first in the file."""
+    path = Path(path)
+    mark, lines_of = WRITERS[path.suffix]
+    comments = (*header, *_comments(mip, names := unique_names(mip.names), instance, cost_unit))
     lines = [f"{mark} {' '.join(c.split())[:200]}" for c in comments]
-    lines += writers[path.suffix](mip, names, unique_names(row.name for row in mip.rows))
+    lines += lines_of(mip, names, unique_names(row.name for row in mip.rows))
     try:
         path.write_text("\n".join(lines) + "\n", encoding="ascii", errors="backslashreplace")
     except OSError as problem:
@@ -200,3 +211,10 @@ def _mps_columns(mip: MixedInteger, names: list[str], rows: list[Row]) -> Iterat
             yield f" {name} {row} {float(c)!r}"
     if marked:
         yield " MARKEND 'MARKER' 'INTEND'"
+
+
+WRITERS: Mapping[str, tuple[str, Callable[[MixedInteger, list[str], list[str]], Iterator[str]]]] = {
+    ".lp": ("\\", _lp),
+    ".mps": ("*", _mps),
+}
+"""By suffix: what a comment begins with, and the function that writes the rest."""

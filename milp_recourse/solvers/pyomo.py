@@ -24,7 +24,7 @@ from milp_recourse.program.cost_units import in_cost_units
 from milp_recourse.solvers.boxes import BoxSearch, Node
 from milp_recourse.solvers.protocol import Options, Proposal
 from milp_recourse.solvers.pyomo_model import add_tangents, build_model
-from milp_recourse.solvers.rows import MixedInteger, encode
+from milp_recourse.solvers.rows import MixedInteger, encode, equal_parts
 from milp_recourse.solvers.rows.bounds import ProgramBounds
 from milp_recourse.solvers.rows.tangent_rows import seeds
 
@@ -121,7 +121,7 @@ class PyomoSearch(BoxSearch):
     def decide(self, node: Node, bounds: ProgramBounds) -> None:
         """Ask for a cheaper action in the box until there is none; what cannot be decided is split."""
         part = node.part
-        mip = encode(part.program, bounds, PIECES)
+        mip = encode(part.program, bounds, equal_parts(PIECES))
         cutoff = self.best.cutoff
         scale = cutoff or 1.0
         model = self._model(mip, cutoff, scale)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from milp_recourse.problem.options import Clock
 from milp_recourse.solvers.highs.first_tangents import seed_tangents
 from milp_recourse.solvers.highs.highs_model import HighsModel
-from milp_recourse.solvers.rows import encode
+from milp_recourse.solvers.rows import encode, equal_parts
 from milp_recourse.solvers.rows.bounds import Configuration, ProgramBounds
 
 Array = NDArray[np.float64]
@@ -31,7 +31,7 @@ class Relaxation:
     ) -> None:
         self.part, self.bounds = part, bounds
         self.low, self.high = low.copy(), high.copy()
-        self.model = encode(part.program, bounds, pieces)
+        self.model = encode(part.program, bounds, equal_parts(pieces))
         cutoff = target if np.isfinite(target) and target > 0 else None
         self.highs = HighsModel(self.model, cutoff, relaxed=True)
         seed_tangents(self.highs, part.program, self.model, best)

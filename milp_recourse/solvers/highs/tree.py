@@ -10,7 +10,7 @@ from milp_recourse.solvers.highs.first_tangents import copy_tangents, seed_tange
 from milp_recourse.solvers.highs.highs_model import HighsModel
 from milp_recourse.solvers.highs.relaxation import Relaxation
 from milp_recourse.solvers.protocol import Options
-from milp_recourse.solvers.rows import encode
+from milp_recourse.solvers.rows import encode, equal_parts
 from milp_recourse.solvers.rows.bounds import ProgramBounds
 
 LP_UNSTABLE = 24  # more open ReLUs than this and the box is split before linear programs tighten it
@@ -53,7 +53,7 @@ class HighsSearch(BoxSearch):
     def _milp(self, node: Node, bounds: ProgramBounds, relaxation: Relaxation) -> None:
         """Ask for a cheaper action in the box until there is none; what cannot be decided is split."""
         part = node.part
-        model = encode(part.program, bounds, PIECES)
+        model = encode(part.program, bounds, equal_parts(PIECES))
         highs = HighsModel(model, self.best.cutoff, relaxed=False)
         seed_tangents(highs, part.program, model, self.best.action)
         for point in relaxation.tangent_points:

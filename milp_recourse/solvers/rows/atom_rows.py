@@ -2,22 +2,65 @@ r"""Columns and rows of one atom: ReLU, indicator, curve, switch. Constants are 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from milp_recourse.program.functions import band
 from milp_recourse.solvers.rows.mixed_integer import Form, MixedInteger, combine
 
+Cut = Callable[[str, float, float], NDArray[np.float64]]
+"""From a curve's name and an interval to the ends of the parts into which it is cut, ascending."""
+
 _SHORTEST_PIECE = 1e-6
 """Least length of a part of a curve's interval, relatively: solvers cannot tell shorter parts apart."""
 
+_MOST_PIECES = 512
 
-def relu_rows(model: MixedInteger, name: str, pre: Form, low: float, high: float) -> Form:
+
+def equal_parts(pieces: int) -> Cut:
+    """Parts of one length: so many, or fewer on a short interval."""
+
+    def cut(function: str, low: float, high: float) -> NDArray[np.float64]:
+        return np.linspace(low, high, max(1, min(pieces, int((high - low) / _shortest(low)))) + 1)
+
+    return cut
+
+
+def narrow_parts(share: float) -> Cut:
+    """Parts in which the curve's band is at most so wide, as a share of its width over the whole interval:
+    short where the curve bends."""
+
+    def cut(function: str, low: float, high: float) -> NDArray[np.float64]:
+        _, below, above = band(function, *(np.array([end]) for end in (low, high)))
+        allowed = share * float((above - below)[0])
+        ends, split = np.array([low, high]), np.array([True])
+        while split.any() and len(ends) <= _MOST_PIECES:
+            ends = np.sort(np.concatenate([ends, (ends[:-1] + ends[1:])[split] / 2]))
+            _, below, above = band(function, ends[:-1], ends[1:])
+            split = (above - below > allowed) & (np.diff(ends) > 2 * _shortest(low))
+        return ends
+
+    return cut
+
+
+def _shortest(low: float) -> float:
+    return _SHORTEST_PIECE * (1 + abs(low))
+
+
+def relu_rows(
+    model: MixedInteger, name: str, pre: Form, low: float, high: float, stated: bool = False
+) -> Form:
     r"""y = max(0, pre), with low <= pre <= high.
 
-    A stable unit costs nothing: y = 0 or y = pre. An unstable one gets a 0/1 column z and
+    A stable unit costs nothing: y = 0 or y = pre; where it is to be ``stated``, a row asks for the sign. An
+    unstable one gets a 0/1 column z and
     :math:`y \ge pre,\; y \ge 0,\; y \le high\, z,\; y \le pre - low (1 - z)`, whose continuous
     relaxation is the triangle (Tjeng et al. 2019, https://arxiv.org/abs/1711.07356).
     """
+    if stated and pre[0] and (high <= 0 or low >= 0):
+        model.row(f"{name}_stays", pre, *((-np.inf, 0.0) if high <= 0 else (0.0, np.inf)))
     if high <= 0:
         return {}, 0.0
     if low >= 0:
@@ -47,10 +90,9 @@ def curve_rows(
     low: float,
     high: float,
     out: tuple[float, float],
-    pieces: int,
+    cut: Cut,
 ) -> Form:
-    r"""y = f(form), relaxed: on each of at most ``pieces`` equal parts (fewer on short intervals) y lies
-    between two parallel lines.
+    r"""y = f(form), relaxed: on each of several parts of the interval y lies between two parallel lines.
 
     With 0/1 columns :math:`z_k` (part k is in use) and :math:`x_k` the form's value in part k:
     :math:`\sum z_k = 1,\; x = \sum x_k,\; l_k z_k \le x_k \le u_k z_k` and
@@ -63,11 +105,13 @@ def curve_rows(
         Bounds of the form.
     out
         Bounds of y.
+    cut
+        Where the parts end.
     """
     y = model.column(name, *out)
     yf: Form = ({y: 1.0}, 0.0)
-    pieces = max(1, min(pieces, int((high - low) / (_SHORTEST_PIECE * (1 + abs(low))))))
-    ends = np.linspace(low, high, pieces + 1)
+    ends = cut(function, low, high)
+    pieces = len(ends) - 1
     slope, below, above = band(function, ends[:-1], ends[1:])
     if pieces == 1:
         line = combine((form, float(slope[0])))

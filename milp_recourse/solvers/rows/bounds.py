@@ -242,12 +242,13 @@ def hull(instance: Instance, program: Program, target: float | None = None) -> P
     ----------
     target
         None: intervals alone, so that a solver's answer is independent of the engine. A number: the engine's
-        bounds, in which actions that cost at least so much need not be feasible.
+        bounds, in which actions that cost at least so much need not lie.
     """
     n = len(program.atoms)
     atoms, arguments = _empty(n), _empty(n)
     branches = {k: (_empty(1), _empty(1)) for k, a in enumerate(program.atoms) if isinstance(a, Switch)}
     hidden: list[Array] | None = None
+    boxes = {k: _empty(1) for k, a in enumerate(program.atoms) if isinstance(a, Action)}
     for acted in program.configurations():
         part = Configuration(instance, program.fix(acted, prune=False), scaled=False)
         found = None if target is None else part.whole(target)
@@ -256,7 +257,10 @@ def hull(instance: Instance, program: Program, target: float | None = None) -> P
         own = part.intervals() if found is None else found.bounds
         _, forms = program.substitution(acted)
         for k, atom in enumerate(program.atoms):
-            _widen(atoms, k, _range_over(forms[k], own.atoms))
+            ends = _range_over(forms[k], own.atoms)
+            _widen(atoms, k, ends)
+            if isinstance(atom, Action) and atom.feature in acted:
+                _widen(boxes[k], 0, ends)
             if isinstance(atom, Elementary):
                 _widen(arguments, k, _range_over(atom.argument.substitute(forms), own.atoms))
             if isinstance(atom, Switch):
@@ -271,18 +275,24 @@ def hull(instance: Instance, program: Program, target: float | None = None) -> P
         return None
     for k, atom in enumerate(program.atoms):
         if isinstance(atom, Action):
-            atoms[k] = atom.lower, atom.upper
+            left = boxes[k][0] if target is not None and boxes[k][0, 0] < np.inf else (-np.inf, np.inf)
+            atoms[k] = max(atom.lower, left[0]), min(atom.upper, left[1])
         elif isinstance(atom, Elementary):
             arguments[k] = within_domain(atom.function, *arguments[k])
+    _complete(branches, program, atoms)
+    return ProgramBounds(
+        atoms, arguments, {k: (_pair(a), _pair(b)) for k, (a, b) in branches.items()}, hidden
+    )
+
+
+def _complete(branches: Mapping[int, tuple[Array, Array]], program: Program, atoms: Array) -> None:
+    """Ranges for the branches of switches that no configuration takes: their rows need constants, too."""
     for place, sides in branches.items():
         switch = program.atoms[place]
         assert isinstance(switch, Switch)
         for branch, form in zip(sides, (switch.acted, switch.natural), strict=True):
-            if branch[0, 0] > branch[0, 1]:  # no configuration takes it, but its rows need constants
+            if branch[0, 0] > branch[0, 1]:
                 _widen(branch, 0, _range_over(form, atoms))
-    return ProgramBounds(
-        atoms, arguments, {k: (_pair(a), _pair(b)) for k, (a, b) in branches.items()}, hidden
-    )
 
 
 def _in_cost(term: CostTerm) -> float:

@@ -15,7 +15,14 @@ from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.lower import lower
 from milp_recourse.program.neutral_program import Action, CostTerm, Elementary, Program, Switch
-from milp_recourse.solvers.rows.atom_rows import curve_rows, indicator_rows, relu_rows, switch_rows
+from milp_recourse.solvers.rows.atom_rows import (
+    Cut,
+    curve_rows,
+    equal_parts,
+    indicator_rows,
+    relu_rows,
+    switch_rows,
+)
 from milp_recourse.solvers.rows.bounds import ProgramBounds, hull
 from milp_recourse.solvers.rows.demand_rows import demand_rows
 from milp_recourse.solvers.rows.mixed_integer import Form, MixedInteger, QuadraticRow, combine
@@ -23,22 +30,27 @@ from milp_recourse.solvers.rows.rounding import slack
 
 Array = NDArray[np.float64]
 
+SIXTEEN = equal_parts(16)
 
-def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedInteger:
+
+def encode(program: Program, bounds: ProgramBounds, cut: Cut = SIXTEEN, stated: bool = False) -> MixedInteger:
     """A program as a mixed-integer program: every atom, the network, rows, demand, ball and cost.
 
     Parameters
     ----------
     bounds
         Derived bounds of this program, e.g. :func:`milp_recourse.solvers.rows.bounds.hull`.
-    pieces
-        Parts each curve (sigmoid, log, ...) is cut into; without effect where there is no curve.
+    cut
+        Where the parts end into which the interval of each curve (sigmoid, log, ...) is cut.
+    stated
+        Whether rows ask for the signs that bounds give ReLUs. Without them the program is smaller, and a
+        relaxation all the same.
     """
     model = MixedInteger()
     for feature in program.switched:
         model.flags[feature] = model.column(f"act_{feature}", 0.0, 1.0, integer=True)
-    forms = _atoms(model, program, bounds, pieces)
-    _network(model, program, forms, bounds)
+    forms = _atoms(model, program, bounds, cut, stated)
+    _network(model, program, forms, bounds, stated)
     for row in program.rows:
         model.row(row.name, over_columns(row.form, forms), row.lower, row.upper)
     if program.demand != TRUE:
@@ -49,8 +61,15 @@ def encode(program: Program, bounds: ProgramBounds, pieces: int = 16) -> MixedIn
     return model
 
 
-def whole_problem(instance: Instance, pieces: int = 16) -> MixedInteger:
-    """One mixed-integer program for an instance, every switch open.
+def whole_problem(
+    instance: Instance, cut: Cut = SIXTEEN, target: float | None = None, stated: bool = False
+) -> tuple[Program, ProgramBounds, MixedInteger]:
+    """One mixed-integer program for an instance, every switch open, and what it is made from.
+
+    Parameters
+    ----------
+    target, stated
+        As for :func:`milp_recourse.solvers.rows.bounds.hull` and :func:`encode`.
 
     Raises
     ------
@@ -65,10 +84,10 @@ def whole_problem(instance: Instance, pieces: int = 16) -> MixedInteger:
     if not isinstance(instance.classifier, ReluNetwork):
         raise Unsupported("only ReLU networks can be written as one mixed-integer program")
     program = lower(instance)
-    bounds = hull(instance, program) if program.actions else None
+    bounds = hull(instance, program, target) if program.actions else None
     if bounds is None:
         raise Unsupported("no action can be taken: there is no program to write")
-    return encode(program, bounds, pieces)
+    return program, bounds, encode(program, bounds, cut, stated)
 
 
 def _demand(model: MixedInteger, program: Program, forms: list[Form]) -> None:
@@ -98,7 +117,9 @@ def _range(form: Form, model: MixedInteger) -> tuple[float, float]:
     return low - rounding, high + rounding
 
 
-def _atoms(model: MixedInteger, program: Program, bounds: ProgramBounds, pieces: int) -> list[Form]:
+def _atoms(
+    model: MixedInteger, program: Program, bounds: ProgramBounds, cut: Cut, stated: bool
+) -> list[Form]:
     """Add every atom's columns and rows; returns every atom as a form over columns."""
     forms: list[Form] = []
     levels: dict[tuple, dict[int, int]] = {}
@@ -124,14 +145,14 @@ def _atoms(model: MixedInteger, program: Program, bounds: ProgramBounds, pieces:
             name = f"{atom.function}_{k}"
             l, h = (float(v) for v in bounds.arguments[k])
             if atom.function == "relu":
-                forms.append(relu_rows(model, name, argument, l, h))
+                forms.append(relu_rows(model, name, argument, l, h, stated))
             elif atom.function == "indicator":
                 column = model.column(f"{name}_is{atom.level}", low, high, integer=True)
                 key = tuple(sorted(atom.argument.terms.items())) + (atom.argument.constant,)
                 levels.setdefault(key, {})[atom.level] = column
                 forms.append(({column: 1.0}, 0.0))
             else:
-                forms.append(curve_rows(model, name, atom.function, argument, l, h, (low, high), pieces))
+                forms.append(curve_rows(model, name, atom.function, argument, l, h, (low, high), cut))
     _indicators(model, program, forms, levels)
     return forms
 
@@ -155,7 +176,9 @@ def _indicators(
         indicator_rows(model, f"indicator_{k}", form, columns)
 
 
-def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: ProgramBounds) -> None:
+def _network(
+    model: MixedInteger, program: Program, forms: list[Form], bounds: ProgramBounds, stated: bool
+) -> None:
     """Add the network's inputs and ReLUs, and the row that its logit must meet."""
     network = program.classifier
     if not isinstance(network, ReluNetwork):
@@ -178,7 +201,7 @@ def _network(model: MixedInteger, program: Program, forms: list[Form], bounds: P
             low, high = (float(v) for v in bounds.hidden[k][j])
             if high > 0 and len(sum_[0]) > 1:
                 sum_ = ({model.fixed_column(f"pre_{k}_{j}", sum_, low, high): 1.0}, 0.0)  # noqa: PLW2901
-            z.append(relu_rows(model, f"hidden_{k}_{j}", sum_, low, high))
+            z.append(relu_rows(model, f"hidden_{k}_{j}", sum_, low, high, stated))
 
 
 def _weighted(forms: list[Form], weights: Array, bias: float) -> Form:

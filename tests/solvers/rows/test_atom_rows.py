@@ -7,7 +7,13 @@ import pytest
 
 from milp_recourse.problem.expression import sigmoid
 from milp_recourse.solvers.highs.highs_model import HighsModel
-from milp_recourse.solvers.rows.atom_rows import curve_rows, indicator_rows, relu_rows, switch_rows
+from milp_recourse.solvers.rows.atom_rows import (
+    curve_rows,
+    equal_parts,
+    indicator_rows,
+    relu_rows,
+    switch_rows,
+)
 from milp_recourse.solvers.rows.mixed_integer import MixedInteger
 
 
@@ -72,7 +78,7 @@ def test_curve_rows_contain_the_curve_and_tighten(x: float, pieces: int) -> None
     """The feasible y are an interval around sigmoid(x) that shrinks like the square of the part's width."""
     model = MixedInteger()
     pre = model.column("pre", x, x)
-    y = curve_rows(model, "s", "sigmoid", ({pre: 1.0}, 0.0), -3.0, 3.0, (0.0, 1.0), pieces)
+    y = curve_rows(model, "s", "sigmoid", ({pre: 1.0}, 0.0), -3.0, 3.0, (0.0, 1.0), equal_parts(pieces))
     low, high = extremes(model, y)
     assert low - 1e-6 <= sigmoid(np.array(x)) <= high + 1e-6
     assert high - low <= 0.1 * (6.0 / pieces) ** 2 / 4 + 1e-6

@@ -15,7 +15,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.program import lower
 from milp_recourse.solvers.highs.highs_model import HighsModel
-from milp_recourse.solvers.rows import MixedInteger, encode
+from milp_recourse.solvers.rows import MixedInteger, encode, equal_parts
 from milp_recourse.solvers.rows.bounds import hull
 from milp_recourse.solvers.rows.mixed_integer import combine
 
@@ -43,7 +43,7 @@ def open_program(instance: Instance, pieces: int = 16) -> MixedInteger:
     program = lower(instance)
     bounds = hull(instance, program)
     assert bounds is not None
-    return encode(program, bounds, pieces)
+    return encode(program, bounds, equal_parts(pieces))
 
 
 def complete(mip: MixedInteger, action: dict[str, float]) -> np.ndarray | None:

@@ -1,0 +1,85 @@
+"""The program of ``export --linear`` has no squares, and its optimum is as near as it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from milp_recourse import read_instance
+from milp_recourse.cli.app import main
+from milp_recourse.questions import linear_program as module
+from milp_recourse.questions.linear_program import LinearProgram, export_linear, linear_program
+from tests.helpers.generators import supported_instance
+from tests.properties.linear_programs import agrees, by_highs, by_scip, unit_of
+
+INSTANCES = Path(__file__).resolve().parents[2] / "instances"
+CASES = ("plausible_ball", "plausible_relu", "mixture", "square_equation", "sigmoid_link", "categorical")
+
+
+def written(name: str, path: Path, **options: float) -> LinearProgram:
+    return export_linear(read_instance(INSTANCES / f"{name}.json"), path, **options)
+
+
+@pytest.mark.parametrize("suffix", ["lp", "mps"])
+@pytest.mark.parametrize("name", [*(f"smoke/{one}" for one in CASES), "loan/loan_150"])
+def test_highs_reads_it_and_finds_an_optimum_within_the_error(name: str, suffix: str, tmp_path: Path) -> None:
+    made = written(name, path := tmp_path / f"p.{suffix}")
+    assert made.error is not None and made.error <= 0.01 * (made.best or 0.0)
+    assert agrees(made, by_highs(path, 60.0), unit_of(path)) is True
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("share", [0.5, 1e-2])
+def test_random_programs_with_coarse_pieces_are_within_their_errors(
+    share: float, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Causes, curves, conditions, labels, densities."""
+    monkeypatch.setattr(module, "SHARES", (share,))
+    made = export_linear(supported_instance(seed), path := tmp_path / "p.lp", time_limit=20.0)
+    assert agrees(made, by_highs(path, 20.0), unit_of(path)) is not False
+
+
+def test_the_error_is_there_and_smaller_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With pieces as long as a curve the optimum is far off; what is stated says so."""
+    curved = read_instance(INSTANCES / "smoke/square_equation.json")
+    fine = linear_program(curved, error=1e-2)
+    monkeypatch.setattr(module, "SHARES", (1.0,))
+    coarse = linear_program(curved)
+    assert coarse.best == fine.best and coarse.error is not None and fine.error is not None
+    assert fine.error <= 1e-2 < coarse.error
+
+
+def test_what_is_infeasible_stays_so(tmp_path: Path) -> None:
+    made = written("smoke/infeasible_plausible", path := tmp_path / "p.lp")
+    assert (made.best, made.error) == (None, 0.0)
+    assert by_highs(path, 20.0)[0] == by_scip(path, 20.0)[0] == "infeasible"
+
+
+def test_the_header_names_problem_optimum_and_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command prints the same sentences; without squares, and with the problem's hash."""
+    problem, path = INSTANCES / "smoke/plausible_ball.json", tmp_path / "p.lp"
+    assert main(["export", str(problem), "--linear", "--error", "0.001", "--out", str(path)]) == 0
+    text, said = path.read_text(), capsys.readouterr().out
+    lines = [line.removeprefix("\\ ") for line in text.splitlines() if line.startswith("\\")]
+    assert "[" not in text.split("Minimize")[1] and "^2" not in text
+    assert any(line.startswith("Problem (instance_sha256): ") for line in lines)
+    [stated] = [line for line in lines if "differs from it by at most" in line]
+    assert stated in said and any("at least 9.99" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (["--error", "0.1"], "--error: got 0.1; allowed: only with --linear"),
+        (["--linear", "--error", "0"], "--error: got 0.0; allowed: a number above 0"),
+    ],
+)
+def test_an_error_is_above_0_and_of_a_linear_program(
+    more: list[str], line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = str(INSTANCES / "smoke/hold.json")
+    assert main(["export", problem, "--out", str(tmp_path / "p.lp"), *more]) == 2
+    assert line in capsys.readouterr().err and not list(tmp_path.iterdir())
