@@ -26,10 +26,10 @@ def instances_path() -> Path:
     raise BadInput("instances", "nothing beside the package", "an installation with its instances")
 
 
-LOAN_POPULATIONS = {"loan-smooth": "loan_smooth", "loan-sharp": "loan"}
+LOAN_POPULATIONS = {"loan-smooth": "loan_smooth", "loan-sharp": "loan", "loan-printed": "loan_printed"}
 """The shipped Loan populations and their folders. The classifier of ``loan-smooth`` is trained as the code
 that the CARMA authors released trains it; that of ``loan-sharp``, whose logit is twenty times as steep, as
-the iCARMA paper's text says."""
+the iCARMA paper's text says. ``loan-printed`` has the equations that the paper's appendix prints."""
 
 
 def population_file(name: str) -> Path:

@@ -30,7 +30,9 @@ Checkpoint = Annotated[
 Results = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where results go; rerunning resumes.")]
 PopulationName = Annotated[
     str,
-    typer.Option("--population", metavar="NAME", help="loan-smooth, loan-sharp or a .json of applicants"),
+    typer.Option(
+        "--population", metavar="NAME", help="loan-smooth, -sharp, -printed or a .json of applicants"
+    ),
 ]
 
 

@@ -25,7 +25,7 @@ from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscDa
 from milp_recourse.lab.recipe.learned_scm import column_log_densities, equation_training, fit_scm
 from milp_recourse.lab.recipe.training import deployed_logits
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.result import Status, gap_tolerance
+from milp_recourse.problem.result import Status
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.questions.solve import solve
 from milp_recourse.readers import to_json
@@ -250,34 +250,6 @@ def write_synthetic(models: Path, folder: Path, applicants: int, seed: int) -> d
             break
     kept = sorted(k for one in found.values() for k in one)
     return {"drawn": k + 1, "people": len(kept), "margin": write(kept)}
-
-
-def write_expected(folder: Path, confirm: str, time_limit: float, advance: Callable[[], None]) -> list[str]:
-    """Write expected.csv: the answers of ``bab`` for a folder's people, and which another back end confirms.
-
-    Returns
-    -------
-    list
-        A sentence for every person about whom the two contradict each other.
-    """
-    people = read_population(folder / "population.json")
-    complaints, rows = [], []
-    for k in range(len(people)):
-        one, other = solve(people[k], "bab", time_limit), solve(people[k], confirm, time_limit)
-        settled = other.status in (Status.OPTIMAL, Status.INFEASIBLE)
-        same = one.status == other.status and (
-            one.cost is None
-            or other.cost is None
-            or abs(one.cost - other.cost) <= gap_tolerance(one.cost) + gap_tolerance(other.cost)
-        )
-        if settled and not same:
-            complaints.append(f"{k}: bab says {one.cost}, {confirm} says {other.cost}")
-        numbers = {"status": one.status.value, "cost": one.cost, "lower_bound": one.lower_bound}
-        by = {"found_by": "bab", "confirmed_by": confirm if settled and same else ""}
-        rows.append({"index": k} | numbers | by)
-        advance()
-    pd.DataFrame(rows).to_csv(folder / "expected.csv", index=False, lineterminator="\n")
-    return complaints
 
 
 def refused(network: ReluNetwork, rows: FloatArray) -> FloatArray:

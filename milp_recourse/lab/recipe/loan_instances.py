@@ -47,6 +47,8 @@ class LoanSettings:
     attempts
         How many classifiers are trained on the same rows, with the seeds seed, seed + 1, ... If there are
         several, all are listed in attempts.csv. The first is shipped, so that none is chosen by its results.
+    printed
+        Whether rows and causal model are those that the iCARMA paper prints.
     """
 
     sizes: tuple[int, int, int] = RELEASED_SIZES
@@ -54,11 +56,17 @@ class LoanSettings:
     applicants: int = 240
     points: int = 100_000
     attempts: int = 1
+    printed: bool = False
 
     @staticmethod
     def smooth() -> LoanSettings:
         """The settings that make ``instances/loan_smooth``."""
         return LoanSettings(training=Training.released(), applicants=0, attempts=10)
+
+    @staticmethod
+    def as_printed() -> LoanSettings:
+        """The settings that make ``instances/loan_printed``."""
+        return LoanSettings(training=Training.released(), applicants=0, printed=True)
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,7 @@ def write_loan(
     dict
         The content of report.json.
     """
-    data = sample_loan(seed, settings.sizes)
+    data = sample_loan(seed, settings.sizes, settings.printed)
     networks = [
         train_network(data.train, seed + k, settings.training, on_epoch) for k in range(settings.attempts)
     ]
@@ -121,7 +129,7 @@ def write_loan(
         content = _applicant(index, int(row), data, model, rankings[index])
         content["classifier"] = {"path": "classifier.json", "sha256": sha256(out / "classifier.json")}
         write_instance(out / f"loan_{index:03d}.json", content)
-    _write_population(out, data, model)
+    _write_population(out, data, model, settings.printed)
     report = _report(seed, settings, data, model)
     write_json(out / "report.json", report)
     return report
@@ -205,11 +213,12 @@ def _applicant(index: int, row: int, data: LoanData, model: LoanModel, ranks: ND
     return content
 
 
-def _write_population(out: Path, data: LoanData, model: LoanModel) -> None:
+def _write_population(out: Path, data: LoanData, model: LoanModel, printed: bool) -> None:
     refused = pd.DataFrame(data.test.rows[model.refused], columns=FEATURES).astype({"gender": int})
     refused.to_csv(out / "refused.csv", index=False, lineterminator="\n")
     words = f"All {len(model.refused)} refused test rows: four actionable, constant weights, plausible."
     content = _shared("loan_population", words, model, plausible=True)
+    content["scm"] = {"name": "loan-as-printed" if printed else "loan"}
     content |= {
         "format": "milp-recourse/population-1",
         "classifier": {"path": "classifier.json", "sha256": sha256(out / "classifier.json")},

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.problem.loan import FEATURES, loan
+from milp_recourse.problem.loan import FEATURES, loan, loan_as_printed
 
 RELEASED_SIZES = (10000, 5000, 5000)
 """Rows of the train, validation and test split."""
@@ -63,8 +63,11 @@ def loan_label(rows: NDArray) -> NDArray[np.int64]:
     return (-amount - duration + income + savings + sign * income * savings >= 0).astype(np.int64)
 
 
-def sample_loan(seed: int, sizes: tuple[int, int, int] = RELEASED_SIZES) -> LoanData:
-    """Draw the three splits one after the other from one generator seeded with ``seed``."""
-    rng = np.random.default_rng(seed)
-    drawn = (loan().sample(size, rng) for size in sizes)
+def sample_loan(seed: int, sizes: tuple[int, int, int] = RELEASED_SIZES, printed: bool = False) -> LoanData:
+    """Draw the three splits one after the other from one generator seeded with ``seed``.
+
+    ``printed``: from the equations as the iCARMA paper prints them.
+    """
+    rng, scm = np.random.default_rng(seed), loan_as_printed() if printed else loan()
+    drawn = (scm.sample(size, rng) for size in sizes)
     return LoanData(*(Split(rows, loan_label(rows)) for rows in drawn))

@@ -10,10 +10,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import pandas as pd
 from joblib import Parallel, delayed
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.formats import read_instance
+from milp_recourse.formats import read_instance, read_population
 from milp_recourse.formats.instances_path import instance_files_in
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.judge import conclude
@@ -27,7 +28,7 @@ from milp_recourse.lab.recipe.index import (
     write_index,
 )
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.result import Result, Status
+from milp_recourse.problem.result import Result, Status, gap_tolerance
 from milp_recourse.questions.solve import solve
 from milp_recourse.solvers.grid import GridBackend
 from milp_recourse.solvers.protocol import Options
@@ -233,3 +234,33 @@ def _summary(outcomes: list[tuple[float | None, float | None]]) -> dict[str, Any
         "median_cost_ratio": median(ratios) if ratios else None,
         "largest_cost_ratio": max(ratios, default=None),
     }
+
+
+def write_expected(
+    folder: Path, confirm: str, time_limit: float, advance: Callable[[], None], most: int
+) -> list[str]:
+    """Write expected.csv: the answers of ``bab`` for the first people, and which another back end confirms.
+
+    Returns
+    -------
+    list
+        A sentence for every person about whom the two contradict each other.
+    """
+    people = read_population(folder / "population.json")
+    complaints, rows = [], []
+    for k in range(min(most, len(people))):
+        one, other = solve(people[k], "bab", time_limit), solve(people[k], confirm, time_limit)
+        settled = other.status in (Status.OPTIMAL, Status.INFEASIBLE)
+        same = one.status == other.status and (
+            one.cost is None
+            or other.cost is None
+            or abs(one.cost - other.cost) <= gap_tolerance(one.cost) + gap_tolerance(other.cost)
+        )
+        if settled and not same:
+            complaints.append(f"{k}: bab says {one.cost}, {confirm} says {other.cost}")
+        numbers = {"status": one.status.value, "cost": one.cost, "lower_bound": one.lower_bound}
+        by = {"found_by": "bab", "confirmed_by": confirm if settled and same else ""}
+        rows.append({"index": k} | numbers | by)
+        advance()
+    pd.DataFrame(rows).to_csv(folder / "expected.csv", index=False, lineterminator="\n")
+    return complaints

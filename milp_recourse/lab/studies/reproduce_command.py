@@ -33,7 +33,7 @@ def reproduce(
     certificates: Annotated[int, typer.Option(min=0, help="Random answers to certify and verify.")] = 200,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     population: Annotated[
-        str, typer.Option(metavar="NAME", help="loan-smooth, loan-sharp or a .json of Loan applicants")
+        str, typer.Option(metavar="NAME", help="loan-smooth, -sharp, -printed, or a .json of Loan applicants")
     ] = "loan-smooth",
     networks: Annotated[
         list[Path] | None,

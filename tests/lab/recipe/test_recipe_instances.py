@@ -18,6 +18,9 @@ from milp_recourse.lab.recipe.files import write_instance, write_json
 from milp_recourse.lab.recipe.index import checksum_faults
 from milp_recourse.lab.recipe.loan_instances import LoanSettings, applicant_design, write_loan
 from milp_recourse.lab.recipe.training import Training
+from milp_recourse.problem.loan import loan_as_printed
+from milp_recourse.questions.solve import solve
+from verify.files.check import examine
 
 TINY = LoanSettings((600, 50, 400), Training((6, 6), 64, 10), applicants=140, points=200)
 
@@ -163,6 +166,25 @@ def test_the_smooth_population_is_the_first_of_ten_attempts() -> None:
     assert all(3.5 < float(row["logit_sd_test_rows"]) < 4.5 for row in attempts)
     assert all(0.89 < float(row["test_accuracy"]) < 0.93 for row in attempts)
     assert read_json(instances_path() / "loan" / "report.json")["logit_sd_test_rows"] > 70
+
+
+def test_the_printed_population_has_the_answers_that_are_written(tmp_path: Path) -> None:
+    """Three of its people: as expected.csv says, with certificates that verify."""
+    folder = instances_path() / "loan_printed"
+    people = read_population(folder / "population.json")
+    assert people.template.scm == loan_as_printed()
+    with (folder / "expected.csv").open(newline="") as file:
+        expected = list(csv.DictReader(file))
+    assert len(expected) == 100 and len(people) == read_json(folder / "report.json")["refused_test_rows"]
+    assert sum(row["confirmed_by"] == "highs" for row in expected) >= 95
+    assert {row["status"] for row in expected} <= {"optimal", "infeasible"}
+    for k in range(3):
+        result = solve(people[k], "bab", certificates=True, index=k)
+        assert result.status.value == expected[k]["status"]
+        if result.cost is not None:
+            assert result.cost == pytest.approx(float(expected[k]["cost"]), rel=3e-6)
+        (tmp_path / "c.json.gz").write_bytes(result.evidence)
+        assert examine(tmp_path / "c.json.gz", folder / "population.json", 600.0).claim is not None
 
 
 def test_released_training_differs_in_solver_and_library_alone() -> None:
