@@ -246,6 +246,8 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: Co
         return column
     value: Any = read.imputed
     if labels is None:
+        if feature.kind == "binary" and value not in (0, 1):  # a mean: a factual value between the two
+            column = replace(column, feature=replace(feature, kind="integer"))
         return replace(column, imputed=float(value))
     if position(labels, value) is None and value in (0.0, 1.0):  # a truth value, as the imputer returns it
         value = bool(value)

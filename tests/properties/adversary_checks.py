@@ -13,6 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline
 
 from milp_recourse.problem.instance import Instance
@@ -336,6 +338,8 @@ def check_front(case: Case, counts: Counter[str]) -> Iterator[str]:
 def check_leaves(case: Case, counts: Counter[str]) -> Iterator[str]:
     """One recourse per accepting leaf, of a single tree."""
     every, model = case.every, case.every.lender.model
+    while isinstance(model, FixedThresholdClassifier | FrozenEstimator):
+        model = model.estimator
     found = alternatives(case.instance, 1000, "leaf")
     known = np.flatnonzero(every.possible())
     rows = every.rows.iloc[known if len(known) else [0]][list(every.lender.X.columns)]

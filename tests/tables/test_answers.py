@@ -70,6 +70,18 @@ def test_a_gap_that_is_not_acted_on_stays_one(gappy, answers) -> None:
     assert all(float(v).is_integer() for v in set_["after"])
 
 
+def test_a_gap_in_a_column_of_0_and_1_is_a_value_between_them(gappy) -> None:
+    """What the imputer puts in is no 0 or 1: files keep it, certificates verify, actions set 0 or 1."""
+    model, table, people = gappy
+    people = people.astype({"owns": float}).head(4).assign(owns=np.nan)
+    answers = Recourse(model, table, kinds={"owns": "binary"}).certify(people, certificates=True)
+    assert set(answers.table["status"]) == {"optimal"} and answers.table["confirmed"].all()
+    assert answers.verify().startswith("VERIFIED"), answers.verify()
+    assert 0 < answers.population()["factuals"][0]["owns"] < 1
+    set_ = answers.changes[answers.changes["feature"] == "owns"]
+    assert set(set_["after"]) <= {0.0, 1.0}
+
+
 def test_changes_are_the_difference_of_the_tables(gappy, answers) -> None:
     _, _, people = gappy
     after = answers.counterfactuals
