@@ -53,6 +53,10 @@ def with_certificate(found: Robust, file: str | Path | None) -> Robust:
     """The answer with the path of its certificate, which is written to a file; unchanged without either."""
     if file is None or found.result.evidence is None:
         return found
-    path, evidence = Path(file), found.result.evidence
-    write_whole(evidence if path.suffix == ".gz" else decompress(evidence), path)
-    return replace(found, result=replace(found.result, certificate=str(path)))
+    write_certificate(found.result.evidence, file)
+    return replace(found, result=replace(found.result, certificate=str(Path(file))))
+
+
+def write_certificate(evidence: bytes, file: str | Path) -> None:
+    """Write a gzipped certificate to a file, plain unless the file's name ends in .gz."""
+    write_whole(evidence if Path(file).suffix == ".gz" else decompress(evidence), Path(file))

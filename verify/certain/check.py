@@ -63,7 +63,7 @@ def check_outcomes(
 
 
 def check_none_refused(refusing: Problem, trees: Trees, where: str, arithmetics: Any) -> None:
-    """Reject trees that do not prove that nothing is feasible where all levers are acted on (section 12.5)."""
+    """Reject trees that do not prove that nothing is feasible where all levers are acted on."""
     parts, every = [part for part, _, _ in trees], list(range(len(refusing.model.forests)))
     if parts != [None] and not (refusing.model.one_suffices and parts == every):
         raise Rejected(f"{where}.cases: allowed: one per sum, where refusing one of them suffices")

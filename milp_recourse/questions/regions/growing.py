@@ -237,10 +237,10 @@ class Growing:
         """Levers without an order, with each label that may be set and is not in the box."""
         for name in self.growth.box.labels:
             feature, (low, high) = self.instance.feature(name), self.limits[name]
-            for label in range(int(low), int(high) + 1):
-                if feature.lattice is not None and label in feature.lattice:
-                    if label not in self.growth.box.labels[name]:
-                        yield name, label
+            assert feature.lattice is not None
+            for label in map(int, feature.lattice.within(low, high)):
+                if label not in self.growth.box.labels[name]:
+                    yield name, label
 
     def _add(self, name: str, label: int) -> None:
         """Add a label to the box if nothing with it is refused."""

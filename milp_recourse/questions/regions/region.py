@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +82,10 @@ class Region:
         if name in self.box.labels:
             kept_out = {label: point for (f, label), point in self.growth.refused.items() if f == name}
             return {str(feature.show(k)): self._holding("refused", point) for k, point in kept_out.items()}
-        return {end: self._holding(self.held_by((name, end)), self.growth.held.get((name, end)))
-                for end in ("low", "high")}
+        return {
+            end: self._holding(self.held_by((name, end)), self.growth.held.get((name, end)))
+            for end in ("low", "high")
+        }
 
     def _holding(self, by: str | None, point: Point | None) -> dict[str, Any]:
         refused = by == "refused" and point is not None
@@ -114,7 +116,7 @@ def region(
     backend
         As for :func:`milp_recourse.solve`.
     time_limit
-        Seconds for the search and as many for the proof; None for no limit.
+        Seconds, at most half of them for moving sides; None for no limit.
     index
         The applicant's index, where the instance was taken out of a population; the certificate names it.
 
@@ -126,7 +128,7 @@ def region(
         The model can only be asked, not read; or the back end cannot solve the problem.
     """
     check_options(time_limit)
-    instance, start, clock = as_instance(problem), time.perf_counter(), Clock.start(time_limit)
+    instance, start, late = as_instance(problem), time.perf_counter(), Clock.start(time_limit)
     if isinstance(instance.classifier, AskedModel):
         raise Unsupported("regions: the model can only be asked; it has to be read to prove what it accepts")
     if action is None:
@@ -139,12 +141,13 @@ def region(
         raise BadInput("action", judgement.faults[0], "a feasible action")
     if not action:
         return Region(instance, {}, Growth(Box()), True)
-    growing = Growing(instance, action, backend, clock)
+    half = None if time_limit is None else time_limit / 2
+    growing = Growing(instance, action, backend, Clock.start(half))
     growth = growing.run()
     found, box = None, growth.box
     for smaller in (box, _drawn_in(growing, box)):
         refusing = to_refuse(instance, growing.action, smaller.levers(instance), {})
-        found = none_refused(refusing, False, Clock.start(time_limit).end)
+        found = none_refused(refusing, False, late.end)
         if found is not None:
             growth.box = smaller
             break

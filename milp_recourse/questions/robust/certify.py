@@ -103,7 +103,7 @@ def _left(deadline: float | None) -> float | None:
 
 def none_refused(refusing: Instance, listed: bool, deadline: float | None) -> dict[str, Any] | None:
     """The proof that nothing is feasible in a problem of
-    :func:`~milp_recourse.questions.robust.outcomes.to_refuse` where all levers are acted on; None without one.
+    :func:`~milp_recourse.questions.robust.outcomes.to_refuse` where every lever is acted on; or None.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def none_refused(refusing: Instance, listed: bool, deadline: float | None) -> di
         free = replace(refusing, demands=(), cost=Cost.pure("l0", {}))  # an outcome costs nothing
         if not separable(free):
             configurations = causal_configurations(free, math.inf, Clock(deadline), [acted])
-            return configurations and {"tree": configurations[0]["tree"]}
+            return None if configurations is None else {"tree": configurations[0]["tree"]}
         proofs = (PriceProofs(part, acted, None, deadline) for part in each_part(free))
         cases = [proof.of(Conditional(), MOST_NODES) for proof in proofs]
         if None in cases:
