@@ -18,7 +18,7 @@ from verify.kernel.checks import Rejected
 from verify.kernel.lattice import Values
 from verify.kernel.prices import Exact
 
-FORMAT = "milp-recourse/region-1"
+FORMAT = "milp-recourse/region-certificate-1"
 SHAPE = {
     "format": {FORMAT},
     "instance_sha256": str,

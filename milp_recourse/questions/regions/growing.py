@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from milp_recourse.judge import known_factual
+from milp_recourse.judge import judge, known_factual
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
@@ -39,8 +39,9 @@ End = Literal["low", "high"]
 Side = tuple[str, End]
 Point = dict[str, float]
 
-RESOLUTION = 1e-6
-"""How far a side may stay from a refused point, in lengths of the lever's interval of allowed values."""
+RESOLUTION = 2e-6, 2e-9
+"""How far a continuous side may stay from a refused point: so many times the point's distance from the
+action, and the length of what the lever may be set to."""
 
 _INSIDE = 1e-7  # by what share of its way a side stays short of where a refused point may be
 _FREE = 1e9  # how much farther than its interval a lever would have to move to count as much as a side
@@ -143,6 +144,7 @@ class Growing:
                 self._move(side, *self.nearest(self.growth.box, [side]))
         for name, label in self._other_labels():
             self._add(name, label)
+        self.growth.held = {side: self._witness(side) for side in self.sides() if not self.at_limit(side)}
         return self.growth
 
     def sides(self) -> Iterator[Side]:
@@ -221,17 +223,35 @@ class Growing:
 
     def _is_held(self, side: Side) -> bool:
         """Whether the point known to be refused lies just outside a side, and inside all others."""
-        point, (name, end) = self.growth.held.get(side), side
+        point, name = self.growth.held.get(side), side[0]
         if point is None:
             return False
         for other, (low, high) in self.growth.box.ends.items():
             if other != name and not low <= point[other] <= high:
                 return False
-        low, high = self.limits[name]
-        lattice, at = self.instance.feature(name).lattice, self.at(side)
+        return abs(point[name] - self.at(side)) <= abs(self._outside(side) - self.at(side))
+
+    def _outside(self, side: Side) -> float:
+        """The farthest value outside a side that still shows it to be maximal: the next value that may be
+        set, or for a continuous lever the resolution away."""
+        (name, end), at = side, self.at(side)
+        lattice, (low, high) = self.instance.feature(name).lattice, self.limits[name]
         if lattice is not None:
-            return point[name] == (lattice.after(at) if end == "high" else lattice.before(at))
-        return abs(point[name] - at) <= RESOLUTION * (high - low)
+            return lattice.after(at) if end == "high" else lattice.before(at)
+        away = RESOLUTION[0] * abs(at - self.action[name]) + RESOLUTION[1] * (high - low)
+        return min(at + away, high) if end == "high" else max(at - away, low)
+
+    def _witness(self, side: Side) -> Point | None:
+        """A point just outside a side that is refused beyond doubt, as deployed too if there is one."""
+        point, found, name = self.growth.held.get(side), None, side[0]
+        if point is None or not self._is_held(side):
+            return None
+        for value in (point[name], self._outside(side)):
+            tried = {**point, name: value}
+            judgement = judge(self.instance, tried)
+            if not judgement.accepted_exact and (found is None or not judgement.accepted_deployed):
+                found = tried
+        return found
 
     def _other_labels(self) -> Iterator[tuple[str, int]]:
         """Levers without an order, with each label that may be set and is not in the box."""

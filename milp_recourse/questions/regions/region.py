@@ -23,7 +23,7 @@ from milp_recourse.questions.robust.outcomes import to_refuse
 from milp_recourse.questions.solve import as_instance, check_options, solve
 
 REGION_FORMAT = "milp-recourse/regions-1"
-CERTIFICATE_FORMAT = "milp-recourse/region-1"
+CERTIFICATE_FORMAT = "milp-recourse/region-certificate-1"
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,17 @@ class Region:
             return _limit(self.instance, name, up)
         return "refused" if self.growth.held.get(side) is not None else None
 
+    def lines(self) -> list[str]:
+        """The box in words, a line per lever; then the message."""
+        said = []
+        for name, ends in boxed(self.instance, self.box).items():
+            if "labels" in ends:
+                said.append(f"{name}: {' or '.join(ends['labels'])}")
+                continue
+            low, high = (self.held_by((name, end)) or "not known" for end in ("low", "high"))
+            said.append(f"{name}: {ends['low']!r} ({low}) to {ends['high']!r} ({high})")
+        return [*(said or ["accepted without any action"]), *([self.message] if self.message else [])]
+
     def to_dict(self) -> dict[str, Any]:
         """As a ``regions-1`` document."""
         return {
@@ -72,7 +83,7 @@ class Region:
             "action": shown(self.instance, self.action),
             "box": boxed(self.instance, self.box),
             "held": {f.name: self._held(f) for f in self.instance.features if f.name in self.action},
-            "resolution": RESOLUTION,
+            "resolution": list(RESOLUTION),
             "message": self.message,
         }
 
@@ -103,9 +114,9 @@ def region(
 
     For every action on the same features with values in the box that may be set (bounds, ranges, domains of
     what is acted on, directions, steps) the classifier accepts what follows. No side can be moved out alone
-    by more than :data:`~milp_recourse.questions.regions.growing.RESOLUTION` of what is between the lever's
-    limits, unless a refused point gets in, or it is at its limit. Conditions, plausibility and domains of
-    what is not acted on are not looked at: the classifier accepts the whole box whether or not they hold.
+    by more than :data:`~milp_recourse.questions.regions.growing.RESOLUTION` says, unless a refused point gets
+    in or it is at its limit. Conditions, plausibility and domains of what is not acted on are not looked at:
+    the classifier accepts the whole box whether or not they hold.
 
     Parameters
     ----------
@@ -134,7 +145,7 @@ def region(
     if action is None:
         result = solve(instance, backend, time_limit)
         if result.action is None:
-            raise BadInput("action", result.status.value, "a person who has an action")
+            raise BadInput("action", f"none: {result.status.value}", "a problem that has one")
         action = instance.numbers(result.action)
     judgement = judge(instance, action)
     if judgement.faults:
@@ -170,14 +181,11 @@ def region(
 
 
 def _drawn_in(growing: Growing, box: Box) -> Box:
-    """The box with each continuous side that is held by a refused point drawn in by half the resolution."""
+    """The box with each continuous side that is held by a refused point a little nearer to the action."""
     for side in growing.sides():
-        name, a = side[0], growing.action[side[0]]
-        low, high = growing.limits[name]
-        if growing.instance.feature(name).lattice is None and not growing.at_limit(side):
-            by = math.copysign(RESOLUTION / 2 * (high - low), a - growing.at(side))
-            to = growing.at(side) + by
-            box = box.moved(side, min(to, a) if by > 0 else max(to, a))
+        a, at = growing.action[side[0]], growing.at(side)
+        if growing.instance.feature(side[0]).lattice is None and not growing.at_limit(side):
+            box = box.moved(side, a + (at - a) * (1.0 - RESOLUTION[0] / 2))
     return box
 
 
