@@ -1,11 +1,11 @@
 """Does the model accept every point of people's regions? ``python -m tests.properties.regions --people 200``.
 
-The people are those of ``docs/dataframes.md`` (a network on German Credit, a forest on Adult, boosted trees on
-raw Give Me Some Credit), a quarter each, and of the shipped Loan instances, where actions have effects. For
-each person 10 000 points are drawn from the box, a share of them at its ends, and the deployed model is asked;
-every held end is moved out to the refused point that holds it, and the model is asked again; the checker reads
-the certificate; and 60 certificates are forged, each of which it must reject. Exits with 1 if anything is
-wrong. Run from the repository root.
+A quarter each of the people are those of ``docs/dataframes.md`` (a network on German Credit, a forest on
+Adult, boosted trees on raw Give Me Some Credit) and of the shipped Loan instances, where actions have effects.
+For each person 10 000 points are drawn from the box, many of them at its ends, and the deployed model is asked.
+It is asked again about the refused points outside every held end. The checker reads the certificate, and 60
+certificates are forged, each of which it must reject. Exits with 1 if anything is wrong. Run from the
+repository root.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse import solve
@@ -34,6 +33,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import Result
 from milp_recourse.questions.regions import Region, region
+from milp_recourse.questions.regions.growing import Side
 from milp_recourse.tables.people_rows import counterfactual_rows, repeated
 from tests.docs.test_dataframes import FILES, run
 from verify.__main__ import examine
@@ -41,7 +41,7 @@ from verify.__main__ import examine
 Deployed = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
 """Whether the deployed model accepts, for rows of all features in the order of the instance."""
 
-TIME_LIMIT = 60.0
+TIME_LIMIT, FARTHER = 60.0, 1e-3
 
 
 def table_people(name: str, count: int) -> Iterator[tuple[Instance, Result, Deployed]]:
@@ -55,7 +55,9 @@ def table_people(name: str, count: int) -> Iterator[tuple[Instance, Result, Depl
         def deployed(rows: NDArray[np.float64], i: int = i) -> NDArray[np.bool_]:
             own = repeated(answers.rows, i, len(rows))
             names = [f.name for f in answers.problem[i].features]
-            known = ({n: v for n, v in zip(names, row, strict=True) if v == v} for row in rows.tolist())
+            known = (
+                {n: v for n, v in zip(names, row, strict=True) if not np.isnan(v)} for row in rows.tolist()
+            )
             frame = counterfactual_rows(own, answers.columns, list(known))
             return np.array([wants(label) for label in model.predict(frame)])
 
@@ -107,6 +109,19 @@ def points(found: Region, count: int, rng: np.random.Generator) -> NDArray[np.fl
     return instance.scm.counterfactual(instance.factual_row, rows)
 
 
+def steps_out(found: Region, deployed: Deployed, side: Side) -> float:
+    """How much farther than the refused point outside an end the deployed model refuses, too: a margin is
+    refused as the problem is stated, and accepted as deployed. In shares of what may be set."""
+    point, (name, end) = found.growth.held[side], side
+    low, high = found.instance.levers[name]
+    for away in (0.0, *np.geomspace(1e-9, FARTHER, 25)):
+        way = away * (high - low)
+        value = min(point[name] + way, high) if end == "high" else max(point[name] - way, low)
+        if not deployed(after(found, {**point, name: value}))[0]:
+            return float(away)
+    return np.inf
+
+
 def after(found: Region, point: dict[str, float]) -> NDArray[np.float64]:
     """The row of all features after one action."""
     instance = found.instance
@@ -136,9 +151,9 @@ def checked(found: Region, deployed: Deployed, draws: int, rng: np.random.Genera
             counts["ends not known to be held"] += by is None
             if by == "refused":
                 counts["ends held by a refused point"] += 1
-                counts["of these refused as deployed"] += not deployed(
-                    after(found, found.growth.held[name, end])
-                )[0]
+                away = steps_out(found, deployed, (name, end))
+                counts["of these refused as deployed"] += away == 0
+                counts["of these refused at most 0.1% of what may be set farther"] += 0 < away <= FARTHER
     for point in found.growth.refused.values():
         counts["labels kept out"] += 1
         counts["of these refused, as deployed"] += point is not None and not deployed(after(found, point))[0]
@@ -171,16 +186,12 @@ def forgeries(
     }
     if any(limits[n] != box[n] for n in limits):
         yield "everything that may be set", changed(box={**box, **limits})
+        whole = {k: v for k, v in certificate.items() if k not in ("tree", "prices", "cases")}
+        yield "everything, without a proof", {**whole, "box": {**box, **limits}, "tree": [["e"]]}
     yield "the cost lowered", changed(cost=certificate["cost"] * 0.99)
     yield "the claim of another problem", changed(instance_sha256=other["instance_sha256"])
-    yield "another person's box", {**other, "instance_sha256": certificate["instance_sha256"]}
     yield "a lever left out of the box", changed(box={n: v for n, v in list(box.items())[1:]})
-    part = certificate["cases"][0] if "cases" in certificate else certificate
-    if part["tree"] != [["e"]]:
-        bare = {"tree": [["e"]]}
-        whole = {k: v for k, v in certificate.items() if k not in ("tree", "prices", "cases")}
-        yield "a tree that says nothing", whole | bare
-    if len(part["tree"]) > 1 and "cases" not in certificate:
+    if len(certificate.get("tree", ())) > 1:
         yield "a leaf left out", changed(tree=certificate["tree"][:-1])
     for name, ends in box.items():
         if name in found.box.ends and ends[0] < ends[1]:

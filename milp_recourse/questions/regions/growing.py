@@ -144,8 +144,12 @@ class Growing:
                 self._move(side, *self.nearest(self.growth.box, [side]))
         for name, label in self._other_labels():
             self._add(name, label)
-        self.growth.held = {side: self._witness(side) for side in self.sides() if not self.at_limit(side)}
+        self.hold()
         return self.growth
+
+    def hold(self) -> None:
+        """Keep of the points that hold sides those that are refused beyond doubt, just outside the box."""
+        self.growth.held = {side: self._witness(side) for side in self.sides() if not self.at_limit(side)}
 
     def sides(self) -> Iterator[Side]:
         """All sides, lever by lever."""

@@ -160,7 +160,9 @@ def region(
         refusing = to_refuse(instance, growing.action, smaller.levers(instance), {})
         found = none_refused(refusing, False, late.end)
         if found is not None:
-            growth.box = smaller
+            if smaller is not box:
+                growth.box = smaller
+                growing.hold()
             break
     certificate = found and {
         "format": CERTIFICATE_FORMAT,
