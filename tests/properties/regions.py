@@ -1,11 +1,11 @@
 """Does the model accept every point of people's regions? ``python -m tests.properties.regions --people 200``.
 
 A quarter each of the people are those of ``docs/dataframes.md`` (a network on German Credit, a forest on
-Adult, boosted trees on raw Give Me Some Credit) and of the shipped Loan instances, where actions have effects.
-For each person 10 000 points are drawn from the box, many of them at its ends, and the deployed model is asked.
-It is asked again about the refused points outside every held end. The checker reads the certificate, and 60
-certificates are forged, each of which it must reject. Exits with 1 if anything is wrong. Run from the
-repository root.
+Adult, boosted trees on raw Give Me Some Credit) and of the shipped Loan instances, where actions have
+effects. For each person 10 000 points are drawn from the box, many of them at its ends, and the deployed
+model is asked. It is asked again about the refused points outside every held end. The checker reads the
+certificate, and 60 certificates are forged, each of which it must reject. Exits with 1 if anything is wrong.
+Run from the repository root.
 """
 
 from __future__ import annotations
