@@ -39,12 +39,12 @@ End = Literal["low", "high"]
 Side = tuple[str, End]
 Point = dict[str, float]
 
-RESOLUTION = 2e-6, 2e-9
+RESOLUTION = 2e-6, 1e-11
 """How far a continuous side may stay from a refused point: so many times the point's distance from the
 action, and the length of what the lever may be set to."""
 
 _INSIDE = 1e-7  # by what share of its way a side stays short of where a refused point may be
-_FREE = 1e9  # how much farther than its interval a lever would have to move to count as much as a side
+_FREE = 1e12  # how much farther than its interval a lever would have to move to count as much as a side
 
 
 @dataclass
@@ -199,6 +199,11 @@ class Growing:
             return share, None
         return share, self.action | self.problem.numbers(result.action)
 
+    def tolerance(self, name: str, value: float) -> float:
+        """How near to a value of a continuous lever the search finds out what is refused."""
+        low, high = self.limits[name]
+        return RESOLUTION[0] * abs(value - self.action[name]) + RESOLUTION[1] * (high - low)
+
     def _share(self, side: Side, value: float) -> float:
         """How far a value is along the way of a side."""
         way = value - self.action[side[0]] if side[1] == "high" else self.action[side[0]] - value
@@ -214,7 +219,7 @@ class Growing:
         up, lattice = end == "high", self.instance.feature(name).lattice
         way = self.room(side) if up else -self.room(side)
         to = a + way * share * (1.0 - _INSIDE)
-        close = point is not None and self._share(side, point[name]) <= share * (1.0 + 10 * _INSIDE)
+        close = point is not None and abs(point[name] - a - way * share) <= self.tolerance(name, point[name])
         if lattice is not None:
             start = point[name] if point is not None and close else a + way * share
             to = lattice.before(start) if up else lattice.after(start)
@@ -242,7 +247,7 @@ class Growing:
         lattice, (low, high) = self.instance.feature(name).lattice, self.limits[name]
         if lattice is not None:
             return lattice.after(at) if end == "high" else lattice.before(at)
-        away = RESOLUTION[0] * abs(at - self.action[name]) + RESOLUTION[1] * (high - low)
+        away = self.tolerance(name, at)
         return min(at + away, high) if end == "high" else max(at - away, low)
 
     def _witness(self, side: Side) -> Point | None:
