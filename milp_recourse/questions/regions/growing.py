@@ -47,7 +47,7 @@ _INSIDE = 1e-7  # by what share of its way a side stays short of where a refused
 _FREE = 1e12  # how much farther than its interval a lever would have to move to count as much as a side
 
 
-@dataclass
+@dataclass(frozen=True)
 class Box:
     """A box of actions.
 

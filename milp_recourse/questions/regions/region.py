@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +158,7 @@ def region(
     found, box = None, growth.box
     for smaller in (box, _drawn_in(growing, box)):
         refusing = to_refuse(instance, growing.action, smaller.levers(instance), {})
+        refusing = replace(refusing, classifier=growing.problem.classifier)  # what is known of it is kept
         found = none_refused(refusing, False, late.end)
         if found is not None:
             if smaller is not box:
