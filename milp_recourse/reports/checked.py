@@ -28,9 +28,9 @@ def checked(found: Robust, seconds: float = 600.0) -> Robust:
 
 
 def checked_region(found: Region, seconds: float = 600.0) -> Region:
-    """The region if the checker accepts its certificate; else the region without a proof."""
+    """The region if the checker accepts its certificate; else the action alone."""
     said = _rejected(found.instance, found.evidence, seconds)
-    return found if said is None else replace(found, proven=False, evidence=None, message=said)
+    return found if said is None else found.alone(said)
 
 
 def _rejected(instance: Instance, evidence: bytes | None, seconds: float) -> str | None:

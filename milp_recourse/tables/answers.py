@@ -480,8 +480,7 @@ class Answers:
         found = checked_region(region(problem, action, time_limit=time_limit, index=i))
         corner = refused_corner(found, i, self.rows, self.columns, self.accepts)
         if corner is not None:
-            message = f"the model itself refuses {corner}"
-            found = replace(found, proven=False, evidence=None, message=message)
+            found = found.alone(f"the model itself refuses {corner}")
         if certificate is not None and found.evidence is not None:
             write_certificate(found.evidence, certificate)
         return region_table(found, self.columns, {} if printed is None else printed.action)

@@ -101,6 +101,13 @@ class Growth:
     refused: dict[tuple[str, int], Point | None] = field(default_factory=dict)
 
 
+def point_box(instance: Instance, action: Mapping[str, float]) -> Box:
+    """The box of one action."""
+    labelled = {name for name in action if instance.feature(name).kind == "categorical"}
+    ends = {name: (value, value) for name, value in action.items() if name not in labelled}
+    return Box(ends, {name: (int(value),) for name, value in action.items() if name in labelled})
+
+
 class Growing:
     """The search for one box.
 
@@ -119,10 +126,8 @@ class Growing:
         names = [f.name for f in instance.features if f.name in action]
         self.action = {name: action[name] for name in names}
         self.limits = {name: instance.levers[name] for name in names}
-        labelled = {name for name in names if instance.feature(name).kind == "categorical"}
-        self.numeric = [name for name in names if name not in labelled]
-        own = {name: (self.action[name],) * 2 for name in self.numeric}
-        self.growth = Growth(Box(own, {name: (int(self.action[name]),) for name in sorted(labelled)}))
+        self.growth = Growth(point_box(instance, self.action))
+        self.numeric = list(self.growth.box.ends)
         self.problem = _around(instance, self.action, self.growth.box.levers(instance))
         effects = instance.scm.descendants(set(names)) != set(names)
         self.exact = isinstance(instance.classifier, TreeEnsemble) and not effects
@@ -278,7 +283,8 @@ class Growing:
         if math.isinf(share):
             self.growth.box = box.with_labels(name, tuple(sorted((*box.labels[name], label))))
         else:
-            self.growth.refused[name, label] = point
+            sure = point is not None and not judge(self.instance, point).accepted_exact
+            self.growth.refused[name, label] = point if sure else None
 
 
 def _around(instance: Instance, action: Mapping[str, float], levers: list[Feature]) -> Instance:

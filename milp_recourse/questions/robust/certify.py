@@ -115,11 +115,12 @@ def none_refused(refusing: Instance, listed: bool, deadline: float | None) -> di
     acted, found = tuple(refusing.levers), dict[str, Any]()
     if isinstance(refusing.classifier, TreeEnsemble):
         free = replace(refusing, demands=(), cost=Cost.pure("l0", {}))  # an outcome costs nothing
-        if not separable(free):
-            configurations = causal_configurations(free, math.inf, Clock(deadline), [acted])
-            return None if configurations is None else {"tree": configurations[0]["tree"]}
-        proofs = (PriceProofs(part, acted, None, deadline) for part in each_part(free))
-        cases = [proof.of(Conditional(), MOST_NODES) for proof in proofs]
+        if separable(free):
+            proofs = (PriceProofs(part, acted, None, deadline) for part in each_part(free))
+            cases = [proof.of(Conditional(), MOST_NODES) for proof in proofs]
+        else:
+            configured = causal_configurations(free, math.inf, Clock(deadline), [acted])
+            cases = [None if configured is None else {"tree": configured[0]["tree"]}]
         if None in cases:
             return None
         found = {"cases": cases} if len(cases) > 1 else cases[0] or {}

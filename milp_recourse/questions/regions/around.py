@@ -17,7 +17,7 @@ from milp_recourse.problem.enclosure import round_up
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
-from milp_recourse.questions.regions.growing import RESOLUTION, Box, Growing, Growth, Point, Side
+from milp_recourse.questions.regions.growing import RESOLUTION, Box, Growing, Growth, Point, Side, point_box
 from milp_recourse.questions.robust.certify import none_refused
 from milp_recourse.questions.robust.outcomes import to_refuse
 from milp_recourse.questions.solve import as_instance, check_options, solve
@@ -35,7 +35,7 @@ class Region:
     action
         Feature -> value, labels by their numbers; empty if nothing is acted on, and then so is the box.
     growth
-        The box, and what holds its sides.
+        The box, and what holds its sides. Without a proof it is the action alone.
     proven
         Whether there is a proof, and ``evidence`` is its certificate, gzipped.
     message
@@ -54,6 +54,11 @@ class Region:
     def box(self) -> Box:
         """The box."""
         return self.growth.box
+
+    def alone(self, message: str) -> Region:
+        """The action alone, without a proof, with the reason."""
+        own = point_box(self.instance, self.action)
+        return replace(self, growth=Growth(own), proven=False, evidence=None, message=message)
 
     def held_by(self, side: Side) -> str | None:
         """What holds a side: ``refused``, the name of the limit that it has reached, or None if that is not
@@ -155,32 +160,37 @@ def region(
     half = None if time_limit is None else time_limit / 2
     growing = Growing(instance, action, backend, Clock.start(half))
     growth = growing.run()
-    found, box = None, growth.box
-    for smaller in (box, _drawn_in(growing, box)):
-        refusing = to_refuse(instance, growing.action, smaller.levers(instance), {})
-        refusing = replace(refusing, classifier=growing.problem.classifier)  # what is known of it is kept
-        found = none_refused(refusing, False, late.end)
-        if found is not None:
-            if smaller is not box:
-                growth.box = smaller
-                growing.hold()
-            break
-    certificate = found and {
+    found = _proof(growing, late)
+    certificate = {
         "format": CERTIFICATE_FORMAT,
         "instance_sha256": instance_digest(instance),
         **({} if index is None else {"index": index}),
         "action": shown(instance, growing.action),
         "cost": round_up(judgement.cost),
         "box": listed(instance, growth.box),
-        **found,
+        **(found or {}),
     }
-    open_ = [side for side in growing.sides() if not growing.at_limit(side) and not growth.held.get(side)]
-    message = None if certificate else "no proof was found that nothing in the box is refused"
-    if certificate and open_:
-        message = "the search stopped before every side was held"
-    evidence = None if certificate is None else encode(certificate)
     seconds = time.perf_counter() - start
-    return Region(instance, growing.action, growth, certificate is not None, evidence, message, seconds)
+    stopped = None in (*growth.held.values(), *growth.refused.values())
+    message = (
+        "the search stopped before everything around the box was known to be refused" if stopped else None
+    )
+    grown = Region(instance, growing.action, growth, True, encode(certificate), message, seconds)
+    return grown if found else grown.alone("no proof was found that nothing around the action is refused")
+
+
+def _proof(growing: Growing, late: Clock) -> dict[str, Any] | None:
+    """The proof that nothing in the box is refused, perhaps with its sides drawn in a little; or None."""
+    instance, box = growing.instance, growing.growth.box
+    for smaller in (box, _drawn_in(growing, box)):
+        refusing = to_refuse(instance, growing.action, smaller.levers(instance), {})
+        refusing = replace(refusing, classifier=growing.problem.classifier)  # what is known of it is kept
+        found = none_refused(refusing, False, late.end)
+        if found is not None:
+            growing.growth.box = smaller
+            growing.hold()
+            return found
+    return None
 
 
 def _drawn_in(growing: Growing, box: Box) -> Box:
