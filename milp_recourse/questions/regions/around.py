@@ -198,7 +198,7 @@ def _drawn_in(growing: Growing, box: Box) -> Box:
     for side in growing.sides():
         a, at = growing.action[side[0]], growing.at(side)
         if growing.instance.feature(side[0]).lattice is None and not growing.at_limit(side):
-            by = growing.tolerance(side[0], at) / 2
+            by = 0.75 * growing.tolerance(side[0], at)
             box = box.moved(side, max(at - by, a) if at > a else min(at + by, a))
     return box
 

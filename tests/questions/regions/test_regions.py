@@ -21,7 +21,10 @@ from milp_recourse.formats import read_instance
 from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.formats.strict_json import write_json
 from milp_recourse.judge import judge
+from milp_recourse.problem.options import Clock
 from milp_recourse.questions.regions import region
+from milp_recourse.questions.regions.around import _proof
+from milp_recourse.questions.regions.growing import Growing, Side
 from milp_recourse.tables.regions_table import shortest
 from tests.formats.test_schemas import validator
 from tests.properties.regions import forgeries, points, verdict
@@ -166,3 +169,17 @@ def test_a_corner_that_the_model_itself_refuses_takes_the_proof_away() -> None:
 def test_shown_ends_are_short_and_inside(ends, said, short) -> None:
     """Rounded inward by at most 1% of the width, and not past the value to say."""
     assert shortest(*ends, said) == short
+
+
+def test_an_end_that_reaches_a_hair_too_far_is_drawn_in() -> None:
+    """The proof is then about a box that ends just short of what is refused, and the point is kept."""
+    instance = read_instance(LOAN)
+    result = solve(instance)
+    growing = Growing(instance, instance.numbers(result.action or {}), None, Clock())
+    growth = growing.run()
+    side: Side = ("savings", "low")
+    point = growth.held[side]
+    assert point is not None
+    growth.box = growth.box.moved(side, point["savings"])
+    assert _proof(growing, Clock()) is not None
+    assert point["savings"] < growth.box.ends["savings"][0] and growth.held[side] is not None
