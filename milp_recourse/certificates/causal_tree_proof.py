@@ -44,7 +44,7 @@ Box = tuple[Array, Array, Cells, Cells]
 
 
 def causal_configurations(
-    instance: Instance, target: float, clock: Clock = NEVER
+    instance: Instance, target: float, clock: Clock = NEVER, acting: Sequence[tuple[str, ...]] = ()
 ) -> list[dict[str, Any]] | None:
     """The configurations with their trees; None where the claim is false, or it took too long.
 
@@ -52,10 +52,12 @@ def causal_configurations(
     ----------
     target
         The lower bound of the cost that is to be proven; inf: that there is no feasible action.
+    acting
+        The sets of levers to make configurations of; none: those that stand for all sets.
     """
     ready()
     own, factor = cost_units(with_domains(instance))
-    sets, program, engines = list(acted_sets(instance)), lower(instance), Engines(instance)
+    sets, program, engines = list(acting or acted_sets(instance)), lower(instance), Engines(instance)
     for _, group in lowered([own]):
         if impossible(own, group.moved):
             return [{"acted": list(acted), "tree": [["e"]]} for acted in sets]

@@ -27,6 +27,7 @@ COMMANDS = {
     "choices": "The cheapest recourses that differ, each proven to be the cheapest given those before it.",
     "interview": "Ask a person which recourses they prefer, and recommend the certified best one for them.",
     "robust": "The cheapest action that is accepted even if not everything turns out as planned.",
+    "regions": "Around the cheapest action, the box in which everything is accepted, proven.",
     "why": "Which restrictions prevent recourse, what each one costs, and how little widening suffices.",
     "front": "Cost against the number of features acted on, or against density: every point proven.",
     "prepare": "Write a population with another cost or plausibility, computed from data.",

@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from milp_recourse.formats.schema import InlineClassifier, InstanceModel, PopulationModel
-from milp_recourse.formats.schema_certificate import CertificateModel
-from milp_recourse.formats.schema_choices import ChoicesModel, RobustModel
+from milp_recourse.formats.schema_certificate import CertificateModel, RegionCertificateModel
+from milp_recourse.formats.schema_choices import ChoicesModel, RegionsModel, RobustModel
 from milp_recourse.formats.schema_interview import InterviewModel, RegretModel
 from milp_recourse.formats.schema_result import ResultModel, ResultsModel
 from milp_recourse.formats.schema_why import WhyModel
@@ -24,6 +24,8 @@ MODELS: dict[str, Any] = {
     "instance-1": InstanceModel,
     "interview-1": InterviewModel,
     "population-1": PopulationModel,
+    "region-certificate-1": RegionCertificateModel,
+    "regions-1": RegionsModel,
     "regret-1": RegretModel,
     "result-1": ResultModel,
     "results-1": ResultsModel,

@@ -9,6 +9,11 @@ from pydantic import Field, StringConstraints
 from milp_recourse.formats.schema_base import NonNegative, Number, Strict, Value, Word
 
 Index = Annotated[int, Field(ge=0)]
+Digest = Annotated[
+    str,
+    StringConstraints(pattern=r"^[0-9a-f]{64}$"),
+    Field(description="SHA-256 of the instance's canonical content"),
+]
 Slopes = Annotated[str, StringConstraints(pattern=r"^[01]*$")]
 
 
@@ -129,14 +134,25 @@ class CertainModel(Strict):
     )
 
 
+class RegionCertificateModel(OutcomesModel):
+    """A box around an action in which everything is accepted, with the proof that nothing is refused."""
+
+    format: Literal["milp-recourse/region-certificate-1"]
+    instance_sha256: Digest
+    index: Index = Field(default=0, description="only for a population's: the applicant, from 0")
+    action: dict[str, Value] = Field(description="exactly the features acted on")
+    cost: NonNegative
+    box: dict[str, list[Value]] = Field(
+        description="by feature acted on the lowest and the highest value; the labels of a categorical one"
+    )
+
+
 class CertificateModel(Strict):
     """A claim about one applicant, with all that a checker needs besides the instance."""
 
     format: Literal["milp-recourse/certificate-1"]
     claim: Literal["optimal", "infeasible", "bounds"]
-    instance_sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] = Field(
-        description="SHA-256 of the instance's canonical content"
-    )
+    instance_sha256: Digest
     index: Index = Field(default=0, description="only for a population's certificate: the applicant, from 0")
     action: dict[str, Value] | None = Field(description="exactly the features acted on")
     cost: NonNegative | None

@@ -1,4 +1,4 @@
-"""Pydantic models of the answers of ``choices`` and ``robust``."""
+"""Pydantic models of the answers of ``choices``, ``robust`` and ``regions``."""
 
 from __future__ import annotations
 
@@ -90,5 +90,47 @@ class RobustModel(Strict):
     worst: WorstModel | None
     cuts: int = Field(description="number of scenarios, or refused boxes, on which the bound rests")
     rounds: int = Field(description="number of problems solved")
+    certificate: str | None = Field(default=None, description="path of the proof that was written")
+    message: str | None
+
+
+class EndsModel(Strict):
+    """The lowest and the highest value of a lever."""
+
+    low: Shown
+    high: Shown
+
+
+class LabelsModel(Strict):
+    """The labels of a categorical lever."""
+
+    labels: list[str]
+
+
+class HeldModel(Strict):
+    """What holds an end of a box, or keeps a label out."""
+
+    by: Literal["refused", "bounds", "range", "domain", "monotone"] | None = Field(
+        description="a refused point, or the limit that is reached; null where the search stopped before"
+    )
+    refused: dict[str, Shown] | None = Field(
+        default=None, description="such a point, inside the box but for this end or label"
+    )
+
+
+class RegionsModel(Strict):
+    """A box around an action in which everything is accepted."""
+
+    format: Literal["milp-recourse/regions-1"]
+    proven: bool
+    action: dict[str, Shown]
+    box: dict[str, EndsModel | LabelsModel]
+    held: dict[str, dict[str, HeldModel]] = Field(
+        description="by lever: what holds ``low`` and ``high``, or keeps each further label out"
+    )
+    resolution: tuple[Number, Number] = Field(
+        description="how far a continuous end may be from a refused point: so many times its distance from "
+        "the action, and so many times what the lever may be set to"
+    )
     certificate: str | None = Field(default=None, description="path of the proof that was written")
     message: str | None

@@ -28,9 +28,10 @@ from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.choices import Differ, choices
 from milp_recourse.questions.front import front
 from milp_recourse.questions.reasons import reasons
+from milp_recourse.questions.regions import region
 from milp_recourse.questions.robust import robust
 from milp_recourse.questions.why import why as ask_why
-from milp_recourse.reports.checked import checked, with_certificate
+from milp_recourse.reports.checked import checked, checked_region, with_certificate, write_certificate
 from milp_recourse.reports.folder_lock import only_writer
 from milp_recourse.reports.letters import letter
 from milp_recourse.reports.own_words import WORDS_FILE, OwnWords
@@ -43,6 +44,7 @@ from milp_recourse.tables.arguments import by_column
 from milp_recourse.tables.columns import TableColumn, position, shown
 from milp_recourse.tables.people_rows import Rows, values_in_file
 from milp_recourse.tables.reasons_table import counted, reasons_table
+from milp_recourse.tables.regions_table import refused_corner, region_table
 from milp_recourse.tables.said_values import Accepts, said_values
 from milp_recourse.tables.show import person_at
 
@@ -430,6 +432,58 @@ class Answers:
                 own = replace(contradicted, proof="solver", counterfactual=result.counterfactual)
                 found = replace(found, result=own)
         return with_certificate(found, certificate).to_dict()
+
+    def regions(
+        self, person: Hashable, time_limit: float | None = None, certificate: str | Path | None = None
+    ) -> pd.DataFrame:
+        """The box around one person's action in which everything is accepted, effects included.
+
+        Every action on the same columns with values in the box that may be set is accepted, whatever else it
+        breaks (conditions, plausibility, domains of what follows). No side can be moved out alone, unless a
+        refused point gets in or the side is at its limit.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        time_limit
+            Seconds for everything but the check; None for no limit.
+        certificate
+            A file to write the certificate to, if there is one. ``verify`` checks it against the file of
+            :meth:`population`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per column that is acted on, none for a person who is accepted as they are: feature, low,
+            high; labels in place of low and high for a column without an order; shown_low and shown_high, the
+            ends rounded inward to few digits; held_low and held_high: ``refused``, the limit that the side
+            has reached, or None where the search stopped before. In ``attrs``: ``proven`` (only if the
+            checker has accepted the certificate, and the model itself refuses no corner that it was asked
+            about), ``message``, and ``document``, a ``regions-1`` document.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label, or the person could not be read or has no action.
+        Unsupported
+            The model is asked, not read.
+        """
+        if not isinstance(certificate, str | PathLike | None):
+            raise BadInput("certificate", shown(certificate), "the path of a file")
+        problem, i = self._problem_of(person), self._position(person)
+        result, printed = self.results[i], self.printed[i]
+        if result is None or result.action is None:
+            got = "nobody reached" if result is None else result.status.value
+            raise BadInput("person", got, "a person who has an action")
+        action = problem.numbers(result.action)
+        found = checked_region(region(problem, action, time_limit=time_limit, index=i))
+        corner = refused_corner(found, i, self.rows, self.columns, self.accepts)
+        if corner is not None:
+            found = found.alone(f"the model itself refuses {corner}")
+        if certificate is not None and found.evidence is not None:
+            write_certificate(found.evidence, certificate)
+        return region_table(found, self.columns, {} if printed is None else printed.action)
 
     def _named(self, argument: str, given: Mapping[Hashable, T] | None) -> dict[str, T]:
         """A mapping from columns as a mapping from features.

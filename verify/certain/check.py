@@ -16,7 +16,7 @@ from verify.certain.outcomes import (
     told_apart,
 )
 from verify.kernel import certificate as kernel
-from verify.kernel.certificate import Stated, check_action, idle
+from verify.kernel.certificate import Stated, Trees, check_action, idle
 from verify.kernel.checks import Rejected, index
 from verify.kernel.forms import Configuration
 from verify.kernel.leaf import Region, proven
@@ -58,12 +58,16 @@ def check_outcomes(
     refusing, where = refusal(problem, withstood, action), "withstands.outcomes"
     if (refusing is None) != (withstood.outcomes is None):
         raise Rejected(f"{where}: needed where the action has several outcomes, and allowed only there")
-    if refusing is None or withstood.outcomes is None:
-        return
-    parts, every = [part for part, _, _ in withstood.outcomes], list(range(len(refusing.model.forests)))
+    if refusing is not None and withstood.outcomes is not None:
+        check_none_refused(refusing, withstood.outcomes, where, arithmetics)
+
+
+def check_none_refused(refusing: Problem, trees: Trees, where: str, arithmetics: Any) -> None:
+    """Reject trees that do not prove that nothing is feasible where all levers are acted on."""
+    parts, every = [part for part, _, _ in trees], list(range(len(refusing.model.forests)))
     if parts != [None] and not (refusing.model.one_suffices and parts == every):
         raise Rejected(f"{where}.cases: allowed: one per sum, where refusing one of them suffices")
-    for part, nodes, read in withstood.outcomes:
+    for part, nodes, read in trees:
         configuration = Configuration(refusing, list(refusing.levers), part)
         StrictTree(arithmetics(configuration), read, Fraction(1)).check(nodes)
 

@@ -214,7 +214,15 @@ def refusal(problem: Problem, withstood: Withstood, action: Mapping[str, Fractio
     noisy = {f: ends for f, ends in noisy.items() if ends[0] < ends[1]}
     if not noisy and all(low == high for low, high in levers.values()):
         return None
-    longest = max(model.mechanisms, key=len)
+    return to_refuse(problem, levers, noisy)
+
+
+def to_refuse(problem: Problem, box: Mapping[str, Interval], noisy: Mapping[str, Interval]) -> Problem:
+    """The problem to reach what the instance's classifier refuses, with a box for levers (section 12.5).
+
+    ``noisy``: by feature, what may be added to its noise.
+    """
+    model, longest = problem.model, max(problem.model.mechanisms, key=len)
     names = {f: longest + f for f in noisy}  # longer than every feature's name
     mechanisms = {name: Mechanism() for name in names.values()} | {
         f: one._replace(equation={"sum": [one.equation, names[f]]}) if f in noisy else one
@@ -222,7 +230,7 @@ def refusal(problem: Problem, withstood: Withstood, action: Mapping[str, Fractio
     }
     features = [f._replace(domain=None) for f in model.features]
     features += [Feature(name, whole=False, lattice=None, domain=None, table=None) for name in names.values()]
-    levers |= {names[f]: ends for f, ends in noisy.items()}
+    levers = {**box, **{names[f]: ends for f, ends in noisy.items()}}
     refusing = replace(
         model,
         features=features,
@@ -237,7 +245,7 @@ def refusal(problem: Problem, withstood: Withstood, action: Mapping[str, Fractio
     return Problem(
         refusing,
         {**problem.factual, **dict.fromkeys(names.values(), ZERO)},
-        problem.missing - action.keys(),
+        problem.missing - box.keys(),
         levers,
         terms=dict.fromkeys(levers, FREE),
         fixed=dict.fromkeys(levers, ZERO),

@@ -79,7 +79,7 @@ class Certificate(Stated):
         self.reading = Reading()
         proofs = []
         for k, one in enumerate(given["configurations"]):
-            proofs.append(Proof(one["acted"], _trees(one, f"configurations.{k}", self.reading)))
+            proofs.append(Proof(one["acted"], trees_of(one, f"configurations.{k}", self.reading)))
         super().__init__(given["claim"], given["cost"], given["lower_bound"], proofs)
         chosen = [one["scenarios"] or [] for one in given["configurations"]]
         self.says, self.withstood = given["withstands"], None
@@ -92,7 +92,7 @@ class Certificate(Stated):
         """What a certain action withstands (section 12.1), and the proof that it does."""
         if given["outcomes"] is not None and self.action is None:
             refuse("withstands.outcomes", given["outcomes"], "null where there is no action")
-        proof = given["outcomes"] and _trees(given["outcomes"], "withstands.outcomes", self.reading)
+        proof = given["outcomes"] and trees_of(given["outcomes"], "withstands.outcomes", self.reading)
         scenarios = [
             Scenario(*(exact(one[key]) for key in ("missed", "noise"))) for one in given["scenarios"]
         ]
@@ -105,7 +105,7 @@ def exact(numbers: dict[str, float]) -> dict[str, Fraction]:
     return {f: Fraction(value) for f, value in numbers.items()}
 
 
-def _trees(given: dict[str, Any], where: str, reading: Reading) -> list[tuple[int | None, Any, Any]]:
+def trees_of(given: dict[str, Any], where: str, reading: Reading) -> list[tuple[int | None, Any, Any]]:
     """The trees of a configuration, or of the action's outcomes: one, or one for each case, that is, for each
     part of the ensemble (section 7.4)."""
     cases = given["cases"]

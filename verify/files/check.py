@@ -19,13 +19,19 @@ from verify.files.certificate import Certificate
 from verify.files.folder import Place
 from verify.files.instance import Source
 from verify.files.reading import parse_json
-from verify.files.regret import FORMAT, check_regret
+from verify.files.region import FORMAT as REGION
+from verify.files.region import check_region
+from verify.files.regret import FORMAT as REGRET
+from verify.files.regret import check_regret
 from verify.files.table import Row, agree
 from verify.kernel.certificate import check
 from verify.kernel.checks import Clock, Rejected
 
 Instances = Path | dict[str, list[Path]]
 """The file of an instance or population; or, by digest, the files of a folder's instances."""
+
+OTHERS = {REGRET: check_regret, REGION: check_region}
+"""By format, what checks a file that is no certificate of section 4, and says what it proves."""
 
 
 class Outcome(NamedTuple):
@@ -113,11 +119,12 @@ def examine(
     place = path if isinstance(path, Place) else Place(path)
     try:
         data = parse_json(place.read(), place.name)
-        if isinstance(data, dict) and data.get("format") == FORMAT and isinstance(instances, Path):
+        form = data.get("format") if isinstance(data, dict) else None
+        if form in OTHERS and isinstance(instances, Path):
             with within(seconds):
-                proven = check_regret(data, source(instances), slow)
-            seconds = time.monotonic() - start
-            return Outcome(plain(place.name), "regret", plain(f"VERIFIED {proven}"), seconds, None)
+                proven = OTHERS[form](data, source(instances), slow)
+            claim, seconds = proven.split()[0], time.monotonic() - start
+            return Outcome(plain(place.name), claim, plain(f"VERIFIED {proven}"), seconds, None)
         certificate = Certificate(data)
         index = certificate.index
         files = instances.get(certificate.digest) if isinstance(instances, dict) else [instances]

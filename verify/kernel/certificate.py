@@ -21,6 +21,9 @@ RELATIVE_GAP, LEVER_GAP = Fraction(1e-6), Fraction(1e-12)
 Read = Callable[[Configuration], Tables]
 """Reads a certificate's tables of prices for a configuration."""
 
+Trees = Sequence[tuple[int | None, Iterable[Any], Read | None]]
+"""Of each tree the number of the ensemble's part, the nodes, and what reads its prices, as in a Proof."""
+
 
 class Proof(NamedTuple):
     """The proof for one configuration.
@@ -35,7 +38,7 @@ class Proof(NamedTuple):
     """
 
     acted: list[str]
-    trees: Sequence[tuple[int | None, Iterable[Any], Read | None]]
+    trees: Trees
 
 
 @dataclass

@@ -18,6 +18,7 @@ from typing import Any
 
 from milp_recourse.certificates import certificates_for, instance_digest, why_none
 from milp_recourse.certificates.acted_sets import not_idle
+from milp_recourse.certificates.causal_tree_proof import causal_configurations
 from milp_recourse.certificates.conditions import Case as Conditional
 from milp_recourse.certificates.engine_proofs import no_action
 from milp_recourse.certificates.ensemble_proof import PriceProofs, ensemble_configurations
@@ -29,11 +30,12 @@ from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Result
 from milp_recourse.problem.scenario import Scenario
 from milp_recourse.program.fold import without_conditions
 from milp_recourse.questions.robust.certain_search import Evidence
-from milp_recourse.questions.robust.outcomes import Outcomes, outcomes_of
+from milp_recourse.questions.robust.outcomes import outcomes_of
 from milp_recourse.questions.robust.refused import Case
 from milp_recourse.questions.robust.uncertainty import Uncertainty
 
@@ -84,7 +86,7 @@ def certain_certificate(
     proof: dict[str, Any] | None = None
     outcomes = outcomes_of(instance, instance.numbers(result.action or {}), uncertainty)
     if outcomes.refusal is not None:
-        proof = _of_outcomes(outcomes, deadline)
+        proof = none_refused(outcomes.refusal, outcomes.every() is not None, deadline)
         if proof is None:
             return None
     withstands = {
@@ -99,22 +101,33 @@ def _left(deadline: float | None) -> float | None:
     return None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
 
 
-def _of_outcomes(outcomes: Outcomes, deadline: float | None) -> dict[str, Any] | None:
-    """The proof that no outcome is refused: that nothing is feasible where all levers are acted on."""
-    refusing = outcomes.refusal
-    assert refusing is not None
+def none_refused(refusing: Instance, listed: bool, deadline: float | None) -> dict[str, Any] | None:
+    """The proof that nothing is feasible in a problem of
+    :func:`~milp_recourse.questions.robust.outcomes.to_refuse` where every lever is acted on; or None.
+
+    Parameters
+    ----------
+    listed
+        Whether a network may be proven value by value, where all levers take few whole numbers.
+    deadline
+        The ``time.perf_counter()`` value to stop at, or None.
+    """
     acted, found = tuple(refusing.levers), dict[str, Any]()
     if isinstance(refusing.classifier, TreeEnsemble):
         free = replace(refusing, demands=(), cost=Cost.pure("l0", {}))  # an outcome costs nothing
-        proofs = (PriceProofs(part, acted, None, deadline) for part in each_part(free))
-        cases = [proof.of(Conditional(), MOST_NODES) for proof in proofs]
+        if separable(free):
+            proofs = (PriceProofs(part, acted, None, deadline) for part in each_part(free))
+            cases = [proof.of(Conditional(), MOST_NODES) for proof in proofs]
+        else:
+            configured = causal_configurations(free, math.inf, Clock(deadline), [acted])
+            cases = [None if configured is None else {"tree": configured[0]["tree"]}]
         if None in cases:
             return None
         found = {"cases": cases} if len(cases) > 1 else cases[0] or {}
     else:
         assert isinstance(refusing.classifier, ReluNetwork)
         tree = no_action(replace(refusing, demands=()), acted, _left(deadline))
-        if tree is None and outcomes.every() is not None:
+        if tree is None and listed:
             leaf = ["d", "0" * sum(len(bias) for bias in refusing.classifier.biases[:-1]), [{"g": 1.0}]]
             tree = list(_one_by_one(list(refusing.levers.values()), leaf))
         if tree is None:

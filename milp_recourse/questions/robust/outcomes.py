@@ -10,7 +10,7 @@ double, so for them the ends are rounded to the nearest doubles; for networks th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -157,15 +157,32 @@ def outcomes_of(instance: Instance, action: Mapping[str, float], uncertainty: Un
     levers = list(_targets(instance, action, uncertainty))
     if not noisy and not any(f.bounds and _differ(f.bounds) for f in levers):
         return Outcomes(action, None, {})
-    without_effects = moved == set(action)  # then the targets can be the factual of ``refusal``
+    levers += [Feature(root, actionable=True, bounds=uncertainty.noise[f]) for f, root in noisy.items()]
+    return Outcomes(action, to_refuse(instance, action, levers, noisy), noisy)
+
+
+def to_refuse(
+    instance: Instance, action: Mapping[str, float], levers: Sequence[Feature], noisy: Mapping[str, str]
+) -> Instance:
+    """The problem to reach a refused counterfactual by acting on all of these levers, within their bounds.
+
+    Domains, conditions and plausibility are no part of it. If no lever moves another feature, the action's
+    values are the factual ones, so that not to act is to do what the action does.
+
+    Parameters
+    ----------
+    action
+        The features acted on, each with a value within its bounds.
+    levers
+        These features, and the noises that ``noisy`` names, as :attr:`Outcomes.noisy` does.
+    """
+    scm = instance.scm
+    without_effects = scm.descendants(set(action)) == set(action)
     features = {
         f.name: replace(f, actionable=False, bounds=None, domain=None, monotone=None)
         for f in instance.features
     }
     features |= {f.name: f for f in levers}
-    features |= {
-        root: Feature(root, actionable=True, bounds=uncertainty.noise[name]) for name, root in noisy.items()
-    }
     mechanisms = {
         f: replace(m, equation=m.equation + Variable(noisy[f])) if f in noisy else m
         for f, m in scm.mechanisms.items()
@@ -178,7 +195,7 @@ def outcomes_of(instance: Instance, action: Mapping[str, float], uncertainty: Un
     factual = dict(instance.factual) | dict.fromkeys(noisy.values(), 0.0)
     if without_effects:
         factual |= action
-    refusal = Instance(
+    return Instance(
         features=tuple(features.values()),
         scm=model,
         classifier=classifier,
@@ -188,7 +205,6 @@ def outcomes_of(instance: Instance, action: Mapping[str, float], uncertainty: Un
         accept=accept,
         demands=() if without_effects else tuple(Switched(name, True) for name in action),
     )
-    return Outcomes(action, refusal, noisy)
 
 
 def _targets(instance: Instance, action: Mapping[str, float], uncertainty: Uncertainty) -> Iterator[Feature]:
@@ -234,8 +250,8 @@ def _at_most(threshold: Fraction) -> Acceptance:
 
 def _size(feature: Feature) -> float:
     """The cost's scale of a lever, the length of its interval. Only feasibility matters, so any would do."""
-    assert feature.bounds is not None
-    return (feature.bounds[1] - feature.bounds[0]) or 1.0
+    low, high = feature.action_bounds
+    return (high - low) or 1.0
 
 
 def _unused(name: str, others: tuple[str, ...]) -> str:

@@ -1,0 +1,44 @@
+"""``milp-recourse regions``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from milp_recourse.cli.common_options import Backend, Index, Json, Problem, WholeTime, a_file
+from milp_recourse.cli.exit_codes import DONE, LIMIT
+from milp_recourse.cli.problems import read_one
+
+
+def regions(
+    instance: Problem,
+    backend: Backend = None,
+    json: Json = None,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="CERT.json", help="write the proof", callback=a_file)
+    ] = None,
+    time_limit: WholeTime = None,
+    index: Index = None,
+) -> None:
+    """Around the cheapest action, the box in which everything is accepted, proven.
+
+    No end of the box can be moved out alone: next to it something is refused, or the value may not be set.
+    """
+    from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.questions.regions import region
+    from milp_recourse.reports.checked import checked_region, write_certificate
+    from milp_recourse.reports.progress import progress_bar
+
+    problem = read_one(instance, index)
+    with progress_bar(problem.name or instance.name, 1):
+        found = checked_region(region(problem, None, backend, time_limit, index))
+    if certificate is not None and found.evidence is not None:
+        write_certificate(found.evidence, certificate)
+    if json is not None:
+        written = found.evidence is not None and certificate is not None
+        write_json(found.to_dict() | ({"certificate": str(certificate)} if written else {}), json)
+    for line in found.lines():
+        typer.echo(line)
+    raise typer.Exit(DONE if found.message is None else LIMIT)
