@@ -123,7 +123,7 @@ def _slider(f: Feature, low: float, high: float) -> tuple[str, str, str]:
     if isinstance(f.only, Steps):
         return _plain(float(f.only.step)), _plain(f.only.ceil(low)), _plain(f.only.floor(high))
     least, most = math.floor(Decimal(low) / step) * step, math.ceil(Decimal(high) / step) * step
-    return format(step, "f"), format(least, "f"), format(most, "f")
+    return format(step, "f"), _plain(float(least)), _plain(float(most))
 
 
 def _plain(value: float) -> str:

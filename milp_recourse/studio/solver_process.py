@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from milp_recourse.errors import MachineFailed
+from milp_recourse.errors import MachineFailed, RecourseError
 from milp_recourse.problem.instance import Preferences
 from milp_recourse.solvers.processes import python
 
@@ -115,6 +115,7 @@ class SolverProcess:
         if kind == "done":
             return value
         if kind == "refused":
+            assert isinstance(value, RecourseError)
             raise value
         if kind == "failed":
             raise MachineFailed(value)

@@ -161,8 +161,9 @@ class Office:
 
     def named(self, index: int, person: Person) -> Person:
         """The person with the user's identifier and words."""
-        ids = self.people.ids
-        return self.words.of(replace(person, id=str(index) if ids is None else ids[index]))
+        alone = self.people.template.name if len(self.people) == 1 else None
+        own = (alone or str(index)) if self.people.ids is None else self.people.ids[index]
+        return self.words.of(replace(person, id=own))
 
     def fill(self) -> bool:
         """Begin to fill the table of people; return whether it is complete."""
@@ -339,8 +340,10 @@ class Pages:
         if task == "verify":
             result = await office.ask("proof", question, gone)
             return await checked_by_verify(question.instance, result)
-        if task not in ("answer", "why", "ways", "interview"):
-            raise BadInput("task", task, "answer, why, ways, interview, verify, people, progress, stop")
+        if task not in ("answer", "why", "ways", "interview", "region"):
+            raise BadInput(
+                "task", task, "answer, why, ways, interview, region, verify, people, progress, stop"
+            )
         return await office.ask(task, question, gone)
 
     def _of_query(self, request: Request) -> Question:

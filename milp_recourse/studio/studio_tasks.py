@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+from milp_recourse.errors import Unsupported
 from milp_recourse.formats.write import instance_to_dict
 from milp_recourse.preferences import Interview
 from milp_recourse.preferences.question import Option
@@ -169,12 +172,26 @@ def row(instance: Instance, tell: Tell) -> tuple[Answer, Why | None]:
     return _answer(instance, result), explained
 
 
+def region(instance: Instance, tell: Tell) -> Mapping[str, Any] | None:
+    """The box around the action in which everything is accepted, as a ``regions-1`` document; None where none
+    is proven, or where this version computes none."""
+    with suppress(ImportError, Unsupported):
+        compute = import_module("milp_recourse.questions.regions").region
+        result = solve(instance, time_limit=EACH)
+        if result.action:
+            found = compute(instance, instance.numbers(result.action), time_limit=SECONDS / 2)
+            document: Mapping[str, Any] = found.to_dict()
+            return document if found.proven else None
+    return None
+
+
 def _answer(instance: Instance, result: Result) -> Answer:
     return Answer(person_of(instance, "", result), replace(result, evidence=None))
 
 
 def _side(instance: Instance, shown: Option) -> Person:
-    return Person("", "found", features=changes_of(instance, shown.action, shown.counterfactual))
+    cost = float(instance.cost_of(shown.numbers))
+    return Person("", "found", cost, features=changes_of(instance, shown.action, shown.counterfactual))
 
 
 TASKS: Mapping[str, Callable[..., Any]] = MappingProxyType(
@@ -185,6 +202,7 @@ TASKS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "ways": ways,
         "interview": interview,
         "row": row,
+        "region": region,
     }
 )
 """By name, what can be asked."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -77,8 +78,8 @@ def data_of(found: Any) -> Any:
         return asdict(found)
     if isinstance(found, Progress):
         return {"seconds": found.seconds, "cost": found.cost, "lower_bound": found.bound}
-    if found is None:
-        return {"seconds": None, "cost": None, "lower_bound": None}
+    if found is None or "rows" not in found:
+        return found
     rows = {
         k: {"error": one} if isinstance(one, str) else data_of(one[0]) for k, one in found["rows"].items()
     }
@@ -131,7 +132,7 @@ class Views:
 
     def part(self, task: str, language: str, index: int, instance: Instance, found: Any, named: Named) -> str:
         """A part of a page: an answer in words."""
-        says = _Says(language, instance, lambda person: named(index, person))
+        says = _Says(language, instance, partial(named, index))
         if isinstance(found, Answer):
             more: dict[str, Any] = {"answer": says.answer(found)}
         elif isinstance(found, Why):
@@ -164,7 +165,7 @@ class Views:
                 )
                 continue
             answer, why = one
-            says = _Says(language, self.people[index], lambda person, k=index: named(k, person))
+            says = _Says(language, self.people[index], partial(named, index))
             person = named(index, answer.person)
             rows.append(
                 {
@@ -197,11 +198,14 @@ class _Says:
     def number(self, value: object) -> str:
         """A value with the language's signs."""
         text = shown(value)
-        return text if isinstance(value, str) else text.translate(str.maketrans(SIGNS[self.language]))
+        return text if isinstance(value, str) else self._local(text)
+
+    def _local(self, text: str) -> str:
+        return text.translate({ord(sign): own for sign, own in SIGNS[self.language].items()})
 
     def share(self, part: float) -> str:
         """A share of 1 as percent, rounded up where it is small."""
-        return percent(part, 1.0).translate(str.maketrans(SIGNS[self.language]))
+        return self._local(percent(part, 1.0))
 
     def gap(self, progress: Progress) -> str | None:
         """How much too much the best action in hand is at most."""
@@ -251,7 +255,7 @@ class _Says:
 
     def why(self, found: Why) -> dict[str, Any]:
         """What each limit costs, or what stands in the way."""
-        cost, lines = found.result.cost, []
+        cost, lines = found.result.cost, list[dict[str, Any]]()
         if found.result.status is Status.INFEASIBLE:
             for one in found.minimal:
                 lines.append(
@@ -285,7 +289,7 @@ class _Says:
         """The cheapest set of limits whose dropping makes a way possible, in a line."""
         if not found.minimal:
             return self.t["beyond"] if found.complete else self.t["not_settled"]
-        return "; ".join(self.restriction(id) for id in found.minimal[0].lift)
+        return self.t["and"].join(self.restriction(id) for id in found.minimal[0].lift)
 
     def _droppable(self, id: object) -> bool:
         if not isinstance(id, str):

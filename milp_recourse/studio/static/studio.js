@@ -71,6 +71,8 @@ function limits(form) {
 
   const fields = all("fieldset", form).map((field) => ({ field, name: field.dataset.feature, kind: field.dataset.kind }));
 
+  const ranges = fields.filter(({ kind }) => kind === "range");
+
   function read() {
     const own = { ...state, weights: { ...state.weights }, ranges: { ...state.ranges } };
     own.actionable = fields.filter(({ field }) => one(".lock", field).checked).map(({ name }) => name);
@@ -102,6 +104,7 @@ function limits(form) {
   async function ask() {
     const mine = ++number;
     busy = true; waiting = false; asked = performance.now();
+    one("#shaded").hidden = true;
     const done = await fill(one("#answer"), "answer", { preferences: state });
     if (mine !== number) return;
     busy = false;
@@ -111,7 +114,7 @@ function limits(form) {
     if (done) mark();
     if (waiting) return ask();
     clearTimeout(timer);
-    timer = setTimeout(() => fill(one("#why"), "why", { preferences: state }), 300);
+    timer = setTimeout(() => fill(one("#why"), "why", { preferences: state }).then(() => shade(mine)), 300);
   }
 
   /** At most one question is under way; one that takes long is replaced by the next. */
@@ -137,12 +140,22 @@ function limits(form) {
 
   function mark() {
     const marks = JSON.parse(one("#marks").dataset.marks);
-    for (const { field, name, kind } of fields.filter((f) => f.kind === "range")) {
+    for (const { field, name } of ranges) {
       const gets = one(".gets", field);
+      one(".works", field).setAttribute("width", 0);
       if (name in marks) place(gets, field, marks[name]);
       else gets.setAttribute("width", 0);
       place(one(".kept", field), field, Number(one(".number.low", field).value), Number(one(".number.high", field).value));
     }
+  }
+
+  /** The range that works, where it is proven; nothing is shaded while it is not known. */
+  async function shade(mine) {
+    const found = await post(`data/region/${index}`, { preferences: state }).then(JSON.parse).catch(() => null);
+    if (mine !== number) return;
+    const box = found ? found.box : {};
+    one("#shaded").hidden = !ranges.some(({ name }) => name in box);
+    for (const { field, name } of ranges.filter((f) => f.name in box)) place(one(".works", field), field, box[name].low, box[name].high);
   }
 
   for (const { field, kind } of fields) {
