@@ -21,7 +21,7 @@ def studio(
     words: OwnWords | None = None,
     port: int = 0,
     browser: bool = True,
-    confirm: Callable[[int, Result], bool | None] | None = None,
+    confirm: Callable[[int, Result], tuple[Result, bool | None]] | None = None,
 ) -> None:
     """Serve the studio until Ctrl-C; the address, with its secret, is the first line that is printed.
 
@@ -36,7 +36,8 @@ def studio(
     browser
         Whether to open the address in a browser.
     confirm
-        Whether the model's own ``predict`` agrees with somebody's result; None: it is not asked.
+        What is left of somebody's result after the model's own ``predict`` was asked, and whether that
+        confirms the action; None: it is not asked.
 
     Raises
     ------

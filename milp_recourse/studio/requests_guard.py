@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from hmac import compare_digest
 
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,10 +28,6 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 """Of every response that does not bring its own."""
-
-
-class _TooLarge(Exception):
-    """The body is longer than :data:`LARGEST_BODY`."""
 
 
 class Guard:
@@ -53,12 +50,10 @@ class Guard:
             return
         if scope["type"] != "http":
             return
-        started, size = False, 0
+        size = 0
 
         async def guarded(message: Message) -> None:
-            nonlocal started
             if message["type"] == "http.response.start":
-                started = True
                 present = {name.lower() for name, _ in message["headers"]}
                 more = [(k.lower().encode(), v.encode()) for k, v in HEADERS.items()]
                 message["headers"] = [*message["headers"], *(one for one in more if one[0] not in present)]
@@ -69,7 +64,7 @@ class Guard:
             message = await receive()
             size += len(message.get("body", b""))
             if size > LARGEST_BODY:
-                raise _TooLarge
+                raise HTTPException(413, f"at most {LARGEST_BODY} bytes")
             return message
 
         refusal = self._refusal(scope)
@@ -78,11 +73,7 @@ class Guard:
             return
         path = scope["path"][len(self.secret) + 1 :]
         inner = {**scope, "path": path, "raw_path": path.encode(), "root_path": ""}
-        try:
-            await self.app(inner, counted, guarded)
-        except _TooLarge:
-            if not started:
-                await _said(f"at most {LARGEST_BODY} bytes", 413)(scope, receive, guarded)
+        await self.app(inner, counted, guarded)
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
         names = [name for name, _ in scope["headers"]]

@@ -23,6 +23,7 @@ from starlette.staticfiles import StaticFiles
 
 from milp_recourse.certificates import reason_for_none
 from milp_recourse.errors import BadInput, MachineFailed, RecourseError
+from milp_recourse.formats import instance_from_dict
 from milp_recourse.formats.applicant_json import build_preferences, check_scale, preferences_to_dict
 from milp_recourse.formats.schema import PreferencesModel
 from milp_recourse.formats.schema_base import Strict
@@ -50,7 +51,10 @@ MOST_ROWS = 1000
 
 LETTER_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
-Confirm = Callable[[int, Result], bool | None]
+Confirm = Callable[[int, Result], tuple[Result, bool | None]]
+"""Of somebody's result, what is left of it after the model's own ``predict`` was asked, and whether that
+confirms the action."""
+
 Answers = Annotated[list[Annotated[str, StringConstraints(max_length=20)]], Field(max_length=60)]
 
 
@@ -143,8 +147,10 @@ class Office:
     async def _confirmed(self, index: int, found: Any) -> Any:
         if self.confirm is None or not isinstance(found, Answer):
             return found
-        said = await run_in_threadpool(self.confirm, index, found.result)
-        return replace(found, person=replace(found.person, confirmed=said))
+        result, confirmed = await run_in_threadpool(self.confirm, index, found.result)
+        told = {"status": result.status.value, "message": result.message, "confirmed": confirmed}
+        person = replace(found.person, **told, lower_bound=result.lower_bound, gap=result.gap)
+        return replace(found, result=result, person=person)
 
     def _begin(self, tab: str, task: str) -> Progress:
         earlier = self._asked.pop((tab, task), None)
@@ -311,11 +317,14 @@ class Pages:
         index = request.path_params["index"]
         if isinstance(given, dict) and "answers" in given:
             model = validate(InterviewModel, given)
-            own = model.problem.get("preferences") if isinstance(model.problem, dict) else None
+            problem = instance_from_dict(model.problem)
+            own = preferences_to_dict(problem.preferences, problem.features)
             page = {"answers": [one.answer for one in model.answers], "budget": model.budget}
         else:
             own, page = given, {}
         question = self.office.question(index, validate(QuestionModel, {"preferences": own, **page}))
+        if page and instance_to_dict(problem)["factual"] != instance_to_dict(question.instance)["factual"]:
+            raise BadInput("problem.factual", "another person", f"the one of this page, number {index}")
         written = preferences_to_dict(question.instance.preferences, question.instance.features)
         return JSONResponse({"preferences": written, **page})
 
