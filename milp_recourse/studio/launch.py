@@ -61,6 +61,7 @@ def studio(
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listening.bind((LOOPBACK, port))
+        listening.listen(128)  # who is fast waits, instead of being refused
     except OSError as error:
         listening.close()
         raise MachineFailed(f"port {port}: {error.strerror}; give another --port, or none") from None

@@ -22,7 +22,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from milp_recourse.certificates import reason_for_none
-from milp_recourse.errors import BadInput, MachineFailed, RecourseError
+from milp_recourse.errors import BadInput, MachineFailed, RecourseError, Unsupported
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.formats.applicant_json import build_preferences, check_scale, preferences_to_dict
 from milp_recourse.formats.schema import PreferencesModel
@@ -289,7 +289,10 @@ class Pages:
         elif page == "problem":
             content = json.dumps(instance_to_dict(instance))
         elif page == "saved":
-            content = json.dumps((await self.office.ask("interview", question)).document, indent=2)
+            document = (await self.office.ask("interview", question)).document
+            if document is None:
+                raise Unsupported("a model that is only asked cannot be written into a file")
+            content = json.dumps(document, indent=2)
         else:
             result = await self.office.ask("proof", question)
             if result.evidence is None:
@@ -308,8 +311,8 @@ class Pages:
 
     async def data(self, request: Request) -> Response:
         """The same as JSON."""
-        _, found = await self._answered(request, request.path_params["task"])
-        return JSONResponse(data_of(found))
+        question, found = await self._answered(request, request.path_params["task"])
+        return JSONResponse(data_of(found, question.instance))
 
     async def reopen(self, request: Request) -> Response:
         """What a saved file says, preferences or an interview, if it is about the people here."""

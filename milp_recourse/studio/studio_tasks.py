@@ -11,10 +11,11 @@ from types import MappingProxyType
 from typing import Any
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.formats.write import instance_to_dict
+from milp_recourse.formats.applicant_json import preferences_to_dict
 from milp_recourse.preferences import Interview
 from milp_recourse.preferences.question import Option
-from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.asked_model import AskedModel
+from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.options import Options
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
@@ -77,8 +78,8 @@ class Asked:
     best: Answer
     most: float | None
     attained: float | None
-    learned: Instance
-    document: Mapping[str, Any]
+    learned: Preferences
+    document: Mapping[str, Any] | None
 
 
 def answer(instance: Instance, tell: Tell) -> Answer:
@@ -112,7 +113,12 @@ def proof(instance: Instance, tell: Tell) -> Result:
 
 def reasons_why(instance: Instance, tell: Tell) -> Why:
     """What each limit costs, or which limits leave no way."""
-    return why(instance, time_limit=SECONDS)
+    return _without_problem(why(instance, time_limit=SECONDS))
+
+
+def _without_problem(found: Why) -> Why:
+    """Whoever asked has the problem; a model may be large."""
+    return replace(found, instance=None)  # type: ignore[arg-type]
 
 
 def ways(instance: Instance, tell: Tell) -> Ways:
@@ -144,32 +150,33 @@ def interview(instance: Instance, tell: Tell, answers: Sequence[str] = (), budge
         best=_answer(learned, result),
         most=None if regret is None or math.isinf(regret.most) else regret.cheaper,
         attained=None if regret is None else 1 - 1 / (1 + regret.attained),
-        learned=learned,
-        document=dialogue.to_dict(),
+        learned=learned.preferences,
+        document=None if isinstance(instance.classifier, AskedModel) else dialogue.to_dict(),
     )
 
 
 def _dialogue(instance: Instance, budget: int, answers: tuple[str, ...]) -> Interview:
     """The interview with these answers; one that was just asked about goes on where it was."""
-    key = (repr(instance_to_dict(replace(instance, reference=None))["preferences"]), budget)
-    kept = _kept.get((*key, tuple(instance.factual.items())))
+    own = preferences_to_dict(instance.preferences, instance.features)
+    key = repr((own, dict(instance.factual), budget))
+    kept = _kept.pop(key, None)
     if kept is None or [given for _, given in kept.answers] != list(answers[: len(kept.answers)]):
         kept = Interview(instance, budget=budget, time_limit=SECONDS)
     for given in answers[len(kept.answers) :]:
         kept.tell(given)
     _kept.clear()
-    _kept[(*key, tuple(instance.factual.items()))] = kept
+    _kept[key] = kept
     return kept
 
 
-_kept: dict[Any, Interview] = {}
+_kept: dict[str, Interview] = {}
 
 
 def row(instance: Instance, tell: Tell) -> tuple[Answer, Why | None]:
     """A person of the population's table: the answer, and where there is no way, why."""
     result = solve(instance, time_limit=EACH)
     explained = why(instance, time_limit=EACH) if result.status is Status.INFEASIBLE else None
-    return _answer(instance, result), explained
+    return _answer(instance, result), None if explained is None else _without_problem(explained)
 
 
 def region(instance: Instance, tell: Tell) -> Mapping[str, Any] | None:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from milp_recourse.formats.applicant_json import preferences_to_dict
 from milp_recourse.formats.write import result_to_dict
 from milp_recourse.problem.conditions import condition_text
-from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Status
 from milp_recourse.questions.why import Why
@@ -57,7 +57,7 @@ BADGES = {
 Named = Callable[[int, Person], Person]
 
 
-def data_of(found: Any) -> Any:
+def data_of(found: Any, instance: Instance) -> Any:
     """An answer of the studio as JSON, in the formats of the files."""
     if isinstance(found, Answer):
         shown_values = {c.feature: c.said for c in found.person.caused("action", "held", "effect")}
@@ -70,8 +70,8 @@ def data_of(found: Any) -> Any:
     if isinstance(found, Asked):
         return {
             "interview": found.document,
-            "recommended": data_of(found.best),
-            "preferences": preferences_to_dict(found.learned.preferences, found.learned.features),
+            "recommended": data_of(found.best, instance),
+            "preferences": preferences_to_dict(found.learned, instance.features),
             "regret": {"most": found.most, "attained": found.attained},
         }
     if isinstance(found, Checked):
@@ -81,7 +81,8 @@ def data_of(found: Any) -> Any:
     if found is None or "rows" not in found:
         return found
     rows = {
-        k: {"error": one} if isinstance(one, str) else data_of(one[0]) for k, one in found["rows"].items()
+        k: {"error": one} if isinstance(one, str) else data_of(one[0], instance)
+        for k, one in found["rows"].items()
     }
     return {"complete": found["complete"], "people": rows}
 
@@ -367,7 +368,7 @@ class _Says:
             "best": self.answer(found.best),
             "most": most,
             "attained": self.share(max(0.0, found.attained or 0.0)),
-            "take": _state(found.learned),
+            "take": _state(replace(self.instance, preferences=found.learned, reference=None)),
         }
 
 
@@ -381,9 +382,8 @@ def _plain_changes(name: str) -> list[Any]:
     return [Change(name, None, None)]
 
 
-def _state(instance: Instance | Preferences) -> str:
+def _state(instance: Instance) -> str:
     """A person's preferences as the JSON that addresses and controls hold."""
-    assert isinstance(instance, Instance)
     return json.dumps(preferences_to_dict(instance.preferences, instance.features), separators=(",", ":"))
 
 

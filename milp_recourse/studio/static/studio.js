@@ -7,11 +7,13 @@ const one = (query, inside = document) => inside.querySelector(query);
 const all = (query, inside = document) => [...inside.querySelectorAll(query)];
 const tab = crypto.randomUUID();
 
-async function post(path, content = {}) {
+const post = (path, content = {}) => send(path, { tab, ...content });
+
+async function send(path, content) {
   const answer = await fetch(`${root}/${path}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ tab, ...content }),
+    body: JSON.stringify(content),
   });
   const text = await answer.text();
   if (answer.ok) return text;
@@ -57,7 +59,7 @@ function relink(state, more = "") {
 
 async function reopen(input, then) {
   try {
-    then(JSON.parse(await post(`data/open/${index}`, JSON.parse(await input.files[0].text()))));
+    then(JSON.parse(await send(`data/open/${index}`, JSON.parse(await input.files[0].text()))));
   } catch (error) {
     fault(error);
   }
