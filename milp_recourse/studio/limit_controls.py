@@ -21,6 +21,9 @@ STOPS = (1 / 9, 1 / 3, 1.0, 3.0, 9.0)
 MOST_BOXES = 16
 """With more labels, there are no boxes for them."""
 
+FAR = 200
+"""Bounds that are more than this times the person's own value apart are too far for an even slider."""
+
 MOST_CHOICES = 40
 """With more values, a list of values is a slider."""
 
@@ -33,12 +36,15 @@ class Control:
     ----------
     kind
         ``range``: two ends on a slider; ``order``: two ends among few values; ``labels``: boxes; ``none``.
-    now
-        The person's value; None where it is missing.
+    now, exact
+        The person's value in words, and as a number; None where it is missing.
     low, high
         The ends that are set, in the feature's unit (labels by index).
     least, most, step
         Of the slider.
+    curve
+        Around the person's value, a slider moves evenly within about this distance, and by shares of the
+        distance beyond, because the bounds are very far away; 0: evenly everywhere.
     choices
         Values and their words, of ``order`` and ``labels``.
     boxes
@@ -59,6 +65,8 @@ class Control:
     least: str
     most: str
     step: str
+    curve: float
+    exact: float | None
     choices: Sequence[tuple[str, str]]
     boxes: frozenset[str]
     weight: float
@@ -76,7 +84,7 @@ def _control(instance: Instance, start: Instance, f: Feature, words: OwnWords) -
     own, low, high = instance.preferences, *f.action_bounds
     kind, choices = _kind(f, low, high)
     step, least, most = _slider(f, low, high)
-    ends = own.ranges.get(f.name)
+    ends, x = own.ranges.get(f.name), instance.factual[f.name]
     now, usual, weight = f.shown(instance.factual[f.name]), start.weight(f.name), instance.weight(f.name)
     return Control(
         feature=f.name,
@@ -91,6 +99,8 @@ def _control(instance: Instance, start: Instance, f: Feature, words: OwnWords) -
         least=least,
         most=most,
         step=step,
+        curve=_curve(x, low, high) if kind == "range" else 0.0,
+        exact=None if math.isnan(x) else x,
         choices=choices,
         boxes=_boxes(instance, f),
         weight=weight,
@@ -124,6 +134,13 @@ def _slider(f: Feature, low: float, high: float) -> tuple[str, str, str]:
         return _plain(float(f.only.step)), _plain(f.only.ceil(low)), _plain(f.only.floor(high))
     least, most = math.floor(Decimal(low) / step) * step, math.ceil(Decimal(high) / step) * step
     return format(step, "f"), _plain(float(least)), _plain(float(most))
+
+
+def _curve(x: float, low: float, high: float) -> float:
+    if math.isnan(x):
+        return 0.0
+    near = abs(x) or (high - low) / 1000
+    return near if high - low > FAR * near else 0.0
 
 
 def _plain(value: float) -> str:

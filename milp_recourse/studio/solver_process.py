@@ -34,13 +34,14 @@ class Superseded(Exception):
 
 @dataclass
 class Progress:
-    """How far a question is, and whether its answer is still wanted."""
+    """How far a question is. ``stop`` ends the search; ``pressed`` says that what is known is wanted."""
 
     begun: float = field(default_factory=time.monotonic)
     cost: float | None = None
     bound: float | None = None
     so_far: Any = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+    pressed: bool = False
 
     @property
     def seconds(self) -> float:
@@ -61,7 +62,7 @@ class SolverProcess:
         self._population = population
         self._process: Process | None = None
         self._turn = asyncio.Lock()
-        self._waiting = 0
+        self.waiting = 0
 
     @property
     def pid(self) -> int | None:
@@ -84,16 +85,22 @@ class SolverProcess:
         RecourseError
             What the task raised.
         """
-        if self._waiting >= MOST_WAITING:
+        if self.waiting >= MOST_WAITING:
             raise Busy
-        self._waiting += 1
+        self.waiting += 1
+        turn = asyncio.ensure_future(self._turn.acquire())
+        stopped = asyncio.ensure_future(progress.stop.wait())
         try:
-            async with self._turn:
-                if progress.stop.is_set():
-                    raise Superseded
-                return await self._one(progress, (task, index, preferences, more))
+            await asyncio.wait({turn, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if progress.stop.is_set():
+                raise Superseded
+            return await self._one(progress, (task, index, preferences, more))
         finally:
-            self._waiting -= 1
+            stopped.cancel()
+            if turn.done() and not turn.cancelled():
+                self._turn.release()
+            turn.cancel()
+            self.waiting -= 1
 
     async def _one(self, progress: Progress, question: Any) -> Any:
         process = await self._running()
@@ -168,3 +175,26 @@ class SolverProcess:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+
+class Solvers:
+    """Several processes, started as they are needed, so that nobody waits for another's long search.
+
+    Parameters
+    ----------
+    most
+        The most processes.
+    """
+
+    def __init__(self, population: bytes, most: int) -> None:
+        self.processes = [SolverProcess(population) for _ in range(most)]
+
+    async def ask(self, progress: Progress, *question: Any, **more: Any) -> Any:
+        """As :meth:`SolverProcess.ask`, of the process that has least to do; of these, one that runs."""
+        first = min(self.processes, key=lambda one: (one.waiting, one.pid is None))
+        return await first.ask(progress, *question, **more)
+
+    async def end(self) -> None:
+        """End all of them."""
+        for process in self.processes:
+            await process.end()

@@ -39,12 +39,15 @@ from milp_recourse.reports.own_words import OwnWords
 from milp_recourse.reports.pages.person import Person
 from milp_recourse.studio.check_on_the_spot import checked_by_verify
 from milp_recourse.studio.requests_guard import LARGEST_BODY, Guard
-from milp_recourse.studio.solver_process import Busy, Progress, SolverProcess, Superseded
+from milp_recourse.studio.solver_process import Busy, Progress, Solvers, Superseded
 from milp_recourse.studio.studio_tasks import Answer
 from milp_recourse.studio.studio_views import LANGUAGES, Views, data_of
 
 MOST_TABS, MOST_KEPT, LARGEST_KEPT = 64, 128, 2**24
 """Tabs whose last question is remembered; answers kept; the bytes of the largest certificate kept."""
+
+WARMING = "warming"
+"""The tab of the first question, which nobody asked."""
 
 MOST_ROWS = 1000
 """People in the table; the others are opened by their number."""
@@ -85,14 +88,14 @@ class Question:
 class Office:
     """The people, the processes that solve for them, and what was answered.
 
-    Searches for the answer beside the sliders have a process of their own, so that nothing longer delays
+    Searches for the answer beside the sliders have processes of their own, so that nothing longer delays
     them; the table of people has one while it is made.
     """
 
     def __init__(self, people: Population, words: OwnWords, confirm: Confirm | None) -> None:
         self.people, self.words, self.confirm = people, words, confirm
         pickled = cloudpickle.dumps(people)
-        self.quick, self.slow, self.table = (SolverProcess(pickled) for _ in range(3))
+        self.quick, self.slow, self.table = (Solvers(pickled, most) for most in (3, 2, 1))
         self.rows: dict[int, Any] = {}
         self._asked: OrderedDict[tuple[str, str], Progress] = OrderedDict()
         self._known: OrderedDict[str, Any] = OrderedDict()
@@ -135,10 +138,15 @@ class Office:
             gone.add_done_callback(lambda _: progress.stop.set())
         process = self.quick if task == "answer" else self.slow
         more = question.more if task == "interview" else {}
-        found = await process.ask(progress, task, question.index, own, **more)
+        try:
+            found = await process.ask(progress, task, question.index, own, **more)
+        except Superseded:
+            if not progress.pressed:
+                raise
+            found = unsettled(question.instance)
         found = await self._confirmed(question.index, found)
         evidence = getattr(found, "evidence", None) or b""
-        if found is not progress.so_far and len(evidence) <= LARGEST_KEPT:
+        if not progress.stop.is_set() and len(evidence) <= LARGEST_KEPT:
             self._known[key] = found
             if len(self._known) > MOST_KEPT:
                 self._known.popitem(last=False)
@@ -153,9 +161,8 @@ class Office:
         return replace(found, result=result, person=person)
 
     def _begin(self, tab: str, task: str) -> Progress:
-        earlier = self._asked.pop((tab, task), None)
-        if earlier is not None and tab:
-            earlier.stop.set()
+        for earlier in {(tab, task), (WARMING, task)} & self._asked.keys() if tab else ():
+            self._asked.pop(earlier).stop.set()
         progress = self._asked[tab, task] = Progress()
         if len(self._asked) > MOST_TABS:
             self._asked.popitem(last=False)[1].stop.set()
@@ -250,7 +257,8 @@ class Pages:
         """Let the process beside the sliders load and compile what it needs."""
         first = next(k for k in range(len(self.office.people)) if k not in self.office.people.unreadable)
         with suppress(RecourseError, Superseded):
-            await self.office.ask("answer", self.office.question(first, QuestionModel()))
+            question = self.office.question(first, QuestionModel(tab=WARMING))
+            await self.office.ask("answer", question)
 
     def start(self, request: Request) -> Response:
         """To the pages in the browser's language."""
@@ -345,6 +353,7 @@ class Pages:
         if task in ("progress", "stop"):
             asked = office.progress(question.tab, "answer")
             if task == "stop" and asked is not None:
+                asked.pressed = True
                 asked.stop.set()
             return asked
         if task == "people":

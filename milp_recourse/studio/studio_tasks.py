@@ -12,6 +12,8 @@ from typing import Any
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats.applicant_json import preferences_to_dict
+from milp_recourse.judge import conclude
+from milp_recourse.judge.proposal import Proposal
 from milp_recourse.preferences import Interview
 from milp_recourse.preferences.question import Option
 from milp_recourse.problem.asked_model import AskedModel
@@ -83,7 +85,7 @@ class Asked:
 
 
 def answer(instance: Instance, tell: Tell) -> Answer:
-    """The cheapest way; its bound is told while it is searched for.
+    """The cheapest way; its bound is told while it is searched for, and each complete search's answer.
 
     Raises
     ------
@@ -104,6 +106,12 @@ def answer(instance: Instance, tell: Tell) -> Answer:
         if result.status is not Status.LIMIT or not tell("so far", found):
             break
     return found
+
+
+def unsettled(instance: Instance) -> Answer:
+    """The answer of a search that was stopped before it knew anything."""
+    nothing = Proposal(None, 0.0, message="the search was stopped")
+    return _answer(instance, conclude(instance, nothing, "", 0.0))
 
 
 def proof(instance: Instance, tell: Tell) -> Result:

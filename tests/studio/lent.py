@@ -1,7 +1,8 @@
-"""Studios to drive in a browser: ``python -m tests.studio.lent loan | boosted | asked``."""
+"""Studios to drive in a browser: ``python -m tests.studio.lent loan | boosted | asked | gmsc | slow``."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,25 @@ def asked() -> tuple[Recourse, pd.DataFrame]:
     return Recourse(lends, X, desired=1, steps=steps, immutable=["home"]), X[lends(X) == 0].head(3)
 
 
+def slow() -> tuple[Recourse, pd.DataFrame]:
+    """A function that accepts owners alone, asked about all that somebody who rents could do."""
+    X, _ = table()
+    X = X.dropna()
+    owns = lambda frame: (frame["home"] == "owns").astype(int)  # noqa: E731
+    steps = {"income": 1, "debt": 1, "years": 1}
+    return Recourse(owns, X, desired=1, steps=steps, immutable=["home"]), X[X["home"] == "rents"].head(1)
+
+
+def gmsc() -> tuple[Recourse, pd.DataFrame]:
+    """A boosted model of Give Me Some Credit, and people whom it refuses."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    X = pd.read_csv(Path(os.environ["MILP_RECOURSE_DATA"]) / "gmsc-cs-training.csv.zip", index_col=0)
+    y = (X.pop("SeriousDlqin2yrs") == 0).astype(int)
+    model = HistGradientBoostingClassifier(max_iter=100, random_state=0).fit(X, y)
+    return Recourse(model, X, immutable=["age", "NumberOfDependents"]), X[model.predict(X) == 0].head(6)
+
+
 def main(name: str) -> None:
     """Serve one of them; its address is the first line."""
     if name == "loan":
@@ -67,7 +87,7 @@ def main(name: str) -> None:
 
         command(["studio", str(ROOT / "instances" / "loan" / "loan_003.json"), "--no-browser"])
         return
-    recourse, people = {"boosted": boosted, "asked": asked}[name]()
+    recourse, people = {"boosted": boosted, "asked": asked, "gmsc": gmsc, "slow": slow}[name]()
     recourse.studio(people, browser=False)
 
 

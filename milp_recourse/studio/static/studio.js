@@ -74,6 +74,7 @@ function limits(form) {
   const fields = all("fieldset", form).map((field) => ({ field, name: field.dataset.feature, kind: field.dataset.kind }));
 
   const ranges = fields.filter(({ kind }) => kind === "range");
+  const scales = new Map(ranges.map(({ field }) => [field, scale(one(".track", field))]));
 
   function read() {
     const own = { ...state, weights: { ...state.weights }, ranges: { ...state.ranges } };
@@ -83,7 +84,7 @@ function limits(form) {
       if (kind === "range" || kind === "order") {
         const [low, high] = [".low", ".high"].map((end) => one(`.number${end}`, field));
         const ends = kind === "order" ? [low.options[0].value, low.options[low.options.length - 1].value]
-          : [one(".end.low", field).min, one(".end.high", field).max];
+          : [one(".track", field).dataset.least, one(".track", field).dataset.most];
         const open = Number(low.value) <= Number(ends[0]) && Number(high.value) >= Number(ends[1]);
         if (open) delete own.ranges[name];
         else own.ranges[name] = [Number(low.value), Number(high.value)];
@@ -134,8 +135,7 @@ function limits(form) {
   }
 
   function place(rect, field, from, to = from) {
-    const low = Number(one(".end.low", field).min), width = Number(one(".end.low", field).max) - low;
-    const at = (value) => Math.min(100, Math.max(0, (100 * (value - low)) / width));
+    const at = (value) => Math.min(100, Math.max(0, 100 * scales.get(field).share(value)));
     rect.setAttribute("x", Math.min(at(from), 99.3));
     rect.setAttribute("width", Math.max(0.7, at(to) - at(from)));
   }
@@ -162,17 +162,18 @@ function limits(form) {
 
   for (const { field, kind } of fields) {
     const is = one(".is", field), stop = one(".stop", field), lock = one(".lock", field);
-    if (is && is.dataset.value) place(is, field, Number(is.dataset.value.replaceAll(",", "")));
+    if (is && one(".track", field).dataset.now) place(is, field, Number(one(".track", field).dataset.now));
     if (kind === "range") {
       for (const end of ["low", "high"]) {
         const slider = one(`.end.${end}`, field), box = one(`.number.${end}`, field), other = one(`.end.${end === "low" ? "high" : "low"}`, field);
         slider.addEventListener("input", () => {
           if (end === "low" ? Number(slider.value) > Number(other.value) : Number(slider.value) < Number(other.value)) slider.value = other.value;
-          box.value = slider.value;
+          box.value = slider.ariaValueText = scales.get(field).value(slider);
           moved(false);
         });
         slider.addEventListener("change", () => moved(true));
-        box.addEventListener("change", () => { slider.value = box.value; moved(true); });
+        box.addEventListener("change", () => { scales.get(field).set(slider, box.value); moved(true); });
+        scales.get(field).set(slider, box.value);
       }
     }
     for (const choice of all("select, .box", field)) choice.addEventListener("change", () => moved(true));
@@ -209,6 +210,25 @@ function limits(form) {
   }, 500);
   relink(state);
   ask();
+}
+
+/** How a track's values lie on its sliders: evenly, or around the person's value in ever larger steps. */
+function scale(track) {
+  const [least, most, curve, now] = ["least", "most", "curve", "now"].map((name) => Number(track.dataset[name]));
+  const bend = (value) => (curve ? Math.asinh((value - now) / curve) : value), unbend = (at) => now + curve * Math.sinh(at);
+  const share = (value) => (bend(value) - bend(least)) / (bend(most) - bend(least));
+  function value(slider) {
+    if (!curve) return slider.value;
+    const part = slider.value / 1000, exact = unbend(bend(least) + part * (bend(most) - bend(least)));
+    const whole = Number.isInteger(Number(track.dataset.step)) ? Math.round(exact) : Number(exact.toPrecision(3));
+    return String(part === 0 ? least : part === 1 ? most : Math.min(most, Math.max(least, whole)));
+  }
+  function set(slider, to) {
+    if (curve) Object.assign(slider, { min: 0, max: 1000, step: 1, value: Math.round(1000 * share(Number(to))) });
+    else slider.value = to;
+    slider.ariaValueText = to;
+  }
+  return { share, value, set };
 }
 
 /** Preferences without some limits, or with one end of a range moved: [id, ...] or ["low:F", to]. */
