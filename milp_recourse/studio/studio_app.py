@@ -40,7 +40,7 @@ from milp_recourse.reports.pages.person import Person
 from milp_recourse.studio.check_on_the_spot import checked_by_verify
 from milp_recourse.studio.requests_guard import LARGEST_BODY, Guard
 from milp_recourse.studio.solver_process import Busy, Progress, Solvers, Superseded
-from milp_recourse.studio.studio_tasks import Answer
+from milp_recourse.studio.studio_tasks import Answer, unsettled
 from milp_recourse.studio.studio_views import LANGUAGES, Views, data_of
 
 MOST_TABS, MOST_KEPT, LARGEST_KEPT = 64, 128, 2**24

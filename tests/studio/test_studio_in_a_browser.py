@@ -64,7 +64,7 @@ class Visit:
     def __init__(self, launched: Any, address: str, **context: Any) -> None:
         self.address, self.asked, self.said = address, list[str](), list[str]()
         self.page = launched.new_context(viewport={"width": 1280, "height": 900}, **context).new_page()
-        self.page.set_default_timeout(60_000)
+        self.page.set_default_timeout(30_000)
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
