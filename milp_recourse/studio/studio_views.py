@@ -355,6 +355,7 @@ class _Says:
                 "verdict": _verdict(result.status, result.action),
             }
             for levers, result in found.alone
+            if len(levers) == 1 or not enough & set(levers)
         ]
         return {"plans": plans, "alone": alone, "exhausted": found.exhausted}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from milp_recourse.studio.studio_app import application
 from tests.helpers.page_samples import HOSTILE
 
 SECRET, PORT = "s" * 32, 8123
+JSON = {"Content-Type": "application/json"}
 HOME = f"http://127.0.0.1:{PORT}"
 
 
@@ -70,3 +72,8 @@ def visited(app: Guard | None = None) -> Iterator[TestClient]:
     """A client of a studio whose processes end with it."""
     with TestClient(app or studio(), base_url=HOME, raise_server_exceptions=False) as client:
         yield client
+
+
+def ask(client: TestClient, path: str, content: object = None, **headers: str) -> Any:
+    """The response to a question of the page."""
+    return client.post(f"/{SECRET}/{path}", content=json.dumps(content or {}), headers={**JSON, **headers})
