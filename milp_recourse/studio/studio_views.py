@@ -349,6 +349,7 @@ class _Says:
                 }
                 | {"take": _state(replace(self.instance, preferences=own, reference=None))}
             )
+        enough = {levers[0] for levers, one in found.alone if len(levers) == 1 and one.action is not None}
         alone = [
             {
                 "levers": [self._called(name) for name in levers],
