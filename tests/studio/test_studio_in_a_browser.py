@@ -222,6 +222,28 @@ def test_other_ways(visit):
     assert visit.changed()
 
 
+def test_the_people_are_listed_filtered_and_opened(visit):
+    """Everybody has a row, whenever it was ready; one person alone has a page instead."""
+    visit.open("en/")
+    if visit.name == "loan":
+        assert "/person/0" in visit.page.url
+        return
+    everybody = {"boosted": 6, "asked": 3}[visit.name]
+    visit.page.get_by_text(f"{everybody} of {everybody} people").wait_for()
+    names = visit.page.locator("#rows th").all_inner_texts()
+    assert len(names) == len(set(names)) == everybody
+    visit.page.locator("#filter").fill(names[1])
+    assert names[1] in visit.page.locator("#rows th:visible").all_inner_texts()
+    visit.page.locator("#kind").select_option("without, proven")
+    assert visit.page.locator("#rows tr:visible").count() == 0
+    visit.page.locator("#kind").select_option("all")
+    visit.page.locator("#group").select_option("home")
+    counted = visit.page.locator("#counts td").all_inner_texts()
+    assert sum(int(text) for text in counted if text.isdigit()) == everybody
+    visit.goes(visit.page.get_by_role("link", name=names[1], exact=True).click)
+    assert visit.page.url.endswith("/person/1")
+
+
 def test_a_long_search_shows_its_bound_and_can_be_stopped(launched):
     """What is known by then is said; the next question is answered as if nothing had been."""
     with studio("slow") as address:

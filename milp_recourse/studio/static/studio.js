@@ -300,7 +300,7 @@ function people(rows) {
       const box = document.createElement("div");
       box.innerHTML = await part("people");
       const found = one("tbody", box);
-      while (found.rows.length > rows.rows.length) rows.append(found.rows[rows.rows.length]);
+      rows.append(...[...found.rows].slice(rows.rows.length));
       one("#done").textContent = found.dataset.said;
       show();
       if (!found.dataset.complete) setTimeout(more, 1000);
