@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
 from milp_recourse.formats.applicant_json import build_preferences
+from milp_recourse.formats.instances_path import instance_files
 from milp_recourse.formats.schema import PreferencesModel
 from milp_recourse.questions.solve import solve
 from milp_recourse.studio.requests_guard import LARGEST_BODY
@@ -230,3 +234,24 @@ def test_a_killed_process_costs_one_answer_at_most():
         limits = {"preferences": {"actionable": ["years"]}}
         found = [ask(own, "data/answer/0", limits).status_code for _ in range(2)]
         assert found[1] == 200
+
+
+def test_a_second_server_on_the_port_is_one_line(tmp_path):
+    """The first one goes on; an impossible port is bad input; Ctrl-C ends it with nothing said."""
+    file = str(instance_files("smoke")[0])
+    command = [sys.executable, "-m", "milp_recourse", "studio", file, "--no-browser"]
+    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        address = first.stdout.readline().strip()
+        port = address.split(":")[2].split("/")[0]
+        second = subprocess.run([*command, "--port", port], check=False, capture_output=True, text=True)
+        assert (second.returncode, second.stdout) == (1, "")
+        assert second.stderr.startswith(f"milp-recourse: port {port}:") and second.stderr.count("\n") == 1
+        wrong = subprocess.run([*command, "--port", "99999"], check=False, capture_output=True, text=True)
+        assert wrong.returncode == 2 and "allowed" in wrong.stderr
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            assert answer.status == 200
+    finally:
+        first.send_signal(signal.SIGINT)
+        said = first.communicate(timeout=30)
+    assert (first.returncode, *said) == (0, "", "")
