@@ -35,6 +35,10 @@ class BadInput(RecourseError):
         self.field, self.got, self.allowed, self.file = field, got, allowed, file
         super().__init__(str(self))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by its parts: an exception is otherwise made anew of its message alone."""
+        return BadInput, (self.field, self.got, self.allowed, self.file)
+
     def in_file(self, file: str) -> BadInput:
         """The same error, naming the file it was found in (kept if already named)."""
         return BadInput(self.field, self.got, self.allowed, self.file or file)

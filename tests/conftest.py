@@ -38,7 +38,7 @@ LONG = (
     *("tests/questions/choices/test_fronts_agree.py", "tests/questions/robust/test_random.py"),
     *("tests/readers/test_cutoff.py", "tests/readers/test_every_model.py", "tests/safety/"),
     *("tests/solvers/rows/test_bounds.py", "tests/tables/test_random_pipelines.py"),
-    *("tests/tables/test_types_of_people.py", "tests/test_skips.py"),
+    *("tests/studio/test_studio_", "tests/tables/test_types_of_people.py", "tests/test_skips.py"),
 )
 """Files and folders whose tests get the mark ``long``. Each of their rooms and kinds of claims has others."""
 

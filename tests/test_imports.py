@@ -22,7 +22,8 @@ PACKAGE = ROOT / "milp_recourse"
 
 ROOMS = (
     *("errors", "problem", "readers", "judge", "program", "formats", "elicitation", "engine", "solvers"),
-    *("certificates", "questions", "preferences", "reports", "tables", "evaluation", "", "cli", "__main__"),
+    *("certificates", "questions", "preferences", "reports", "studio", "tables", "evaluation"),
+    *("", "cli", "__main__"),
     "lab",
 )
 """A room imports those before it, and itself; "" is milp_recourse, its public names. Nothing comes after

@@ -51,8 +51,12 @@ class OnePerson:
 
     def compared(self, result: Result) -> Result:
         """The result; where ``predict`` contradicts it, without its claim."""
-        [compared], _ = compared_with_model(
+        return self.compared_and_confirmed(result)[0]
+
+    def compared_and_confirmed(self, result: Result) -> tuple[Result, bool | None]:
+        """:meth:`compared`, and whether ``predict`` confirms the action; None without one."""
+        [compared], [confirmed] = compared_with_model(
             self.rows, self.columns, [result], self.population, self.word, self.doubt
         )
         assert compared is not None
-        return compared
+        return compared, confirmed

@@ -63,7 +63,7 @@ from milp_recourse.tables.features_of_columns import (
 from milp_recourse.tables.known_rows import KnownRows, ask_model
 from milp_recourse.tables.one_person import OnePerson
 from milp_recourse.tables.own_margins import margin_in_words, own_margins, without_unbounded
-from milp_recourse.tables.people_rows import Rows, own_names, read_rows
+from milp_recourse.tables.people_rows import Rows, own_names, read_rows, repeated
 from milp_recourse.tables.plausibility_argument import Plausibility
 from milp_recourse.tables.preferences import people_preferences
 from milp_recourse.tables.verdict import (
@@ -327,6 +327,56 @@ class Recourse:
         except KeyboardInterrupt:
             raise Interrupted(self._answers(rows, population, results, how, backend)) from None
         return self._answers(rows, population, results, how, backend)
+
+    def studio(
+        self,
+        people: pd.DataFrame | pd.Series,
+        preferences: pd.DataFrame | Sequence[Any] | None = None,
+        port: int = 0,
+        browser: bool = True,
+    ) -> None:
+        """Open a local page on which these people and an adviser find a way, with proof, until Ctrl-C.
+
+        It is served to this machine alone; its address is printed first. The model's own ``predict`` has its
+        say on every answer.
+
+        Parameters
+        ----------
+        people, preferences
+            As for :meth:`certify`.
+        port
+            Of this machine; 0: any that is free.
+        browser
+            Whether to open the page.
+
+        Raises
+        ------
+        BadInput
+            An argument is not what is allowed, or nobody can be read.
+        BackendUnavailable
+            The extra ``studio`` is not installed.
+        MachineFailed
+            The port is taken.
+        """
+        from milp_recourse.studio import studio
+
+        rows = self._read(people)
+        own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
+        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
+        rows = self._with_condition_faults(rows, own)
+        free = tuple(f.name for f in self._problem.features if f.actionable)
+        anything = [replace(one, actionable=free, ranges={}) for one in own]  # limits are lifted on the page
+        margins = own_margins(self._problem, self.reading, self.margin, rows, anything).tolist()
+        rows = without_unbounded(self._problem, rows, anything, margins)
+        population = self._population(rows, own, margins)
+        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
+
+        def confirm(index: int, result: Result) -> tuple[Result, bool | None]:
+            alone = OnePerson(population[index : index + 1], repeated(rows, index, 1), *known)
+            return alone.compared_and_confirmed(result)
+
+        known = self.columns, self._word, doubt
+        studio(population, self._words, port, browser, None if self._word is None else confirm)
 
     def margin_for(self, people: pd.DataFrame | pd.Series) -> pd.Series:
         """The margin that is demanded of each person, in units of the logit (of trees, see the argument

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import pickle
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -239,3 +240,10 @@ def test_many_names_are_compared_at_once(tmp_path: Path, key: str):
     with pytest.raises(BadInput):
         read_any(file)
     assert time.monotonic() - start < 30
+
+
+def test_an_error_survives_the_way_between_processes() -> None:
+    """Pickled and read again, it says the same of the same field."""
+    error = BadInput("cost.scale", 3, "a number above 3", "loan.json")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.field, again.file) == (str(error), "cost.scale", "loan.json")

@@ -81,6 +81,18 @@ def test_the_wheel_holds_the_letters(wheel):
     assert {f"milp_recourse/reports/letters/{name}" for name in shipped} <= names
 
 
+def test_the_wheel_holds_the_studio(wheel):
+    """Templates, words, style and script."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    room = ROOT / "milp_recourse" / "studio"
+    shipped = {
+        path.relative_to(ROOT).as_posix()
+        for kind in ("templates/*.j2", "words/*.json", "static/*")
+        for path in room.glob(kind)
+    }
+    assert len(shipped) > 10 and shipped <= names
+
+
 def test_the_installed_package_finds_its_instances(wheel, tmp_path):
     """Unpacked elsewhere, the command without arguments reads its own copies."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")

@@ -115,7 +115,7 @@ def letter(
             made = _environment().get_template(file)
         else:
             made = _environment().from_string(Path(template).read_text(encoding="utf-8"))
-        return made.render(_contents(person), language_file=file, day=day or date.today())
+        return made.render(contents(person), language_file=file, day=day or date.today())
     except (OSError, UnicodeError) as error:
         got = f"{template}: {getattr(error, 'strerror', None) or error}"
         raise BadInput("template", got, "a file of UTF-8 text that can be read") from None
@@ -126,6 +126,12 @@ def letter(
         where = f"{template}, line {line}" if line else f"{template}"
         words = (str(error).splitlines() or [""])[0]
         raise BadInput("template", f"{where}: {type(error).__name__}: {words}", "a Jinja2 template") from None
+
+
+def heading(person: Person, language: str) -> str:
+    """The letter's heading alone."""
+    made = _environment().get_template(f"{language}{ENDING}")
+    return "".join(made.blocks["heading"](made.new_context(contents(person)))).strip()
 
 
 @cache
@@ -139,12 +145,12 @@ def _environment() -> ImmutableSandboxedEnvironment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["said"] = _said
+    environment.filters["said"] = amount_said
     return environment
 
 
 @pass_context
-def _said(context: Context, amount: Amount) -> str:
+def amount_said(context: Context, amount: Amount) -> str:
     """An amount with the language's ``decimal``, ``thousands`` and word for what is ``missing``."""
     if amount.text is None:
         return str(context.get("missing", "-"))
@@ -158,7 +164,7 @@ def _said(context: Context, amount: Amount) -> str:
     return f"{text}\u00a0{amount.unit}" if amount.unit else text
 
 
-def _contents(person: Person) -> dict[str, Any]:
+def contents(person: Person) -> dict[str, Any]:
     """What templates get."""
     kind = outcome(person)
     actions, held = person.caused("action"), person.caused("held")

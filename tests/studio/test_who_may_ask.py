@@ -1,0 +1,80 @@
+"""Whom the studio's server lets in: the page that was given the address, and nobody else."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from milp_recourse.studio.studio_views import WORDS
+from tests.studio.samples import HOME, PORT, SECRET, ask, visited
+
+
+@pytest.fixture(scope="module")
+def client():
+    with visited() as found:
+        yield found
+
+
+PATHS = (
+    *("/", "/en/", f"/{SECRET[:-1]}/en/", f"/{SECRET}x/en/", f"//{SECRET}/en/", f"/{SECRET.upper()}/en/"),
+    *("/static/studio.js", "/../etc/passwd", "/%2e%2e/", "/\u00e9/"),
+)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_without_the_secret_there_is_nothing(client, path):
+    """No page, no file, and no word of what is missing."""
+    found = client.get(path)
+    assert (found.status_code, found.text) == (404, "not found")
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", f"127.0.0.1:{PORT + 1}", f"[::1]:{PORT}"]
+)
+def test_another_name_that_leads_here_is_refused(client, host):
+    """So that a name server cannot make a foreign page this page's own (DNS rebinding)."""
+    assert client.get(f"/{SECRET}/en/", headers={"Host": host}).status_code == 421
+
+
+@pytest.mark.parametrize("headers", [
+    {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": f"http://127.0.0.1:{PORT + 1}"},
+    {"Origin": f"https://127.0.0.1:{PORT}"}, {"Origin": ""}, {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"}, {"Origin": HOME, "Sec-Fetch-Site": "cross-site"},
+])  # fmt: skip
+def test_other_origins_are_refused_even_with_the_secret(client, headers):
+    """Reading and asking alike."""
+    assert ask(client, "data/answer/0", **headers).status_code == 403
+    assert client.get(f"/{SECRET}/en/", headers=headers).status_code == 403
+
+
+def test_the_own_page_may_ask(client):
+    """As a browser asks."""
+    own = {"Origin": HOME, "Sec-Fetch-Site": "same-origin"}
+    assert ask(client, "data/answer/0", **own).status_code == 200
+
+
+def test_forms_of_other_pages_cannot_post(client):
+    """A page elsewhere can send these without being asked by the browser first."""
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+        found = client.post(f"/{SECRET}/data/answer/0", content="{}", headers={"Content-Type": kind})
+        assert found.status_code == 415
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+        assert client.request(method, f"/{SECRET}/data/answer/0").status_code == 405
+
+
+def test_every_response_forbids_foreign_content(client):
+    """Also errors; the letter brings a policy of its own, which allows its style and nothing else."""
+    for path in ("", "en/", "en/person/0", "static/studio.css", "nowhere", "en/letter/0"):
+        policy = client.get(f"/{SECRET}/{path}", follow_redirects=False).headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+        assert ("unsafe" in policy) == (path == "en/letter/0")
+    assert "content-security-policy" in client.get("/").headers
+
+
+def test_both_languages_say_everything():
+    """What is filled in is the same, too."""
+    own, other = WORDS["en"], WORDS["de"]
+    assert own.keys() == other.keys()
+    for key, text in own.items():
+        assert set(re.findall(r"{\w+}", text)) == set(re.findall(r"{\w+}", other[key])), key
