@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +20,7 @@ from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.options import Options
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
+from milp_recourse.questions import regions
 from milp_recourse.questions.choices import Choices, choices
 from milp_recourse.questions.reasons import reasons
 from milp_recourse.questions.solve import backend_for, solve, solve_as_finished
@@ -189,12 +189,11 @@ def row(instance: Instance, tell: Tell) -> tuple[Answer, Why | None]:
 
 def region(instance: Instance, tell: Tell) -> Mapping[str, Any] | None:
     """The box around the action in which everything is accepted, as a ``regions-1`` document; None where none
-    is proven, or where this version computes none."""
-    with suppress(ImportError, Unsupported):
-        compute = import_module("milp_recourse.questions.regions").region
+    is proven."""
+    with suppress(Unsupported):
         result = solve(instance, time_limit=EACH)
         if result.action:
-            found = compute(instance, instance.numbers(result.action), time_limit=SECONDS / 2)
+            found = regions.region(instance, instance.numbers(result.action), time_limit=SECONDS / 2)
             document: Mapping[str, Any] = found.to_dict()
             return document if found.proven else None
     return None

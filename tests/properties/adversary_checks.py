@@ -276,6 +276,9 @@ def ends_of(every: Everything, id: str) -> Iterator[End]:
             least, most = every.limits(name)
         else:
             reached = every.after[:, every.names.index(name)]
+            reached = reached[~np.isnan(reached)]
+            if not len(reached):  # missing whatever is done: no end of its domain is in anybody's way
+                return
             least, most = float(reached.min()), float(reached.max())
         at = every.levers.index(name) if kind == "range" else every.names.index(name)
 
