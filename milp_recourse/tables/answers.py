@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -18,9 +17,8 @@ import numpy as np
 import pandas as pd
 
 from milp_recourse.errors import BadInput, MachineFailed
-from milp_recourse.formats.read import population_from_dict
-from milp_recourse.formats.strict_json import write_json, write_whole
-from milp_recourse.formats.write import population_to_dict, result_part
+from milp_recourse.formats.strict_json import write_whole
+from milp_recourse.formats.write import result_part
 from milp_recourse.judge.as_printed import AsPrinted
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
@@ -31,18 +29,17 @@ from milp_recourse.questions.reasons import reasons
 from milp_recourse.questions.robust import robust
 from milp_recourse.questions.why import why as ask_why
 from milp_recourse.reports.checked import checked, with_certificate
-from milp_recourse.reports.folder_lock import only_writer
 from milp_recourse.reports.letters import letter
-from milp_recourse.reports.own_words import WORDS_FILE, OwnWords
+from milp_recourse.reports.own_words import OwnWords
 from milp_recourse.reports.pages import Person, person_page, population_fragment, population_page, reasons_of
-from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.result_rows import BAD_INPUT
 from milp_recourse.solvers.processes import python
 from milp_recourse.tables.against_model import changed_values, rows_after
 from milp_recourse.tables.arguments import by_column
 from milp_recourse.tables.columns import TableColumn, position, shown
-from milp_recourse.tables.people_rows import Rows, values_in_file
+from milp_recourse.tables.people_rows import Rows
 from milp_recourse.tables.reasons_table import counted, reasons_table
+from milp_recourse.tables.run_folder import document_of, opened
 from milp_recourse.tables.said_values import Accepts, said_values
 from milp_recourse.tables.show import person_at
 
@@ -60,15 +57,6 @@ _COLUMNS = (
     "margin",
     "shown_cost",
 )
-
-
-@contextmanager
-def _of_the_folder() -> Iterator[None]:
-    """What is wrong with the option --out of commands is wrong with the argument ``folder``."""
-    try:
-        yield
-    except BadInput as error:
-        raise BadInput("folder", error.got, error.allowed) from None
 
 
 class Interrupted(KeyboardInterrupt):
@@ -469,9 +457,7 @@ class Answers:
         """
         if self.problem is None:
             raise next(iter(self.rows.faults.values()), BadInput("people", "nobody", "at least one person"))
-        return population_to_dict(
-            self.problem, {i: values_in_file(self.rows, self.columns, i) for i in self.rows.faults}
-        )
+        return document_of(self.problem, self.rows, self.columns)
 
     def save(self, folder: str | Path) -> None:
         """Write what ``milp-recourse certify --out DIR`` writes, and ``population.json``, the problem itself.
@@ -494,16 +480,11 @@ class Answers:
             raise BadInput("folder", f"{where}, which holds results", "a new folder")
         written = self.population()
         confirmed = any(word is not None for word in self.confirmed)
-        with _of_the_folder(), only_writer(where):
-            report = PopulationFolder(where, population_from_dict(written), dict(self.options), confirmed)
-            for index in report.left(range(len(self))):
+        with opened("folder", where, written, self.options, confirmed, self.words) as run:
+            for index in run.left(range(len(self))):
                 result = self.results[index]
                 if result is not None:
-                    report.add(index, result, self.confirmed[index])
-            report.summarise()
-            write_json(written, where / "population.json")
-            if self.words != OwnWords():
-                write_json(self.words.to_dict(), where / WORDS_FILE)
+                    run.add(index, result, self.confirmed[index])
 
     def verify(self) -> str:
         """The verdict of the independent checker ``verify/`` on these answers' certificates.
