@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +33,10 @@ def verify(
     parallel: Parallel = "processes",
     scheduler: Scheduler = None,
 ) -> None:
-    """Check certificates, as python -m verify does, which uses no code of this package."""
+    """Check certificates, as python -m verify does, which uses no code of this package.
+
+    Of what the command audit wrote, a folder or a zip, every table is made anew, too.
+    """
     from verify.__main__ import main as check
 
     check_scheduler(parallel, scheduler)
@@ -44,4 +48,9 @@ def verify(
     given = (certificate,) if instance is None else (certificate, instance)
     paths = [str(path if scheduler is None else path.resolve()) for path in given]
     mapped = None if scheduler is None else Workers(1, scheduler).map
+    from milp_recourse.reports.audit import check_audit, is_audit
+
+    if instance is None and is_audit(certificate):
+        extra = [f"--seconds={seconds}", *(["--slow"] if slow else [])]
+        raise typer.Exit(check_audit(certificate, extra, jobs or os.cpu_count() or 1, sample))
     raise typer.Exit(check([*paths, f"--seconds={seconds}", *many], mapped))

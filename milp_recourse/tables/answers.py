@@ -28,6 +28,7 @@ from milp_recourse.questions.front import front
 from milp_recourse.questions.reasons import reasons
 from milp_recourse.questions.robust import robust
 from milp_recourse.questions.why import why as ask_why
+from milp_recourse.reports.audit import Asked, write_audit
 from milp_recourse.reports.checked import checked, with_certificate
 from milp_recourse.reports.letters import letter
 from milp_recourse.reports.own_words import OwnWords
@@ -100,6 +101,8 @@ class Answers:
         What the model itself says of rows, each asked alone; None if it cannot be asked.
     words
         The user's words for columns, and their units.
+    sources
+        Where the problem's assumptions come from, for an auditor's file.
     """
 
     rows: Rows
@@ -114,6 +117,7 @@ class Answers:
     asked: str | None = None
     accepts: Accepts | None = None
     words: OwnWords = field(default_factory=OwnWords)
+    sources: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -480,7 +484,7 @@ class Answers:
             raise BadInput("folder", f"{where}, which holds results", "a new folder")
         written = self.population()
         confirmed = any(word is not None for word in self.confirmed)
-        with opened("folder", where, written, self.options, confirmed, self.words) as run:
+        with opened("folder", where, written, self.options, confirmed, self.words, self.sources) as run:
             for index in run.left(range(len(self))):
                 result = self.results[index]
                 if result is not None:
@@ -592,6 +596,46 @@ class Answers:
         """
         [shown] = self._people([self._position(person)])
         return letter(shown, template, language, day)
+
+    def audit(
+        self, out: str | Path, reasons: int = 1, why: bool = True, day: date | None = None, jobs: int = 1
+    ) -> str:
+        """Write the file for an auditor: answers, proofs, reasons, assumptions, groups, how to check them.
+
+        Its bytes are the same whenever the same people are solved again, but for the date.
+        ``milp-recourse verify OUT`` checks it.
+
+        Parameters
+        ----------
+        out
+            A new folder, or a file whose name ends in ``.zip``.
+        reasons
+            The most levers of a set in the table of reasons (:meth:`reasons`); 0: no such table.
+        why
+            Whether to say what stands in the way of those without recourse (:meth:`why`).
+        day
+            The date to state; None: today.
+        jobs
+            Processes that look for reasons.
+
+        Returns
+        -------
+        str
+            The SHA-256 of its ``manifest.json``, to be kept elsewhere.
+
+        Raises
+        ------
+        BadInput
+            ``out`` exists, an argument is not what is allowed, or not everybody has an answer.
+        BackendUnavailable
+            openpyxl is not installed.
+        """
+        if not isinstance(out, str | PathLike):
+            raise BadInput("out", shown(out), "the path of a new folder or zip")
+        asked = Asked(reasons, why)
+        with TemporaryDirectory() as folder:
+            self.save(folder)
+            return write_audit(Path(folder), Path(out), None, asked, day, jobs)
 
     def _people(self, positions: Iterable[int]) -> list[Person]:
         rows, problem = self.rows, self.problem

@@ -51,6 +51,7 @@ from milp_recourse.tables.arguments import (
     some_columns,
 )
 from milp_recourse.tables.asked_table import AskedTable, read_or_ask
+from milp_recourse.tables.assumed import sources_of
 from milp_recourse.tables.columns import TableColumn, is_missing
 from milp_recourse.tables.conditions_argument import conditions_of
 from milp_recourse.tables.features_of_columns import (
@@ -227,6 +228,16 @@ class Recourse:
             sure = own_probability(model, X, self.reading.wish)
             self._word = replace(self._word, probability=sure, least=self.confidence)
         self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
+        said = {
+            "desired": desired,
+            "cost": cost,
+            "scale": scale,
+            "weights": weights,
+            "ranges": ranges,
+            "scm": scm,
+        }
+        said |= {"plausibility": plausibility, "margin": margin, "confidence": confidence}
+        self._sources = sources_of(self.columns, arguments, said)
         self._words = own_words(names, units, self.columns, X.columns)
         self._plausibility = Plausibility.of(plausibility)
         self.columns = tuple(
@@ -327,7 +338,9 @@ class Recourse:
         how["backend"] = name
         options = replace(options, others=backend is None, explain=True)
         asked = self._word is not None
-        folder = kept(out, population, rows, self.columns, how, asked, self._words, self._compare)
+        folder = kept(
+            out, population, rows, self.columns, how, asked, self._words, self._sources, self._compare
+        )
         with folder as keeps:
             for i, result in keeps.known(readable).items():
                 results[i] = result
@@ -527,7 +540,7 @@ class Recourse:
             facts["ties"] = ties
         own = (rows, self.columns, population, compared, confirmed, facts, how)
         accepts = None if self._word is None else self._word.accepts_each
-        return Answers(*own, compare, self.reading.unit, asked, accepts, self._words)
+        return Answers(*own, compare, self.reading.unit, asked, accepts, self._words, self._sources)
 
 
 def _ties(reading: Reading) -> str | None:

@@ -15,6 +15,7 @@ from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.write import population_to_dict
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
+from milp_recourse.reports.audit.audited_run import SOURCES_FILE
 from milp_recourse.reports.certificate_files import extract
 from milp_recourse.reports.folder_lock import only_writer
 from milp_recourse.reports.own_words import WORDS_FILE, OwnWords
@@ -44,6 +45,7 @@ def opened(
     options: Mapping[str, Any],
     confirmed: bool,
     words: OwnWords,
+    sources: Mapping[str, Any],
 ) -> Iterator[PopulationFolder]:
     """A folder that is locked, holds the problem, and is summed up at the end, also on Ctrl-C.
 
@@ -55,6 +57,8 @@ def opened(
         The problem, as :func:`document_of` makes it.
     options, confirmed
         As for :class:`~milp_recourse.reports.population_folder.PopulationFolder`.
+    sources
+        Where the problem's assumptions come from, as :func:`~milp_recourse.tables.assumed.sources_of` says.
 
     Raises
     ------
@@ -72,6 +76,8 @@ def opened(
             write_json(document, where / "population.json")
             if words != OwnWords():
                 write_json(words.to_dict(), where / WORDS_FILE)
+            if sources:
+                write_json(sources, where / SOURCES_FILE)
             try:
                 yield run
             except KeyboardInterrupt:
@@ -159,6 +165,7 @@ def kept(
     options: Mapping[str, Any],
     confirmed: bool,
     words: OwnWords,
+    sources: Mapping[str, Any],
     compare: Compare,
 ) -> Iterator[Kept]:
     """The answers of ``certify`` that the folder ``out`` keeps (None: none are), see :class:`Kept`."""
@@ -166,7 +173,7 @@ def kept(
         yield Kept(None, rows, population, compare)
         return
     document = document_of(population, rows, columns)
-    with opened("out", out, document, options, confirmed, words) as run:
+    with opened("out", out, document, options, confirmed, words, sources) as run:
         keeps = Kept(run, rows, population, compare)
         try:
             yield keeps
