@@ -20,7 +20,7 @@ def people_table(answers: Answers) -> Html:
     """The card with search, filters, and the element in which the script draws the rows."""
     counts = Counter(kind for _, kind in answers)
     chips = (_chip(k, kind, counts[kind]) for k, kind in enumerate(Outcome) if counts[kind])
-    hint = "Search: person, feature, label, message"
+    hint = "Person, feature, label, message"
     search = el("input", type="search", id="search", placeholder=hint, aria_label="Search")
     words = ("any", "yes", "no", "not asked")
     model = choice("Confirmed by the model", "confirmed", (el("option", w, value=w) for w in words))
