@@ -16,7 +16,7 @@ from milp_recourse.questions.why import Why
 from milp_recourse.reports.audit.audited_run import AuditedRun
 from milp_recourse.reports.pages.gather import changes_of, facts_of, reasons_of
 from milp_recourse.reports.pages.person import Change, Outcome, Person, outcome
-from milp_recourse.reports.pages.values import said
+from milp_recourse.reports.pages.values import said, shown_beside
 from milp_recourse.reports.pages.wording import confirmation, proof
 
 Cell = str | float | int | None
@@ -94,7 +94,15 @@ def people(run: AuditedRun, reasons: Sequence[Sequence[str]]) -> Table:
             alone.setdefault(reason[0], []).append(reason[7])
     head = ["index", "id", "outcome", "what to do", "what follows", "levers that suffice alone", "cost"]
     table: Table = [
-        [*head, "no cheaper than", "proof", "certificate", "predict agrees", "own limits", "message"]
+        [
+            *head,
+            "no cheaper than",
+            "proof",
+            "certificate",
+            "predict agrees",
+            "limits unlike the first person's",
+            "message",
+        ]
     ]
     for k, (person, row) in enumerate(zip(run.people, run.rows, strict=True)):
         kind = outcome(person)
@@ -164,7 +172,7 @@ def no_recourse_rows(run: AuditedRun, k: int, found: Why) -> Table:
 
 def change(c: Change) -> str:
     """A change in words: ``income from 1,200 to 1,500 EUR``."""
-    return f"{c.called} from {said(c.before)} to {_amount(c.said, c)}"
+    return f"{c.called} from {shown_beside(c.before, c.said)[0]} to {_amount(c.said, c)}"
 
 
 def _to(c: Change) -> str:
