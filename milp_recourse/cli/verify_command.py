@@ -37,6 +37,7 @@ def verify(
 
     Of what the command audit wrote, a folder or a zip, every table is made anew, too.
     """
+    from milp_recourse.reports.audit import check_audit, is_audit
     from verify.__main__ import main as check
 
     check_scheduler(parallel, scheduler)
@@ -48,9 +49,8 @@ def verify(
     given = (certificate,) if instance is None else (certificate, instance)
     paths = [str(path if scheduler is None else path.resolve()) for path in given]
     mapped = None if scheduler is None else Workers(1, scheduler).map
-    from milp_recourse.reports.audit import check_audit, is_audit
-
-    if instance is None and is_audit(certificate):
+    if instance is None and scheduler is None and is_audit(certificate):
         extra = [f"--seconds={seconds}", *(["--slow"] if slow else [])]
+        extra += [] if resume is None else [f"--resume={resume}"]
         raise typer.Exit(check_audit(certificate, extra, jobs or os.cpu_count() or 1, sample))
     raise typer.Exit(check([*paths, f"--seconds={seconds}", *many], mapped))

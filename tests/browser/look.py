@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from playwright.sync_api import Browser, sync_playwright
 
@@ -21,6 +21,8 @@ from tests.browser.samples import samples
 from tests.helpers.browser import find
 
 WIDTHS = {"phone": 390, "desk": 1280}
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+AXE = "axe.run().then((r) => r.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
 OPTIONS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
@@ -54,41 +56,34 @@ def looked_at(browser: Browser, name: str, html: str, folder: Path) -> Iterator[
     axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
     file = folder / f"{name}.html"
     file.write_text(html, encoding="utf-8")
+    page, console = browser.new_page(bypass_csp=True), list[str]()
+    page.on("console", lambda message: console.append(message.text))
+    page.on("pageerror", lambda error: console.append(str(error)))
+    page.goto(file.as_uri())
+    for opener in page.locator(".people tr.row .opener").all()[:2]:
+        opener.click()
+    for more in page.locator("summary").all():
+        more.click()
+    page.evaluate(axe)
     for place, width in WIDTHS.items():
-        for scheme in ("light", "dark"):
-            context = browser.new_context(
-                viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
-            )
-            page, console = context.new_page(), list[str]()
-            page.on("console", lambda message, console=console: console.append(message.text))
-            page.on("pageerror", lambda error, console=console: console.append(str(error)))
-            page.goto(file.as_uri())
-            for opener in page.locator(".people tr.row .opener").all()[:2]:
-                opener.click()
-            for more in page.locator("summary").all():
-                more.click()
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            broken = page.evaluate(BROKEN)
-            page.evaluate(axe)
-            faults = page.evaluate(
-                "axe.run().then((r) => r.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
-            )
-            page.screenshot(path=folder / f"{name}-{place}-{scheme}.png", full_page=True)
+        page.set_viewport_size({"width": width, "height": 900})
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
             yield {
                 "page": f"{name}, {place}, {scheme}",
-                "console": console,
-                "too wide": max(0, wide - width),
-                "broken words": broken,
-                "axe": faults,
+                "console": list(console),
+                "too wide": max(0, page.evaluate("document.documentElement.scrollWidth") - width),
+                "broken words": page.evaluate(BROKEN),
+                "axe": page.evaluate(AXE),
             }
-            context.close()
+            if scheme == "light":
+                page.screenshot(path=folder / f"{name}-{place}.png", full_page=True)
     if name.startswith("letter"):
-        page = browser.new_page()
-        page.goto(file.as_uri())
+        page.emulate_media(color_scheme="light")
         pdf = page.pdf(prefer_css_page_size=True)
         (folder / f"{name}.pdf").write_bytes(pdf)
         yield {"page": f"{name}, printed", "sheets": sheets(pdf)}
-        page.close()
+    page.close()
 
 
 def main() -> None:
@@ -105,12 +100,11 @@ def main() -> None:
         version = browser.version
         for name, html in samples():
             if given.only in name:
-                found += looked_at(browser, name, html, given.folder)
+                for one in looked_at(browser, name, html, given.folder):
+                    found.append(one)
+                    wrong = {k: v for k, v in one.items() if k != "page" and v and v != 1}
+                    print(one["page"], json.dumps(wrong, ensure_ascii=False)[:600], flush=True)
         browser.close()
-    for one in found:
-        wrong = {key: value for key, value in one.items() if key != "page" and value and value != 1}
-        if wrong:
-            print(one["page"], json.dumps(wrong, ensure_ascii=False)[:600], flush=True)
     opened = [one for one in found if "axe" in one]
     letters = [one for one in found if "sheets" in one]
     summary = {
