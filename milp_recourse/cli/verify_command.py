@@ -37,8 +37,8 @@ def verify(
 
     Of what the command audit wrote, a folder or a zip, every table is made anew, too.
     """
-    from milp_recourse.reports.audit import check_audit, is_audit
     from verify.__main__ import main as check
+    from verify.files.manifest import MANIFEST
 
     check_scheduler(parallel, scheduler)
     many = [] if jobs is None else [f"--jobs={jobs}"]
@@ -49,7 +49,10 @@ def verify(
     given = (certificate,) if instance is None else (certificate, instance)
     paths = [str(path if scheduler is None else path.resolve()) for path in given]
     mapped = None if scheduler is None else Workers(1, scheduler).map
-    if instance is None and scheduler is None and is_audit(certificate):
+    is_audit = certificate.suffix == ".zip" or (certificate / MANIFEST).exists()
+    if instance is None and scheduler is None and is_audit:
+        from milp_recourse.reports.audit import check_audit
+
         extra = [f"--seconds={seconds}", *(["--slow"] if slow else [])]
         extra += [] if resume is None else [f"--resume={resume}"]
         raise typer.Exit(check_audit(certificate, extra, jobs or os.cpu_count() or 1, sample))

@@ -17,7 +17,6 @@ from milp_recourse.reports.audit.audited_run import AuditedRun, finished_run
 from milp_recourse.reports.audit.made_with import code_digests, versions
 from milp_recourse.reports.audit.make_audit import (
     ABOUT,
-    MANIFEST,
     NO_RECOURSE_FILE,
     REASONS_FILE,
     SHEETS,
@@ -29,11 +28,6 @@ from milp_recourse.reports.audit.make_audit import (
 )
 
 _NAME = re.compile(r"(certificates/)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
-
-
-def is_audit(path: Path) -> bool:
-    """Whether a path is an audit, or a zip."""
-    return (path.is_file() and path.suffix == ".zip") or (path / MANIFEST).exists()
 
 
 @contextmanager
