@@ -12,8 +12,8 @@ VOID = frozenset({"meta", "input", "br", "img", "wbr"})
 PLAIN = frozenset({"title", "option", "text"})
 """Elements whose text can hold no element."""
 
-_LONG = re.compile(r"[^\s<>]{12,}")
-_BETWEEN_WORDS = re.compile(r"(?<=[_/.-])(?=\w)|(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])")
+_LONG = re.compile(r"\S{12,}")
+_BETWEEN_WORDS = re.compile(r"(?<=[^\w\s]|_)(?=\w)|(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])")
 
 
 class Html(str):

@@ -22,7 +22,7 @@
   function breakable(name) { // between its words a long name may go on in a new line, as html.py allows
     const parts = String(name ?? "").split(/(\s+)/).flatMap((word) => (word.length < 12 || !/\p{L}/u.test(word)
       || Number.isFinite(Number(word.replaceAll(",", ""))) ? [word]
-      : word.split(/(?<=[_/.-])(?=[\p{L}\p{N}_])|(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])/u).flatMap((part, k) => (k ? [el("wbr"), part] : [part]))));
+      : word.split(/(?<=[^\p{L}\p{N}\s])(?=[\p{L}\p{N}_])|(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])/u).flatMap((part, k) => (k ? [el("wbr"), part] : [part]))));
     const made = document.createDocumentFragment();
     made.append(...parts);
     return made;
