@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from verify.files.check import Outcome, examine, plain
+from verify.files.manifest import MANIFEST, compared
 from verify.files.many import Check, Mapped, Processes, Unusable, by_digest
 from verify.kernel.checks import Rejected
 
@@ -69,6 +70,12 @@ def main(arguments: list[str] | None = None, mapped: Mapped | None = None) -> in
         if not path.exists():
             sys.stderr.write(f"verify: {plain(str(path))}: no such file or folder\n")
             return 2
+    if os.path.lexists(given.certificate / MANIFEST):
+        try:
+            print(plain(compared(given.certificate)))
+        except Rejected as reason:
+            print(plain(f"REJECTED: {reason}"))
+            return 4
     instances = by_digest(given.instance) if given.instance.is_dir() else given.instance
     if given.certificate.is_dir():
         try:

@@ -35,6 +35,7 @@ COMMANDS = {
     "export": "Write the problem as a mathematical program that other solvers read.",
     "report": "Write results as one HTML file to look at: a population, or one person.",
     "letter": "Write one person's letter: what to change, what follows, what it does not promise.",
+    "audit": "Write the file for an auditor: answers, proofs, reasons, assumptions, and how to check them.",
     "studio": "Open a local page on which a person and an adviser find a way, with proof.",
     "evaluate": "Compare any method's recourse with the certified optima.",
 }

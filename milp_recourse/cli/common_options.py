@@ -65,6 +65,8 @@ def kept_apart(command: Callable[..., None]) -> Callable[..., None]:
 
         with ExitStack() as held:
             for folder in {given[name] for name in folders if given.get(name) is not None}:
+                if folder.suffix == ".zip":  # a file
+                    continue
                 held.enter_context(only_writer(folder))
             command(**given)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -32,8 +33,12 @@ def verify(
     parallel: Parallel = "processes",
     scheduler: Scheduler = None,
 ) -> None:
-    """Check certificates, as python -m verify does, which uses no code of this package."""
+    """Check certificates, as python -m verify does, which uses no code of this package.
+
+    Of what the command audit wrote, a folder or a zip, every table is made anew, too.
+    """
     from verify.__main__ import main as check
+    from verify.files.manifest import MANIFEST
 
     check_scheduler(parallel, scheduler)
     many = [] if jobs is None else [f"--jobs={jobs}"]
@@ -44,4 +49,11 @@ def verify(
     given = (certificate,) if instance is None else (certificate, instance)
     paths = [str(path if scheduler is None else path.resolve()) for path in given]
     mapped = None if scheduler is None else Workers(1, scheduler).map
+    is_audit = certificate.suffix == ".zip" or (certificate / MANIFEST).exists()
+    if instance is None and scheduler is None and is_audit:
+        from milp_recourse.reports.audit import check_audit
+
+        extra = [f"--seconds={seconds}", *(["--slow"] if slow else [])]
+        extra += [] if resume is None else [f"--resume={resume}"]
+        raise typer.Exit(check_audit(certificate, extra, jobs or os.cpu_count() or 1, sample))
     raise typer.Exit(check([*paths, f"--seconds={seconds}", *many], mapped))

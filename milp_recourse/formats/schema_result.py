@@ -64,7 +64,7 @@ class ResultsModel(Strict):
     not_solved: int = Field(default=0, description="number of instances that the back end cannot solve")
     cost_mean: NonNegative | None = Field(description="over the applicants with an action")
     cost_median: NonNegative | None
-    seconds: NonNegative = Field(description="sum over applicants")
+    seconds: NonNegative | None = Field(default=None, description="sum over applicants; none in an audit")
     backend: str | None = None
     time_limit: Number | None = None
     index: int | None = Field(default=None, description="index of the applicant, if only one was solved")

@@ -39,6 +39,7 @@ def reasons(
     most: int = 2,
     backend: str | None = None,
     time_limit: float | None = None,
+    known: Result | None = None,
 ) -> list[Sufficient]:
     """What suffices by itself: one answer per lever and per set of at most ``most`` levers, cheapest first.
 
@@ -54,6 +55,8 @@ def reasons(
         As for :func:`milp_recourse.solve`.
     time_limit
         Wall seconds for all sets together; None for no limit.
+    known
+        The answer on all levers, if it is there already.
 
     Returns
     -------
@@ -73,10 +76,11 @@ def reasons(
         raise BadInput("most", repr(most), "a whole number, 1 or more")
     instance = as_instance(problem)
     levers, clock = tuple(instance.levers), Clock.start(time_limit)
-    known = {levers: solve(replace(instance, reference=None), backend, clock.left())}
+    whole = solve(replace(instance, reference=None), backend, clock.left()) if known is None else known
+    settled = {levers: whole}
     for size in range(min(int(most), len(levers)), 0, -1):
-        _settle(instance, list(combinations(levers, size)), known, backend, clock)
-    found = [Sufficient(own, result) for own, result in known.items() if 0 < len(own) <= most]
+        _settle(instance, list(combinations(levers, size)), settled, backend, clock)
+    found = [Sufficient(own, result) for own, result in settled.items() if 0 < len(own) <= most]
     return sorted(found, key=_rank)
 
 

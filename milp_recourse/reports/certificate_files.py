@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -58,14 +59,30 @@ def pack(folder: Path, chunk: int) -> None:
             advice = "remove it, and its certificates are made again"
             raise MachineFailed(f"{archive}: broken: {error}: {advice}") from None
     contents |= {name: (inside / name).read_bytes() for name in loose}
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as new:  # stored: the members are compressed
-        for name in names:
-            if name in contents:
-                new.writestr(zipfile.ZipInfo(name), contents[name])
-    write_whole(buffer.getvalue(), archive)
+    write_whole(zipped({name: contents[name] for name in names if name in contents}), archive)
     for name in loose:
         (inside / name).unlink()
+
+
+def zipped(contents: Mapping[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
+    """An archive that depends on nothing but what is in it; certificates are stored, being compressed."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as new:
+        for name, content in contents.items():
+            info = zipfile.ZipInfo(name)
+            info.compress_type, info.create_system = compression, 3
+            new.writestr(info, content)
+    return buffer.getvalue()
+
+
+def certificate_files(certificates: Mapping[int, bytes], people: int) -> dict[str, bytes]:
+    """The files of a folder with these certificates, for a population of so many people."""
+    if people <= CHUNK:
+        return {f"certificates/{k}.json.gz": certificates[k] for k in sorted(certificates)}
+    chunks: dict[int, dict[str, bytes]] = {}
+    for k in sorted(certificates):
+        chunks.setdefault(k // CHUNK, {})[f"{k}.json.gz"] = certificates[k]
+    return {_archive(Path(), chunk).as_posix(): zipped(members) for chunk, members in chunks.items()}
 
 
 def stored(folder: Path) -> set[int]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -18,9 +17,8 @@ import numpy as np
 import pandas as pd
 
 from milp_recourse.errors import BadInput, MachineFailed
-from milp_recourse.formats.read import population_from_dict
-from milp_recourse.formats.strict_json import write_json, write_whole
-from milp_recourse.formats.write import population_to_dict, result_part
+from milp_recourse.formats.strict_json import write_whole
+from milp_recourse.formats.write import result_part
 from milp_recourse.judge.as_printed import AsPrinted
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
@@ -31,20 +29,20 @@ from milp_recourse.questions.reasons import reasons
 from milp_recourse.questions.regions import region
 from milp_recourse.questions.robust import robust
 from milp_recourse.questions.why import why as ask_why
+from milp_recourse.reports.audit import Asked, write_audit
 from milp_recourse.reports.checked import checked, checked_region, with_certificate, write_certificate
-from milp_recourse.reports.folder_lock import only_writer
 from milp_recourse.reports.letters import letter
-from milp_recourse.reports.own_words import WORDS_FILE, OwnWords
+from milp_recourse.reports.own_words import OwnWords
 from milp_recourse.reports.pages import Person, person_page, population_fragment, population_page, reasons_of
-from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.result_rows import BAD_INPUT
 from milp_recourse.solvers.processes import python
 from milp_recourse.tables.against_model import changed_values, rows_after
 from milp_recourse.tables.arguments import by_column
 from milp_recourse.tables.columns import TableColumn, position, shown
-from milp_recourse.tables.people_rows import Rows, values_in_file
+from milp_recourse.tables.people_rows import Rows
 from milp_recourse.tables.reasons_table import counted, reasons_table
 from milp_recourse.tables.regions_table import refused_corner, region_table
+from milp_recourse.tables.run_folder import document_of, opened
 from milp_recourse.tables.said_values import Accepts, said_values
 from milp_recourse.tables.show import person_at
 
@@ -62,15 +60,6 @@ _COLUMNS = (
     "margin",
     "shown_cost",
 )
-
-
-@contextmanager
-def _of_the_folder() -> Iterator[None]:
-    """What is wrong with the option --out of commands is wrong with the argument ``folder``."""
-    try:
-        yield
-    except BadInput as error:
-        raise BadInput("folder", error.got, error.allowed) from None
 
 
 class Interrupted(KeyboardInterrupt):
@@ -114,6 +103,8 @@ class Answers:
         What the model itself says of rows, each asked alone; None if it cannot be asked.
     words
         The user's words for columns, and their units.
+    sources
+        Where the problem's assumptions come from, for an auditor's file.
     """
 
     rows: Rows
@@ -128,6 +119,7 @@ class Answers:
     asked: str | None = None
     accepts: Accepts | None = None
     words: OwnWords = field(default_factory=OwnWords)
+    sources: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -523,9 +515,7 @@ class Answers:
         """
         if self.problem is None:
             raise next(iter(self.rows.faults.values()), BadInput("people", "nobody", "at least one person"))
-        return population_to_dict(
-            self.problem, {i: values_in_file(self.rows, self.columns, i) for i in self.rows.faults}
-        )
+        return document_of(self.problem, self.rows, self.columns)
 
     def save(self, folder: str | Path) -> None:
         """Write what ``milp-recourse certify --out DIR`` writes, and ``population.json``, the problem itself.
@@ -548,16 +538,11 @@ class Answers:
             raise BadInput("folder", f"{where}, which holds results", "a new folder")
         written = self.population()
         confirmed = any(word is not None for word in self.confirmed)
-        with _of_the_folder(), only_writer(where):
-            report = PopulationFolder(where, population_from_dict(written), dict(self.options), confirmed)
-            for index in report.left(range(len(self))):
+        with opened("folder", where, written, self.options, confirmed, self.words, self.sources) as run:
+            for index in run.left(range(len(self))):
                 result = self.results[index]
                 if result is not None:
-                    report.add(index, result, self.confirmed[index])
-            report.summarise()
-            write_json(written, where / "population.json")
-            if self.words != OwnWords():
-                write_json(self.words.to_dict(), where / WORDS_FILE)
+                    run.add(index, result, self.confirmed[index])
 
     def verify(self) -> str:
         """The verdict of the independent checker ``verify/`` on these answers' certificates.
@@ -665,6 +650,46 @@ class Answers:
         """
         [shown] = self._people([self._position(person)])
         return letter(shown, template, language, day)
+
+    def audit(
+        self, out: str | Path, reasons: int = 1, why: bool = True, day: date | None = None, jobs: int = 1
+    ) -> str:
+        """Write the file for an auditor: answers, proofs, reasons, assumptions, groups, how to check them.
+
+        Its bytes are the same whenever the same people are solved again, but for the date.
+        ``milp-recourse verify OUT`` checks it.
+
+        Parameters
+        ----------
+        out
+            A new folder, or a file whose name ends in ``.zip``.
+        reasons
+            The most levers of a set in the table of reasons (:meth:`reasons`); 0: no such table.
+        why
+            Whether to say what stands in the way of those without recourse (:meth:`why`).
+        day
+            The date to state; None: today.
+        jobs
+            Processes that look for reasons.
+
+        Returns
+        -------
+        str
+            The SHA-256 of its ``manifest.json``, to be kept elsewhere.
+
+        Raises
+        ------
+        BadInput
+            ``out`` exists, an argument is not what is allowed, or not everybody has an answer.
+        BackendUnavailable
+            openpyxl is not installed.
+        """
+        if not isinstance(out, str | PathLike):
+            raise BadInput("out", shown(out), "the path of a new folder or zip")
+        asked = Asked(reasons, why)
+        with TemporaryDirectory() as folder:
+            self.save(folder)
+            return write_audit(Path(folder), Path(out), None, asked, day, jobs)
 
     def _people(self, positions: Iterable[int]) -> list[Person]:
         rows, problem = self.rows, self.problem

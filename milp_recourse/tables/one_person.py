@@ -11,7 +11,7 @@ from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.tables.against_model import compared_with_model, rows_after
 from milp_recourse.tables.columns import TableColumn
-from milp_recourse.tables.people_rows import Rows, repeated
+from milp_recourse.tables.people_rows import Rows, chosen
 from milp_recourse.tables.verdict import OwnWord
 
 
@@ -45,7 +45,7 @@ class OnePerson:
         object with ``action`` and ``counterfactual``; true for all where the model cannot be asked."""
         if self.word is None or not recourses:
             return [True] * len(recourses)
-        many = repeated(self.rows, 0, len(recourses))
+        many = chosen(self.rows, [0] * len(recourses))
         said = self.word.accepts_each(rows_after(many, self.columns, recourses))
         return [one is True for one in said]
 

@@ -42,11 +42,10 @@ class Rows:
         return len(self.values)
 
 
-def repeated(rows: Rows, position: int, times: int) -> Rows:
-    """Rows that all are one person's, who could be read."""
-    same = [position] * times
-    frame = rows.frame.iloc[same].reset_index(drop=True)
-    return Rows(frame, rows.values[same], rows.missing[same], {})
+def chosen(rows: Rows, positions: Sequence[int]) -> Rows:
+    """The rows at these positions, which may repeat, of people who could be read."""
+    at = list(positions)
+    return Rows(rows.frame.iloc[at].reset_index(drop=True), rows.values[at], rows.missing[at], {})
 
 
 def read_rows(people: pd.DataFrame, columns: Sequence[TableColumn], order: pd.Index) -> Rows:

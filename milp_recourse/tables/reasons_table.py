@@ -11,7 +11,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.reasons import Sufficient
 from milp_recourse.tables.columns import TableColumn
-from milp_recourse.tables.people_rows import Rows, repeated
+from milp_recourse.tables.people_rows import Rows, chosen
 from milp_recourse.tables.said_values import Accepts, said_values
 
 COLUMNS = ("levers", "status", "cost", "lower_bound", "proof", "confirmed", "values")
@@ -37,7 +37,7 @@ def reasons_table(
     compare, accepts
         As in :class:`~milp_recourse.tables.answers.Answers`: each answer is compared with the model.
     """
-    own = repeated(rows, person, len(found))
+    own = chosen(rows, [person] * len(found))
     masks = [replace(problem.preferences, actionable=one.levers) for one in found]
     population = Population.of(problem, [problem.factual] * len(found), masks, {}) if found else None
     compared, confirmed = compare(rows=own, results=[one.result for one in found], population=population)

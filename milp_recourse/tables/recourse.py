@@ -11,6 +11,7 @@ import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ from milp_recourse.tables.arguments import (
     some_columns,
 )
 from milp_recourse.tables.asked_table import AskedTable, read_or_ask
+from milp_recourse.tables.assumed import sources_of
 from milp_recourse.tables.columns import TableColumn, is_missing
 from milp_recourse.tables.conditions_argument import conditions_of
 from milp_recourse.tables.features_of_columns import (
@@ -63,9 +65,10 @@ from milp_recourse.tables.features_of_columns import (
 from milp_recourse.tables.known_rows import KnownRows, ask_model
 from milp_recourse.tables.one_person import OnePerson
 from milp_recourse.tables.own_margins import margin_in_words, own_margins, without_unbounded
-from milp_recourse.tables.people_rows import Rows, own_names, read_rows, repeated
+from milp_recourse.tables.people_rows import Rows, chosen, own_names, read_rows
 from milp_recourse.tables.plausibility_argument import Plausibility
 from milp_recourse.tables.preferences import people_preferences
+from milp_recourse.tables.run_folder import Compare, kept
 from milp_recourse.tables.verdict import (
     Desired,
     OwnWord,
@@ -225,6 +228,16 @@ class Recourse:
             sure = own_probability(model, X, self.reading.wish)
             self._word = replace(self._word, probability=sure, least=self.confidence)
         self.columns = table_columns(self.reading, X, arguments, cause_columns(scm, X))
+        said = {
+            "desired": desired,
+            "cost": cost,
+            "scale": scale,
+            "weights": weights,
+            "ranges": ranges,
+            "scm": scm,
+        }
+        said |= {"plausibility": plausibility, "margin": margin, "confidence": confidence}
+        self._sources = sources_of(self.columns, arguments, said)
         self._words = own_words(names, units, self.columns, X.columns)
         self._plausibility = Plausibility.of(plausibility)
         self.columns = tuple(
@@ -266,6 +279,7 @@ class Recourse:
         jobs: int = 1,
         certificates: bool = False,
         backend: str | None = None,
+        out: str | Path | None = None,
     ) -> Answers:
         """The proven answer for each person.
 
@@ -286,12 +300,16 @@ class Recourse:
             Whether answers carry proofs that ``milp-recourse verify`` checks.
         backend
             Name of a back end; None takes the default.
+        out
+            A folder that gets what :meth:`Answers.save` writes, row by row as people are finished (nothing if
+            nobody can be read). After an interruption, a kill too, the same call goes on: finished people are
+            not solved again.
 
         Raises
         ------
         BadInput
-            An argument is not what is allowed. A person who cannot be read raises nothing; the row in the
-            answers has the status ``bad-input``.
+            An argument is not what is allowed, or ``out`` holds another run. A person who cannot be read
+            raises nothing; the row in the answers has the status ``bad-input``.
         Unsupported
             The back end cannot solve the problem.
         BackendUnavailable
@@ -319,13 +337,22 @@ class Recourse:
             raise self._way_forward(error, backend, population) from None
         how["backend"] = name
         options = replace(options, others=backend is None, explain=True)
-        try:
-            with progress_bar("people", len(readable)) as bar:
-                for i, result in solve_as_finished(population, name, options, readable, Workers(jobs)):
-                    results[i] = result
-                    bar.advance()
-        except KeyboardInterrupt:
-            raise Interrupted(self._answers(rows, population, results, how, backend)) from None
+        asked = self._word is not None
+        folder = kept(
+            out, population, rows, self.columns, how, asked, self._words, self._sources, self._compare
+        )
+        with folder as keeps:
+            for i, result in keeps.known(readable).items():
+                results[i] = result
+            left = [i for i in readable if results[i] is None]
+            try:
+                with progress_bar("people", len(readable), len(readable) - len(left)) as bar:
+                    for i, result in solve_as_finished(population, name, options, left, Workers(jobs)):
+                        results[i] = result
+                        keeps.add(i, result)
+                        bar.advance()
+            except KeyboardInterrupt:
+                raise Interrupted(self._answers(rows, population, results, how, backend)) from None
         return self._answers(rows, population, results, how, backend)
 
     def studio(
@@ -372,7 +399,7 @@ class Recourse:
         doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
 
         def confirm(index: int, result: Result) -> tuple[Result, bool | None]:
-            alone = OnePerson(population[index : index + 1], repeated(rows, index, 1), *known)
+            alone = OnePerson(population[index : index + 1], chosen(rows, [index]), *known)
             return alone.compared_and_confirmed(result)
 
         known = self.columns, self._word, doubt
@@ -531,6 +558,12 @@ class Recourse:
         unread = isinstance(self._problem.classifier, AskedModel)
         return None if unread or self._word is None else ask_model(self._word, self.X, self.columns)
 
+    @cached_property
+    def _compare(self) -> Compare:
+        """Compares results with the model's own word."""
+        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
+        return partial(compared_with_model, columns=self.columns, word=self._word, doubt=doubt)
+
     def _answers(
         self,
         rows: Rows,
@@ -539,8 +572,7 @@ class Recourse:
         how: Mapping[str, Any],
         asked: str | None,
     ) -> Answers:
-        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
-        compare = partial(compared_with_model, columns=self.columns, word=self._word, doubt=doubt)
+        compare = self._compare
         compared, confirmed = compare(rows=rows, results=results, population=population)
         facts = {"desired": self.reading.desired, "cost": self._cost}
         if self._refusal is not None:
@@ -558,7 +590,7 @@ class Recourse:
             facts["ties"] = ties
         own = (rows, self.columns, population, compared, confirmed, facts, how)
         accepts = None if self._word is None else self._word.accepts_each
-        return Answers(*own, compare, self.reading.unit, asked, accepts, self._words)
+        return Answers(*own, compare, self.reading.unit, asked, accepts, self._words, self._sources)
 
 
 def _ties(reading: Reading) -> str | None:

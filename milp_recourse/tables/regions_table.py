@@ -13,7 +13,7 @@ from milp_recourse.judge import known_factual
 from milp_recourse.questions.regions import Region
 from milp_recourse.questions.regions.growing import Box
 from milp_recourse.tables.columns import TableColumn
-from milp_recourse.tables.people_rows import Rows, counterfactual_rows, repeated
+from milp_recourse.tables.people_rows import Rows, chosen, counterfactual_rows
 from milp_recourse.tables.said_values import Accepts
 
 COLUMNS = ("feature", "low", "high", "labels", "shown_low", "shown_high", "held_low", "held_high")
@@ -89,7 +89,7 @@ def refused_corner(
         after = instance.scm.counterfactual_exact(factual, corner)
         moved = {f: v.nearest for f, v in after.items() if v.nearest != factual[f] or f in corner}
         changed.append(moved | corner)
-    own = repeated(rows, person, len(corners))
+    own = chosen(rows, [person] * len(corners))
     answers = accepts(counterfactual_rows(own, columns, changed))
     wrong = (corner for corner, word in zip(corners, answers, strict=True) if word is not True)
     refused = next(wrong, None)

@@ -12,7 +12,7 @@ from milp_recourse.reports.pages import NOT_REACHED, Change, Person
 
 HOSTILE = "</script><b onclick=\"alert('x')\">&lt;é\u2028☃</b><!--"
 """A label that would end a script, a tag, an attribute and a comment if it were not escaped."""
-VOID = {"meta", "input", "br"}
+VOID = {"meta", "input", "br", "wbr"}
 FACTS = {"Model": "3 decision trees", "Margin <m>": "none & nothing"}
 
 

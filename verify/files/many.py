@@ -21,6 +21,7 @@ from typing import NamedTuple
 from verify.files.check import Instances, Outcome, examine, plain, source
 from verify.files.folder import Place, counted, places
 from verify.files.instance import Source
+from verify.files.manifest import MANIFEST
 from verify.files.shapes import conform, maybe
 from verify.files.table import Row, Table
 from verify.kernel.checks import Rejected
@@ -243,6 +244,9 @@ class Check:
         self.table = Table(folder)
         if self.table.there and isinstance(instances, Path):
             self.table.belongs(source(instances))
+            everybody = len(source(instances).factuals)
+            if os.path.lexists(folder / MANIFEST) and len(self.table.places) < everybody:
+                raise Rejected(f"results.csv: {len(self.table.places)} rows for {everybody} people")
         self.start, self.done, self.taken = time.monotonic(), 0, 0
         self.claims: Counter[str | None] = Counter()
         self.slowest = Outcome("none", None, "", 0.0, None)

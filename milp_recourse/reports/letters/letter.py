@@ -13,8 +13,10 @@ from typing import Any
 from jinja2 import FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup
 
 from milp_recourse.errors import BadInput
+from milp_recourse.reports.pages.html import breakable
 from milp_recourse.reports.pages.person import Change, Outcome, Person, outcome
 from milp_recourse.reports.pages.values import difference, plain, said, shown_beside
 
@@ -146,6 +148,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
         lstrip_blocks=True,
     )
     environment.filters["said"] = amount_said
+    environment.filters["breakable"] = lambda name: Markup(breakable(name))
     return environment
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.schema_result import ResultsModel
-from milp_recourse.formats.strict_json import read_bytes, read_json, write_whole
+from milp_recourse.formats.strict_json import read_json, write_whole
 from milp_recourse.formats.validate import validate
 from milp_recourse.formats.write import population_digest
 from milp_recourse.judge import known_factual
@@ -30,9 +27,9 @@ from milp_recourse.reports.pages.gather import (
 from milp_recourse.reports.pages.person import STATUSES, Person
 from milp_recourse.reports.pages.person_page import person_page
 from milp_recourse.reports.pages.population_page import population_page
+from milp_recourse.reports.written_rows import TRUTH, number_in, rows_of, values_in
 
 Problem = Instance | Population
-NEEDED = ("index", "status", "cost", "lower_bound", "gap", "proof")
 NUMBERS = ("cost", "lower_bound", "gap", "seconds")
 
 
@@ -113,7 +110,7 @@ def people_in(folder: Path, population: Population, index: int | None = None) ->
         raise BadInput("results", "those of another population", "those of this one", str(folder))
     found: dict[int, Person] = {}
     try:
-        for number, row in enumerate(_rows(file), 1):
+        for number, row in enumerate(rows_of(file), 1):
             where = f"row {number}"
             k = int(row["index"]) if row["index"].isdecimal() else -1
             if not 0 <= k < len(population) or k in found:
@@ -163,20 +160,6 @@ def person_in(folder: Path, instance: Instance, name: str) -> Person:
         raise BadInput("results", got, "what certify wrote", str(file)) from None
 
 
-def _rows(file: Path) -> Iterator[dict[str, str]]:
-    """The complete rows, by column; the unfinished last line of a killed run is left out."""
-    text = read_bytes(file).decode("utf-8", "replace")
-    table = csv.reader(io.StringIO(text[: text.rfind("\n") + 1], newline=""))
-    header = next(table, [])
-    missing = [name for name in NEEDED if name not in header]
-    if missing:
-        raise BadInput("header", f"no column {missing[0]}", "the columns that certify writes")
-    for k, row in enumerate(table):
-        if len(row) != len(header):
-            raise BadInput(f"row {k + 1}", f"{len(row)} cells", f"{len(header)}, one per column")
-        yield dict(zip(header, row, strict=True))
-
-
 def _person(population: Population, k: int, row: Mapping[str, str], where: str) -> Person:
     status, id = row["status"], row.get("id") or str(k)
     if status not in STATUSES:
@@ -185,16 +168,15 @@ def _person(population: Population, k: int, row: Mapping[str, str], where: str) 
     if status == "bad-input":
         return Person(id, status, message=message)
     instance = population[k]
-    numbers = {key: _number(row, key, where) for key in NUMBERS}
+    numbers = {key: number_in(row, key, where) for key in NUMBERS}
     action = after = None
     if numbers["cost"] is not None:
-        action = _values(instance, row, "action_", where)
+        action = values_in(instance, row, "action_", where)
         for name in action:
             if name not in instance.preferences.actionable:
                 got, allowed = row[f"action_{name}"], "nothing: not this person's to change"
                 raise BadInput(f"{where}.action_{name}", got, allowed)
-        after = _values(instance, row, "counterfactual_", where) or _follow(instance, action)
-    truth = {"": None, "true": True, "false": False, "yes": True, "no": False}
+        after = values_in(instance, row, "counterfactual_", where) or _follow(instance, action)
     return Person(
         id=id,
         status=status,
@@ -203,25 +185,11 @@ def _person(population: Population, k: int, row: Mapping[str, str], where: str) 
         gap=numbers["gap"],
         seconds=numbers["seconds"],
         proof=row["proof"] or None,
-        confirmed=truth.get(row.get("confirmed", "").lower()),
+        confirmed=TRUTH.get(row.get("confirmed", "").lower()),
         message=message,
         features=changes_of(instance, action, after),
         group=group_of(instance),
     )
-
-
-def _values(
-    instance: Instance, row: Mapping[str, str], prefix: str, where: str
-) -> dict[str, float | int | str]:
-    """The features' values in the columns that start with the prefix, without empty cells."""
-    values = {}
-    for f in instance.features:
-        name = f"{prefix}{f.name}"
-        if row.get(name):
-            if f.labelled and row[name] not in (f.categories or ()):
-                raise BadInput(f"{where}.{name}", row[name], ", ".join(f.categories or ()))
-            values[f.name] = row[name] if f.labelled else f.show(_number(row, name, where) or 0.0)
-    return values
 
 
 def _follow(
@@ -235,19 +203,6 @@ def _follow(
         f.name: None if f.name in missing else f.show(float(exact[f.name].midpoint))
         for f in instance.features
     }
-
-
-def _number(row: Mapping[str, str], name: str, where: str) -> float | None:
-    text = row.get(name, "")
-    if not text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise BadInput(f"{where}.{name}", text, "a number, or nothing")
-    return value
 
 
 def _run_facts(folder: Path) -> dict[str, str]:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-VOID = frozenset({"meta", "input", "br", "img"})
+VOID = frozenset({"meta", "input", "br", "img", "wbr"})
+PLAIN = frozenset({"title", "option", "text"})
+"""Elements whose text can hold no element."""
+
+_LONG = re.compile(r"\S{12,}")
+_BETWEEN_WORDS = re.compile(r"(?<=[^\w\s]|_)(?=\w)|(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])")
 
 
 class Html(str):
@@ -37,20 +43,53 @@ def el(name: str, /, *children: Child, **attributes: object) -> Html:
     parts.append(">")
     if name in VOID:
         return Html("".join(parts))
-    return Html("".join(parts) + join(*children) + f"</{name}>")
+    inside = _joined(children, breaks=name not in PLAIN)
+    return Html("".join(parts) + inside + f"</{name}>")
 
 
 def join(*children: Child) -> Html:
     """Several children one after the other, without an element around them."""
+    return _joined(children)
+
+
+def _joined(children: Iterable[Child], breaks: bool = True) -> Html:
     parts = []
     for child in children:
         if isinstance(child, Html):
             parts.append(str(child))
         elif isinstance(child, str):
-            parts.append(escape(_visible(child)))
+            parts.append(breakable(child) if breaks else escape(_visible(child)))
         elif child is not None:
-            parts.append(join(*child))
+            parts.append(_joined(child, breaks))
     return Html("".join(parts))
+
+
+def breakable(text: str) -> Html:
+    """Escaped text, in which a name such as ``numberOfOpen_lines`` may go on in a new line between its words.
+
+    The element ``wbr`` allows that, and is no character.
+    """
+    at = 0
+    pieces: list[str | None] = []
+    for found in _LONG.finditer(visible := _visible(text)):
+        if any(c.isalpha() for c in found[0]) and not _is_number(found[0]):
+            pieces += [visible[at : found.start()], *_with_breaks(found[0])]
+            at = found.end()
+    pieces.append(visible[at:])
+    return Html("".join("<wbr>" if piece is None else escape(piece) for piece in pieces))
+
+
+def _with_breaks(name: str) -> Iterable[str | None]:
+    for k, part in enumerate(_BETWEEN_WORDS.split(name)):
+        yield from (part,) if k == 0 else (None, part)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", ""))
+    except ValueError:
+        return False
+    return True
 
 
 def json_island(data: Any, id: str) -> Html:

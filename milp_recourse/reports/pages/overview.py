@@ -158,7 +158,7 @@ def feature_card(answers: Answers) -> Html:
     counts: dict[str, Counter[str]] = {}
     for person in people:
         for change in person.features:
-            counts.setdefault(change.feature, Counter())[change.cause] += 1
+            counts.setdefault(change.called, Counter())[change.cause] += 1
     rows = [(name, {cause: c[cause] for cause in CAUSES}) for name, c in counts.items()]
     rows = [(name, c) for name, c in rows if any(c.values())]
     rows.sort(key=lambda row: (-row[1]["action"], -sum(row[1].values())))

@@ -20,7 +20,7 @@ def people_table(answers: Answers) -> Html:
     """The card with search, filters, and the element in which the script draws the rows."""
     counts = Counter(kind for _, kind in answers)
     chips = (_chip(k, kind, counts[kind]) for k, kind in enumerate(Outcome) if counts[kind])
-    hint = "Search: person, feature, label, message"
+    hint = "Person, feature, label, message"
     search = el("input", type="search", id="search", placeholder=hint, aria_label="Search")
     words = ("any", "yes", "no", "not asked")
     model = choice("Confirmed by the model", "confirmed", (el("option", w, value=w) for w in words))
@@ -73,6 +73,7 @@ def table_data(answers: Answers) -> dict[str, Any]:
     texts: dict[str | None, int] = {}
     limits: dict[tuple[Any, ...], int] = {}
     features = list(dict.fromkeys(change.feature for person, _ in answers for change in person.features))
+    called = {c.feature: (c.called, c.unit) for person, _ in answers for c in person.features}
     groups = list(dict.fromkeys(name for person, _ in answers for name in person.group))
     place = {name: k for k, name in enumerate(features)}
 
@@ -105,6 +106,8 @@ def table_data(answers: Answers) -> dict[str, Any]:
         )
     return {
         "features": features,
+        "names": [called[name][0] for name in features],
+        "units": [called[name][1] for name in features],
         "groups": groups,
         "outcomes": [[kind.value, tone(kind), kind.sentence] for kind in Outcome],
         "texts": list(texts),

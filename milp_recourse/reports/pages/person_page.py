@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from milp_recourse.reports.pages import wording
 from milp_recourse.reports.pages.html import Html, el, join
@@ -11,6 +11,7 @@ from milp_recourse.reports.pages.shell import card, definitions, document, facts
 from milp_recourse.reports.pages.values import difference, exact, percent, plain, shown, shown_beside
 
 COLUMNS = ("Feature", "Now → after", "Share of the cost", "May be set to")
+Part = tuple[str, str, list[Change]]
 UNCHANGED = ("Feature", "Now", "", "May be set to")
 
 
@@ -66,7 +67,8 @@ def pill(kind: Outcome) -> Html:
 
 
 def changes_table(person: Person, stays: bool = True) -> Html:
-    """A table of features before and after, by cause; with ``stays`` also of those that do not change."""
+    """A table of features before and after, by cause; with ``stays`` another one, folded away where there are
+    changes, of those that do not change."""
     stay = person.caused("unchanged") if stays else []
     found = outcome(person) in (Outcome.PROVEN, Outcome.UNPROVEN)
     idle = "Could have changed, need not" if found or outcome(person) is Outcome.ACCEPTED else "May change"
@@ -77,9 +79,23 @@ def changes_table(person: Person, stays: bool = True) -> Html:
         (idle, "", [c for c in stay if c.lever]),
         ("Stays as it is", "not this person's to change", [c for c in stay if not c.lever]),
     ]
-    names = COLUMNS if person.caused("action", "held", "effect") else UNCHANGED
-    rows = [_part(name, note, changes) for name, note, changes in parts if changes]
-    return el("table", table_head(*names), *rows, class_="wide changes")
+    moved, still = _table(parts[:3], COLUMNS), _table(parts[3:], UNCHANGED)
+    if moved is None or still is None:
+        return moved or still or Html()
+    names = (
+        f"{name.lower() if k else name} ({len(some)})" for k, (name, _, some) in enumerate(_filled(parts[3:]))
+    )
+    return join(moved, el("details", el("summary", ", ".join(names)), still))
+
+
+def _filled(parts: Sequence[Part]) -> list[Part]:
+    return [part for part in parts if part[2]]
+
+
+def _table(parts: Sequence[Part], names: Sequence[str]) -> Html | None:
+    """A table of those parts that hold features; None where none does."""
+    rows = [_part(*part) for part in _filled(parts)]
+    return el("table", table_head(*names), *rows, class_="wide changes") if rows else None
 
 
 def _head(person: Person, title: str) -> Html:
@@ -145,8 +161,8 @@ def _with_unit(change: Change, given: object, text: str) -> str:
 
 def value(given: object, text: str, class_: str | None = None) -> Html:
     """A value's short text, with all its digits in the tooltip."""
-    if plain(given) is None:
-        class_ = f"{class_ or ''} none".strip()
+    kind = "none" if plain(given) is None else "num" if isinstance(plain(given), int | float) else ""
+    class_ = f"{class_ or ''} {kind}".strip() or None
     digits = exact(given)
     return el("span", text, class_=class_, title=digits if digits != text else None)
 

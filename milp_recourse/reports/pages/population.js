@@ -19,6 +19,17 @@
     return made;
   }
 
+  function breakable(name) { // between its words a long name may go on in a new line, as html.py allows
+    const parts = String(name ?? "").split(/(\s+)/).flatMap((word) => (word.length < 12 || !/\p{L}/u.test(word)
+      || Number.isFinite(Number(word.replaceAll(",", ""))) ? [word]
+      : word.split(/(?<=[^\p{L}\p{N}\s])(?=[\p{L}\p{N}_])|(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])/u).flatMap((part, k) => (k ? [el("wbr"), part] : [part]))));
+    const made = document.createDocumentFragment();
+    made.append(...parts);
+    return made;
+  }
+  const called = (feature) => breakable(data.names[feature]);
+  const unit = (feature, v) => (data.units[feature] && typeof v === "number" ? `\u00a0${data.units[feature]}` : "");
+
   // -- numbers, as milp_recourse.reports.pages.values shows them ------------------------------
 
   const trimmed = (s) => (s.includes(".") ? s.replace(/\.?0+$/, "") : s);
@@ -38,7 +49,7 @@
   }
   function said(v) {
     if (typeof v !== "number" || Number.isInteger(v)) return shown(v);
-    return Math.abs(v) < 1e-6 || Math.abs(v) >= 1e15 ? String(v) : grouped(String(v));
+    return Math.abs(v) < 1e-6 || Math.abs(v) >= 1e15 ? String(v).replace("e+", "e") : grouped(String(v));
   }
   function beside(a, b) {
     for (const precision of [4, 6, 9, 12, 17]) {
@@ -53,7 +64,7 @@
   }
   function value(v, as = shown(v), name = null) {
     const exact = v === null || v === undefined ? "missing" : String(v);
-    const kind = v === null || v === undefined ? "none" : null;
+    const kind = v === null || v === undefined ? "none" : typeof v === "number" ? "num" : null;
     return el("span", { class: [name, kind].filter(Boolean).join(" ") || null, title: exact === as ? null : exact }, as);
   }
 
@@ -76,7 +87,7 @@
   function haystack(k) {
     if (haystacks[k] === undefined) {
       const p = data.people[k];
-      const moved = p[MOVED].flatMap((m) => [data.features[m[FEATURE]], String(m[AFTER])]);
+      const moved = p[MOVED].flatMap((m) => [data.features[m[FEATURE]], data.names[m[FEATURE]], String(m[AFTER])]);
       const group = p[GROUP].map((g, j) => `${data.groups[j]}=${text(g)}`);
       haystacks[k] = [p[ID], data.outcomes[p[OUTCOME]][0], p[STATUS], text(p[MESSAGE]) || "", text(p[PROOF]) || "",
         ...p[BEFORE].map(String), ...moved, ...group].join("\n").toLowerCase();
@@ -123,7 +134,7 @@
       const before = p[BEFORE][m[FEATURE]], after = m[AFTER];
       const numbers = typeof before === "number" && typeof after === "number";
       const sign = m[CAUSE] === "held" ? "held" : !numbers ? `→ ${shown(after)}` : after > before ? "▲" : "▼";
-      return el("span", null, data.features[m[FEATURE]], " ", el("small", null, sign));
+      return el("span", null, called(m[FEATURE]), " ", el("small", null, sign));
     });
     if (all.length > 4) list.push(el("span", { class: "note" }, `and ${all.length - 4} more`));
     return el("span", { class: "moves" }, ...list);
@@ -137,7 +148,7 @@
   }
   function row(k) {
     const p = data.people[k], open = state.open.has(k);
-    const opener = el("button", { type: "button", class: "opener", "aria-expanded": String(open) }, p[ID]);
+    const opener = el("button", { type: "button", class: "opener", "aria-expanded": String(open) }, breakable(p[ID]));
     const made = el("tr", { class: "row", "data-person": k },
       el("th", { scope: "row" }, opener),
       el("td", { class: "values tight" }, pill(p[OUTCOME])),
@@ -155,8 +166,8 @@
     const still = !m || m[CAUSE] === "held";
     const both = still ? [shown(before), ""] : beside(before, m[SAID]);
     const step = !still && typeof before === "number" && typeof m[SAID] === "number" ? m[SAID] - before : 0;
-    const values = still ? [value(before)] : [value(before, both[0]), el("span", { class: "arrow" }, "→"),
-      value(m[AFTER], both[1], "after"),
+    const values = still ? [value(before, shown(before) + unit(feature, before))] : [value(before, both[0]), el("span", { class: "arrow" }, "→"),
+      value(m[AFTER], both[1] + unit(feature, m[AFTER]), "after"),
       step ? el("span", { class: "by" }, (step > 0 ? "+" : "-") + shown(Math.abs(step))) : null];
     let share = null;
     if (m && m[SHARE] !== null && m[CAUSE] !== "effect") {
@@ -165,7 +176,7 @@
       share = el("div", { class: "share" }, el("span", { class: "track" }, bar), el("span", { title: m[SHARE] }, percent(part)));
     }
     const allowed = limits === null ? null : text(limits);
-    return el("tr", null, el("th", { scope: "row" }, data.features[feature]), el("td", { class: "values" }, ...values),
+    return el("tr", null, el("th", { scope: "row" }, called(feature)), el("td", { class: "values" }, ...values),
       el("td", { class: "full" }, share),
       el("td", { class: "full note", "data-label": allowed ? "May be set to" : null }, allowed));
   }
@@ -177,20 +188,28 @@
     const parts = [["To change", caused("action")], ["To hold", caused("held")], ["Follows by itself", caused("effect")],
       [p[COST] === null ? "May change" : "Could have changed, need not", stay.filter(lever)],
       ["Stays as it is", stay.filter((f) => !lever(f))]];
-    const head = el("thead", null, el("tr", null, ...(moved.size ? ["Feature", "Now → after", "Share of the cost", "May be set to"] : ["Feature", "Now", "", "May be set to"]).map(
-      (name) => el("th", { scope: "col" }, name))));
-    const bodies = parts.filter(([, list]) => list.length).map(([name, list]) => el("tbody", null,
-      el("tr", { class: "part" }, el("th", { colspan: 4, scope: "colgroup" }, `${name} (${list.length})`)),
-      ...list.map((f) => change(p, f, moved.get(f)))));
+    const table = (names, some) => el("table", { class: "wide changes" },
+      el("thead", null, el("tr", null, ...names.map((name) => (name ? el("th", { scope: "col" }, name) : el("td"))))),
+      ...some.map(([name, list]) => el("tbody", null,
+        el("tr", { class: "part" }, el("th", { colspan: 4, scope: "colgroup" }, `${name} (${list.length})`)),
+        ...list.map((f) => change(p, f, moved.get(f))))));
+    const [changed, idle] = [parts.slice(0, 3), parts.slice(3)].map((some) => some.filter(([, list]) => list.length));
+    const tables = [];
+    if (changed.length) tables.push(table(["Feature", "Now → after", "Share of the cost", "May be set to"], changed));
+    if (idle.length) tables.push(table(["Feature", "Now", "", "May be set to"], idle));
+    if (tables.length > 1) {
+      const names = idle.map(([name, list], k) => `${k ? name.toLowerCase() : name} (${list.length})`).join(", ");
+      tables.push(el("details", null, el("summary", null, names), tables.pop()));
+    }
     const numbers = [["cost", COST], ["lower bound", BOUND], ["gap", GAP]].filter(([, at]) => p[at] !== null)
       .map(([name, at]) => el("span", null, `${name} `, value(p[at]), " · "));
     const seconds = p[SECONDS] === null ? "" : ` · ${shown(Number(p[SECONDS].toFixed(3)))} s`;
     const inside = el("div", { class: "inside" },
-      el("h3", null, text(p[HEADLINE])), el("p", null, text(p[ASSURANCE]), p[CONFIRMED] ? " Confirmed by the model itself." : ""),
+      el("h3", null, breakable(text(p[HEADLINE]))), el("p", null, text(p[ASSURANCE]), p[CONFIRMED] ? " Confirmed by the model itself." : ""),
       text(p[MESSAGE]) ? el("p", { class: "note" }, text(p[MESSAGE])) : null,
       el("p", { class: "note" }, ...numbers, `status ${p[STATUS]}${seconds}`),
       p[GROUP].length ? el("p", { class: "note" }, p[GROUP].map((g, j) => `${data.groups[j]}: ${text(g) ?? "not stated"}`).join(", ")) : null,
-      all.length ? el("table", { class: "wide changes" }, head, ...bodies) : null);
+      ...tables);
     return el("tr", { class: "detail" }, el("td", { colspan: columns.length }, inside));
   }
 

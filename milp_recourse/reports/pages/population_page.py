@@ -69,7 +69,7 @@ def population_fragment(people: Sequence[Person]) -> str:
             el("th", person.id, scope="row"),
             el("td", pill(kind)),
             el("td", None if person.cost is None else value(person.cost, shown(person.cost))),
-            el("td", ", ".join(c.feature for c in person.caused("action"))),
+            el("td", ", ".join(c.called for c in person.caused("action"))),
         )
         for person, kind in answers[:FIRST_ROWS]
     )

@@ -75,7 +75,7 @@ def choice(label: str, id: str, options: Iterable[Html] = (), class_: str = "cho
 
 def table_head(*names: str) -> Html:
     """The head of a table, with the columns' names."""
-    return el("thead", el("tr", *(el("th", name, scope="col") for name in names)))
+    return el("thead", el("tr", *(el("th", name, scope="col") if name else el("td") for name in names)))
 
 
 def definitions(entries: dict[str, str] | dict[str, Html] | dict[str, str | Html]) -> Html:

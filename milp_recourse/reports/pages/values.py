@@ -52,7 +52,10 @@ def said(value: object) -> str:
     """A value with all digits of its shortest decimal, so that whoever types it gets this value."""
     v = plain(value)
     if v is None or isinstance(v, int | str) or not 1e-6 <= abs(v) < 1e15:
-        return exact(value) if isinstance(v, float) and v else shown(value)
+        if not isinstance(v, float) or not v:
+            return shown(value)
+        mantissa, exponent, power = repr(v).partition("e")
+        return f"{mantissa}e{int(power)}" if exponent else mantissa
     return _grouped(_trimmed(f"{Decimal(repr(v)):f}"))
 
 

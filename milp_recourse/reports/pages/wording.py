@@ -29,11 +29,10 @@ def headline(person: Person) -> str:
     acted, held = person.caused("action"), person.caused("held")
     if not acted and not held:
         return "Accepted already, as far as was found: nothing has to change."
-    cost = f"at a cost of {shown(person.cost)}"
     if not acted:
-        return f"Holding {names(held)} is enough, {cost}."
+        return f"Holding {names(held)} is enough."
     subject = f"Changing {names(acted)}" + (f" and holding {names(held)}" if held else "")
-    return f"{subject} is enough, {cost}."
+    return f"{subject} is enough."
 
 
 def assurance(person: Person) -> str:

@@ -6,7 +6,9 @@ from collections import Counter
 
 import pytest
 
+from milp_recourse.reports.letters import letter
 from milp_recourse.reports.pages import (
+    Change,
     Outcome,
     Person,
     person_fragment,
@@ -15,7 +17,7 @@ from milp_recourse.reports.pages import (
     population_page,
 )
 from milp_recourse.reports.pages.charts import histogram, quartiles
-from milp_recourse.reports.pages.html import el, json_island
+from milp_recourse.reports.pages.html import breakable, el, json_island
 from milp_recourse.reports.pages.person import outcome
 from tests.helpers.page_samples import FACTS, HOSTILE, Reader, changes, crowd, everybody, solved
 
@@ -145,3 +147,13 @@ def test_markup_escapes_what_is_not_markup():
     assert json.loads(inside) == {"a": HOSTILE, "b": "<!--<script>"}
     assert json_island(["\x00\ud800"], "d").encode("utf-8")
     assert el("p", "\x00\ud800\x1b[31m").encode("utf-8") == "<p>\ufffd?\ufffd[31m</p>".encode()
+
+
+def test_a_long_name_may_go_on_between_its_words_only() -> None:
+    """Not in a number, a short word, a title; and what is no name is escaped as before."""
+    assert breakable("NumberOfTimes90DaysLate") == "Number<wbr>Of<wbr>Times<wbr>90<wbr>Days<wbr>Late"
+    assert breakable("open_credit_lines & <loans>") == "open_<wbr>credit_<wbr>lines &amp; &lt;loans&gt;"
+    for text in ("12,345.678901234", "-1.9731234567e-05", "MonthlyPay", "unbelievably"):
+        assert breakable(text) == text
+    assert el("title", "NumberOfTimes90DaysLate") == "<title>NumberOfTimes90DaysLate</title>"
+    assert "<wbr>" in letter(solved(features=[Change("monthly_income_after_tax", 1, 2, "action", True)]))

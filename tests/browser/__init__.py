@@ -1,0 +1,1 @@
+"""Pages and letters in Chromium; needs ``pip install playwright axe-playwright-python``."""
