@@ -128,7 +128,7 @@ class PriceProofs:
                 waiting += reversed(case.alternatives())
             else:
                 ranges, after = self._cut(case.rows)
-                if ranges is not None and not self.prove(ranges, bool(case.rows), most_nodes):
+                if ranges is not None and not self.prove(ranges, self._loose(case.rows), most_nodes):
                     return None
                 waiting += reversed(after)
         # a merging makes it a proof by prices even if there is no table
@@ -176,10 +176,14 @@ class PriceProofs:
             ranges[name] = low, high
         return ranges, after
 
+    def _loose(self, rows: Sequence[Row]) -> bool:
+        """Whether some row is about several actions, so that it may fail within the levers' cut intervals."""
+        return any(sum(name in self.acted for name, _ in row.terms) > 1 for row in rows)
+
     def prove(self, ranges: dict[str, tuple[float, float]], demanded: bool, most_nodes: int) -> bool:
         """Append the nodes that prove the box of these ranges; returns whether there is a proof.
 
-        ``demanded``: whether rows of conditions hold besides, so that no cell may stand for another.
+        ``demanded``: whether rows of conditions may fail there, so that no cell may stand for another.
         """
         from milp_recourse.certificates.price_proof import PriceProof, paid_for  # loads numba
         from milp_recourse.engine.forests.priced import LARGEST_TABLE

@@ -25,7 +25,7 @@ from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.cost import root_below
 from milp_recourse.problem.forest import TreeEnsemble
-from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.instance import Instance, under
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Result, Status, is_closed
@@ -83,6 +83,7 @@ def _beyond_limits(instance: Instance) -> str | None:
 
 def why_none(instance: Instance, result: Result) -> str | None:
     """Why no certificate can be had for a result, as far as that is known before one is made; else None."""
+    instance = under(instance, result.rests_on)
     if result.proof is None or not _provable(result):
         return f"an answer that is {result.status.value} claims nothing that a certificate could prove"
     return _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
@@ -173,7 +174,7 @@ def certificates_for(
     limits: Limits = [None if time_limit is None else time_limit - s for s in spent or [0.0] * len(results)]
     trees: dict[int, Configurations | None] = {}
     own, answers = instances, results
-    instances = [one.squared() for one in own]
+    instances = [under(one, answer.rests_on).squared() for one, answer in zip(own, answers, strict=True)]
     results = [_in_squares(*both) for both in zip(own, answers, strict=True)]
     chosen = [k for k, result in enumerate(results) if _provable(result) and _some(limits[k])]
     plain = [k for k in chosen if _needs_no_tree(instances[k], results[k])]
@@ -292,6 +293,13 @@ def _target(bound: float | None, result: Result, spare: float) -> float:
     return bound + spare * (result.tolerance or 0.0) if bound > 0 else 0.0
 
 
+def _kept(instance: Instance, result: Result) -> dict[str, Any]:
+    """The key for the conditions that the bound rests on; none where these are all."""
+    if result.rests_on is None or len(result.rests_on) == len(instance.all_conditions):
+        return {}
+    return {"conditions": sorted(result.rests_on)}
+
+
 def _certificate(
     instance: Instance,
     result: Result,
@@ -313,5 +321,6 @@ def _certificate(
         "action": None if result.action is None else dict(result.action),
         "cost": result.cost,
         "lower_bound": bound,
+        **_kept(instance, result),
         "configurations": configurations,
     }

@@ -320,6 +320,16 @@ class Instance:
         return lever_costs(self.cost, labels, self.factual, own.weights)
 
 
+def under(instance: Instance, positions: Collection[int] | None) -> Instance:
+    """The problem with some of its conditions alone (None: with all of them)."""
+    conditions = instance.all_conditions
+    if positions is None or len(positions) == len(conditions):
+        return instance
+    kept = tuple(conditions[k] for k in sorted(positions))
+    own = replace(instance.preferences, conditions=())
+    return replace(instance, conditions=kept, preferences=own, reference=None)
+
+
 def demanding(instance: Instance, conditions: Sequence[Condition]) -> Instance:
     """The problem with further conditions added to the applicant's own; its reference is dropped."""
     if not conditions:

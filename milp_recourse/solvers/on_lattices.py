@@ -47,12 +47,15 @@ def solve_relaxed(
     start = time.perf_counter()
     search = BestFirst[Ranges](instance, Clock.start(options.time_limit), watch=options.watch)
     search.push(0.0, {})
+    everything = frozenset(range(len(instance.all_conditions)))
+    rests_on = frozenset[int]()
     while taken := search.next():
         [(before, ranges)] = taken
         problem = relaxed(instance, ranges)
         own = replace(options, time_limit=search.clock.left(), starts=None, watch=None)
         found = without_search([problem])[0] or solve(problem, own)
         search.nodes += found.nodes or 1
+        rests_on |= everything if found.rests_on is None else found.rests_on
         search.proof = search.proof if found.proof in (None, "rigorous") else found.proof
         bound = max(before, found.lower_bound or 0.0)
         if bound >= search.target:
@@ -67,7 +70,7 @@ def solve_relaxed(
             search.close(bound)
             if found.message and bound < search.target:
                 search.stop(found.message)
-    return search.outcome(time.perf_counter() - start)
+    return replace(search.outcome(time.perf_counter() - start), rests_on=rests_on)
 
 
 def relaxed(instance: Instance, ranges: Ranges) -> Instance:

@@ -3,6 +3,7 @@
 Each raises :class:`~verify.kernel.checks.Empty` where it finds that the box holds nothing, which closes it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf
@@ -37,6 +38,12 @@ class Region:
     signs: dict[int, int] = field(default_factory=dict)
     cells: dict[str, Range] = field(default_factory=dict)
     removed: Any = frozenset()
+
+
+def satisfied(box: Any, configuration: Configuration, region: Region) -> Iterator[bool]:
+    """Of each row and open alternative of conditions, whether it surely holds on all of a region."""
+    for one in region.case:
+        yield isinstance(one, Row) and box.least(row_form(one, configuration.values)) >= 0
 
 
 def closed(arithmetic: Exact, region: Region, target: Fraction) -> bool:

@@ -202,6 +202,8 @@ class Problem:
     demand, asked_about
         A function from the features acted on to what the conditions then demand; the levers of which the
         conditions ask whether they are acted on (section 11).
+    under
+        From positions of conditions to the problem with these alone; None where there are none.
     """
 
     model: Model
@@ -214,3 +216,4 @@ class Problem:
     offset: Fraction
     demand: Callable[[Collection[str]], Demand]
     asked_about: set[str]
+    under: Callable[[Sequence[float]], "Problem"] | None = None
