@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
@@ -24,6 +24,7 @@ from milp_recourse.problem.conditions import (
     Not,
     Row,
     Sum,
+    factors,
     leaves,
     unlabelled,
 )
@@ -48,7 +49,10 @@ def canonical_condition(condition: Condition) -> dict[str, AnyValue]:
         case LabelIn(feature, of, labels):
             return {"feature": feature, "of": of, "in": list(labels)}
         case Sum(terms, of, low, high):
-            return {"sum": dict(terms), "of": of, "at_least": low, "at_most": high}
+            products = [[c, *f] for f, c in terms if not isinstance(f, str)]
+            more = {"products": products} if products else {}
+            single = {f: c for f, c in terms if isinstance(f, str)}
+            return {"sum": single, **more, "of": of, "at_least": low, "at_most": high}
         case IfThen(first, then):
             return {"if": canonical_condition(first), "then": canonical_condition(then)}
         case Any(parts):
@@ -103,8 +107,12 @@ def by_prices(instance: Instance) -> bool:
     """Whether an ensemble is proven by prices: its levers move nothing else, no plausibility is asked for,
     and no condition limits a sum of several of them."""
     rows = (one for one in leaves(unlabelled(instance.demand)) if isinstance(one, Row))
-    tied = any(sum(name in instance.levers for name, _ in row.terms) > 1 for row in rows)
-    return separable(without_conditions(instance)) and not tied
+    return separable(without_conditions(instance)) and not any(tied(row, instance.levers) for row in rows)
+
+
+def tied(row: Row, levers: Collection[str]) -> bool:
+    """Whether a row is about several of some levers."""
+    return sum(f in levers for of, _ in row.terms for f in factors(of)) > 1
 
 
 def why_not_cases(instance: Instance, most_levers: int) -> str | None:

@@ -171,9 +171,10 @@ class Instance:
         conditions = self.all_conditions
         if not conditions and not self.demands:
             return TRUE
-        demands = [
-            meaning(one, self._by_name, self.factual, f"condition {k}") for k, one in enumerate(conditions)
-        ]
+        moving = set().union(*map(self.scm.descendants, ({name} for name in self.levers)))
+        given = self._by_name, self.factual
+        fixed = self._by_name.keys() - moving
+        demands = [meaning(one, *given, f"condition {k}", fixed) for k, one in enumerate(conditions)]
         return all_of([*demands, *self.demands])
 
     @cached_property

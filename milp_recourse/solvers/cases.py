@@ -45,6 +45,7 @@ from milp_recourse.problem.conditions import (
     Row,
     Switched,
     all_of,
+    factors,
     holds,
     unlabelled,
 )
@@ -243,8 +244,8 @@ class CaseSearch(BestFirst[_Case]):
     ) -> None:
         """Add the case in which ``more`` holds too."""
         parts = more.parts if isinstance(more, AllOf) else (more,)
-        others = tuple(part for part in parts if isinstance(part, AnyOf | Counted) or self._apart(part))
-        new = frozenset(part for part in parts if isinstance(part, Row | Switched) and part not in others)
+        new = frozenset(p for p in parts if isinstance(p, Row | Switched) and not self._apart(p))
+        others = tuple(p for p in parts if isinstance(p, Undecided) and p not in new)
         for part in new:
             self._rest_on(part)
         case = _Case(literals | new, open_ + others)
@@ -255,7 +256,7 @@ class CaseSearch(BestFirst[_Case]):
     def _apart(self, part: Demand) -> bool:
         """Whether a row would turn a choice of cells, lever by lever, into a harder problem. Such a row is
         ignored until an optimum breaks it."""
-        return self._cells and isinstance(part, Row) and len(part.terms) > 1
+        return self._cells and isinstance(part, Row) and sum(len(factors(of)) for of, _ in part.terms) > 1
 
     def _rest_on(self, part: Demand) -> None:
         """Note that bounds rest on the condition that a demand is part of."""

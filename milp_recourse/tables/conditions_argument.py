@@ -65,6 +65,9 @@ def _plain(one: Any, columns: Mapping[Any, TableColumn]) -> Any:
             plain[key] = columns[value].name if _among(value, columns) else str(value)
         elif key == "sum" and isinstance(value, Mapping):
             plain[key] = {columns[k].name if k in columns else str(k): c for k, c in value.items()}
+        elif key == "products" and isinstance(value, Sequence) and not isinstance(value, str):
+            name = {k: column.name for k, column in columns.items()}
+            plain[key] = [[c, *(name.get(k, str(k)) for k in names)] for c, *names in value]
         elif key == "in" and isinstance(value, Sequence) and not isinstance(value, str):
             plain[key] = [_label(label, one.get("feature"), columns) for label in value]
         elif key in ("at_least", "at_most"):

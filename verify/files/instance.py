@@ -308,7 +308,11 @@ class Everyone:
         levers = {f: ends for f, ends in may.items() if ends}
         cost, weights = person["cost"], person["weights"]
         conditions = person.get("conditions", [])
-        demand = Reader(self.variables, factual, missing).all(conditions)
+        moved = set(levers)
+        for name in self.model.mechanisms:  # causes before effects
+            if self.parents[name] & moved:
+                moved.add(name)
+        demand = Reader(self.variables, factual, missing, self.variables.keys() - moved).all(conditions)
         own = replace(self.model, margin=person["accept"]["margin"]) if "accept" in person else self.model
         return Problem(
             own,
