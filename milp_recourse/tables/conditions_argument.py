@@ -11,6 +11,7 @@ from milp_recourse.formats.schema_conditions import ConditionModel
 from milp_recourse.formats.validate import validate
 from milp_recourse.problem.conditions import Condition, condition_from_text
 from milp_recourse.tables.columns import TableColumn, shown
+from milp_recourse.tables.moving_together import says_together
 
 
 def conditions_of(
@@ -40,6 +41,8 @@ def conditions_of(
 def _one(one: Any, columns: Sequence[TableColumn], where: str) -> Condition:
     features = [c.feature for c in columns]
     if isinstance(one, str):
+        if says_together(one, [f.name for f in features]):
+            raise BadInput(where, one, "conditions of everybody: how columns move together is one model")
         return condition_from_text(one, {f.name: f for f in features}, where)
     if isinstance(one, get_args(Condition)):
         try:

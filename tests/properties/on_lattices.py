@@ -15,8 +15,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from milp_recourse.certificates import certificates_for, encode
 from milp_recourse.errors import Unsupported
@@ -30,11 +32,20 @@ from verify.files.check import examine
 BACKENDS = "bab", "highs", "cpsat", "ask"
 
 
-def check(seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
+Draw = Callable[[random.Random, bool, bool], dict[str, Any]]
+"""A random problem, from whether its classifier is one of trees, and whether it has causes."""
+
+
+def drawn(rng: random.Random, trees: bool, causes: bool) -> dict[str, Any]:
+    """A problem with conditions or without."""
+    return random_problem(rng, trees, causes, rng.random() < 0.4)
+
+
+def check(seed: int, folder: Path, draw: Draw = drawn) -> tuple[Counter[str], list[str]]:
     """One case: its counts, and a line for each wrong answer or rejected certificate."""
     rng, trees, causes = random.Random(seed), seed % 2 == 0, seed % 4 >= 2
     path = folder / "instance.json"
-    path.write_text(json.dumps(random_problem(rng, trees, causes, rng.random() < 0.4)))
+    path.write_text(json.dumps(draw(rng, trees, causes)))
     instance = read_instance(path)
     best = enumerated(instance)
     counts = Counter({("trees" if trees else "networks") + (" with causes" if causes else ""): 1})
@@ -80,16 +91,16 @@ def _verified(instance: Instance, result: Result, path: Path) -> str | None:
     return examine(file, path, 60.0).line
 
 
-def main() -> int:
+def main(draw: Draw = drawn, about: str = __doc__ or "") -> int:
     """So many cases; 1 if anything was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     total, wrong, start = Counter[str](), list[str](), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(options.cases):
-            counts, lines = check(seed, Path(folder))
+            counts, lines = check(seed, Path(folder), draw)
             total, wrong = total + counts, wrong + lines
             for line in lines:
                 print(line, flush=True)

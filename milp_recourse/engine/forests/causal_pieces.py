@@ -2,8 +2,8 @@ r"""A causal problem as pieces on which everything but the trees is affine or a 
 
 A configuration (the set of features acted on) fixes the program's switches; the signs of its structural
 ReLUs make every feature affine in the actions. What is left per piece: the trees' columns as affine forms,
-rows (domains, signs, and conditions but for products of actions, which are left to the engine), and the plausibility ball, :math:`\sum_k w_k r_k(a)^2 + l(a) \le 0`, in float64
-with slack for what rounding takes away.
+rows (domains, signs, conditions), and the plausibility ball, :math:`\sum_k w_k r_k(a)^2 + l(a) \le 0`, in
+float64 with slack for what rounding takes away. Conditions on products of actions are left to the engine.
 """
 
 from __future__ import annotations
