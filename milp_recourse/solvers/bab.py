@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from milp_recourse.judge import judged_together
+from milp_recourse.problem.conditions import has_products
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.program.cost_units import cost_units, in_own_units, options_for_units
@@ -51,7 +52,8 @@ class BabBackend:
             return in_cells(instance)
         from milp_recourse.engine.step_counts import counts_steps
 
-        return all(counts_steps(instance, name) for name in instance.levers)
+        counted = all(counts_steps(instance, name) for name in instance.levers)
+        return counted and not has_products(instance.demand)
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """One instance."""

@@ -297,6 +297,12 @@ def leaves(demand: Demand) -> Iterator[Row | Labelled | Switched | Counted]:
         yield demand
 
 
+def has_products(demand: Demand) -> bool:
+    """Whether some row is about a product of two features that actions move."""
+    rows = (one for one in leaves(demand) if isinstance(one, Row))
+    return any(not isinstance(of, str) for row in rows for of, _ in row.terms)
+
+
 def settled(demand: Demand, decide: Callable[[Demand], bool | None]) -> Demand:
     """The demand after leaves for which ``decide`` returns a truth value have been replaced by it.
 

@@ -1,0 +1,22 @@
+"""Some of the cases of :mod:`tests.properties.on_ratios`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.properties.on_lattices import check
+from tests.properties.on_ratios import drawn
+
+
+@pytest.mark.parametrize("first", range(0, 24, 4))
+def test_ratios_and_clocks_are_solved_as_enumerated(first: int, tmp_path: Path) -> None:
+    """Every back end's answer is the optimum of all actions, and certificates are verified."""
+    total = Counter[str]()
+    for seed in range(first, first + 4):  # trees, a network, and both with a column that moves with a lever
+        counts, wrong = check(seed, tmp_path, drawn)
+        assert wrong == []
+        total += counts
+    assert total["bab: optimal"] + total["bab: infeasible"] == 4
