@@ -93,8 +93,8 @@ def _halves(instance: Instance, problem: Instance) -> list[Ranges]:
     or listed values has one left at most."""
     most, parts = 0.0, list[Ranges]()
     for name, (low, high) in problem.levers.items():
-        lattice, whole = instance.feature(name).only, instance.levers[name]
-        if lattice is None or not low < high:
+        lattice, whole = instance.feature(name).only, instance.levers.get(name)
+        if lattice is None or whole is None or not low < high:
             continue
         below = lattice.floor(0.5 * (low + high))
         above, share = lattice.ceil(math.nextafter(below, math.inf)), (high - low) / (whole[1] - whole[0])
