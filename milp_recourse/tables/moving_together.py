@@ -41,7 +41,10 @@ def says_together(line: Any, columns: Sequence[str]) -> bool:
     """Whether a condition is a line about columns that move together."""
     if not isinstance(line, str) or " with " not in f" {line} ":
         return False
-    found = [token.text for token in tokens(line, "conditions", columns)]
+    try:
+        found = [token.text for token in tokens(line, "conditions", columns)]
+    except BadInput:  # whoever reads the line as a condition says where it is
+        return False
     return any(a in ("move", "moves") and b == "with" for a, b in pairwise(found))
 
 
