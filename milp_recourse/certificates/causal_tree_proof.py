@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from milp_recourse.certificates.acted_sets import acted_sets
-from milp_recourse.certificates.engine_proofs import Nodes, Trees, ready
+from milp_recourse.certificates.conditions import cases_of, programs_below, without_demand
+from milp_recourse.certificates.engine_proofs import Effort, Nodes, Trees, ready
 from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.certificates.single_tree import least_cost
 from milp_recourse.engine.box_bounds import EngineBox
@@ -30,7 +32,8 @@ from milp_recourse.engine.forests.causal_search import Engines
 from milp_recourse.engine.forests.cell_problem import with_domains
 from milp_recourse.engine.forests.piece_cells import Array, Cells, PieceCells
 from milp_recourse.engine.forests.table import best_cuts
-from milp_recourse.engine.networks.problem_arrays import Ends, impossible, lowered
+from milp_recourse.engine.networks.problem_arrays import Effects, Ends, Lowered, impossible, lowered
+from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import NEVER, Clock, OutOfTime
 from milp_recourse.program.cost_units import cost_units
@@ -56,6 +59,8 @@ def causal_configurations(
         The sets of levers to make configurations of; none: those that stand for all sets.
     """
     ready()
+    if instance.demand != TRUE:
+        return _under_conditions(instance, target, clock)
     own, factor = cost_units(with_domains(instance))
     sets, program, engines = list(acting or acted_sets(instance)), lower(instance), Engines(instance)
     for _, group in lowered([own]):
@@ -75,6 +80,37 @@ def causal_configurations(
             found.append({"acted": list(acted), "tree": nodes})
         return found
     return None
+
+
+def _under_conditions(instance: Instance, target: float, clock: Clock) -> list[dict[str, Any]] | None:
+    """The same under conditions: in each configuration, the trees of its cases."""
+    plain, effort, found = with_domains(instance), Effort(), []
+    own, factor = cost_units(plain)
+    programs = [without_demand(one) for one in (instance, plain, own)]
+    for chosen, root in cases_of(instance):
+        acted = tuple(f.name for f in instance.features if f.name in chosen)
+        alone = replace(own, preferences=replace(own.preferences, actionable=acted))
+        nodes: Nodes = []
+        cases = (programs_below(one.fix(chosen), root) for one in programs)
+        for with_trees, bare, scaled in zip(*cases, strict=True):
+            if with_trees is None or bare is None or scaled is None:
+                nodes.append(["o"])
+                continue
+            piece, engine = without_signs(instance, with_trees), EngineBox.of(plain, bare)
+            if piece is None or engine is None:
+                nodes.append(["e"])
+                continue
+            units = [row.unit for row in scaled.rows if row.name.startswith("condition_")]
+            trees = Trees(alone, Lowered([alone], Effects([alone], scaled)), 0, factor, units, effort)
+            try:
+                own_nodes = _CellTree(instance, acted, piece, engine, trees, target, clock).nodes()
+            except OutOfTime:
+                return None
+            if own_nodes is None:
+                return None
+            nodes += own_nodes
+        found.append({"acted": list(acted), "tree": nodes})
+    return found
 
 
 class _CellTree(PieceCells):
@@ -208,5 +244,5 @@ def _without_logit(node: list[Any]) -> list[Any]:
     if node[0] != "d":
         return node
     kind, slopes, terms, *shares = node
-    kept = ({key: term[key] for key in ("r", "b") if key in term} for term in terms)
+    kept = ({key: term[key] for key in ("r", "q", "b") if key in term} for term in terms)
     return [kind, slopes, [term for term in kept if term], *shares]

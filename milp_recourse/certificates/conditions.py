@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
 from milp_recourse.certificates.acted_sets import acted_sets
+from milp_recourse.engine.forests.axes import separable
 from milp_recourse.problem.conditions import (
     FALSE,
     TRUE,
@@ -23,6 +24,7 @@ from milp_recourse.problem.conditions import (
     Not,
     Row,
     Sum,
+    factors,
     leaves,
     unlabelled,
 )
@@ -30,6 +32,7 @@ from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.program import lower
 from milp_recourse.program.demands import for_acted, told_apart
+from milp_recourse.program.fold import without_conditions
 from milp_recourse.program.neutral_program import Program
 
 MOST_CASES = 3000
@@ -46,7 +49,10 @@ def canonical_condition(condition: Condition) -> dict[str, AnyValue]:
         case LabelIn(feature, of, labels):
             return {"feature": feature, "of": of, "in": list(labels)}
         case Sum(terms, of, low, high):
-            return {"sum": dict(terms), "of": of, "at_least": low, "at_most": high}
+            products = [[c, *f] for f, c in terms if not isinstance(f, str)]
+            more = {"products": products} if products else {}
+            single = {f: c for f, c in terms if isinstance(f, str)}
+            return {"sum": single, **more, "of": of, "at_least": low, "at_most": high}
         case IfThen(first, then):
             return {"if": canonical_condition(first), "then": canonical_condition(then)}
         case Any(parts):
@@ -92,9 +98,21 @@ def cases_of(instance: Instance) -> list[tuple[frozenset[str], Case]]:
     if isinstance(instance.classifier, TreeEnsemble):
         sets = (frozenset(acted) for acted in acted_sets(instance))
     else:
-        sets = replace(_without_demand(instance), demand=demand).configurations()
+        sets = replace(without_demand(instance), demand=demand).configurations()
     settled = ((acted, for_acted(demand, acted)) for acted in sets if acted)
     return [(acted, Case().joined(one)) for acted, one in settled if one != FALSE]
+
+
+def by_prices(instance: Instance) -> bool:
+    """Whether an ensemble is proven by prices: its levers move nothing else, no plausibility is asked for,
+    and no condition limits a sum of several of them."""
+    rows = (one for one in leaves(unlabelled(instance.demand)) if isinstance(one, Row))
+    return separable(without_conditions(instance)) and not any(tied(row, instance.levers) for row in rows)
+
+
+def tied(row: Row, levers: Collection[str]) -> bool:
+    """Whether a row is about several of some levers."""
+    return sum(f in levers for of, _ in row.terms for f in factors(of)) > 1
 
 
 def why_not_cases(instance: Instance, most_levers: int) -> str | None:
@@ -102,10 +120,8 @@ def why_not_cases(instance: Instance, most_levers: int) -> str | None:
     conditional = told_apart(instance.demand, list(instance.levers))
     if len(conditional & instance.levers.keys()) > most_levers:
         return f"conditions ask of more than {most_levers} levers whether they are acted on"
-    if isinstance(instance.classifier, TreeEnsemble):
-        rows = (one for one in leaves(unlabelled(instance.demand)) if isinstance(one, Row))
-        if any(sum(name in instance.levers for name, _ in row.terms) > 1 for row in rows):
-            return "no certificates are written for trees where a sum of several levers is limited yet"
+    if instance.missing and isinstance(instance.classifier, TreeEnsemble) and not by_prices(instance):
+        return "a value is missing, and a condition limits a sum of several levers"
     cases = cases_of(instance)
     if len(cases) > MOST_CASES or _many(cases):
         return f"conditions leave more than {MOST_CASES} cases to prove"
@@ -131,12 +147,12 @@ def case_programs(instance: Instance) -> Iterator[tuple[frozenset[str], Iterator
     A case without open alternatives is given by its program, in which the case's rows come last. None stands
     for a node that takes the first open "any of" of a case apart.
     """
-    program = _without_demand(instance)
+    program = without_demand(instance)
     for acted, root in cases_of(instance):
-        yield acted, _programs(program.fix(acted), root)
+        yield acted, programs_below(program.fix(acted), root)
 
 
-def _programs(fixed: Program, root: Case) -> Iterator[Program | None]:
+def programs_below(fixed: Program, root: Case) -> Iterator[Program | None]:
     """The cases below ``root`` in preorder, as :func:`case_programs` gives them."""
     waiting = [root]
     while waiting:
@@ -149,7 +165,7 @@ def _programs(fixed: Program, root: Case) -> Iterator[Program | None]:
         yield replace(fixed, rows=(*fixed.rows, *made))
 
 
-def _without_demand(instance: Instance) -> Program:
+def without_demand(instance: Instance) -> Program:
     """The program without what conditions demand; it keeps the forms that the conditions' rows are sums
     of."""
     program = lower(instance)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.certificates.acted_sets import acted_sets, dearest
-from milp_recourse.certificates.conditions import Case
+from milp_recourse.certificates.conditions import Case, tied
 from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.certificates.single_tree import Box, refined, single_tree_configurations
 from milp_recourse.engine.forests.axes import Axis, axes_of, factual_cells
 from milp_recourse.engine.forests.goal import window, with_cells
 from milp_recourse.engine.forests.parts import each_part
 from milp_recourse.engine.forests.table import LeafTable, TooLarge
-from milp_recourse.problem.conditions import FALSE, TRUE, Row, unlabelled
+from milp_recourse.problem.conditions import FALSE, TRUE, Row, factors, unlabelled
 from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.forest import TreeEnsemble, last_left
 from milp_recourse.problem.instance import Instance
@@ -128,7 +128,7 @@ class PriceProofs:
                 waiting += reversed(case.alternatives())
             else:
                 ranges, after = self._cut(case.rows)
-                if ranges is not None and not self.prove(ranges, bool(case.rows), most_nodes):
+                if ranges is not None and not self.prove(ranges, self._loose(case.rows), most_nodes):
                     return None
                 waiting += reversed(after)
         # a merging makes it a proof by prices even if there is no table
@@ -138,7 +138,7 @@ class PriceProofs:
     def _cut(self, rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]] | None, list[Case | Node]]:
         """Cut the levers' intervals to what rows about one action leave, and append these cuts as nodes.
 
-        Rows about several actions are left out, which makes the rest harder to prove but nothing false.
+        Each row is about one action (:func:`~milp_recourse.certificates.conditions.by_prices`).
 
         Returns
         -------
@@ -148,11 +148,7 @@ class PriceProofs:
         """
         ranges, after = {name: self.instance.levers[name] for name in self.acted}, list[Case | Node]()
         for row in rows:
-            moved = [(name, c) for name, c in row.terms if name in ranges]
-            constant = sum(
-                (c * Fraction(self.instance.factual[name]) for name, c in row.terms if name not in ranges),
-                Fraction(0),
-            )
+            moved, constant = _split_row(row, self.instance.factual, ranges)
             if not moved and constant < row.at_least:
                 self.nodes.append(["e"])
                 return None, after
@@ -176,10 +172,14 @@ class PriceProofs:
             ranges[name] = low, high
         return ranges, after
 
+    def _loose(self, rows: Sequence[Row]) -> bool:
+        """Whether some row is about several actions, so that it may fail within the levers' cut intervals."""
+        return any(tied(row, self.acted) for row in rows)
+
     def prove(self, ranges: dict[str, tuple[float, float]], demanded: bool, most_nodes: int) -> bool:
         """Append the nodes that prove the box of these ranges; returns whether there is a proof.
 
-        ``demanded``: whether rows of conditions hold besides, so that no cell may stand for another.
+        ``demanded``: whether rows of conditions may fail there, so that no cell may stand for another.
         """
         from milp_recourse.certificates.price_proof import PriceProof, paid_for  # loads numba
         from milp_recourse.engine.forests.priced import LARGEST_TABLE
@@ -241,6 +241,21 @@ class PriceProofs:
         """An axis with the document's cells."""
         axis = _acted_on(self.instance, with_cells(axis, axis.settable))
         return axis if self.instance.feature(axis.feature).by_label else _merged(axis)
+
+
+def _split_row(
+    row: Row, factual: Mapping[str, float], acted: Collection[str]
+) -> tuple[list[tuple[str, Fraction]], Fraction]:
+    """The terms of a row on features acted on, and what its other terms add up to."""
+    moved, constant = list[tuple[str, Fraction]](), Fraction(0)
+    for of, c in row.terms:
+        names = [f for f in factors(of) if f in acted]
+        size = c * math.prod(Fraction(factual[f]) for f in factors(of) if f not in acted)
+        if names:
+            moved.append((names[0], size))
+        else:
+            constant += size
+    return moved, constant
 
 
 def _inward(end: Fraction, up: bool, lattice: Lattice | None) -> float:

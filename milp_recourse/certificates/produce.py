@@ -14,22 +14,20 @@ from typing import Any
 from milp_recourse.certificates.acted_sets import acted_sets, not_idle
 from milp_recourse.certificates.canonical import classifier_text, instance_digest
 from milp_recourse.certificates.causal_tree_proof import causal_configurations
-from milp_recourse.certificates.conditions import why_not_cases
+from milp_recourse.certificates.conditions import by_prices, why_not_cases
 from milp_recourse.certificates.engine_proofs import Claim, Configurations, proofs
 from milp_recourse.certificates.engine_proofs import ready as compile_proofs
 from milp_recourse.certificates.ensemble_proof import ensemble_configurations
 from milp_recourse.certificates.limits import beyond_a_support, fits, too_large
-from milp_recourse.engine.forests.axes import separable
 from milp_recourse.engine.networks.problem_arrays import jumping
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.cost import root_below
 from milp_recourse.problem.forest import TreeEnsemble
-from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.instance import Instance, under
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Result, Status, is_closed
-from milp_recourse.program.fold import without_conditions
 
 MOST_LEVERS = 16
 """Most levers that have a different cost or effect when held than when not acted on.
@@ -51,14 +49,11 @@ def why_not(instance: Instance) -> str | None:
     if isinstance(instance.classifier, AskedModel):
         return _beyond_limits(instance)
     of_trees = isinstance(instance.classifier, TreeEnsemble)
-    by_prices = of_trees and separable(without_conditions(instance))
     if instance.demand != TRUE:
-        if of_trees and not by_prices:
-            return "no certificates are written for trees inside a causal model under conditions yet"
         reason = why_not_cases(instance, MOST_LEVERS)
         if reason is not None:
             return reason
-    own = None if by_prices else jumping(instance)
+    own = None if of_trees and by_prices(instance) else jumping(instance)
     return own or _beyond_limits(instance) or beyond_a_support(instance)
 
 
@@ -83,6 +78,7 @@ def _beyond_limits(instance: Instance) -> str | None:
 
 def why_none(instance: Instance, result: Result) -> str | None:
     """Why no certificate can be had for a result, as far as that is known before one is made; else None."""
+    instance = under(instance, result.rests_on)
     if result.proof is None or not _provable(result):
         return f"an answer that is {result.status.value} claims nothing that a certificate could prove"
     return _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
@@ -139,7 +135,7 @@ def ready(instance: Instance) -> None:
     classifier_text(instance.classifier)
     if why_not(instance) is not None:
         return
-    if isinstance(instance.classifier, TreeEnsemble) and separable(without_conditions(instance)):
+    if isinstance(instance.classifier, TreeEnsemble) and by_prices(instance):
         from milp_recourse.engine.forests.priced import ready as compile_all  # loads numba
 
         compile_all()
@@ -173,7 +169,7 @@ def certificates_for(
     limits: Limits = [None if time_limit is None else time_limit - s for s in spent or [0.0] * len(results)]
     trees: dict[int, Configurations | None] = {}
     own, answers = instances, results
-    instances = [one.squared() for one in own]
+    instances = [under(one, answer.rests_on).squared() for one, answer in zip(own, answers, strict=True)]
     results = [_in_squares(*both) for both in zip(own, answers, strict=True)]
     chosen = [k for k, result in enumerate(results) if _provable(result) and _some(limits[k])]
     plain = [k for k in chosen if _needs_no_tree(instances[k], results[k])]
@@ -184,7 +180,7 @@ def certificates_for(
     for k in chosen:
         if k in trees:
             continue
-        if separable(without_conditions(instances[k])):
+        if by_prices(instances[k]):
             trees[k] = ensemble(instances[k], _bound(results[k]), limits[k])
         else:
             trees |= _in_two_tries(_of_causal_trees, instances, results, [k], limits)
@@ -292,6 +288,13 @@ def _target(bound: float | None, result: Result, spare: float) -> float:
     return bound + spare * (result.tolerance or 0.0) if bound > 0 else 0.0
 
 
+def _kept(instance: Instance, result: Result) -> dict[str, Any]:
+    """The key for the conditions that the bound rests on; none where these are all."""
+    if result.rests_on is None or len(result.rests_on) == len(instance.all_conditions):
+        return {}
+    return {"conditions": sorted(result.rests_on)}
+
+
 def _certificate(
     instance: Instance,
     result: Result,
@@ -313,5 +316,6 @@ def _certificate(
         "action": None if result.action is None else dict(result.action),
         "cost": result.cost,
         "lower_bound": bound,
+        **_kept(instance, result),
         "configurations": configurations,
     }

@@ -13,6 +13,7 @@ from milp_recourse.problem.conditions import (
     Any,
     AtMostActions,
     Condition,
+    Factor,
     IfThen,
     LabelIn,
     Not,
@@ -93,16 +94,24 @@ class _Builder:
         return self.features[name]
 
     def sum(self, model: schema.SumConditionModel, path: str) -> Condition:
-        for name in model.sum:
-            where = dotted(path, "sum", name)
+        products = [(c, (min(names), max(names))) for c, *names in model.products or ()]
+        places = [(name, dotted(path, "sum", name)) for name in model.sum]
+        for k, (_, names) in enumerate(products):
+            places += [(name, dotted(path, "products", k)) for name in names]
+        for name, where in places:
             if self.named(name, where).kind == "categorical":
                 raise BadInput(
                     where, "a categorical feature", "numeric and ordinal features: labels have no numbers"
                 )
+        if not places:
+            raise BadInput(dotted(path, "sum"), "{}", "one feature or more, or products")
         if model.at_least is None and model.at_most is None:
             raise BadInput(path, "no bound", "at_least, at_most or both")
         _check_ends(model.at_least, model.at_most, path)
-        return Sum(tuple(model.sum.items()), model.of, model.at_least, model.at_most)
+        terms = dict[Factor, float](model.sum.items())
+        for c, pair in products:
+            terms[pair] = terms.get(pair, 0.0) + c
+        return Sum(tuple(terms.items()), model.of, model.at_least, model.at_most)
 
     def feature(self, model: schema.FeatureConditionModel, path: str) -> Condition:
         feature = self.named(model.feature, dotted(path, "feature"))
@@ -164,6 +173,13 @@ def _check_ends(low: float | None, high: float | None, path: str) -> None:
         raise BadInput(path, f"at_least {low!r} above at_most {high!r}", "at_least <= at_most")
 
 
+def _sum_to_dict(terms: Sequence[tuple[Factor, float]]) -> dict[str, AnyValue]:
+    """The keys that say what is added up."""
+    products = [[c, *of] for of, c in terms if not isinstance(of, str)]
+    found: dict[str, AnyValue] = {"sum": {of: c for of, c in terms if isinstance(of, str)}}
+    return found | ({"products": products} if products else {})
+
+
 def condition_to_dict(condition: Condition, features: Sequence[Feature]) -> dict[str, AnyValue]:
     """The inverse of :func:`build_conditions` for one condition, as JSON."""
     by_name = {f.name: f for f in features}
@@ -178,8 +194,8 @@ def condition_to_dict(condition: Condition, features: Sequence[Feature]) -> dict
                 categories = by_name[feature].categories or ()
                 return {"feature": feature, "of": of, "in": [categories[k] for k in labels]}
             case Sum(terms, of, low, high):
-                single = len(terms) == 1 and terms[0][1] == 1
-                head: dict[str, AnyValue] = {"feature": terms[0][0]} if single else {"sum": dict(terms)}
+                single = len(terms) == 1 and terms[0][1] == 1 and isinstance(terms[0][0], str)
+                head: dict[str, AnyValue] = {"feature": terms[0][0]} if single else _sum_to_dict(terms)
                 ends = {"at_least": low, "at_most": high}
                 return head | {"of": of} | {key: end for key, end in ends.items() if end is not None}
             case IfThen(first, then):

@@ -157,6 +157,9 @@ class CertificateModel(Strict):
     action: dict[str, Value] | None = Field(description="exactly the features acted on")
     cost: NonNegative | None
     lower_bound: NonNegative | None
+    conditions: list[Index] | None = Field(
+        default=None, description="positions of the conditions that the bound rests on; absent: all"
+    )
     configurations: list[ConfigurationModel]
     withstands: CertainModel | None = Field(
         default=None, description="only for a claim about actions that are accepted in every outcome"

@@ -63,9 +63,13 @@ class FeatureConditionModel(Strict):
 
 
 class SumConditionModel(Strict):
-    """at_least <= sum of coefficient * value <= at_most, over numeric and ordinal features."""
+    """at_least <= sum of coefficient * value <= at_most, over numeric and ordinal features and products of
+    two."""
 
-    sum: Annotated[dict[str, Number], Field(min_length=1)]
+    sum: dict[str, Number]
+    products: list[Annotated[tuple[Number, str, str], Field(strict=False)]] | None = Field(
+        default=None, description="coefficient and two features, whose product's value it multiplies"
+    )
     of: ViewName
     at_least: Number | None = None
     at_most: Number | None = None

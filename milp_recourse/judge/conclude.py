@@ -72,6 +72,7 @@ def conclude(
         nodes=proposal.nodes,
         message=message,
         gap_allowance=instance.gap_allowance,
+        rests_on=proposal.rests_on,
         **_shown(judgement),
     )
 

@@ -32,6 +32,8 @@ class Proposal:
     judgement
         The judgement of ``action``, if the back end has one: :func:`milp_recourse.judge.conclude` then need
         not judge it anew. One of another instance or action is not used.
+    rests_on
+        Positions of the conditions that the bound rests on: it holds without the others, too. None: all.
     """
 
     action: Mapping[str, float] | None
@@ -41,3 +43,4 @@ class Proposal:
     message: str | None = None
     seconds: float | None = None
     judgement: Judgement | None = field(default=None, repr=False, compare=False)
+    rests_on: frozenset[int] | None = None

@@ -171,9 +171,10 @@ class Instance:
         conditions = self.all_conditions
         if not conditions and not self.demands:
             return TRUE
-        demands = [
-            meaning(one, self._by_name, self.factual, f"condition {k}") for k, one in enumerate(conditions)
-        ]
+        moving = set().union(*map(self.scm.descendants, ({name} for name in self.levers)))
+        given = self._by_name, self.factual
+        fixed = self._by_name.keys() - moving
+        demands = [meaning(one, *given, f"condition {k}", fixed) for k, one in enumerate(conditions)]
         return all_of([*demands, *self.demands])
 
     @cached_property
@@ -318,6 +319,16 @@ class Instance:
         own = self.preferences
         labels = {name: self._by_name[name].kind == "categorical" for name in own.actionable}
         return lever_costs(self.cost, labels, self.factual, own.weights)
+
+
+def under(instance: Instance, positions: Collection[int] | None) -> Instance:
+    """The problem with some of its conditions alone (None: with all of them)."""
+    conditions = instance.all_conditions
+    if positions is None or len(positions) == len(conditions):
+        return instance
+    kept = tuple(conditions[k] for k in sorted(positions))
+    own = replace(instance.preferences, conditions=())
+    return replace(instance, conditions=kept, preferences=own, reference=None)
 
 
 def demanding(instance: Instance, conditions: Sequence[Condition]) -> Instance:

@@ -102,6 +102,8 @@ class Result:
         The certificate itself, gzipped JSON; None unless one was asked for and could be made.
     gap_allowance
         The instance's part of the tolerance for ``optimal``, see :func:`gap_tolerance`.
+    rests_on
+        Positions of the conditions that the bound rests on: it holds without the others, too. None: all.
     """
 
     status: Status
@@ -121,6 +123,7 @@ class Result:
     message: str | None = None
     evidence: bytes | None = field(default=None, repr=False, compare=False)
     gap_allowance: float = field(default=0.0, repr=False, compare=False)
+    rests_on: frozenset[int] | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """Status, numbers and action; the counterfactual and the rest are attributes."""

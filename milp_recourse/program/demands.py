@@ -15,6 +15,7 @@ from milp_recourse.problem.conditions import (
     Switched,
     leaves,
     settled,
+    value_of,
 )
 from milp_recourse.problem.enclosure import Enclosure
 
@@ -28,8 +29,8 @@ def spans(demand: Demand, reach: Mapping[str, Enclosure]) -> dict[Row, Span]:
     for row in leaves(demand):
         if isinstance(row, Row):
             total = Enclosure.of(-row.at_least)
-            for name, c in row.terms:
-                total = total + Enclosure.of(c) * reach[name]
+            for of, c in row.terms:
+                total = total + Enclosure.of(c) * value_of(of, reach)
             found[row] = total.lower, total.upper
     return found
 

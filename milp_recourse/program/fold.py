@@ -125,8 +125,10 @@ def folds_away(instance: Instance) -> bool:
     """Whether every case of the conditions can be expressed by mask and domains, without demands."""
     mask = instance.preferences.actionable
     for one in leaves(unlabelled(instance.demand)):
-        if isinstance(one, Row) and (len(one.terms) != 1 or driven(instance, one.terms[0][0], mask)):
-            return False
+        if isinstance(one, Row):
+            of = one.terms[0][0]
+            if len(one.terms) != 1 or not isinstance(of, str) or driven(instance, of, mask):
+                return False
         forced = (isinstance(one, Switched) and one.acted) or (isinstance(one, Counted) and one.at_least > 0)
         names = [one.feature] if isinstance(one, Switched) else list(instance.levers)
         if forced and not all(

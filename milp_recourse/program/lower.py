@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.problem.conditions import TRUE, Demand, unlabelled
+from milp_recourse.problem.conditions import TRUE, Demand, Factor, factors, unlabelled
 from milp_recourse.problem.conditions import Row as ConditionRow
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
@@ -126,12 +126,13 @@ def _lower(
         Row(f"domain_{f.name}", values[f.name], *f.domain) for f in instance.features if f.domain is not None
     )
     demand: Demand = TRUE
-    followed, known = dict[str, Affine](), dict[ConditionRow, Span]()
+    followed, known = dict[Factor, Affine](), dict[ConditionRow, Span]()
     if instance.demand != TRUE:  # such an applicant is never lowered together with others
         plain, reach = unlabelled(instance.demand), reachable(instance)
         known = spans(plain, reach)
         demand = reachable_demand(plain, known)
-        followed = {name: values[name] for row in known for name, _ in row.terms}
+        named = {of: [values[f] for f in factors(of)] for row in known for of, _ in row.terms}
+        followed = {of: forms[0] if len(forms) == 1 else build.product(*forms) for of, forms in named.items()}
     program = Program(
         atoms=tuple(build.atoms),
         columns=tuple(columns),

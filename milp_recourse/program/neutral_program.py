@@ -160,7 +160,7 @@ class Program:
     free: bool
     factual: Mapping[str, float]
     demand: Demand = TRUE
-    followed: Mapping[str, Affine] = field(default_factory=dict)
+    followed: Mapping[conditions.Factor, Affine] = field(default_factory=dict)
     spans: Mapping[conditions.Row, Span] = field(default_factory=dict)
 
     @property

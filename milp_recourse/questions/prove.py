@@ -79,7 +79,8 @@ def prove(
     best = solve(instance, time_limit=time_limit)
     dearer = "the search was complete: the action is feasible, but not the cheapest"
     message = dearer if best.status is Status.OPTIMAL else best.message
-    proposal = Proposal(action, best.lower_bound, best.proof, best.nodes, message, judgement=judgement)
+    given = best.proof, best.nodes, message, None, judgement, best.rests_on
+    proposal = Proposal(action, best.lower_bound, *given)
     result = conclude(instance, proposal, best.backend, best.seconds, as_given=True)
     (certificate,) = certificates_for([instance], [result], time_limit, None if index is None else [index])
     if certificate is not None:

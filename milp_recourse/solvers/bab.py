@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from milp_recourse.judge import judged_together
+from milp_recourse.problem.conditions import has_products
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.program.cost_units import cost_units, in_own_units, options_for_units
@@ -51,7 +52,8 @@ class BabBackend:
             return in_cells(instance)
         from milp_recourse.engine.step_counts import counts_steps
 
-        return all(counts_steps(instance, name) for name in instance.levers)
+        counted = all(counts_steps(instance, name) for name in instance.levers)
+        return counted and not has_products(instance.demand)
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """One instance."""
@@ -62,17 +64,14 @@ class BabBackend:
 
         Instances with conditions are solved case by case.
         """
-        gaps = [k for k, i in enumerate(instances) if has_gaps(i)]
-        for k in gaps:
-            yield k, solve_gaps(instances[k], options, self.solve)
-        cased = [k for k, i in enumerate(instances) if has_conditions(i) and k not in gaps]
+        cased = [k for k, i in enumerate(instances) if has_conditions(i)]
         if cased:
             from milp_recourse.engine.networks.nearby import near
 
             own = [instances[k] for k in cased]
             for position, proposal in solve_cases(own, options, self._solve_plain, near):
                 yield cased[position], proposal
-        plain = sorted(set(range(len(instances))) - {*cased, *gaps})
+        plain = sorted(set(range(len(instances))) - set(cased))
         for position, proposal in self._solve_plain([instances[k] for k in plain], options):
             yield plain[position], proposal
 
@@ -80,7 +79,9 @@ class BabBackend:
         """The same for instances without conditions, or with conditions that are rows of the program."""
         trees = [k for k, i in enumerate(instances) if isinstance(i.classifier, TreeEnsemble)]
         for k in trees:
-            yield k, solve_trees(instances[k], options)
+            one = instances[k]
+            gaps = has_gaps(one)
+            yield k, solve_gaps(one, options, solve_trees) if gaps else solve_trees(one, options)
         rest = sorted(set(range(len(instances))) - set(trees))
         for k, proposal in self._solve_networks([instances[k] for k in rest], options):
             yield rest[k], proposal

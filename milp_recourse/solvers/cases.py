@@ -8,6 +8,7 @@ conditions too, it is the optimum of the case. Otherwise the case is split by on
 breaks:
 
 * "any of": one new case per alternative;
+* a sum of several levers of an ensemble that is otherwise a choice of cells: one case in which it holds;
 * "at most k actions", but the optimum acts on more: take k + 1 features that it acts on. Every allowed action
   leaves at least one of them alone, so there is one new case per such feature, in which it is not acted on.
   Where there are few sets of k features, there is one new case per set instead;
@@ -31,6 +32,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from milp_recourse.engine.forests.axes import separable
 from milp_recourse.judge import held_exactly, judge, known_factual, without_idle_holds, without_search
 from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.conditions import (
@@ -43,13 +45,15 @@ from milp_recourse.problem.conditions import (
     Row,
     Switched,
     all_of,
+    factors,
     holds,
     unlabelled,
 )
 from milp_recourse.problem.enclosure import Enclosure
-from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance, under
 from milp_recourse.problem.options import LATE, Clock
-from milp_recourse.program.fold import Folded, Literal, fold
+from milp_recourse.program.fold import Folded, Literal, fold, without_conditions
 from milp_recourse.solvers.protocol import Options, Proposal
 
 PATIENCE, MOST_PATIENCE = 2.0, 128.0
@@ -66,7 +70,7 @@ MOST_MASKS = 400
 """With at most so many sets of k features, "at most k actions" is split into one case per set."""
 
 SolveMany = Callable[[Sequence[Instance], Options], Iterator[tuple[int, Proposal]]]
-Undecided = AnyOf | Counted
+Undecided = AnyOf | Counted | Row
 
 
 @dataclass(frozen=True)
@@ -99,9 +103,18 @@ class CaseSearch(BestFirst[_Case]):
         self.instance, self.repair, self.seconds = instance, repair, 0.0
         self._known: set[_Case] = set()
         self._asked: list[tuple[float, _Case, Folded]] = []
+        self._source = _sources(instance)
+        self.rests_on = frozenset[int]()
+        forest = isinstance(instance.classifier, TreeEnsemble)
+        self._cells = forest and separable(without_conditions(instance))
         demand = unlabelled(instance.demand)
         if demand != FALSE:
             self._open(0.0, frozenset(), (), demand)
+
+    def proposal(self) -> Proposal:
+        """The outcome, with the conditions that its bound rests on: those that are rows or say of one feature
+        whether it is acted on, and those that a case was split by."""
+        return replace(self.outcome(self.seconds), rests_on=self.rests_on)
 
     def ask(self) -> list[Instance]:
         """The problems to be solved next; none if the search is finished."""
@@ -156,7 +169,7 @@ class CaseSearch(BestFirst[_Case]):
                 self.offer(folded.action(dict(repaired)))
         if message is not None and case.open and bound < self.best.target:
             few_parts = broken is not None and (
-                isinstance(broken, AnyOf) or _few_masks(folded.instance, broken)
+                not isinstance(broken, Counted) or _few_masks(folded.instance, broken)
             )
             if not few_parts and case.patience < MOST_PATIENCE:
                 self.push(bound, replace(case, patience=8 * case.patience))
@@ -181,43 +194,74 @@ class CaseSearch(BestFirst[_Case]):
     ) -> None:
         """Add the cases that splitting by a broken condition gives."""
         rest = tuple(one for one in case.open if one is not broken)
+        self._rest_on(broken)
+        if isinstance(broken, Counted):
+            self._split_by_count(case, rest, folded, broken, action, bound)
+            return
+        if isinstance(broken, Row):
+            self._open(bound, case.literals | {broken}, rest, TRUE)
+            return
+        for part in broken.parts:
+            for one in part.parts if isinstance(part, AllOf) else (part,):
+                self._source.setdefault(one, self._source.get(broken))
+            self._open(bound, case.literals, rest, part)
+
+    def _split_by_count(
+        self,
+        case: _Case,
+        rest: tuple[Undecided, ...],
+        folded: Folded,
+        count: Counted,
+        action: Mapping[str, float],
+        bound: float,
+    ) -> None:
+        """The same where a count is broken; ``rest``: the other conditions that are open."""
         levers = list(folded.instance.levers)
-        if isinstance(broken, AnyOf):
-            for part in broken.parts:
-                self._open(bound, case.literals, rest, part)
-        elif broken.at_most is not None and not (len(action) < broken.at_least):
-            if len(levers) <= broken.at_most:  # no action can act on more
-                self._open(bound, case.literals, rest, Counted(broken.at_least))
+        if count.at_most is not None and not (len(action) < count.at_least):
+            if len(levers) <= count.at_most:  # no action can act on more
+                self._open(bound, case.literals, rest, Counted(count.at_least))
                 return
-            if _few_masks(folded.instance, broken):
-                for kept in combinations(levers, broken.at_most):
+            if _few_masks(folded.instance, count):
+                for kept in combinations(levers, count.at_most):
                     left = [Switched(name, False) for name in levers if name not in kept]
-                    self._open(bound, case.literals, rest, all_of([*left, Counted(broken.at_least)]))
+                    self._open(bound, case.literals, rest, all_of([*left, Counted(count.at_least)]))
                 return
             first = self._dearest(action)
             others = [name for name in levers if name not in action]
-            for name in (first + others)[: broken.at_most + 1]:
+            for name in (first + others)[: count.at_most + 1]:
                 self._open(bound, case.literals, case.open, Switched(name, False))
-        else:
-            forced = {one.feature for one in case.literals if isinstance(one, Switched) and one.acted}
-            if len(forced) >= broken.at_least:
-                self._open(bound, case.literals, rest, TRUE)
-                return
-            for name in levers:
-                if name not in (action if len(action) < broken.at_least else forced):
-                    self._open(bound, case.literals, case.open, Switched(name, True))
+            return
+        forced = {one.feature for one in case.literals if isinstance(one, Switched) and one.acted}
+        if len(forced) >= count.at_least:
+            self._open(bound, case.literals, rest, TRUE)
+            return
+        for name in levers:
+            if name not in (action if len(action) < count.at_least else forced):
+                self._open(bound, case.literals, case.open, Switched(name, True))
 
     def _open(
         self, bound: float, literals: frozenset[Literal], open_: tuple[Undecided, ...], more: Demand
     ) -> None:
         """Add the case in which ``more`` holds too."""
         parts = more.parts if isinstance(more, AllOf) else (more,)
-        new = frozenset(part for part in parts if isinstance(part, Row | Switched))
-        others = tuple(part for part in parts if isinstance(part, AnyOf | Counted))
+        new = frozenset(p for p in parts if isinstance(p, Row | Switched) and not self._apart(p))
+        others = tuple(p for p in parts if isinstance(p, Undecided) and p not in new)
+        for part in new:
+            self._rest_on(part)
         case = _Case(literals | new, open_ + others)
         if case not in self._known:
             self._known.add(case)
             self.push(bound, case)
+
+    def _apart(self, part: Demand) -> bool:
+        """Whether a row would turn a choice of cells, lever by lever, into a harder problem. Such a row is
+        ignored until an optimum breaks it."""
+        return self._cells and isinstance(part, Row) and sum(len(factors(of)) for of, _ in part.terms) > 1
+
+    def _rest_on(self, part: Demand) -> None:
+        """Note that bounds rest on the condition that a demand is part of."""
+        source = self._source.get(part)
+        self.rests_on |= frozenset() if source is None else {source}
 
     def _broken(self, open_: Sequence[Undecided], action: Mapping[str, float]) -> Undecided | None:
         """The first open alternative that the action breaks, exactly or in the doubles returned."""
@@ -233,6 +277,18 @@ class CaseSearch(BestFirst[_Case]):
     def _dearest(self, action: Mapping[str, float]) -> list[str]:
         """The features acted on, those whose change costs most first: without these, bounds rise soonest."""
         return sorted(action, key=lambda name: -sum(self.instance.lever_cost(name).paid(action[name])))
+
+
+def _sources(instance: Instance) -> dict[Demand, int | None]:
+    """For each part of what an instance's conditions demand together, the first condition that demands it;
+    None for what is demanded besides them."""
+    found: dict[Demand, int | None] = {}
+    each = [(k, under(instance, [k])) for k in range(len(instance.all_conditions))]
+    for k, one in [*each, (None, instance)]:
+        demand = unlabelled(one.demand)
+        for part in demand.parts if isinstance(demand, AllOf) else (demand,):
+            found.setdefault(part, k)
+    return found
 
 
 def _few_masks(instance: Instance, count: Counted) -> bool:
@@ -280,7 +336,7 @@ def _side_by_side(
             problems[k] = without_search(found)
             if not found:
                 waiting.remove(k)
-                yield k, searches[k].outcome(searches[k].seconds)
+                yield k, searches[k].proposal()
             asked += [(k, j, one) for j, one in enumerate(found) if problems[k][j] is None]
         for group, patience in _by_patience(asked, searches, options, clock):
             for position, proposal in solve_many([one for *_, one in group], patience):

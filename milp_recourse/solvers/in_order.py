@@ -19,7 +19,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.problem.conditions import AllOf, Counted, Demand, Labelled, Row, Switched, holds, leaves
+from milp_recourse.problem.conditions import (
+    AllOf,
+    Counted,
+    Demand,
+    Labelled,
+    Row,
+    Switched,
+    factors,
+    holds,
+    leaves,
+)
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.lever_cost import ROUNDINGS
@@ -269,7 +279,7 @@ def _features(demand: Demand) -> set[str] | None:
     found: set[str] = set()
     for leaf in leaves(demand):
         if isinstance(leaf, Row):
-            found |= {name for name, _ in leaf.terms}
+            found |= {f for of, _ in leaf.terms for f in factors(of)}
         elif isinstance(leaf, Labelled):
             found.add(leaf.feature)
         else:

@@ -9,6 +9,7 @@ Not acting on it stays possible in both. Problems are taken cheapest first.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -19,6 +20,10 @@ from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
 from milp_recourse.solvers.protocol import Backend, Options, Proposal
+
+PATIENCE = 1.0
+"""Seconds for a relaxed problem whose levers still have values to be told apart. One that takes longer, as
+where levers have to move together exactly, is halved instead."""
 
 Ranges = Mapping[str, tuple[float, float]]
 
@@ -47,12 +52,17 @@ def solve_relaxed(
     start = time.perf_counter()
     search = BestFirst[Ranges](instance, Clock.start(options.time_limit), watch=options.watch)
     search.push(0.0, {})
+    everything = frozenset(range(len(instance.all_conditions)))
+    rests_on = frozenset[int]()
     while taken := search.next():
         [(before, ranges)] = taken
         problem = relaxed(instance, ranges)
-        own = replace(options, time_limit=search.clock.left(), starts=None, watch=None)
+        left, halves = search.clock.left(), _halves(instance, problem)
+        limit = min(PATIENCE, math.inf if left is None else left) if halves else left
+        own = replace(options, time_limit=limit, starts=None, watch=None)
         found = without_search([problem])[0] or solve(problem, own)
         search.nodes += found.nodes or 1
+        rests_on |= everything if found.rests_on is None else found.rests_on
         search.proof = search.proof if found.proof in (None, "rigorous") else found.proof
         bound = max(before, found.lower_bound or 0.0)
         if bound >= search.target:
@@ -60,14 +70,14 @@ def solve_relaxed(
             continue
         for action in _rounded(instance, problem, found.action or {}):
             search.offer(action)
-        parts = _parts(instance, problem, found.action or {})
+        parts = _parts(instance, problem, found.action or {}) or (halves if found.message else [])
         for part in parts:
             search.push(bound, {**ranges, **part})
         if not parts:
             search.close(bound)
             if found.message and bound < search.target:
                 search.stop(found.message)
-    return search.outcome(time.perf_counter() - start)
+    return replace(search.outcome(time.perf_counter() - start), rests_on=rests_on)
 
 
 def relaxed(instance: Instance, ranges: Ranges) -> Instance:
@@ -76,6 +86,21 @@ def relaxed(instance: Instance, ranges: Ranges) -> Instance:
     within = {name: instance.levers[name] for name in instance.levers if instance.feature(name).only}
     own = replace(instance.preferences, ranges={**instance.preferences.ranges, **within, **ranges})
     return replace(instance, features=features, preferences=own, reference=None)
+
+
+def _halves(instance: Instance, problem: Instance) -> list[Ranges]:
+    """The ranges of both halves of the lever whose range has shrunk least; none where each that takes steps
+    or listed values has one left at most."""
+    most, parts = 0.0, list[Ranges]()
+    for name, (low, high) in problem.levers.items():
+        lattice, whole = instance.feature(name).only, instance.levers.get(name)
+        if lattice is None or whole is None or not low < high:
+            continue
+        below = lattice.floor(0.5 * (low + high))
+        above, share = lattice.ceil(math.nextafter(below, math.inf)), (high - low) / (whole[1] - whole[0])
+        if low <= below and above <= high and share > most:
+            most, parts = share, [{name: (low, below)}, {name: (above, high)}]
+    return parts
 
 
 def _parts(instance: Instance, problem: Instance, action: Mapping[str, float]) -> list[Ranges]:

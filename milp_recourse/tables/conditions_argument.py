@@ -11,6 +11,7 @@ from milp_recourse.formats.schema_conditions import ConditionModel
 from milp_recourse.formats.validate import validate
 from milp_recourse.problem.conditions import Condition, condition_from_text
 from milp_recourse.tables.columns import TableColumn, shown
+from milp_recourse.tables.moving_together import says_together
 
 
 def conditions_of(
@@ -40,6 +41,8 @@ def conditions_of(
 def _one(one: Any, columns: Sequence[TableColumn], where: str) -> Condition:
     features = [c.feature for c in columns]
     if isinstance(one, str):
+        if says_together(one, [f.name for f in features]):
+            raise BadInput(where, one, "conditions of everybody: how columns move together is one model")
         return condition_from_text(one, {f.name: f for f in features}, where)
     if isinstance(one, get_args(Condition)):
         try:
@@ -65,6 +68,9 @@ def _plain(one: Any, columns: Mapping[Any, TableColumn]) -> Any:
             plain[key] = columns[value].name if _among(value, columns) else str(value)
         elif key == "sum" and isinstance(value, Mapping):
             plain[key] = {columns[k].name if k in columns else str(k): c for k, c in value.items()}
+        elif key == "products" and isinstance(value, Sequence) and not isinstance(value, str):
+            name = {k: column.name for k, column in columns.items()}
+            plain[key] = [[c, *(name.get(k, str(k)) for k in names)] for c, *names in value]
         elif key == "in" and isinstance(value, Sequence) and not isinstance(value, str):
             plain[key] = [_label(label, one.get("feature"), columns) for label in value]
         elif key in ("at_least", "at_most"):

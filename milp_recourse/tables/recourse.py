@@ -63,6 +63,7 @@ from milp_recourse.tables.features_of_columns import (
     with_codes,
 )
 from milp_recourse.tables.known_rows import KnownRows, ask_model
+from milp_recourse.tables.moving_together import followers, split_ties, with_ties
 from milp_recourse.tables.one_person import OnePerson
 from milp_recourse.tables.own_margins import margin_in_words, own_margins, without_unbounded
 from milp_recourse.tables.people_rows import Rows, chosen, own_names, read_rows
@@ -139,7 +140,8 @@ class Recourse:
         is within r ranges of some accepted row (default: of X).
     conditions
         Further conditions; all must hold. Lines such as ``"at most 2 actions"`` or ``"loan <= 5 * income"``
-        (:mod:`milp_recourse.problem.conditions.text`), or objects as in files.
+        (:mod:`milp_recourse.problem.conditions.text`), or objects as in files; also ``"age moves with months
+        by 1 per 12"`` (:mod:`milp_recourse.tables.moving_together`).
     margin
         How far the logit must pass the threshold. None: for each person as far as the rounding of this
         model's own arithmetic can reach on what that person can become
@@ -203,8 +205,12 @@ class Recourse:
             raise BadInput("confidence", confidence, "None, or a probability above 0 and at most 1")
         if predict is not None and not callable(predict):
             raise BadInput("predict", type(predict).__name__, "None, or a function of a DataFrame")
+        ties, conditions = split_ties(conditions, X)
+        following = followers(ties, X)
+        scm = with_ties(scm, ties)
+        kinds = {**dict.fromkeys(following, "continuous"), **(kinds or {})} if following else kinds
         arguments = ColumnArguments(
-            immutable=some_columns("immutable", immutable, X.columns),
+            immutable=some_columns("immutable", immutable, X.columns) | set(following),
             increase=some_columns("increase", increase, X.columns),
             decrease=some_columns("decrease", decrease, X.columns),
             kinds=by_column("kinds", kinds, X.columns),

@@ -1217,11 +1217,17 @@ def alternative_of_trees_left_out(c):
     tree(c).pop()
 
 
-@attack("conditioned_trees.json", "allowed: without plausibility or conditions")
-def merged_where_a_condition_holds(c):
+@attack("conditioned_trees.json", "allowed: without plausibility, and where conditions hold")
+def merged_where_a_condition_may_fail(c):
     """Cells that stand for others which the condition may need."""
     nodes = tree(c, 1)
-    nodes.insert(next(k for k, n in enumerate(nodes) if n[0] == "t"), ["m"])
+    nodes.insert(next(k for k, n in enumerate(nodes) if n[0] == "s" and 1.0 < n[2] < 1.1), ["m"])
+
+
+@attack("conditioned_trees.json", "none covers acting on exactly")
+def conditions_said_to_be_idle(c):
+    """A bound said to hold without the conditions that it rests on."""
+    c["conditions"] = []
 
 
 @attack("conditioned_trees.json", "none covers acting on exactly")

@@ -33,8 +33,7 @@ from verify.__main__ import examine
 
 REASONS = (
     "plausibility: an action on",  # the end of a sigmoid link
-    "no certificates are written for trees inside a causal model under conditions",
-    "no certificates are written for trees where a sum of several levers is limited",
+    "a value is missing, and a condition limits a sum of several levers",
     "the proof, or a check of it, would take more",
 )
 """How the reason for having no certificate may begin."""

@@ -23,6 +23,8 @@ from milp_recourse.problem.features import Feature
 from tests.helpers.generators import Style, supported_instance
 from tests.helpers.random_conditions import random_conditions, with_conditions
 
+KIND = ("mixed", "product")
+
 FEATURES = {
     f.name: f
     for f in (
@@ -54,6 +56,13 @@ FEATURES = {
         ("2 <= income <= 3.5", Sum((("income", 1.0),), "counterfactual", 2.0, 3.5)),
         ("income before >= 3", Sum((("income", 1.0),), "factual", 3.0, None)),
         ("school >= some", Sum((("school", 1.0),), "counterfactual", 1.0, None)),
+        ("amount * income <= 2000", Sum(((("amount", "income"), 1.0),), "counterfactual", None, 2000.0)),
+        ("3 * amount * income change at least 1", Sum(((("amount", "income"), 3.0),), "change", 1.0, None)),
+        ("amount * savings rises", Not(Sum(((("amount", "savings"), 1.0),), "change", None, 0.0))),
+        (
+            "amount * amount >= income",
+            Sum(((("amount", "amount"), 1.0), ("income", -1.0)), "counterfactual", 0.0, None),
+        ),
         ("job is not clerk", Not(LabelIn("job", "counterfactual", (0,)))),
         ('job in {"self-employed", boss}', LabelIn("job", "counterfactual", (1, 2))),
         ('"change of plan" is acted on', Acted("change of plan")),
@@ -71,7 +80,9 @@ def test_every_random_condition_is_read_back():
     for seed in range(300):
         instance = supported_instance(seed % 60, Style(plausible=0.0))
         features = {f.name: f for f in instance.features}
-        for condition in with_conditions(instance, random_conditions(seed, instance, "mixed")).conditions:
+        for condition in with_conditions(
+            instance, random_conditions(seed, instance, KIND[seed % 2])
+        ).conditions:
             text = condition_text(condition, features)
             again = condition_from_text(text, features)
 

@@ -35,6 +35,15 @@ class Numbers:
             return after
         return after - before if of == "change" else (after - before) / abs(before)
 
+    def product(self, names: Collection[str], of: str) -> Fraction:
+        """What two features' values multiplied are, or how much that changes."""
+        before, after = (
+            math.prod(Fraction(values[name]) for name in names) for values in (self.before, self.after)
+        )
+        if of in ("factual", "counterfactual"):
+            return before if of == "factual" else after
+        return after - before if of == "change" else (after - before) / abs(before)
+
     def index(self, name: str, label: Any) -> Fraction:
         return Fraction(self.features[name].categories.index(label) if isinstance(label, str) else label)
 
@@ -81,9 +90,10 @@ def fails(condition: Json, numbers: Numbers) -> bool:
         return True
     if condition["of"] == "factual":
         return (low is not None and total < low) or (high is not None and total > high)
-    terms = condition.get("sum") or {condition["feature"]: 1}
+    terms = [(name, c) for c, *pair in condition.get("products", ()) for name in pair]
+    terms += list(condition["sum"].items()) if "sum" in condition else [(condition["feature"], 1)]
     whole = condition["of"] in ("counterfactual", "change") and all(
-        numbers.features[name].kind != "continuous" and float(c).is_integer() for name, c in terms.items()
+        numbers.features[name].kind != "continuous" and float(c).is_integer() for name, c in terms
     )
     if whole:
         return (low is not None and total <= math.ceil(low) - 1) or (
@@ -102,6 +112,10 @@ def _parts(
     if "sum" in condition:
         total = sum(
             (Fraction(c) * numbers.value(name, of) for name, c in condition["sum"].items()), Fraction(0)
+        )
+        total += sum(
+            (Fraction(c) * numbers.product(pair, of) for c, *pair in condition.get("products", ())),
+            Fraction(0),
         )
         ends = (condition.get("at_least"), condition.get("at_most"))
         low, high = (None if end is None else Fraction(end) for end in ends)

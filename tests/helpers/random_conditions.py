@@ -16,7 +16,7 @@ from milp_recourse.tables.from_data import near_rows
 from tests.helpers.generators import sample_actions
 
 NEAR = "near data"
-KINDS = ("count", "acted", "feature", "sum", "label", "if", "any", "all", "not", "mixed", NEAR)
+KINDS = ("count", "acted", "feature", "sum", "label", "if", "any", "all", "not", "mixed", "product", NEAR)
 
 
 def random_conditions(seed: int, instance: Instance, kind: str) -> list[dict[str, Any]]:
@@ -68,6 +68,8 @@ def _condition(rng: np.random.Generator, instance: Instance, kind: str, depth: i
         return _feature(rng, instance)
     if kind == "sum":
         return _sum(rng, instance)
+    if kind == "product":
+        return _product(rng, instance)
     part = lambda: _condition(rng, instance, "mixed", depth + 1)  # noqa: E731
     if kind == "if":
         return {"if": part(), "then": part()}
@@ -158,3 +160,20 @@ def _sum(rng: np.random.Generator, instance: Instance) -> dict[str, Any]:
     bound = round(float(total), 3)
     side = str(rng.choice(["at_least", "at_most"]))
     return {"sum": terms, "of": of, side: bound}
+
+
+def _product(rng: np.random.Generator, instance: Instance) -> dict[str, Any]:
+    """A limit on a product of two features, sometimes with a value added."""
+    usable = [f.name for f in instance.features if f.kind != "categorical"]
+    usable = [name for name in usable if name not in instance.missing]
+    if not usable:
+        return {"acted": _name(rng, instance)}
+    pair = [str(name) for name in rng.choice(usable, 2)]
+    reached = np.prod([_reached(rng, instance, name) for name in pair])
+    x = float(np.prod([instance.factual[name] for name in pair]))
+    of = _view(rng, instance, pair)
+    seen = {"factual": x, "counterfactual": reached, "change": reached - x}.get(of)
+    end = (reached - x) / abs(x) if seen is None else seen
+    more = {str(rng.choice(usable)): 0.5} if of == "counterfactual" and rng.random() < 0.3 else {}
+    said = {"sum": more, "products": [[float(rng.choice([1, -2])), *pair]], "of": of}
+    return said | {str(rng.choice(["at_least", "at_most"])): round(float(end), 3)}

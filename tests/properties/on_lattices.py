@@ -13,8 +13,10 @@ import random
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Collection
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from milp_recourse.certificates import certificates_for, encode
 from milp_recourse.errors import Unsupported
@@ -29,38 +31,53 @@ from verify.files.check import examine
 BACKENDS = "bab", "highs", "cpsat", "ask"
 
 
-def check(seed: int) -> Checked:
-    """One case: its counts, and a line for each wrong answer or rejected certificate."""
+Draw = Callable[[random.Random, bool, bool], dict[str, Any]]
+"""A random problem, from whether its classifier is one of trees, and whether it has causes."""
+
+
+def drawn(rng: random.Random, trees: bool, causes: bool) -> dict[str, Any]:
+    """A problem with conditions or without."""
+    return random_problem(rng, trees, causes, rng.random() < 0.4)
+
+
+def check(
+    seed: int, draw: Draw = drawn, seconds: float = 60.0, stops: Collection[str] = BACKENDS[1:]
+) -> Checked:
+    """One case: its counts, and a line for each wrong answer or rejected certificate.
+
+    Back ends in ``stops`` may reach the limit of ``seconds``, but with a bound that holds.
+    """
     rng, trees, causes = random.Random(seed), seed % 2 == 0, seed % 4 >= 2
+    kind = ("trees" if trees else "networks") + (" with causes" if causes else "")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "instance.json"
-        path.write_text(json.dumps(random_problem(rng, trees, causes, rng.random() < 0.4)))
-        return _compared(seed, path, trees, causes)
+        path.write_text(json.dumps(draw(rng, trees, causes)))
+        counts, wrong = _compared(path, seconds, stops)
+    return counts + Counter({kind: 1}), [f"seed {seed}: {line}" for line in wrong]
 
 
-def _compared(seed: int, path: Path, trees: bool, causes: bool) -> Checked:
+def _compared(path: Path, seconds: float, stops: Collection[str]) -> Checked:
     """Every back end's answer to a written problem beside the enumerated one."""
+    counts, wrong = Counter[str](), list[str]()
     instance = read_instance(path)
     best = enumerated(instance)
-    counts = Counter({("trees" if trees else "networks") + (" with causes" if causes else ""): 1})
-    wrong = []
     for name in BACKENDS:
         try:
-            result = solve(instance, name, 60.0)
+            result = solve(instance, name, seconds)
         except Unsupported:
             counts[f"{name}: refused"] += 1
             continue
         counts[f"{name}: {result.status.value}"] += 1
-        limit = name != "bab" and result.status is Status.LIMIT  # says so; its bound has to hold all the same
+        limit = name in stops and result.status is Status.LIMIT  # says so; its bound has to hold all the same
         if limit and (best is None or (result.lower_bound or 0.0) <= float(best) * (1 + 1e-12)):
             continue
         if not _right(instance, result, best):
-            wrong.append(f"seed {seed}, {name}: {result!r}, enumerated {best and float(best)}")
+            wrong.append(f"{name}: {result!r}, enumerated {best and float(best)}")
         if name == "bab":
             line = _verified(instance, result, path)
             counts[f"certificate: {line.split(' cost')[0] if line else 'none'}"] += 1
             if line and not line.startswith("VERIFIED"):
-                wrong.append(f"seed {seed}: {line}")
+                wrong.append(line)
     return counts, wrong
 
 

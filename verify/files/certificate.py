@@ -54,6 +54,7 @@ SHAPE = {
     "action": maybe({str: anything}),
     "cost": maybe(not_negative),
     "lower_bound": maybe(not_negative),
+    "conditions?": NUMBERS,
     "configurations": [{"acted": [str], "scenarios?": NUMBERS, **PROOF}],
     "withstands?": WITHSTANDS,
 }
@@ -80,10 +81,12 @@ class Certificate(Stated):
         proofs = []
         for k, one in enumerate(given["configurations"]):
             proofs.append(Proof(one["acted"], trees_of(one, f"configurations.{k}", self.reading)))
-        super().__init__(given["claim"], given["cost"], given["lower_bound"], proofs)
+        super().__init__(given["claim"], given["cost"], given["lower_bound"], proofs, given["conditions"])
         chosen = [one["scenarios"] or [] for one in given["configurations"]]
         self.says, self.withstood = given["withstands"], None
         if self.says is not None:
+            if self.conditions is not None:
+                raise Rejected("conditions: allowed: only in a certificate without the key withstands")
             self.withstood = self._withstood(self.says, chosen)
         elif any(chosen):
             raise Rejected("scenarios: allowed: only in a certificate with the key withstands (section 12)")

@@ -19,7 +19,13 @@ SHAPES: dict[str, dict[str, Any]] = {
         "at_most?": anything,
         "in?": maybe([anything]),
     },
-    "sum": {"sum": {str: float}, "of": VIEWS, "at_least?": maybe(float), "at_most?": maybe(float)},
+    "sum": {
+        "sum": {str: float},
+        "products?": [(float, str, str)],
+        "of": VIEWS,
+        "at_least?": maybe(float),
+        "at_most?": maybe(float),
+    },
     "acted": {"acted": str},
     "if": {"if": anything, "then": anything},
     "any": {"any": [anything]},
@@ -45,13 +51,20 @@ def canonical(condition: Any, features: dict[str, Variable], where: str, depth: 
         return {form: [canonical(part, features, f"{where}.{form}.{k}", depth + 1) for k, part in parts]}
     if form in ("if", "not"):
         return {key: canonical(part, features, f"{where}.{key}", depth + 1) for key, part in given.items()}
-    names = given["sum"] if form == "sum" else [given[form]]
+    products = (given["products"] or []) if form == "sum" else []
+    names = [*given["sum"], *(f for _, *pair in products for f in pair)] if form == "sum" else [given[form]]
     if not names or not set(names) <= features.keys():
         raise Rejected(f"{where}.{form}: got {list(names)!r:.60}; allowed: one or more of the features")
     if form == "sum":
         if any(features[name].kind == "categorical" for name in names):
             raise Rejected(f"{where}.sum: got a categorical feature; allowed: features with an order")
-        return _checked({"sum": given["sum"], "of": given["of"]}, given["at_least"], given["at_most"], where)
+        head = {"sum": given["sum"], "of": given["of"]}
+        if products:
+            each: dict[tuple[str, ...], float] = {}
+            for c, *pair in products:
+                each[tuple(sorted(pair))] = each.get(tuple(sorted(pair)), 0.0) + c
+            head["products"] = [[c, *pair] for pair, c in each.items()]
+        return _checked(head, given["at_least"], given["at_most"], where)
     return given if form == "acted" else _of_feature(given, features[given["feature"]], where)
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor, inf
+from math import ceil, floor, inf, prod
 from typing import Any
 
 from verify.files.features import Variable
 from verify.kernel.checks import Rejected
-from verify.kernel.problem import FALSE, Demand, Parts, Row
+from verify.kernel.problem import FALSE, Demand, Factor, Parts, Row, features
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,19 @@ class Reader:
         The features, by name.
     factual, missing
         Values by feature, and the features without one.
+    fixed
+        The features that no action can move.
     """
 
     def __init__(
-        self, variables: Mapping[str, Variable], factual: Mapping[str, Fraction], missing: Iterable[str]
+        self,
+        variables: Mapping[str, Variable],
+        factual: Mapping[str, Fraction],
+        missing: Iterable[str],
+        fixed: Collection[str],
     ) -> None:
         self.variables, self.factual, self.missing = variables, factual, set(missing)
+        self.fixed = fixed
 
     def all(self, conditions: Sequence[Any]) -> Open:
         """The demand that all these conditions hold."""
@@ -117,26 +124,46 @@ class Reader:
             runs.append(join(True, [Row(((name, c),), end) for c, end in ends]))
         return join(False, runs)
 
+    def _moving(self, c: Mapping[Factor, Fraction]) -> tuple[tuple[tuple[Factor, Fraction], ...], Fraction]:
+        """The terms of a row, where in products the values of fixed features are coefficients, and what
+        products of two of these add up to."""
+        found, known = dict[Factor, Fraction](), Fraction(0)
+        for f, factor in c.items():
+            moving = tuple(name for name in features(f) if name not in self.fixed)
+            if isinstance(f, str) or len(moving) == 2:
+                found[f] = found.get(f, Fraction(0)) + factor
+                continue
+            size = factor * prod(self.factual[name] for name in f if name in self.fixed)
+            if moving:
+                found[moving[0]] = found.get(moving[0], Fraction(0)) + size
+            else:
+                known += size
+        ordered = sorted(found.items(), key=lambda term: (len(features(term[0])), features(term[0])))
+        return tuple(term for term in ordered if term[1]), known
+
     def _sum(self, one: Any, sign: bool) -> Open:
         of, ends = one["of"], [one["at_least"], one["at_most"]]
-        x = {name: self._value(name) for name in one["sum"]}
-        c = {name: Fraction(factor) for name, factor in one["sum"].items()}
+        c: dict[Factor, Fraction] = {name: Fraction(factor) for name, factor in one["sum"].items()}
+        c |= {(first, second): Fraction(factor) for factor, first, second in one.get("products", [])}
+        x = {f: Fraction(prod(map(self._value, features(f)))) for f in c}
         low, high = (None if end is None else Fraction(end) for end in ends)
-        start = sum((c[name] * x[name] for name in c), Fraction(0))
+        start = sum((c[f] * x[f] for f in c), Fraction(0))
         if of == "factual":
             inside = (low is None or start >= low) and (high is None or start <= high)
             return TRUE if inside == sign else FALSE
         whole = all(
-            self.variables[name].feature.whole and factor.denominator == 1 for name, factor in c.items()
+            factor.denominator == 1 and all(self.variables[name].feature.whole for name in features(f))
+            for f, factor in c.items()
         )
         if of == "relative-change":
-            if zeros := [name for name, value in x.items() if not value]:
+            if zeros := [f for f, value in x.items() if not value]:
                 raise Rejected(f"conditions: the relative change of {zeros[0]}, whose factual value is 0")
-            c, whole = {name: factor / abs(x[name]) for name, factor in c.items()}, False
-            start = sum((c[name] * x[name] for name in c), Fraction(0))
+            c, whole = {f: factor / abs(x[f]) for f, factor in c.items()}, False
+            start = sum((c[f] * x[f] for f in c), Fraction(0))
         if of == "counterfactual":
             start = Fraction(0)
-        terms = tuple(sorted((name, factor) for name, factor in c.items() if factor))
+        terms, known = self._moving(c)
+        start -= known
         sides = []
         for end, above in ((low, True), (high, False)):
             if end is None:

@@ -29,6 +29,7 @@ from verify.files.loan import LOAN_FEATURES, LOANS
 from verify.files.reading import INSTANCE, by, interval, parse_json, read_bytes, share
 from verify.files.shapes import anything, conform, index, maybe, not_negative, placed, positive
 from verify.kernel.checks import Rejected
+from verify.kernel.checks import index as checked_index
 from verify.kernel.problem import Mechanism, Model, Noise, Problem
 
 DEEPEST = 50
@@ -306,7 +307,12 @@ class Everyone:
         may = {f: lever(one, lattices[f], person["ranges"][f], known[f]) for f, one in contents.items()}
         levers = {f: ends for f, ends in may.items() if ends}
         cost, weights = person["cost"], person["weights"]
-        demand = Reader(self.variables, factual, missing).all(person.get("conditions", []))
+        conditions = person.get("conditions", [])
+        moved = set(levers)
+        for name in self.model.mechanisms:  # causes before effects
+            if self.parents[name] & moved:
+                moved.add(name)
+        demand = Reader(self.variables, factual, missing, self.variables.keys() - moved).all(conditions)
         own = replace(self.model, margin=person["accept"]["margin"]) if "accept" in person else self.model
         return Problem(
             own,
@@ -322,6 +328,9 @@ class Everyone:
             offset=Fraction(person.get("density_offset", 0.0)),
             demand=partial(settled, demand),
             asked_about=counted(demand) & levers.keys(),
+            under=lambda some: self._problem(
+                person | {"conditions": [conditions[checked_index(k, len(conditions))] for k in some]}
+            ),
         )
 
     def _check_missing(self, missing: set[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from verify.kernel.checks import Clock, Empty, Rejected, index
 from verify.kernel.feasible import Point, impossible
 from verify.kernel.forms import Configuration
-from verify.kernel.leaf import Region, closed, proven
+from verify.kernel.leaf import Region, closed, proven, satisfied
 from verify.kernel.prices import Exact, Tables
 from verify.kernel.problem import FALSE, Problem, alternatives, spliced, total
 from verify.kernel.trees import float64
@@ -45,13 +45,15 @@ class Proof(NamedTuple):
 class Stated:
     """What a certificate states (section 4).
 
-    ``cost`` and ``lower_bound`` are finite; where the claim is infeasible, both are None.
+    ``cost`` and ``lower_bound`` are finite; where the claim is infeasible, both are None. ``conditions`` are
+    the positions of the conditions that the bound rests on; None: all.
     """
 
     claim: str
     cost: float | None
     lower_bound: float | None
     proofs: Sequence[Proof]
+    conditions: Sequence[float] | None = None
 
 
 def check(
@@ -85,6 +87,8 @@ def check(
         bound = bound**power  # where the cost is a root, trees bound its square
     if (bound is None or bound > 0) and not Point(problem, {}).why_not():
         raise Rejected("claim: false, as doing nothing is feasible and costs nothing")
+    if stated.conditions is not None and problem.under:  # a bound under fewer conditions holds under all
+        problem = problem.under(stated.conditions)
     configured = lru_cache(2**8)(lambda part, *acted: Configuration(problem, list(acted), part))
     cubes = [(frozenset[str](), frozenset[str]())]  # the empty set, which was checked just now
     for k, (acted, trees) in enumerate(stated.proofs):
@@ -240,8 +244,9 @@ class Tree:
                 left = self.prices.taken_out(k, region.ends, region.removed, self.target)
                 return vars(region), "removed", region.removed, [left]
             case ["m"]:
-                if configuration.model.plausible or region.case:
-                    raise Rejected("got ['m']; allowed: without plausibility or conditions (section 7.5)")
+                box = self.arithmetics[-1].box(region.ends, "", {})
+                if configuration.model.plausible or not all(satisfied(box, configuration, region)):
+                    raise Rejected("got ['m']; allowed: without plausibility, and where conditions hold")
                 merged = self.prices.merged(region.ends, region.removed)
                 return vars(region), "removed", region.removed, [merged]
         with suppress(Empty):  # the box holds nothing, which closes the leaf

@@ -50,7 +50,7 @@ class Point:
     def meets(self, demand: Demand) -> bool:
         """Whether the counterfactual surely meets a settled demand (section 11)."""
         if isinstance(demand, Row):
-            return self.box.least(row_form(demand, self.configuration.values)) >= 0
+            return self.box.least(row_form(demand, self.configuration)) >= 0
         return (all if demand.every else any)(map(self.meets, demand.parts))
 
     def inputs(self) -> list[Interval]:
@@ -70,9 +70,11 @@ def impossible(problem: Problem) -> set[str]:
     return {f for f in levers if Point(problem, {f: problem.factual[f]}).impossible()}
 
 
-def row_form(row: Row, values: Mapping[str, Form]) -> Form:
+def row_form(row: Row, configuration: Configuration) -> Form:
     """How far a condition's sum is above what is demanded, as a form (section 11)."""
-    factors, forms = [c for _, c in row.terms], [values[f] for f, _ in row.terms]
+    values, products = configuration.values, configuration.products
+    forms = [values[f] if isinstance(f, str) else products[f] for f, _ in row.terms]
+    factors = [c for _, c in row.terms]
     return combined((1, *factors), (constant(-row.least), *forms))
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from verify.kernel.checks import Clock, Empty, Rejected, bounded
 from verify.kernel.curves import ZERO
-from verify.kernel.problem import Interval, Problem, total
+from verify.kernel.problem import Interval, Problem, products, total
 from verify.kernel.trees import Number, Range, options
 
 ONE = -1
@@ -97,6 +97,8 @@ class Configuration:
         What the conditions demand where exactly these features are acted on (section 11).
     values
         Feature -> form over the actions, numbered from 0, and :attr:`units`.
+    products
+        Two features -> the form of their product, for the products that conditions are about.
     units
         Key -> unit; keys go on from the actions'.
     neurons
@@ -123,6 +125,7 @@ class Configuration:
         self.widths = [len(layer["bias"]) for layer in (self.model.layers or ())[:-1]]
         self.units, self.neurons, self._known = dict[int, Unit](), range(0), dict[Any, int]()
         self.labels, self.values = dict[int, tuple[int, int]](), dict[str, Form]()
+        self.products = dict[tuple[str, str], Form]()
         self.equations = dict[str, tuple[Form, Form]]()
         factual = {f: constant(x) for f, x in problem.factual.items()}
         for f, mechanism in self.model.mechanisms.items():  # causes before effects
@@ -131,6 +134,8 @@ class Configuration:
             moved, link = plus(after, before, -1), mechanism.link
             value = self._linked(f, link, moved) if link and moved else plus(factual[f], moved)
             self.values[f] = value if f not in place else constant(at[f]) if at else {place[f]: Fraction(1)}
+        for first, second in sorted(products(self.demand)):
+            self.products[first, second] = self._product(self.values[first], self.values[second])
 
     def costs(self, ends: Sequence[Interval]) -> Interval:
         """A lower and an upper bound of the cost on a box: all terms at their least, at their most."""

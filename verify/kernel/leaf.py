@@ -3,6 +3,7 @@
 Each raises :class:`~verify.kernel.checks.Empty` where it finds that the box holds nothing, which closes it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf
@@ -39,6 +40,12 @@ class Region:
     removed: Any = frozenset()
 
 
+def satisfied(box: Any, configuration: Configuration, region: Region) -> Iterator[bool]:
+    """Of each row and open alternative of conditions, whether it surely holds on all of a region."""
+    for one in region.case:
+        yield isinstance(one, Row) and box.least(row_form(one, configuration)) >= 0
+
+
 def closed(arithmetic: Exact, region: Region, target: Fraction) -> bool:
     """Whether a leaf ``["e"]`` is accepted (section 7.1)."""
     return arithmetic.configuration.costs(region.ends)[0] >= target or _nothing(arithmetic, region)
@@ -49,7 +56,7 @@ def _nothing(arithmetic: Exact, region: Region) -> bool:
     configuration = arithmetic.configuration
     energy, values = configuration.energy, configuration.values
     box = arithmetic.box(region.ends, "", {})  # after the energy, whose logarithms it looks at
-    rows = [row_form(row, values) for row in region.case if isinstance(row, Row)]
+    rows = [row_form(row, configuration) for row in region.case if isinstance(row, Row)]
     if any(box.most(row) < 0 for row in [*rows, *configuration.domains(region.cells).values()]):
         return True
     if configuration.forests:
@@ -91,13 +98,13 @@ def _term(
     These are the weighted sum of rows and ball, the slopes, the multiplier of the logit row, and (neuron,
     multiplier) for the sign rows.
     """
-    model, energy, values = configuration.model, configuration.energy, configuration.values
+    model, energy = configuration.model, configuration.energy
     own, count = given.get("s", slopes), sum(configuration.widths)
     if len(own) != count or not set(own) <= {"0", "1"}:
         raise Rejected(f"slopes: got {own!r:.40}; allowed: {count} characters 0 or 1")
     if ("g" in given and not model.layers) or ("b" in given and not model.plausible):
         raise Rejected("got a term with g or b; allowed: g for a network, b under plausibility (section 7.2)")
-    rows = [row_form(row, values) for row in region.case if isinstance(row, Row)]
+    rows = [row_form(row, configuration) for row in region.case if isinstance(row, Row)]
     times = multipliers("q", given.get("q"), len(rows))
     domains = configuration.domains(region.cells) if "r" in given else {}
     own_rows = given.get("r", {}).items()

@@ -76,10 +76,19 @@ def total(parts: Iterable[tuple[Fraction, Fraction]]) -> Fraction:
     return sum((cost for cost, _ in listed), Fraction(0)) + max((most for _, most in listed), default=0)
 
 
-class Row(NamedTuple):
-    """sum of coefficient * value >= least; terms in the order of the features' names, none 0."""
+Factor = str | tuple[str, str]
+"""What a coefficient multiplies: a feature's value, or the product of two features' values."""
 
-    terms: tuple[tuple[str, Fraction], ...]
+
+def features(factor: Factor) -> tuple[str, ...]:
+    """The features whose values are multiplied."""
+    return (factor,) if isinstance(factor, str) else factor
+
+
+class Row(NamedTuple):
+    """sum of coefficient * value >= least; terms by the features' names, then products, none 0."""
+
+    terms: tuple[tuple[Factor, Fraction], ...]
     least: Fraction
 
 
@@ -97,6 +106,13 @@ FALSE = Parts(False, ())
 def spliced(demand: Demand) -> tuple[Demand, ...]:
     """The demands that together make up this one: its parts if all of them must hold, else itself."""
     return demand.parts if isinstance(demand, Parts) and demand.every else (demand,)
+
+
+def products(demand: "Demand") -> set[tuple[str, str]]:
+    """The products that a demand's rows are about."""
+    if isinstance(demand, Row):
+        return {factor for factor, _ in demand.terms if not isinstance(factor, str)}
+    return set().union(*map(products, demand.parts))
 
 
 def alternatives(case: tuple[Demand, ...]) -> list[tuple[Demand, ...]]:
@@ -202,6 +218,8 @@ class Problem:
     demand, asked_about
         A function from the features acted on to what the conditions then demand; the levers of which the
         conditions ask whether they are acted on (section 11).
+    under
+        From positions of conditions to the problem with these alone; None where there are none.
     """
 
     model: Model
@@ -214,3 +232,4 @@ class Problem:
     offset: Fraction
     demand: Callable[[Collection[str]], Demand]
     asked_about: set[str]
+    under: Callable[[Sequence[float]], "Problem"] | None = None

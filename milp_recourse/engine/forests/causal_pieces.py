@@ -2,8 +2,8 @@ r"""A causal problem as pieces on which everything but the trees is affine or a 
 
 A configuration (the set of features acted on) fixes the program's switches; the signs of its structural
 ReLUs make every feature affine in the actions. What is left per piece: the trees' columns as affine forms,
-rows (domains and the signs), and the plausibility ball, :math:`\sum_k w_k r_k(a)^2 + l(a) \le 0`, in float64
-with slack for what rounding takes away.
+rows (domains, signs, conditions), and the plausibility ball, :math:`\sum_k w_k r_k(a)^2 + l(a) \le 0`, in
+float64 with slack for what rounding takes away. Conditions on products of actions are left to the engine.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ def _piece(instance: Instance, program: Program, signs: dict[int, bool]) -> Piec
             argument = atom.argument.substitute(forms)
             forms.append(argument if signs[k] else Affine())
             bounds.append((argument, 0.0, np.inf) if signs[k] else (argument, -np.inf, 0.0))
-        elif k in needed and isinstance(atom, Elementary) and atom.function == "relu":
-            forms.append(Affine.atom(actions + k))  # of unknown sign: any number
+        elif k in needed and isinstance(atom, Elementary) and atom.function != "indicator":
+            forms.append(Affine.atom(actions + k))  # a ReLU of unknown sign, or a square in a row: any number
         else:  # an indicator, or what only the cost needs
             if isinstance(atom, Elementary) and atom.function == "indicator":
                 labels[k] = (atom.argument.substitute(forms), atom.level)

@@ -6,10 +6,12 @@ from milp_recourse.problem.conditions.condition_kinds import (
     Any,
     AtMostActions,
     Condition,
+    Factor,
     IfThen,
     LabelIn,
     Not,
     Sum,
+    factors,
     one_of,
 )
 from milp_recourse.problem.conditions.meaning import (
@@ -23,11 +25,13 @@ from milp_recourse.problem.conditions.meaning import (
     Row,
     Switched,
     all_of,
+    has_products,
     holds,
     leaves,
     meaning,
     settled,
     unlabelled,
+    value_of,
 )
 from milp_recourse.problem.conditions.text import condition_from_text, condition_text
 
@@ -43,6 +47,7 @@ __all__ = [
     "Condition",
     "Counted",
     "Demand",
+    "Factor",
     "IfThen",
     "LabelIn",
     "Labelled",
@@ -53,10 +58,13 @@ __all__ = [
     "all_of",
     "condition_from_text",
     "condition_text",
+    "factors",
+    "has_products",
     "holds",
     "leaves",
     "meaning",
     "one_of",
     "settled",
     "unlabelled",
+    "value_of",
 ]

@@ -11,6 +11,15 @@ View = Literal["factual", "counterfactual", "change", "relative-change"]
 or the change divided by the absolute value before."""
 
 
+Factor = str | tuple[str, str]
+"""What a coefficient multiplies: a feature's value, or the product of two features' values."""
+
+
+def factors(of: Factor) -> tuple[str, ...]:
+    """The features whose values are multiplied."""
+    return (of,) if isinstance(of, str) else of
+
+
 @dataclass(frozen=True)
 class AtMostActions:
     """At most ``count`` features are acted on, held ones included."""
@@ -32,12 +41,13 @@ class Sum:
     Parameters
     ----------
     terms
-        Pairs of feature and coefficient, every feature once; the features are numeric or ordinal.
+        Pairs of feature, or two features in order, and coefficient, each once; features are numeric or
+        ordinal. Of two the product counts: its value before and after the action, and its change.
     of
         Which value of the features is summed.
     """
 
-    terms: tuple[tuple[str, float], ...]
+    terms: tuple[tuple[Factor, float], ...]
     of: View
     at_least: float | None = None
     at_most: float | None = None

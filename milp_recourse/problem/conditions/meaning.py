@@ -24,10 +24,12 @@ from milp_recourse.problem.conditions.condition_kinds import (
     Any,
     AtMostActions,
     Condition,
+    Factor,
     IfThen,
     LabelIn,
     Not,
     Sum,
+    factors,
 )
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.features import Feature
@@ -35,9 +37,10 @@ from milp_recourse.problem.features import Feature
 
 @dataclass(frozen=True)
 class Row:
-    """sum of coefficient * counterfactual value >= at_least; terms sorted by name, no coefficient 0."""
+    """sum of coefficient * counterfactual value, or product of two, >= at_least; features come before
+    products, each sorted by name, no coefficient 0."""
 
-    terms: tuple[tuple[str, Fraction], ...]
+    terms: tuple[tuple[Factor, Fraction], ...]
     at_least: Fraction
 
 
@@ -108,20 +111,32 @@ def meaning(
     features: Mapping[str, Feature],
     factual: Mapping[str, float],
     path: str = "conditions",
+    fixed: Collection[str] = (),
 ) -> Demand:
     """What a condition demands of the counterfactual of an applicant with these factual values.
+
+    Parameters
+    ----------
+    fixed
+        Features that no action can move: in a product with one of them its value is a coefficient.
 
     Raises
     ------
     BadInput
         The condition is on the relative change of a value that is 0, or on a value that is missing.
     """
-    return _Reader(features, factual, path).read(condition, True)
+    return _Reader(features, factual, path, fixed).read(condition, True)
 
 
 class _Reader:
-    def __init__(self, features: Mapping[str, Feature], factual: Mapping[str, float], path: str) -> None:
-        self.features, self.factual, self.path = features, factual, path
+    def __init__(
+        self,
+        features: Mapping[str, Feature],
+        factual: Mapping[str, float],
+        path: str,
+        fixed: Collection[str],
+    ) -> None:
+        self.features, self.factual, self.path, self.fixed = features, factual, path, fixed
 
     def read(self, condition: Condition, sign: bool) -> Demand:
         """The demand of a condition, or of its negation (``sign`` false)."""
@@ -153,32 +168,51 @@ class _Reader:
         return TRUE if len(wanted) == len(every) else Labelled(condition.feature, wanted) if wanted else FALSE
 
     def _sum(self, condition: Sum, sign: bool) -> Demand:
-        x = {name: Fraction(self._known(name)) for name, _ in condition.terms}
-        coefficients = {name: Fraction(c) for name, c in condition.terms}
+        known = {of: [Fraction(self._known(f)) for f in factors(of)] for of, _ in condition.terms}
+        x = {of: Fraction(math.prod(own)) for of, own in known.items()}
+        coefficients = {of: Fraction(c) for of, c in condition.terms}
         if condition.of == "factual":
-            total = sum((c * x[name] for name, c in coefficients.items()), Fraction(0))
+            total = sum((c * x[of] for of, c in coefficients.items()), Fraction(0))
             low, high = condition.at_least, condition.at_most
             return (
                 TRUE if ((low is None or total >= low) and (high is None or total <= high)) == sign else FALSE
             )
         whole = condition.of != "relative-change" and all(
-            c.denominator == 1 and self.features[name].integral for name, c in coefficients.items()
+            c.denominator == 1 and all(self.features[f].integral for f in factors(of))
+            for of, c in coefficients.items()
         )
         if condition.of == "relative-change":
-            for name in coefficients:
-                if not x[name]:
+            for of in coefficients:
+                if not x[of]:
                     allowed = "a factual value that is not 0: the condition asks for its relative change"
-                    raise BadInput(f"{self.path}: {name}", "factual 0", allowed)
-            coefficients = {name: c / abs(x[name]) for name, c in coefficients.items()}
+                    raise BadInput(f"{self.path}: {of}", "factual 0", allowed)
+            coefficients = {of: c / abs(x[of]) for of, c in coefficients.items()}
         start = Fraction(0)
         if condition.of != "counterfactual":
-            start = sum((c * x[name] for name, c in coefficients.items()), Fraction(0))
-        terms = {name: c for name, c in coefficients.items() if c}
+            start = sum((c * x[of] for of, c in coefficients.items()), Fraction(0))
+        terms, constant = self._moving(coefficients)
+        start -= constant
         sides: list[Demand] = []
         for end, lower in ((condition.at_least, True), (condition.at_most, False)):
             if end is not None:
                 sides.append(_side(terms, start, Fraction(end), lower, sign, whole))
         return _joined(sides, AllOf if sign else AnyOf)
+
+    def _moving(self, coefficients: Mapping[Factor, Fraction]) -> tuple[dict[Factor, Fraction], Fraction]:
+        """The terms, in which the values of fixed features in products have become coefficients, and what
+        products of two of them add up to."""
+        terms, known = dict[Factor, Fraction](), Fraction(0)
+        for of, c in coefficients.items():
+            moving = tuple(f for f in factors(of) if f not in self.fixed)
+            if isinstance(of, str) or len(moving) == len(of):
+                terms[of] = terms.get(of, Fraction(0)) + c
+                continue
+            size = c * math.prod(Fraction(self.factual[f]) for f in of if f in self.fixed)
+            if moving:
+                terms[moving[0]] = terms.get(moving[0], Fraction(0)) + size
+            else:
+                known += size
+        return {of: c for of, c in terms.items() if c}, known
 
     def _known(self, name: str) -> float:
         x = self.factual[name]
@@ -188,7 +222,7 @@ class _Reader:
 
 
 def _side(
-    terms: Mapping[str, Fraction], start: Fraction, end: Fraction, lower: bool, sign: bool, whole: bool
+    terms: Mapping[Factor, Fraction], start: Fraction, end: Fraction, lower: bool, sign: bool, whole: bool
 ) -> Demand:
     """sum c x' - start >= end (``lower``) or <= end, or the negation of that, as one row."""
     if not sign:
@@ -197,9 +231,16 @@ def _side(
         lower = not lower
     if not terms:
         return TRUE if (start + end <= 0 if lower else start + end >= 0) else FALSE
+    ordered = sorted(terms.items(), key=lambda term: (len(factors(term[0])), factors(term[0])))
     if lower:
-        return Row(tuple(sorted(terms.items())), start + end)
-    return Row(tuple((name, -c) for name, c in sorted(terms.items())), -(start + end))
+        return Row(tuple(ordered), start + end)
+    return Row(tuple((of, -c) for of, c in ordered), -(start + end))
+
+
+def value_of(of: Factor, values: Mapping[str, Enclosure]) -> Enclosure:
+    """A feature's value, or the product of two."""
+    first, *others = (values[f] for f in factors(of))
+    return first * others[0] if others else first
 
 
 def holds(demand: Demand, values: Mapping[str, Enclosure], acted: Collection[str]) -> bool:
@@ -215,8 +256,8 @@ def holds(demand: Demand, values: Mapping[str, Enclosure], acted: Collection[str
     match demand:
         case Row(terms, at_least):
             total = Enclosure.of(0)
-            for name, c in terms:
-                total = total + Enclosure.of(c) * values[name]
+            for of, c in terms:
+                total = total + Enclosure.of(c) * value_of(of, values)
             return total.lower >= at_least
         case Labelled(feature, labels):
             value = values[feature]
@@ -254,6 +295,12 @@ def leaves(demand: Demand) -> Iterator[Row | Labelled | Switched | Counted]:
             yield from leaves(part)
     else:
         yield demand
+
+
+def has_products(demand: Demand) -> bool:
+    """Whether some row is about a product of two features that actions move."""
+    rows = (one for one in leaves(demand) if isinstance(one, Row))
+    return any(not isinstance(of, str) for row in rows for of, _ in row.terms)
 
 
 def settled(demand: Demand, decide: Callable[[Demand], bool | None]) -> Demand:

@@ -4,6 +4,7 @@
 
     at most 2 actions
     amount <= 5 * income
+    debt_ratio * income <= 2000   # the product of two features
     if savings rises then duration does not fall
     income change at most +20%
     job is not clerk, or: job in {skilled, "self-employed"}
@@ -30,11 +31,13 @@ from milp_recourse.problem.conditions.condition_kinds import (
     Any,
     AtMostActions,
     Condition,
+    Factor,
     IfThen,
     LabelIn,
     Not,
     Sum,
     View,
+    factors,
     one_of,
 )
 from milp_recourse.problem.conditions.words import Token, number_text, percent_text, quoted, tokens
@@ -81,12 +84,17 @@ def condition_text(condition: Condition, features: Mapping[str, Feature]) -> str
         case Not(LabelIn() as part):
             return _label_text(part, features, "not ")
         case Not(Sum(((name, 1.0),), "change", None, 0.0)):
-            return f"{quoted(name)} rises"
+            return f"{_multiplied(name)} rises"
         case Not(Sum(((name, 1.0),), "change", 0.0, None)):
-            return f"{quoted(name)} falls"
+            return f"{_multiplied(name)} falls"
         case Not(part):
             return f"not ({condition_text(part, features)})"
     raise TypeError(condition)  # pragma: no cover
+
+
+def _multiplied(of: Factor) -> str:
+    """A feature's name, or two with a sign between them."""
+    return " * ".join(map(quoted, factors(of)))
 
 
 def _label_text(condition: LabelIn, features: Mapping[str, Feature], negation: str) -> str:
@@ -105,8 +113,9 @@ def _sum_text(condition: Sum, features: Mapping[str, Feature]) -> str:
     if condition.of == "change" and len(terms) == 1 and terms[0][1] == 1:
         verb = {(0.0, None): "fall", (None, 0.0): "rise", (0.0, 0.0): "change"}.get((low, high))  # type: ignore[arg-type]
         if verb is not None:
-            return f"{quoted(terms[0][0])} does not {verb}"
-    feature = features[terms[0][0]] if len(terms) == 1 and terms[0][1] == 1 else None
+            return f"{_multiplied(terms[0][0])} does not {verb}"
+    only = terms[0][0] if len(terms) == 1 and terms[0][1] == 1 else None
+    feature = features[only] if isinstance(only, str) else None
 
     def end(value: float) -> str:
         if condition.of == "relative-change":
@@ -116,12 +125,12 @@ def _sum_text(condition: Sum, features: Mapping[str, Feature]) -> str:
             return quoted(labels[int(value)])
         return number_text(value)
 
-    def side(some: tuple[tuple[str, float], ...]) -> str:
+    def side(some: tuple[tuple[Factor, float], ...]) -> str:
         text = ""
         for name, c in some:
             size = "" if abs(c) == 1 else f"{number_text(abs(c))} * "
             sign = (" - " if c < 0 else " + ") if text else ("-" if c < 0 else "")
-            text += f"{sign}{size}{quoted(name)}{_SUFFIX[condition.of]}"
+            text += f"{sign}{size}{_multiplied(name)}{_SUFFIX[condition.of]}"
         return text
 
     split = next((k for k, (_, c) in enumerate(terms) if c < 0), len(terms))
@@ -253,16 +262,9 @@ class _Reader:
                 f"a feature with numbers or order where it says {name!r}; of labels: is, in, is acted on"
             )
             raise BadInput(self.where, self.text, allowed)
-        if self.take("rises"):
-            return Not(Sum(((name, 1.0),), "change", None, 0.0))
-        if self.take("falls"):
-            return Not(Sum(((name, 1.0),), "change", 0.0, None))
-        if self.take("does", "not"):
-            ends = {"rise": (None, 0.0), "fall": (0.0, None), "change": (0.0, 0.0)}
-            for verb, (low, high) in ends.items():
-                if self.take(verb):
-                    return Sum(((name, 1.0),), "change", low, high)
-            raise self.fault("rise, fall or change")
+        moves = self.moves(((name, 1.0),))
+        if moves is not None:
+            return moves
         if self.take("is", "acted", "on"):
             return Acted(name)
         if self.take("is", "not", "acted", "on"):
@@ -276,6 +278,20 @@ class _Reader:
             return Not(found) if negated else found
         self.at = start
         return None
+
+    def moves(self, terms: tuple[tuple[Factor, float], ...]) -> Condition | None:
+        """The statement that a sum rises, falls, or does not; None if none follows."""
+        if self.take("rises"):
+            return Not(Sum(terms, "change", None, 0.0))
+        if self.take("falls"):
+            return Not(Sum(terms, "change", 0.0, None))
+        if not self.take("does", "not"):
+            return None
+        ends = {"rise": (None, 0.0), "fall": (0.0, None), "change": (0.0, 0.0)}
+        for verb, (low, high) in ends.items():
+            if self.take(verb):
+                return Sum(terms, "change", low, high)
+        raise self.fault("rise, fall or change")
 
     def listed(self, name: str, of: View) -> Condition:
         """One of some labels, or of some numbers of a numeric feature."""
@@ -318,6 +334,10 @@ class _Reader:
 
     def comparison(self) -> Condition:
         first = self.side()
+        if first.views == {"counterfactual"} and not first.constant:
+            moves = self.moves(tuple((of, float(c)) for of, c in first.terms.items()))
+            if moves is not None:
+                return moves
         sign = self.sign()
         second = self.side()
         if sign == "<=" and self.take("<="):
@@ -352,7 +372,7 @@ class _Reader:
             raise BadInput(self.where, self.text, allowed)
         view: View = "relative-change" if percent else views.pop()
         low_, high_ = (None if end is None else float(end) for end in (low, high))
-        return Sum(tuple((name, float(c)) for name, c in body.terms.items()), view, low_, high_)
+        return Sum(tuple((of, float(c)) for of, c in body.terms.items()), view, low_, high_)
 
     def side(self) -> _Side:
         total, sign = _Side(), -1 if self.take("-") else 1
@@ -396,7 +416,18 @@ class _Reader:
             raise BadInput(
                 self.where, self.text, f"a feature with numbers or order where it says {token.text!r}"
             )
-        one.terms[token.text] = factor
+        of: Factor = token.text
+        if self.take("*"):
+            second = self.here
+            if second is None or second.kind != "name":
+                raise self.fault("a feature")
+            self.at += 1
+            if self.feature(second.text).kind == "categorical":
+                allowed = f"a feature with numbers or order where it says {second.text!r}"
+                raise BadInput(self.where, self.text, allowed)
+            first, last = sorted((token.text, second.text))
+            of = first, last
+        one.terms[of] = factor
         one.views.add(
             "factual" if self.take("before") else "change" if self.take("change") else "counterfactual"
         )
@@ -416,14 +447,14 @@ class _Side:
     """One side of a comparison: terms, constant, and the views of its features."""
 
     def __init__(self) -> None:
-        self.terms: dict[str, Decimal] = {}
+        self.terms: dict[Factor, Decimal] = {}
         self.constant = Decimal(0)
         self.views: set[View] = set()
         self.percent = False
 
     def add(self, other: _Side, sign: int) -> None:
-        for name, c in other.terms.items():
-            self.terms[name] = self.terms.get(name, Decimal(0)) + sign * c
+        for of, c in other.terms.items():
+            self.terms[of] = self.terms.get(of, Decimal(0)) + sign * c
         self.constant += sign * other.constant
         self.views |= other.views
         self.percent = self.percent or other.percent

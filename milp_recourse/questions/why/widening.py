@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from milp_recourse.problem.conditions import Condition, Sum
+from milp_recourse.problem.conditions import Condition, Sum, factors, value_of
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.enclosure import Enclosure, round_down, round_up
 from milp_recourse.problem.instance import Instance
@@ -210,9 +210,9 @@ def _span(instance: Instance, id: str) -> tuple[float, tuple[float, float], bool
     condition = instance.all_conditions[int(name)]
     assert isinstance(condition, Sum)
     total, spanned, whole = Enclosure.of(0), Fraction(0), condition.of != "relative-change"
-    for feature_name, c in condition.terms:
-        feature = instance.feature(feature_name)
-        value, x, factor = reach[feature_name], Fraction(instance.factual[feature_name]), Fraction(c)
+    for of, c in condition.terms:
+        value, factor = value_of(of, reach), Fraction(c)
+        x = Fraction(math.prod(Fraction(instance.factual[f]) for f in factors(of)))
         if condition.of == "factual":
             value = Enclosure.of(x)
         elif condition.of != "counterfactual":
@@ -220,9 +220,13 @@ def _span(instance: Instance, id: str) -> tuple[float, tuple[float, float], bool
         if condition.of == "relative-change":
             factor = factor / abs(x)
         total = total + Enclosure.of(factor) * value
-        whole = whole and feature.integral and float(c).is_integer() and float(x).is_integer()
-        if feature.actionable:
-            ends = feature.action_bounds
+        named = [instance.feature(f) for f in factors(of)]
+        numbers = float(c).is_integer() and float(x).is_integer()
+        whole = whole and numbers and all(f.integral for f in named)
+        if len(named) > 1:
+            spanned += abs(factor) * (value.upper - value.lower)
+        elif named[0].actionable:
+            ends = named[0].action_bounds
             spanned += abs(factor) * (Fraction(ends[1]) - Fraction(ends[0]))
     far = _outward(total)
     return float(spanned) or (far[1] - far[0]) or 1.0, far, whole
