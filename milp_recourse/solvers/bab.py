@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from milp_recourse.judge import judged_together
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.program.cost_units import cost_units, in_own_units, options_for_units
+from milp_recourse.program.cost_units import Made, cost_units, in_own_units, options_for_units
 from milp_recourse.solvers.bab_trees import in_cells, solve_trees, why_not_trees
 from milp_recourse.solvers.cases import has_conditions, solve_cases
 from milp_recourse.solvers.missing_levers import has_gaps, solve_gaps
@@ -96,7 +96,8 @@ class BabBackend:
             return
         ready()
         start = time.perf_counter()
-        scaled = [cost_units(instance) for instance in instances]
+        made: Made = {}
+        scaled = [cost_units(instance, made) for instance in instances]
         left = set(range(len(instances)))
         for people, group in lowered([instance for instance, _ in scaled]):
             share = (time.perf_counter() - start) / len(people)
