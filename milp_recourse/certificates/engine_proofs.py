@@ -40,7 +40,7 @@ from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
-from milp_recourse.program.cost_units import cost_units
+from milp_recourse.program.cost_units import Made, cost_units
 from milp_recourse.program.largest import largest_logit
 from milp_recourse.program.lower import lower
 
@@ -115,7 +115,8 @@ def _together(
 ) -> Iterator[tuple[int, Configurations | None, float]]:
     """(position, configurations, seconds) of instances without conditions, lowered together."""
     begun = time.perf_counter()
-    scaled = [cost_units(instance) for instance, _, _ in claims]
+    made: Made = {}
+    scaled = [cost_units(instance, made) for instance, _, _ in claims]
     for people, group in lowered([instance for instance, _ in scaled]):
         share = (time.perf_counter() - begun) / len(people)
         for k, person in enumerate(people):

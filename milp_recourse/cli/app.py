@@ -75,6 +75,8 @@ class _Commands(TyperGroup):
             return typer.main.get_command(alone)
         if cmd_name not in _plugins():
             return None
+        if self.listing:
+            return TyperCommand(cmd_name, help=_loaded(cmd_name).info.help)
         found = typer.main.get_command(_loaded(cmd_name))
         found.name = cmd_name
         return found

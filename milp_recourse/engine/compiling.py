@@ -23,11 +23,13 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args, get_type_hints
 
 import llvmlite
+import llvmlite.binding as llvm
 import numba
 import numpy as np
 from llvmlite import ir
 from llvmlite.binding import newpassmanagers
 from numba.core import caching, cgutils, codegen, compiler, event, imputils, types
+from numba.core.runtime import rtsys
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
@@ -178,12 +180,15 @@ class _Cache(caching.FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load from the cache as numba does; if nothing is found, numba compiles next: start the thread.
 
-        A file that is broken, after the machine lost power, say, counts as not found.
+        A file that is broken, after the machine lost power, say, counts as not found. What is only needed to
+        compile stays unloaded: numba's ``refresh`` imports half of numba, and SciPy.
         """
         found = None
         try:
             self._impl.locator.ensure_cache_path()
-            found = super().load_overload(sig, target_context)
+            rtsys.initialize(target_context)  # how compiled code and Python share arrays
+            with self._guard_against_spurious_io_errors():
+                found = self._load_overload(sig, target_context)
         except NotOwn as reason:
             self._not_kept(reason)
         except Exception:  # whatever a pickle that was cut off raises
@@ -363,6 +368,14 @@ class _Whole(codegen.JITCodeLibrary):
         _unaliased(module)
         super().add_ir_module(module)
 
+    def serialize_using_object_code(self) -> Any:
+        """As numba does, with the names of intermediate code alone: nothing is linked with what is loaded."""
+        self._ensure_finalized()
+        module = self._final_module
+        names = [g.name for gs in (module.functions, module.global_variables) for g in gs if _visible(g)]
+        named = llvm.parse_assembly("\n".join(f'@"{name}" = global i8 0' for name in names))
+        return self.name, "object", (self._get_compiled_object(), named.as_bitcode())
+
     def finalize(self) -> None:
         self._raise_if_finalized()
         own = {f.name for f in self._final_module.functions if not f.is_declaration}
@@ -384,6 +397,10 @@ class _Whole(codegen.JITCodeLibrary):
         self._optimize_final_module()
         self._final_module.verify()
         self._finalize_final_module()
+
+
+def _visible(value: Any) -> bool:
+    return not value.is_declaration and value.linkage not in (llvm.Linkage.internal, llvm.Linkage.private)
 
 
 class _Bare(_Whole):

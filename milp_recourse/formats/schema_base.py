@@ -30,7 +30,7 @@ Value = Annotated[
 class Strict(BaseModel):
     """A JSON object whose keys are exactly those named; booleans are not numbers."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+    model_config = ConfigDict(extra="forbid", defer_build=True, strict=True, allow_inf_nan=False, frozen=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -136,11 +136,15 @@ class _Seen(NamedTuple):
 
 def _outcome(instance: Instance, action: Action) -> _Outcome:
     faults = _permission_faults(instance, action)
-    exact = instance.scm.counterfactual_exact(known_factual(instance), action)
+    rest = known_exactly(instance)
+    exact = instance.scm.counterfactual_exact(rest, action)
     for name in instance.missing - action.keys():
         del exact[name]
     nearest = dict.fromkeys(instance.missing, math.nan)
     for name, e in exact.items():
+        if e is rest[name]:
+            nearest[name] = instance.factual[name] + 0.0  # no -0.0
+            continue
         try:
             nearest[name] = e.nearest
         except OverflowError:
@@ -213,6 +217,15 @@ def known_factual(instance: Instance) -> Mapping[str, float]:
     if not instance.missing:
         return instance.factual
     return {name: 0.0 if name in instance.missing else x for name, x in instance.factual.items()}
+
+
+def known_exactly(instance: Instance) -> Mapping[str, Enclosure]:
+    """The numbers of :func:`known_factual` exactly, made once for all actions that are judged."""
+    return (
+        instance.exact_factual
+        if not instance.missing
+        else {name: Enclosure.of(x) for name, x in known_factual(instance).items()}
+    )
 
 
 def double(value: Fraction, what: str, rounded: Callable[[Fraction], float] = float) -> float:

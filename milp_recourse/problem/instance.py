@@ -15,7 +15,7 @@ from milp_recourse.errors import BadInput, dotted
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.conditions import TRUE, Condition, Demand, all_of, meaning
 from milp_recourse.problem.cost import Cost
-from milp_recourse.problem.enclosure import round_up
+from milp_recourse.problem.enclosure import Enclosure, round_up
 from milp_recourse.problem.features import Feature, input_columns
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.lever_cost import LeverCost, exact_cost, gap_allowance, lever_costs
@@ -284,6 +284,11 @@ class Instance:
     def factual_row(self) -> NDArray[np.float64]:
         """The factual as an array in feature order, shape (d,)."""
         return np.array([self.factual[f.name] for f in self.features])
+
+    @cached_property
+    def exact_factual(self) -> dict[str, Enclosure]:
+        """The factual's numbers exactly; missing values must not be asked for."""
+        return {name: Enclosure.of(x) for name, x in self.factual.items() if not math.isnan(x)}
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -89,6 +89,7 @@ class StructuralCausalModel:
                 raise ValueError(f"mechanism of {name_!r} reads unknown feature {sorted(missing)[0]!r}")
         self._parents = {f: m.equation.parents for f, m in self.mechanisms.items()}
         self.order = self._causal_order()
+        self._caused = tuple(f for f in self.order if self._parents[f])
         self._rounded: dict[str, Callable[[Mapping[str, float]], tuple[float, float]] | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -101,8 +102,8 @@ class StructuralCausalModel:
     def descendants(self, sources: set[str]) -> set[str]:
         """The sources and everything downstream of them."""
         reached = set(sources)
-        for f in self.order:
-            if self.parents(f) & reached:
+        for f in self._caused:
+            if not reached.isdisjoint(self._parents[f]):
                 reached.add(f)
         return reached
 
@@ -195,12 +196,13 @@ class StructuralCausalModel:
         return total
 
     def counterfactual_exact(
-        self, x: Mapping[str, float], action: Mapping[str, float], scenario: Scenario = AS_PLANNED
+        self, x: Mapping[str, float | Enclosure], action: Mapping[str, float], scenario: Scenario = AS_PLANNED
     ) -> dict[str, Enclosure]:
         """The counterfactual in exact arithmetic, one enclosure per feature.
 
         A value is exact unless a sigmoid is involved in how it moved; then it is an interval about 1e-50 wide
-        (see :class:`Enclosure`). One that did not move, because its causes are held, say, is the factual's.
+        (see :class:`Enclosure`). One that did not move, because its causes are held, say, is the factual's
+        (``x``'s own object where that is an enclosure).
 
         Parameters
         ----------
@@ -210,11 +212,11 @@ class StructuralCausalModel:
         factual = {f: Enclosure.of(x[f]) for f in self.features}
         values = factual | {f: Enclosure.of(a) for f, a in action.items()}
         moved = set(action)
-        for f in self.order:
-            if f in action:
-                if scenario.missed.get(f):
-                    values[f] = values[f] + Enclosure.of(scenario.missed[f])
-            elif self.parents(f) & moved:
+        for f in action:
+            if scenario.missed.get(f):
+                values[f] = values[f] + Enclosure.of(scenario.missed[f])
+        for f in self._caused:
+            if f not in action and self.parents(f) & moved:
                 m = self.mechanisms[f]
                 changed = {p for p in self.parents(f) & moved if values[p] != factual[p]}
                 shift = m.equation.shift(factual, values, changed) if changed else Enclosure.of(0)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from milp_recourse.judge.proposal import Proposal
-from milp_recourse.problem.cost import SMALLEST
+from milp_recourse.problem.cost import SMALLEST, Cost
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Options
 
@@ -29,12 +29,26 @@ _FURTHEST = 400
 """Costs and scales whose exponents are larger in absolute value are left as they are."""
 
 
-def cost_units(instance: Instance) -> tuple[Instance, float]:
-    """The instance with costs of usual size, and the factor, a power of two, that costs are multiplied by."""
+Made = dict[tuple[int, int, int], Cost | None]
+"""Costs of usual size by the identity of the cost as it was, and the exponents."""
+
+
+def cost_units(instance: Instance, made: Made | None = None) -> tuple[Instance, float]:
+    """The instance with costs of usual size, and the factor, a power of two, that costs are multiplied by.
+
+    Parameters
+    ----------
+    made
+        Shared by a population: people with one cost then have one cost again, as lowering them together
+        needs.
+    """
     longer, larger = _exponents(instance)
     if not (longer or larger):
         return instance, 1.0
-    cost = instance.cost.in_units(longer, larger)
+    known, key = {} if made is None else made, (id(instance.cost), longer, larger)
+    if key not in known:
+        known[key] = instance.cost.in_units(longer, larger)
+    cost = known[key]
     return (instance, 1.0) if cost is None else (replace(instance, cost=cost), 2.0**larger)
 
 

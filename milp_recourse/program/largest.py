@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
@@ -58,7 +59,10 @@ def best_of_box(program: Program, active: Masks, values: Values, need: Fraction)
         return None
     network = _network(program)
     at = {name: [value] for name, value in action.items()}  # inputs that are no forms do not matter there
-    row = [(_largest(program, column, at) or (Fraction(0),))[0] for column in columns]
+    row = [
+        column.constant if column.is_constant else (_largest(program, column, at) or (Fraction(0),))[0]
+        for column in columns
+    ]
     for layer, unit, sign in islice(_contradicted(network, row, active), MOST_UNITS):
         argument = _sum(columns, *network.piece(active, layer, unit)).scaled(sign)
         for k, slope in argument.terms.items():
@@ -98,10 +102,15 @@ def _network(program: Program) -> ReluNetwork:
 
 def _sum(columns: Sequence[Affine], slopes: Sequence[Fraction], constant: Fraction) -> Affine:
     """A constant and the columns times their slopes."""
-    total = Affine(constant)
+    total, resting = Affine(), [(constant.numerator, constant.denominator)]
     for slope, column in zip(slopes, columns, strict=True):
-        total = total + column.scaled(slope)
-    return total
+        if not column.is_constant:
+            total = total + column.scaled(slope)
+        elif slope:
+            one = column.constant  # whole numbers: Fraction would cancel factors in every product
+            resting.append((slope.numerator * one.numerator, slope.denominator * one.denominator))
+    unit = math.lcm(*(denominator for _, denominator in resting))
+    return total + Affine(Fraction(sum(n * (unit // denominator) for n, denominator in resting), unit))
 
 
 def _contradicted(

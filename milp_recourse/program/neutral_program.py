@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import cast
 
@@ -163,7 +164,7 @@ class Program:
     followed: Mapping[conditions.Factor, Affine] = field(default_factory=dict)
     spans: Mapping[conditions.Row, Span] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def actions(self) -> tuple[Action, ...]:
         """The action atoms, in order."""
         return tuple(a for a in self.atoms if isinstance(a, Action))
@@ -171,8 +172,20 @@ class Program:
     @property
     def switched(self) -> tuple[str, ...]:
         """Features that can be acted on or not; () in a program in which that is decided (:meth:`fix`)."""
-        names = [a.feature for a in self.atoms if isinstance(a, Switch)]
-        return tuple(dict.fromkeys(names))
+        return tuple(self.switches)
+
+    @cached_property
+    def switches(self) -> dict[str, list[Switch]]:
+        """The switches by feature."""
+        found: dict[str, list[Switch]] = {}
+        for atom in self.atoms:
+            if isinstance(atom, Switch):
+                found.setdefault(atom.feature, []).append(atom)
+        return found
+
+    @cached_property
+    def _action_of(self) -> dict[str, Action]:
+        return {action.feature: action for action in reversed(self.actions)}
 
     def decode(self, values: Iterable[float], acted: Sequence[str] | None = None) -> dict[str, float]:
         """The action with the given values of the action atoms, in the order of :attr:`actions`.
@@ -329,7 +342,7 @@ class Program:
     def behind(self, forms: Iterable[Affine]) -> set[int]:
         """The atoms to which forms refer, directly or through other atoms."""
         needed = {k for form in forms for k in form.terms}
-        for k in range(len(self.atoms) - 1, -1, -1):
+        for k in range(max(needed, default=-1), -1, -1):
             if k in needed:
                 needed |= set(terms_of(self.atoms[k]))
         return needed
@@ -354,8 +367,7 @@ class Program:
     def _acting_covers(self, feature: str) -> bool:
         if not self.free:
             return False
-        switches = [a for a in self.atoms if isinstance(a, Switch) and a.feature == feature]
-        action = next(a for a in self.actions if a.feature == feature)
+        switches, action = self.switches[feature], self._action_of[feature]
         x = self.factual[feature]
         return (
             len(switches) == 1

@@ -45,6 +45,10 @@ T = TypeVar("T")
 DEFAULTS = ("bab", "highs")
 """The back ends tried, in this order, where none is named and the model is read."""
 
+MANY_LEVERS = 1500
+"""With more levers under one linear unit, the last of :data:`DEFAULTS` is asked first: the problem is a
+knapsack, of one row, and ``bab`` would keep a row over all levers for each of them."""
+
 ASKS = "ask"
 """The back end of models that are not read."""
 
@@ -349,7 +353,11 @@ def backend_for(population: Population, name: str | None = None) -> Backend:
 
 
 def _defaults(problem: Instance) -> tuple[str, ...]:
-    return (ASKS,) if isinstance(problem.classifier, AskedModel) else DEFAULTS
+    model = problem.classifier
+    if isinstance(model, AskedModel):
+        return (ASKS,)
+    one_row = isinstance(model, ReluNetwork) and not model.hidden
+    return DEFAULTS[::-1] if one_row and len(problem.preferences.actionable) > MANY_LEVERS else DEFAULTS
 
 
 def _refusal(back_end: Backend, instance: Instance) -> str | None:

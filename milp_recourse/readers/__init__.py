@@ -5,18 +5,22 @@ XGBoost, LightGBM).
 only when called. A model that cannot be represented is refused with one line; none is approximated.
 """
 
-from milp_recourse.readers.column import Column, Reading
-from milp_recourse.readers.from_lightgbm import read_lightgbm
-from milp_recourse.readers.from_onnx import read_onnx
-from milp_recourse.readers.from_sklearn import read_sklearn
-from milp_recourse.readers.from_sklearn_trees import read_sklearn_trees
-from milp_recourse.readers.from_torch import read_torch
-from milp_recourse.readers.from_xgboost import read_xgboost
-from milp_recourse.readers.json_form import to_json
-from milp_recourse.readers.read_model import read_model, rounding_margin, rounding_margins
-from milp_recourse.readers.standardisation import standardised
-from milp_recourse.readers.steps_before import model_columns
-from milp_recourse.readers.tree_parts import safe_threshold
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from milp_recourse.readers.column import Column, Reading
+    from milp_recourse.readers.from_lightgbm import read_lightgbm
+    from milp_recourse.readers.from_onnx import read_onnx
+    from milp_recourse.readers.from_sklearn import read_sklearn
+    from milp_recourse.readers.from_sklearn_trees import read_sklearn_trees
+    from milp_recourse.readers.from_torch import read_torch
+    from milp_recourse.readers.from_xgboost import read_xgboost
+    from milp_recourse.readers.json_form import to_json
+    from milp_recourse.readers.read_model import read_model, rounding_margin, rounding_margins
+    from milp_recourse.readers.standardisation import standardised
+    from milp_recourse.readers.steps_before import model_columns
+    from milp_recourse.readers.tree_parts import safe_threshold
 
 __all__ = [
     "Column",
@@ -35,3 +39,27 @@ __all__ = [
     "standardised",
     "to_json",
 ]
+
+_HOMES = {
+    "column": ("Column", "Reading"),
+    "from_lightgbm": ("read_lightgbm",),
+    "from_onnx": ("read_onnx",),
+    "from_sklearn": ("read_sklearn",),
+    "from_sklearn_trees": ("read_sklearn_trees",),
+    "from_torch": ("read_torch",),
+    "from_xgboost": ("read_xgboost",),
+    "json_form": ("to_json",),
+    "read_model": ("read_model", "rounding_margin", "rounding_margins"),
+    "standardisation": ("standardised",),
+    "steps_before": ("model_columns",),
+    "tree_parts": ("safe_threshold",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name on first use: most of this room serves only who hands over a fitted model."""
+    for module, names in _HOMES.items():
+        if name in names:
+            globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

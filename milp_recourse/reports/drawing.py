@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 
 def panels(
@@ -34,6 +35,7 @@ def panels(
     ImportError
         matplotlib is not installed.
     """
+    import numpy as np  # not needed to list commands
     from matplotlib.figure import Figure
 
     figure = Figure(size, layout="constrained")
@@ -56,6 +58,8 @@ def draw_shares(
     end
         The value up to which the last step is drawn; None for the largest value.
     """
+    import numpy as np
+
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     shares = np.arange(1, len(ordered) + 1) / (whole or max(1, len(ordered)))
     if end is not None:
@@ -68,6 +72,8 @@ def draw_violins(
 ) -> None:
     """Draw a violin with its median for each named group that has two different values, the first group's in
     grey, and a dotted line at the first group's median."""
+    import numpy as np
+
     shown = [k for k, (_, values) in enumerate(groups) if len(values) > 1 and np.ptp(values) > 0]
     if shown:
         drawn = [groups[k][1] for k in shown]

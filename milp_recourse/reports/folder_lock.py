@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from milp_recourse.errors import MACHINE, BadInput, MachineFailed
 
 LOCK = ".lock"
@@ -34,6 +32,8 @@ def only_writer(folder: Path, name: str = LOCK) -> Iterator[None]:
     BadInput
         The folder cannot be made, written or locked.
     """
+    from filelock import FileLock, Timeout  # not needed to list commands
+
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     make_folder(folder)
     lock = FileLock(folder.resolve() / name, mode=0o664, is_singleton=True)

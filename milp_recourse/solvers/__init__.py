@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any
 
 from milp_recourse.errors import BackendUnavailable, RecourseError
-from milp_recourse.solvers.plugged import plugged
-from milp_recourse.solvers.protocol import Backend, BatchBackend, Options, Proposal
+
+if TYPE_CHECKING:
+    from milp_recourse.solvers.protocol import Backend, BatchBackend, Options, Proposal
 
 _MODULES = {
     "bab": "milp_recourse.solvers.bab:BabBackend",
@@ -90,10 +92,20 @@ def _make(name: str) -> Backend:
 
 def _brought(name: str, load: Callable[[], Callable[[], Backend]]) -> Backend:
     """A back end that is made by somebody else's code."""
+    from milp_recourse.solvers.plugged import plugged
+
     try:
         return plugged(load()(), name)
     except Exception as problem:
         raise BackendUnavailable(f"backend {name!r} cannot be loaded: {problem!r}") from problem
+
+
+def __getattr__(name: str) -> Any:
+    """Import what back ends get and give on first use: the command line's help needs none of it."""
+    if name in ("Backend", "BatchBackend", "Options", "Proposal"):
+        globals()[name] = getattr(import_module(f"{__name__}.protocol"), name)
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = ["PYOMO_SOLVERS", "Backend", "BatchBackend", "Options", "Proposal", "backend", "listed", "register"]

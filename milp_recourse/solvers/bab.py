@@ -8,11 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from milp_recourse.judge import judged_together
 from milp_recourse.problem.conditions import has_products
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.program.cost_units import cost_units, in_own_units, options_for_units
+from milp_recourse.program.cost_units import Made, cost_units, in_own_units, options_for_units
+from milp_recourse.program.fixed_columns import without_fixed
 from milp_recourse.solvers.bab_trees import in_cells, solve_trees, why_not_trees
 from milp_recourse.solvers.cases import has_conditions, solve_cases
 from milp_recourse.solvers.missing_levers import has_gaps, solve_gaps
@@ -83,6 +86,14 @@ class BabBackend:
             gaps = has_gaps(one)
             yield k, solve_gaps(one, options, solve_trees) if gaps else solve_trees(one, options)
         rest = sorted(set(range(len(instances))) - set(trees))
+        fewer = {k: found for k in rest if (found := without_fixed(instances[k])) is not None}
+        for k, (instance, kept) in fewer.items():
+            own = options
+            if options.starts is not None:
+                ones = np.ones((len(options.starts), len(instance.features) - len(kept)))
+                own = replace(options, starts=np.hstack([options.starts[:, kept], ones]))
+            yield from ((k, one) for _, one in self._solve_networks([instance], own))
+        rest = [k for k in rest if k not in fewer]
         for k, proposal in self._solve_networks([instances[k] for k in rest], options):
             yield rest[k], proposal
 
@@ -97,7 +108,8 @@ class BabBackend:
             return
         ready()
         start = time.perf_counter()
-        scaled = [cost_units(instance) for instance in instances]
+        made: Made = {}
+        scaled = [cost_units(instance, made) for instance in instances]
         left = set(range(len(instances)))
         for people, group in lowered([instance for instance, _ in scaled]):
             share = (time.perf_counter() - start) / len(people)

@@ -355,6 +355,14 @@ def gmsc_networks() -> str:
     return table(f"{head} | cost over the optimum, median", lines)
 
 
+def start_up() -> str:
+    """Whole processes, before and now: least processor seconds."""
+    head, found = "process | before, s | now, s", content("engine/start_up.json")
+    return table(
+        head, ([name, *(short(one[v][0]) for v in ("before", "now"))] for name, one in found.items())
+    )
+
+
 Table = Callable[[], str]
 PAGES: dict[str, dict[str, Table]] = {
     "docs/benchmarks.md": {
@@ -367,6 +375,7 @@ PAGES: dict[str, dict[str, Table]] = {
         "grown": grown,
     },
     "docs/agreement.md": {"compared": compared},
+    "docs/engine_in_detail.md": {"start-up": start_up},
     "docs/evaluate.md": {"outside": outside},
     "docs/results/loan_smooth/README.md": {
         "oracle": lambda: oracle("loan_smooth"),

@@ -152,11 +152,12 @@ class Effects:
     def __init__(self, instances: list[Instance], program: Program) -> None:
         self.program, atoms, self.instance = program, program.atoms, instances[0]
         self.levers, self.start = list(self.instance.levers), column_starts(self.instance)
+        self._place = {name: i for i, name in enumerate(self.levers)}
         self.columns, self.stated = int(self.start[-1]), list[Stated]()
         self.inputs_at: Array | None = None
         self.moved, must_act = set[str](), _must_act(program.demand)
         for name in self.levers:
-            own = [a for a in atoms if isinstance(a, Switch) and a.feature == name]
+            own = program.switches.get(name, [])
             misses = self.instance.scenarios and len(own) > 1  # whoever acts may miss, whatever the target
             causes = program.behind(a.natural for a in own)
             if misses or any(isinstance(atoms[k], Action | Switch) for k in causes):
@@ -243,7 +244,7 @@ class Effects:
 
     def _action(self, atom: Action) -> None:
         """Add an action: the value of its lever, or the number of its label."""
-        i, form = self.levers.index(atom.feature), np.zeros(self._shape)
+        i, form = self._place[atom.feature], np.zeros(self._shape)
         labels = is_label(self.instance.feature(atom.feature))
         values = np.arange(self.start[i + 1] - self.start[i]) if labels else 1.0
         form[..., self.start[i] : self.start[i + 1]] = values
@@ -254,7 +255,7 @@ class Effects:
         """Add a switch: in each configuration the form that it stands for there."""
         form, at = self._form(atom.acted), self._values(atom.natural)
         if atom.feature in self.moved:
-            acted = self.acts[:, self.levers.index(atom.feature)] > 0
+            acted = self.acts[:, self._place[atom.feature]] > 0
             form = np.where(acted[:, None, None], form, self._form(atom.natural))
             if self.instance.scenarios:
                 other = self._values(atom.acted)

@@ -1,0 +1,81 @@
+"""How long whole processes take here: ``python -m tests.docs.start_up --before FOLDER --json FILE``.
+
+Each command runs in turn by the sources here and by those in another folder, an older version's, several
+times. What counts is the least processor time of a process and its children: other programs on the machine
+change it least. Bytecode and compiled code are kept; with ``--first`` both versions also solve once with an
+empty cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+SOLVE = ("-m", "milp_recourse", "solve")
+COMMANDS = {
+    "`import milp_recourse`": ("-c", "import milp_recourse"),
+    "`milp-recourse --help`": ("-m", "milp_recourse", "--help"),
+    "`solve`, trees": (*SOLVE, "instances/credit_trees/credit_000.json"),
+    "`solve`, a network with causes": (*SOLVE, "instances/loan/loan_001.json"),
+}
+"""The processes, by what a page calls them."""
+
+FIRST = "`solve`, a network with causes"
+"""The one whose first use is measured too."""
+
+
+def measured(sources: Path, command: tuple[str, ...], cache: str | None = None) -> tuple[float, float]:
+    """Processor and wall seconds of one process that runs the package in a folder."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    environment |= {"PYTHONPATH": str(sources), "OMP_NUM_THREADS": "1"}
+    environment |= {"NUMBA_CACHE_DIR": cache} if cache else {}
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run([sys.executable, *command], env=environment, cwd=sources, check=True, capture_output=True)
+    took, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, took
+
+
+def compared(folders: dict[str, Path], repeats: int, first: bool) -> dict[str, dict[str, list[float]]]:
+    """By command and version the least (processor, wall) seconds, and those of the first use."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for name, command in COMMANDS.items():
+        runs: dict[str, list[tuple[float, float]]] = {version: [] for version in folders}
+        for _ in range(repeats):
+            for version, at in folders.items():
+                runs[version].append(measured(at, command))
+        found[name] = {v: [min(ones) for ones in zip(*many, strict=True)] for v, many in runs.items()}
+    for version, at in folders.items() if first else ():
+        with tempfile.TemporaryDirectory() as empty:
+            own = found.setdefault("the first `solve` on a machine", {})
+            own[version] = list(measured(at, COMMANDS[FIRST], empty))
+    return found
+
+
+def main() -> None:
+    """Measure, print, and write the results file."""
+    parser = argparse.ArgumentParser(description="Processor and wall seconds of whole processes.")
+    parser.add_argument("--before", type=Path, help="a folder with an older version's sources")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--first", action="store_true", help="also with an empty cache, which takes a minute")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    folders = {"now": ROOT} | ({"before": given.before.resolve()} if given.before else {})
+    found = compared(folders, given.repeats, given.first)
+    for name, versions in found.items():
+        print(name, {version: [round(s, 3) for s in seconds] for version, seconds in versions.items()})
+    if given.json:
+        rounded = {n: {v: [round(s, 3) for s in own] for v, own in one.items()} for n, one in found.items()}
+        given.json.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
