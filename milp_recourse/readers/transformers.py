@@ -218,9 +218,9 @@ class Walk:
                     kind = type(step).__name__
                     raise refuse(where, f"{kind} after a scaler", f"{kind} on the raw column")
                 known = self.labels.setdefault(track.raw, [])
-                known += [c for c in map(plain, categories) if not _among(c, known)]
+                add_labels(known, iter(categories))
             after = replace(track, coded=True)
-            if getattr(step, "handle_unknown", "") == "error" and not _among(track.filled, list(categories)):
+            if getattr(step, "handle_unknown", "") == "error" and _key(track.filled) not in set(map(_key, categories)):
                 after = replace(
                     after, filled=None, gaps=frozenset()
                 )  # the encoder refuses the imputer's value
@@ -263,16 +263,19 @@ def _only_checks(step: Any) -> bool:
     return all(kind in (None, "numeric") or np.dtype(kind) == np.float64 for kind in kinds)
 
 
-def _among(label: object, known: Sequence[object]) -> bool:
-    """Whether a label is among those known."""
-    if label is None or _missing(label):
-        return any((k is None or _missing(k)) and gap(k) == gap(label) for k in known)
-    return any(k is not None and not _missing(k) and label == k for k in known)
-
-
 def add_labels(known: list[object], more: Iterator[object]) -> None:
     """Append the labels that are not among those known."""
-    known += [label for label in map(plain, more) if not _among(label, known)]
+    keys = set(map(_key, known))
+    for label in map(plain, more):
+        if _key(label) not in keys:
+            keys.add(_key(label))
+            known.append(label)
+
+
+def _key(label: object) -> tuple[bool, object]:
+    """What two labels have in common if they are the same one: they are equal, or missing alike."""
+    missing = label is None or _missing(label)
+    return missing, gap(label) if missing else label
 
 
 def _reciprocal(operation: Operation) -> Operation:
