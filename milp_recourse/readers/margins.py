@@ -91,7 +91,7 @@ def margins_of(arithmetic: Arithmetic, lower: ArrayLike, upper: ArrayLike) -> Fl
                     computed = np.zeros_like(computed)
                 reach = products(_size(low, high) + computed + folded, weight) + step.size
                 computed = products(computed, weight) + _gamma(inputs + _SPARE, step.unit) * reach
-                computed += _tiny(step.unit, inputs)
+                computed += _tiny(step.unit, inputs) + step.off
                 folded = products(folded, weight)
                 size = products(size, weight) + step.size
                 low, high = _image(step, low, high)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from milp_recourse.problem.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.readers.column import Column
 from milp_recourse.readers.operations import Operation, apply, last_raw
-from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.refusal import OR_ASK, refuse
 from milp_recourse.readers.steps_before import Preprocessing
 from milp_recourse.readers.tree_parts import LARGEST, Splits, TreeDecision
 
@@ -72,6 +72,11 @@ def on_raw_columns(
                 allowed = "an OrdinalEncoder for it, or the classifier without transformers"
                 raise refuse(f"column {name!r}", got, allowed)
             operations = [preprocessing.tracks[k].operations for k in tracks]
+            bent = next((o.name for own in operations for o in own if o.kind == "curve"), None)
+            if bent is not None:
+                got = f"{bent} before trees"
+                allowed = "trees without it, which split anywhere; bins with encode='ordinal'"
+                raise refuse(f"column {name!r}", got, f"{allowed}, {OR_ASK}")
             rewriter.numbers(tracks, operations, count, filled, name)
             missing = ruled and filled is None and not preprocessing.imputed_unevenly(raw)
             missing = missing and preprocessing.keeps_gaps(raw)

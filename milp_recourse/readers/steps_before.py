@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,8 @@ class Preprocessing:
         Whether the classifier receives a sparse matrix.
     narrow
         Whether a column of numbers is float32 or float16 in X, so that the steps do not compute in doubles.
+    numbers
+        The numbers of X in each raw column of numbers.
     """
 
     names: tuple[object, ...]
@@ -49,6 +51,7 @@ class Preprocessing:
     tables: dict[int, NDArray[np.float64]]
     sparse: bool = False
     narrow: bool = False
+    numbers: dict[int, NDArray[np.float64]] = field(default_factory=dict)
 
     def used(self, order: Sequence[object]) -> list[int]:
         """Raw columns that reach the classifier, in the given order of names."""
@@ -71,12 +74,12 @@ class Preprocessing:
     def scaled(self) -> bool:
         """Whether a number is changed, other than by imputing, before it reaches the classifier."""
         numbers = [track for track in self.tracks if track.raw not in self.labels]
-        return any(o.kind != "impute" for track in numbers for o in track.operations)
+        return any(o.kind not in ("impute", "known") for track in numbers for o in track.operations)
 
     def within(self, raw: int) -> tuple[float, float] | None:
         """Between which numbers all functions of a raw column are known; None without functions."""
         chains = [t.operations for t in self.tracks if t.raw == raw]
-        if not any(o.kind == "function" for chain in chains for o in chain):
+        if not any(o.kind in ("function", "curve") for chain in chains for o in chain):
             return None
         ends = [known_between(chain) for chain in chains]
         low, high = max(low for low, _ in ends), min(high for _, high in ends)
@@ -196,12 +199,13 @@ def read_preprocessing(
     if not any(chains):
         own_labels = {raw: tuple(label for label, _ in pairs) for raw, pairs in coded.items()}
         codes = {raw: np.array([[code] for _, code in pairs]) for raw, pairs in coded.items()}
-        return Preprocessing(tuple(names), tuple(tracks), own_labels, codes, narrow=narrow)
+        own = tuple(names), tuple(tracks), own_labels, codes
+        return Preprocessing(*own, narrow=narrow, numbers=numbers)
     made = [_tables(steps, frame, own, labels) for steps, own in zip(chains, walked, strict=True)]
     tables = {raw: np.hstack([each[raw] for each, _ in made]) for raw in labels}
     sparse = any(one for _, one in made)
     fixed_labels = {raw: tuple(known) for raw, known in labels.items()}
-    preprocessing = Preprocessing(tuple(names), tuple(tracks), fixed_labels, tables, sparse, narrow)
+    preprocessing = Preprocessing(tuple(names), tuple(tracks), fixed_labels, tables, sparse, narrow, numbers)
     for steps, own in zip(chains, walked, strict=True):
         if not narrow and steps:
             _check(steps, frame, replace(preprocessing, tracks=tuple(own)), numbers)
@@ -298,8 +302,9 @@ def _check(
     for k, track in enumerate(preprocessing.tracks):
         if track.raw in preprocessing.labels:
             continue
-        computed = apply(track.operations, numbers[track.raw][at])
-        if not np.array_equal(computed, values[:, k], equal_nan=True):
+        raw = numbers[track.raw][at]
+        made = ~np.isnan(raw) | all(o.kind != "known" for o in track.operations)  # not of other columns
+        if not np.array_equal(apply(track.operations, raw)[made], values[made, k], equal_nan=True):
             got = (
                 f"column {preprocessing.names[track.raw]!r} computed otherwise than the steps' attributes say"
             )

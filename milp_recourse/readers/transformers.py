@@ -15,6 +15,7 @@ from milp_recourse.readers.operations import Operation, apply, stand_in
 from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import refuse
 from milp_recourse.readers.rising import is_function, rising
+from milp_recourse.readers.several_columns import functions_of, is_declared, makes_several
 
 ALLOWED = (
     "Pipeline, ColumnTransformer, FeatureUnion, StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, "
@@ -87,7 +88,8 @@ class Walk:
             return tracks
         selects = isinstance(step, feature_selection.SelectorMixin)
         asked = ("get_support", "_get_support_mask") if selects else ()
-        refuse_overrides(step, where, "sklearn", asked, uses=("transform",))
+        if not is_declared(step):
+            refuse_overrides(step, where, "sklearn", asked, uses=("transform",))
         if isinstance(step, pipeline.Pipeline):
             for name, inner in step.steps:
                 tracks = self.through(inner, tracks, f"{where} step {name!r}")
@@ -104,6 +106,8 @@ class Walk:
             return follow(step, tracks, where)
         if is_function(step):
             return self._function(step, tracks, where)
+        if makes_several(step):
+            return self._several(step, tracks, where)
         if selects:
             self._fitted(step, tracks, where)
             return [t for t, kept in zip(tracks, step.get_support(), strict=True) if kept]
@@ -121,7 +125,16 @@ class Walk:
             preprocessing.OrdinalEncoder: self._encode,
             preprocessing.TargetEncoder: self._encode,
             impute.SimpleImputer: self._impute,
+            impute.KNNImputer: self._impute_from_others,
+            **self._iterative(),
         }
+
+    def _iterative(self) -> dict[type, Callable[[Any, list[Track], str], list[Track]]]:
+        """scikit-learn's iterative imputer, which has to be enabled before it can be imported."""
+        from sklearn import impute
+
+        kind = vars(impute).get("IterativeImputer")
+        return {} if kind is None else {kind: self._impute_from_others}
 
     def _scale(
         self, operations: Callable[[Any, int], list[list[Operation]]]
@@ -142,6 +155,16 @@ class Walk:
         columns = [apply(track.operations, self.numbers(track.raw)) for track in tracks]
         pairs = zip(tracks, rising(step, columns, where), strict=True)
         return [replace(t, operations=(*t.operations, added)) for t, added in pairs]
+
+    def _several(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+        if not is_declared(step):
+            self._fitted(step, tracks, where)
+        if any(track.coded for track in tracks):
+            raise refuse(where, f"{type(step).__name__} after an encoder", "one of columns of numbers alone")
+        columns = [apply(track.operations, self.numbers(track.raw)) for track in tracks]
+        made = functions_of(step, columns, where)
+        self.sparse = getattr(step, "encode", "") == "onehot" or bool(getattr(step, "sparse_output", False))
+        return [replace(tracks[k], operations=(*tracks[k].operations, one)) for k, one in made]
 
     def _fitted(self, step: Any, tracks: Sequence[Track], where: str) -> None:
         from sklearn.utils.validation import check_is_fitted
@@ -188,8 +211,6 @@ class Walk:
         return output
 
     def _impute(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
-        if step.add_indicator and len(step.indicator_.features_):
-            raise refuse(where, "SimpleImputer(add_indicator=True)", "add_indicator=False, and fit again")
         value = step.missing_values
         imputes_missing = value is None or _missing(value)
         output = []
@@ -205,7 +226,29 @@ class Walk:
                 )
             left = track.coded or not imputes_missing
             output.append(track if left else _filled(track, filled, imputed_gaps(value), where))
-        return output
+        return output + self._indicators(step, tracks, where)
+
+    def _impute_from_others(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+        """A number that is there stays; one that is missing is made of the others, so that nobody who misses
+        one can be read."""
+        if step.missing_values is not None and not _missing(step.missing_values):
+            allowed = "missing_values=nan"
+            raise refuse(where, f"{type(step).__name__}(missing_values={step.missing_values!r})", allowed)
+        empty = getattr(step, "_mask_fit_X", None)
+        kept = ~np.all(empty, axis=0) if empty is not None else np.isfinite(step.initial_imputer_.statistics_)
+        if not np.all(kept) and not step.keep_empty_features:
+            raise refuse(where, "a column that is all missing", "a table without it")
+        whole = Operation("known", 0.0, gaps=False, name=type(step).__name__)
+        same = [replace(track, operations=(*track.operations, whole)) for track in tracks]
+        return same + self._indicators(step, tracks, where)
+
+    def _indicators(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+        """The columns that say which numbers were missing."""
+        found = [tracks[int(k)] for k in step.indicator_.features_] if step.add_indicator else []
+        if any(track.coded for track in found):
+            raise refuse(where, "add_indicator=True after an encoder", "the imputer before the encoder")
+        added = Operation("indicator", 0.0)
+        return [replace(t, operations=(*t.operations, added), filled=None, gaps=frozenset()) for t in found]
 
     def _encode(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
         counts = getattr(step, "_n_features_outs", None) or [1] * len(tracks)
