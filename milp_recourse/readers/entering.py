@@ -16,7 +16,7 @@ from milp_recourse.readers.operations import apply, curved, marks_of
 from milp_recourse.readers.pieces import KNOTS, Pieces, is_short, pieces_of
 from milp_recourse.readers.refusal import refuse
 from milp_recourse.readers.steps_before import Preprocessing
-from milp_recourse.readers.transformers import Track
+from milp_recourse.readers.track import Track
 
 Array = NDArray[np.float64]
 

@@ -18,9 +18,10 @@ _SIGN = np.int64(-(2**63))
 
 @dataclass(frozen=True)
 class Operation:
-    """One elementwise operation in doubles: z + a, z * a, z / a, min(max(z, a), b), a if z is missing, z
-    itself (``known``), 1 if z is missing, else 0 (``indicator``), or a function, which is known between a and
-    b and is taken at the nearer end beyond: one that rises, or any other (``curve``).
+    """One elementwise operation in doubles: z + a, z * a, z / a, min(max(z, a), b), a if z is missing
+    (``impute``), z itself (``known``), missing if z is 0 (``sparse``), 1 if z is missing, else 0
+    (``indicator``), or a function, which is known between a and b and is taken at the nearer end beyond: one
+    that rises, or any other (``curve``).
 
     Attributes
     ----------
@@ -29,12 +30,14 @@ class Operation:
     name
         The function's, for messages.
     marks
-        Numbers between which the function has no bend and no jump that is known; each is the first of a piece.
+        Numbers between which the function has no known bend and no jump; each is the first of a piece.
     stepped
         Whether it is constant between them.
     """
 
-    kind: Literal["add", "multiply", "divide", "clip", "impute", "known", "indicator", "function", "curve"]
+    kind: Literal[
+        "add", "multiply", "divide", "clip", "impute", "known", "sparse", "indicator", "function", "curve"
+    ]
     a: float
     b: float = 0.0
     function: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
@@ -64,6 +67,8 @@ def apply(operations: Sequence[Operation], z: np.ndarray) -> np.ndarray:
                 z = made
             elif o.kind == "indicator":
                 z = np.isnan(z).astype(np.float64)
+            elif o.kind == "sparse":
+                z = np.where(z == 0.0, np.nan, z)
             elif o.kind == "impute":
                 z = np.where(np.isnan(z), o.a, z)
     return z
@@ -89,7 +94,7 @@ def last_raw(operations: Sequence[Operation], thresholds: NDArray[np.float64]) -
     >>> float(last_raw([Operation("add", -1.0)], np.array([0.5]))[0])
     1.5
     """
-    steps = [o for o in operations if o.kind != "impute"]
+    steps = [o for o in operations if o.kind not in ("impute", "sparse")]
     if not steps:
         return np.clip(thresholds, -LARGEST, LARGEST)
     if any(o.kind in ("multiply", "divide") and not o.a > 0 for o in steps):
@@ -104,8 +109,14 @@ def last_raw(operations: Sequence[Operation], thresholds: NDArray[np.float64]) -
     return _double(low)
 
 
+def is_whole(numbers: NDArray[np.float64]) -> bool:
+    """Whether a column has numbers, and only whole ones."""
+    held = numbers[np.isfinite(numbers)]
+    return bool(len(held) and (held == np.round(held)).all())
+
+
 def curved(operations: Sequence[Operation]) -> bool:
-    """Whether a linear model does not take the operations as they are: some is a function or cuts ends off."""
+    """Whether a linear model cannot take the operations as they are: some is a function or cuts off ends."""
     return any(o.kind in ("function", "curve", "clip", "indicator") for o in operations)
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.readers.operations import is_whole
 from milp_recourse.readers.refusal import OR_ASK, refuse
 
 Array = NDArray[np.float64]
@@ -47,7 +48,7 @@ _ROUNDING = 2.0**-44
 def is_short(seen: Array) -> bool:
     """Whether a column's numbers are whole and few, so that each can be a knot."""
     held = seen[np.isfinite(seen)]
-    return bool(len(held) and (held == np.round(held)).all() and 3 * np.ptp(held) <= _TABLE)
+    return is_whole(held) and 3 * np.ptp(held) <= _TABLE
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +115,7 @@ def pieces_of(
         A function jumps, or bends too much.
     """
     held = seen[np.isfinite(seen)]
-    whole = bool((held == np.round(held)).all()) and bool(len(held))
+    whole = is_whole(held)
     if any(stepped) and not whole:
         allowed = "bins of whole numbers, or of every column, before a linear model; or a forest or boosting"
         raise refuse(where, f"steps of {name} beside columns that have none", allowed)
@@ -142,7 +143,9 @@ def pieces_of(
             break
     else:
         got = f"{name}, which jumps or bends too much between {first:g} and {last:g}"
-        raise refuse(where, got, f"trees, or the column as it is after that step in place of the raw one, {OR_ASK}")
+        raise refuse(
+            where, got, f"trees, or the column as it is after that step in place of the raw one, {OR_ASK}"
+        )
     slopes = np.diff(at, axis=1) / np.diff(knots) if len(knots) > 1 else np.zeros((len(at), 0))
     weights = np.diff(np.hstack([np.zeros((len(at), 1)), slopes, np.zeros((len(at), 1))]), axis=1)[:, :-1]
     weights = np.hstack([weights, np.zeros((len(at), len(knots) - weights.shape[1]))])

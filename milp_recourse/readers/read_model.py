@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.problem.network import DType
 from milp_recourse.readers.classes import choose_interval, choose_logit, choose_target
-from milp_recourse.readers.column import Column, Reading
+from milp_recourse.readers.column import Reading
 from milp_recourse.readers.confidence import at_confidence
 from milp_recourse.readers.entering import entry
 from milp_recourse.readers.formulas import Formula, Wish, network_decision, tree_decision
@@ -26,6 +26,7 @@ from milp_recourse.readers.members import read_member
 from milp_recourse.readers.places import Chains, Place
 from milp_recourse.readers.raw_trees import on_raw_columns
 from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.stepped import as_trees, is_stepped
 from milp_recourse.readers.steps_before import Preprocessing, model_columns, read_preprocessing
 
 
@@ -88,7 +89,10 @@ def read_model(
         member = at_confidence(member, confidence, wish)
     formula = member.rule(wish)
     if not member.of_trees:
-        return _network(formula, member, chains, wish)
+        preprocessing = chains.preprocessing()
+        if is_stepped(member, preprocessing):
+            return _scorecard(formula, member, preprocessing, list(X.columns), wish)
+        return _network(formula, member, preprocessing, list(X.columns), wish)
     decision = tree_decision(formula, member.scores, chains.width, "model")
     columns, ensemble = on_raw_columns(decision, chains.preprocessing(), list(X.columns))
     own = (columns, ensemble, decision.accept, member.classes, wish)
@@ -161,9 +165,19 @@ def _read_graph(
     return Reading(columns, layers.network(dtype), Acceptance(), classes, target, arithmetic)
 
 
-def _network(formula: Formula, member: Member, chains: Chains, wish: Wish) -> Reading:
-    preprocessing = chains.preprocessing()
-    columns, entries, layers = entry(preprocessing, list(chains.X.columns))
+def _scorecard(
+    formula: Formula, member: Member, preprocessing: Preprocessing, order: Sequence[object], wish: Wish
+) -> Reading:
+    columns, member = as_trees(member, preprocessing, order)
+    decision = tree_decision(formula, member.scores, len(columns), "model")
+    own = (columns, decision.ensemble, decision.accept, member.classes, wish)
+    return Reading(*own, near=decision.near, measure=member.measure, unit=decision.unit)
+
+
+def _network(
+    formula: Formula, member: Member, preprocessing: Preprocessing, order: Sequence[object], wish: Wish
+) -> Reading:
+    columns, entries, layers = entry(preprocessing, order)
     accept, softmax = network_decision(formula, member.scores, layers)
     narrow = UNIT["float32"] if preprocessing.narrow else 0.0
     segments = tuple(tuple(segment) for segment in layers.segments)

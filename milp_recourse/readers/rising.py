@@ -58,7 +58,10 @@ def rising(step: Any, columns: Sequence[Array], where: str) -> list[Operation]:
         for k, column in enumerate(columns)
     )
     name = type(step).__name__
-    return [replace(one, name=name, marks=marks, stepped=_steps(step)) for one, marks in zip(made, _marks(step, len(base)), strict=True)]
+    return [
+        replace(one, name=name, marks=marks, stepped=_steps(step))
+        for one, marks in zip(made, _marks(step, len(base)), strict=True)
+    ]
 
 
 def _steps(step: Any) -> bool:

@@ -66,7 +66,9 @@ def functions_of(step: Any, columns: Sequence[Array], where: str) -> list[tuple[
         seen = columns[k][np.isfinite(columns[k])]
         start = float(seen[0]) if len(seen) else 0.0
         if not np.isfinite(one(np.array([start]))).all():
-            raise refuse(where, f"no finite number for {start:g}", "a function that X's numbers have a value of")
+            raise refuse(
+                where, f"no finite number for {start:g}", "a function that X's numbers have a value of"
+            )
         low, high = (last_finite(one, start, end) for end in (-LARGEST, LARGEST))
         kind = "curve", low, high, one, keeps_gaps(one, where), name
         found.append((k, Operation(*kind, marks, stepped)))  # type: ignore[arg-type]
@@ -90,7 +92,9 @@ def _made_of(step: Any, where: str) -> list[tuple[int, tuple[float, ...], bool]]
     if several is not None:
         names = getattr(step, "feature_names_in_", [f"column {k}" for k in range(len(several))])
         shown = " and ".join(str(names[k]) for k in np.flatnonzero(several))
-        allowed = "powers alone, or trees, which find products themselves, or steps= for the levers (it is asked)"
+        allowed = (
+            "powers alone, or trees, which find products themselves, or steps= for the levers (it is asked)"
+        )
         raise refuse(where, f"{type(step).__name__} with the product of {shown}", allowed)
     return [(int(np.argmax(row > 0)), (), False) for row in step.powers_]
 
@@ -108,14 +112,20 @@ def _function(table: Any, where: str, step: Any) -> Operation:
     if not isinstance(table, Mapping) or set(table) not in ({"knots", "values"}, {"cuts", "values"}):
         raise refuse(where, type(table).__name__, allowed)
     stepped = "cuts" in table
-    marks, values = (np.asarray(v, dtype=np.float64) for v in (table["cuts" if stepped else "knots"], table["values"]))
+    marks, values = (
+        np.asarray(v, dtype=np.float64) for v in (table["cuts" if stepped else "knots"], table["values"])
+    )
     fits = marks.ndim == values.ndim == 1 and len(values) == len(marks) + stepped and len(marks) + stepped > 1
-    if not fits or not (np.isfinite(marks).all() and np.isfinite(values).all() and (np.diff(marks) > 0).all()):
+    if not fits or not (
+        np.isfinite(marks).all() and np.isfinite(values).all() and (np.diff(marks) > 0).all()
+    ):
         raise refuse(where, f"{len(marks)} numbers with {len(values)} values", allowed)
     rises = stepped and (np.diff(values) >= 0).all()
     function: Callable[[Array], Array] = partial(_steps if stepped else _lines, marks, values)
     kind = "function" if rises else "curve"
-    made = Operation(kind, -LARGEST, LARGEST, function, False, type(step).__name__, tuple(marks.tolist()), stepped)
+    made = Operation(
+        kind, -LARGEST, LARGEST, function, False, type(step).__name__, tuple(marks.tolist()), stepped
+    )
     return made if stepped else _limited(made, marks)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from milp_recourse.readers.blends import Blend, blended, is_matrix, no_blends
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.gaps import gap, imputed_gaps
 from milp_recourse.readers.operations import Operation, apply, stand_in
@@ -16,6 +17,7 @@ from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import refuse
 from milp_recourse.readers.rising import is_function, rising
 from milp_recourse.readers.several_columns import functions_of, is_declared, makes_several
+from milp_recourse.readers.track import Track
 
 ALLOWED = (
     "Pipeline, ColumnTransformer, FeatureUnion, StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, "
@@ -25,31 +27,8 @@ ALLOWED = (
 )
 
 
-@dataclass(frozen=True)
-class Track:
-    """A column between two steps, made of one raw column.
-
-    Attributes
-    ----------
-    raw
-        Position among the model's raw columns.
-    operations
-        The operations on a number, in order.
-    filled
-        The value that an imputer puts in place of a missing one, as a raw value: if it imputes after a
-        scaler, the number whose scaled value is nearest. None if there was no imputer so far, or if an
-        encoder refuses its value because nothing was imputed at the fit.
-    coded
-        Whether an encoder has treated the column as labels.
-    gaps
-        The missing values that the imputer replaces (:mod:`milp_recourse.readers.gaps`).
-    """
-
-    raw: int
-    operations: tuple[Operation, ...] = ()
-    filled: object | None = None
-    coded: bool = False
-    gaps: frozenset[str] = frozenset()
+Between = Track | Blend
+"""A column between two steps."""
 
 
 @dataclass
@@ -73,7 +52,7 @@ class Walk:
     sparse: bool = False
     numbers: Callable[[int], np.ndarray] = lambda raw: np.zeros(0)
 
-    def through(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+    def through(self, step: Any, tracks: list[Between], where: str) -> list[Between]:
         """The tracks after a fitted step.
 
         Raises
@@ -100,33 +79,52 @@ class Walk:
             return self._side_by_side(step, tracks, where)
         if type(step) is FunctionTransformer and (step.func is None or _only_checks(step)):
             return tracks
-        follow = self._followers().get(type(step))
-        if follow is not None:
-            self._fitted(step, tracks, where)
-            return follow(step, tracks, where)
-        if is_function(step):
-            return self._function(step, tracks, where)
-        if makes_several(step):
-            return self._several(step, tracks, where)
+        return self._columns(step, tracks, where, selects)
+
+    def _columns(self, step: Any, tracks: list[Between], where: str, selects: bool) -> list[Between]:
+        """The tracks after a step that takes all columns that reach it."""
         if selects:
             self._fitted(step, tracks, where)
             return [t for t, kept in zip(tracks, step.get_support(), strict=True) if kept]
-        raise refuse(where, type(step).__name__, ALLOWED)
+        if is_matrix(step):
+            self._fitted(step, tracks, where)
+            self.sparse = False
+            return [*blended(step, tracks, where)]
+        scale = self._scalers().get(type(step))
+        if scale is not None:
+            self._fitted(step, tracks, where)
+            return self._scaled(scale(step, len(tracks)), tracks, where)
+        follow = self._followers().get(type(step))
+        if follow is None and not (is_function(step) or makes_several(step)):
+            raise refuse(where, type(step).__name__, ALLOWED)
+        plain_tracks = no_blends(tracks, step, where)
+        if follow is not None:
+            self._fitted(step, tracks, where)
+            return [*follow(step, plain_tracks, where)]
+        read = self._function if is_function(step) else self._several
+        return [*read(step, plain_tracks, where)]
 
     def _followers(self) -> dict[type, Callable[[Any, list[Track], str], list[Track]]]:
         from sklearn import impute, preprocessing
 
         return {
-            preprocessing.StandardScaler: self._scale(_standard),
-            preprocessing.MinMaxScaler: self._scale(_minmax),
-            preprocessing.RobustScaler: self._scale(_robust),
-            preprocessing.MaxAbsScaler: self._scale(_maxabs),
             preprocessing.OneHotEncoder: self._encode,
             preprocessing.OrdinalEncoder: self._encode,
             preprocessing.TargetEncoder: self._encode,
             impute.SimpleImputer: self._impute,
             impute.KNNImputer: self._impute_from_others,
             **self._iterative(),
+        }
+
+    @staticmethod
+    def _scalers() -> dict[type, Callable[[Any, int], list[list[Operation]]]]:
+        from sklearn import preprocessing
+
+        return {
+            preprocessing.StandardScaler: _standard,
+            preprocessing.MinMaxScaler: _minmax,
+            preprocessing.RobustScaler: _robust,
+            preprocessing.MaxAbsScaler: _maxabs,
         }
 
     def _iterative(self) -> dict[type, Callable[[Any, list[Track], str], list[Track]]]:
@@ -136,17 +134,13 @@ class Walk:
         kind = vars(impute).get("IterativeImputer")
         return {} if kind is None else {kind: self._impute_from_others}
 
-    def _scale(
-        self, operations: Callable[[Any, int], list[list[Operation]]]
-    ) -> Callable[[Any, list[Track], str], list[Track]]:
-        def follow(step: Any, tracks: list[Track], where: str) -> list[Track]:
-            added = operations(step, len(tracks))
-            if self.sparse:
-                added = [[_reciprocal(o) for o in each] for each in added]
-            pairs = zip(tracks, added, strict=True)
-            return [replace(t, operations=(*t.operations, *each)) for t, each in pairs]
-
-        return follow
+    def _scaled(self, added: list[list[Operation]], tracks: list[Between], where: str) -> list[Between]:
+        if self.sparse:
+            added = [[_reciprocal(o) for o in each] for each in added]
+        return [
+            t.after(each, where) if isinstance(t, Blend) else replace(t, operations=(*t.operations, *each))
+            for t, each in zip(tracks, added, strict=True)
+        ]
 
     def _function(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
         self._fitted(step, tracks, where)
@@ -166,7 +160,7 @@ class Walk:
         self.sparse = getattr(step, "encode", "") == "onehot" or bool(getattr(step, "sparse_output", False))
         return [replace(tracks[k], operations=(*tracks[k].operations, one)) for k, one in made]
 
-    def _fitted(self, step: Any, tracks: Sequence[Track], where: str) -> None:
+    def _fitted(self, step: Any, tracks: Sequence[Between], where: str) -> None:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(step)
@@ -175,11 +169,11 @@ class Walk:
                 where, f"{len(tracks)} columns", f"{step.n_features_in_}, as many as it was fitted on"
             )
 
-    def _by_columns(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+    def _by_columns(self, step: Any, tracks: list[Between], where: str) -> list[Between]:
         self._fitted(step, tracks, where)
         if step.transformer_weights:
             raise refuse(where, "transformer_weights", "none: scale the columns in a step of their own")
-        output: list[Track] = []
+        output: list[Between] = []
         before = self.sparse
         for name, inner, _ in step.transformers_:
             self.sparse = before
@@ -196,10 +190,10 @@ class Walk:
         self.sparse = bool(step.sparse_output_)
         return output
 
-    def _side_by_side(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+    def _side_by_side(self, step: Any, tracks: list[Between], where: str) -> list[Between]:
         if step.transformer_weights:
             raise refuse(where, "transformer_weights", "none: scale the columns in a step of their own")
-        output: list[Track] = []
+        output: list[Between] = []
         before, after = self.sparse, False
         for name, inner in step.transformer_list:
             if isinstance(inner, str) and inner == "drop":
@@ -263,11 +257,13 @@ class Walk:
                 known = self.labels.setdefault(track.raw, [])
                 add_labels(known, iter(categories))
             after = replace(track, coded=True)
-            if getattr(step, "handle_unknown", "") == "error" and _key(track.filled) not in set(map(_key, categories)):
+            if getattr(step, "handle_unknown", "") == "error" and _key(track.filled) not in set(
+                map(_key, categories)
+            ):
                 after = replace(
                     after, filled=None, gaps=frozenset()
                 )  # the encoder refuses the imputer's value
-            output += [after] * int(count)
+            output += [replace(after) for _ in range(int(count))]  # each is its own
         self.sparse = bool(getattr(step, "sparse_output", False))
         return output
 

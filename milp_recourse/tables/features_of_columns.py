@@ -208,7 +208,7 @@ def _strings(value: Any) -> list[str]:
 
 def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: ColumnArguments) -> TableColumn:
     labels = None if read is None else read.labels
-    kind = _kind(key, series, labels, arguments)
+    kind = _kind(key, series, labels, arguments, read is not None and read.whole)
     settable = None
     if labels is not None:
         labels = _ordered(key, labels, arguments)
@@ -223,6 +223,13 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: Co
     bounds = None if settable is None or settable == len(labels or ()) else (0.0, max(settable, 1) - 1.0)
     if labels is None and actionable:
         bounds = _bounds(key, series, kind, arguments)
+        if (
+            within is not None
+            and key in arguments.bounds
+            and not within[0] <= bounds[0] <= bounds[1] <= within[1]
+        ):
+            allowed = f"an interval within {within[0]:g} and {within[1]:g}, for which the model is read"
+            raise BadInput(f"bounds.{key}", f"({bounds[0]:g}, {bounds[1]:g})", allowed)
     feature = Feature(
         name=name,
         kind=kind,
@@ -265,7 +272,11 @@ def _domain(
 
 
 def _kind(
-    key: Hashable, series: pd.Series, labels: Sequence[object] | None, arguments: ColumnArguments
+    key: Hashable,
+    series: pd.Series,
+    labels: Sequence[object] | None,
+    arguments: ColumnArguments,
+    whole: bool,
 ) -> Kind:
     allowed = LABEL_KINDS if labels is not None else NUMBER_KINDS
     if key in arguments.kinds:
@@ -277,6 +288,10 @@ def _kind(
             raise BadInput(f"kinds.{key}", "binary", "integer or continuous: X has values other than 0 and 1")
         if kind == "integer" and infer(series, None) == "continuous":
             raise BadInput(f"kinds.{key}", "integer", "continuous: X has values that are not whole")
+        if kind == "continuous" and whole:
+            raise BadInput(
+                f"kinds.{key}", "continuous", "integer: the model is read on whole numbers, as in X"
+            )
         return kind  # type: ignore[return-value]
     if labels is not None and key in arguments.categories:
         return "ordinal"

@@ -1,6 +1,6 @@
 """51 stacks of the kind that lenders deploy, on German, Adult and Give Me Some Credit.
 
-    MILP_RECOURSE_DATA=FOLDER python -m tests.readers.stacks --people 20 --json docs/results/readers/stacks_51.json
+    MILP_RECOURSE_DATA=FOLDER python -m tests.readers.stacks --json docs/results/readers/stacks_51.json
 
 Each is fitted and read, and refused people are answered. A row says whether it was read, or asked with
 the levers' steps of its table, or refused, and with which sentence; how many actions flip ``predict`` on
@@ -109,7 +109,10 @@ def lender(name: str) -> Lender:
         X = pd.read_csv(folder / SETS["gmsc"].file, index_col=0)
         y, X = X["SeriousDlqin2yrs"] == 0, X.drop(columns="SeriousDlqin2yrs")
         fixed = ("age", "NumberOfDependents", "NumberRealEstateLoansOrLines")
-        X["DebtRatio"], X["MonthlyIncome"] = X["DebtRatio"].clip(upper=5), X["MonthlyIncome"].clip(upper=20000)
+        X["DebtRatio"], X["MonthlyIncome"] = (
+            X["DebtRatio"].clip(upper=5),
+            X["MonthlyIncome"].clip(upper=20000),
+        )
         X["RevolvingUtilizationOfUnsecuredLines"] = X["RevolvingUtilizationOfUnsecuredLines"].clip(upper=2)
         steps = {"RevolvingUtilizationOfUnsecuredLines": 0.1, "DebtRatio": 0.25, "MonthlyIncome": 1000.0}
         good, bad = np.flatnonzero(y)[: ROWS // 2], np.flatnonzero(~y)[: ROWS // 2]
@@ -122,7 +125,7 @@ def lender(name: str) -> Lender:
 class Woe(TransformerMixin, BaseEstimator):
     """A lender's own transformer: each number becomes the weight of evidence of its bin.
 
-    It says so by ``piecewise``: for each column the first number of each bin after the first, and the weights.
+    It says so by ``piecewise``: for each column where its bins begin, and their weights.
     """
 
     def fit(self, X: Any, y: Any) -> Woe:
@@ -337,7 +340,10 @@ STACKS: dict[str, tuple[str, Fit]] = {
         "german",
         behind(SCALE(), onehot(), ensemble.StackingClassifier(several(forest(), LOGISTIC()), cv=3)),
     ),
-    "AdaBoost": ("german", behind(None, onehot(sparse_output=False), ensemble.AdaBoostClassifier(random_state=0))),
+    "AdaBoost": (
+        "german",
+        behind(None, onehot(sparse_output=False), ensemble.AdaBoostClassifier(random_state=0)),
+    ),
     "naive Bayes": ("german", behind(SCALE(), OrdinalEncoder(), naive_bayes.GaussianNB())),
     "nearest neighbours": ("german", behind(SCALE(), onehot(), neighbors.KNeighborsClassifier(15))),
     "CatBoost on labels": ("german", catboost),
@@ -370,7 +376,9 @@ STACKS: dict[str, tuple[str, Fit]] = {
     "network, tanh": (
         "adult",
         behind(
-            SCALE(), onehot(), neural_network.MLPClassifier((8,), activation="tanh", max_iter=60, random_state=0)
+            SCALE(),
+            onehot(),
+            neural_network.MLPClassifier((8,), activation="tanh", max_iter=60, random_state=0),
         ),
     ),
     "forest behind a selection": (
@@ -387,9 +395,14 @@ STACKS: dict[str, tuple[str, Fit]] = {
     ),
     "bagged trees": (
         "adult",
-        behind(None, OrdinalEncoder(), ensemble.BaggingClassifier(tree.DecisionTreeClassifier(max_depth=6), 20)),
+        behind(
+            None, OrdinalEncoder(), ensemble.BaggingClassifier(tree.DecisionTreeClassifier(max_depth=6), 20)
+        ),
     ),
-    "linear discriminant": ("adult", behind(SCALE(), onehot(sparse_output=False), LinearDiscriminantAnalysis())),
+    "linear discriminant": (
+        "adult",
+        behind(SCALE(), onehot(sparse_output=False), LinearDiscriminantAnalysis()),
+    ),
     "SVM, Gaussian kernel": ("adult", behind(SCALE(), onehot(), svm.SVC())),
     "logistic, quantiles": ("adult", behind(QuantileTransformer(n_quantiles=50), onehot(), LOGISTIC())),
     "logistic, Yeo-Johnson": ("adult", behind(PowerTransformer(), onehot(), LOGISTIC())),
@@ -508,7 +521,9 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
     total = {word: outcomes.count(word) for word in ("read", "asked", "refused")}
     for key in ("people", "with_action", "flipped", "proven", "certificates"):
         total[key] = sum(row.get(key, 0) for row in rows)
-    total["verified"] = sum(row["certificates"] for row in rows if row.get("verdict", "").startswith("VERIFIED"))
+    total["verified"] = sum(
+        row["certificates"] for row in rows if row.get("verdict", "").startswith("VERIFIED")
+    )
     return total
 
 
