@@ -6,7 +6,7 @@ stretch of the long row, and each part of the model knows its columns by their p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -115,10 +115,12 @@ class Chains:
         X's columns in the model's order.
     X
         The DataFrame that the model was fitted on.
+    open_to
+        As for :func:`milp_recourse.readers.steps_before.read_preprocessing`.
     """
 
-    def __init__(self, names: Sequence[object], X: Any) -> None:
-        self.names, self.X = names, X
+    def __init__(self, names: Sequence[object], X: Any, open_to: Collection[object] = ()) -> None:
+        self.names, self.X, self._open_to = names, X, open_to
         self.native: dict[int, Codes] = {}
         self._chains: dict[tuple[int, ...], tuple[tuple[Step, ...], tuple[int, ...], bool, Mix | None]] = {}
         self._width = 0
@@ -175,5 +177,5 @@ class Chains:
     def preprocessing(self) -> Preprocessing:
         """All chains, one after the other."""
         chains = [steps for steps, *_ in self._chains.values()]
-        made = read_preprocessing(chains, self.names, self.X, self.native)
+        made = read_preprocessing(chains, self.names, self.X, self.native, self._open_to)
         return made.with_gaps(self._zeros) if self._zeros else made

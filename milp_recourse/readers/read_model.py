@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,12 @@ from milp_recourse.readers.steps_before import Preprocessing, model_columns, rea
 
 
 def read_model(
-    model: Any, X: Any, desired: object = None, confidence: float | None = None, margin: bool = False
+    model: Any,
+    X: Any,
+    desired: object = None,
+    confidence: float | None = None,
+    margin: bool = False,
+    open_to: Collection[object] = (),
 ) -> Reading:
     """Read a fitted model as a classifier of X's raw columns.
 
@@ -53,6 +58,9 @@ def read_model(
         The least probability of the desired class; None: the class that is predicted.
     margin
         Whether a margin will be asked for: then the score of a single tree is its leaf's probability.
+    open_to
+        The columns whose labels shall include :data:`milp_recourse.readers.classes.OTHER` for all that X does
+        not hold, if their encoders take these.
 
     Returns
     -------
@@ -77,7 +85,7 @@ def read_model(
         raise refuse("confidence", got, "a classifier with predict_proba, or margin, of its score")
     if graph is not None:
         return _read_graph(graph, model, read_preprocessing([()], names, X), X, desired)
-    chains = Chains(names, X)
+    chains = Chains(names, X, open_to)
     member = read_member(model, Place(chains, "model"))
     if member.classes:
         wish: Wish = choose_target(desired, member.classes)

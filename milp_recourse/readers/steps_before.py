@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, RecourseError
 from milp_recourse.readers.blends import Blend, Mix, is_matrix, mix_of
-from milp_recourse.readers.classes import plain
+from milp_recourse.readers.classes import OTHER, plain
 from milp_recourse.readers.gaps import first_gaps, gap
 from milp_recourse.readers.operations import Operation, apply, known_between
 from milp_recourse.readers.refusal import listed, refuse
@@ -21,7 +21,11 @@ from milp_recourse.readers.transformers import Walk, add_labels
 from milp_recourse.readers.tree_parts import LARGEST
 
 _ROWS = 256  # number of rows of X on which the operations are checked
-_WRITINGS = (lambda name: "_".join(str(name).split(" ")), str)  # LightGBM's names, XGBoost's
+_WRITINGS = (  # LightGBM's names, XGBoost's, and XGBoost's of columns of several levels
+    lambda name: "_".join(str(name).split(" ")),
+    str,
+    lambda name: " ".join(map(str, name)) if isinstance(name, tuple) else str(name),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +182,7 @@ def read_preprocessing(
     names: Sequence[object],
     X: Any,
     native: Mapping[int, Sequence[tuple[object, float]]] | None = None,
+    open_to: Collection[object] = (),
 ) -> Preprocessing:
     """Follow X's columns through chains of fitted steps; what the chains make stands one after the other.
 
@@ -193,6 +198,9 @@ def read_preprocessing(
     native
         Only without steps: the raw columns that the classifier itself treats as categories, with pairs of
         label and code.
+    open_to
+        The columns whose labels shall include :data:`milp_recourse.readers.classes.OTHER`, if their encoders
+        take unknown labels.
 
     Raises
     ------
@@ -212,6 +220,9 @@ def read_preprocessing(
         raw: _labels(known_labels[raw], frame.iloc[:, raw], [t for t in tracks if t.raw == raw])
         for raw in sorted(reached & set(known_labels))
     }
+    for raw, known in labels.items():
+        if names[raw] in open_to and _takes_others(walked, frame, raw, known):
+            known.append(OTHER)
     numbers = {raw: _numbers(frame.iloc[:, raw], names[raw]) for raw in sorted(reached - {*labels, *coded})}
     narrow = any(str(frame.iloc[:, raw].dtype).lower() == "float32" for raw in numbers)
     if not any(chains):
@@ -291,6 +302,33 @@ def _labels(known: list[object], column: Any, own: Sequence[Track]) -> list[obje
     return labels
 
 
+def _takes_others(chains: Sequence[_Walked], frame: Any, raw: int, known: list[object]) -> bool:
+    """Whether the encoders of a column of texts make numbers of a text that they do not know."""
+    if not all(isinstance(label, str) for label in known):
+        return False
+    row = frame.head(1).copy()
+    row[frame.columns[raw]] = [_unknown(known)]
+    try:
+        made = [run(own.steps, row)[0] for own in chains]
+    except RecourseError:
+        return False
+    reached = [
+        values[0, at]
+        for own, values in zip(chains, made, strict=True)
+        for track, at in zip(own.tracks, own.places, strict=True)
+        if track.raw == raw
+    ]
+    return bool(np.isfinite(reached).all())
+
+
+def _unknown(known: Sequence[object]) -> str:
+    """A text that is none of the labels."""
+    text = str(OTHER)
+    while text in known:
+        text += "'"
+    return text
+
+
 def run(steps: Sequence[tuple[str, Any]], frame: Any) -> tuple[NDArray[np.float64], bool]:
     """The steps' output for rows of X as a dense array, and whether the output was sparse.
 
@@ -326,6 +364,7 @@ def _tables(
     probe = frame.iloc[np.zeros(count, dtype=int)].reset_index(drop=True)
     for raw, known in labels.items():
         cycled = [known[k % len(known)] for k in range(count)]
+        cycled = [_unknown(known) if label is OTHER else label for label in cycled]
         dtype = frame.dtypes.iloc[raw]
         try:
             column = pd.Series(cycled, dtype=object if str(dtype) == "category" else dtype)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, nearest
 from milp_recourse.problem.features import Feature, Kind
+from milp_recourse.readers.classes import OTHER
 from milp_recourse.readers.gaps import gap
 
 NUMBER_KINDS = ("continuous", "integer", "binary")
@@ -87,6 +88,8 @@ class TableColumn:
             if is_missing(value):
                 return self._missing_code(value)
             found = self._places.get(label_key(value))
+            if found is None and isinstance(value, str):
+                found = self._places.get(label_key(OTHER))
             if found is not None:
                 return float(found)
             raise BadInput(self.name, shown(value), "one of " + ", ".join(map(str, self.labels)))

@@ -23,6 +23,7 @@ from milp_recourse.problem.lattice import Lattice
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import StructuralCausalModel, independent
 from milp_recourse.readers import Column, Reading
+from milp_recourse.readers.classes import OTHER
 from milp_recourse.tables.columns import (
     LABEL_KINDS,
     NUMBER_KINDS,
@@ -211,6 +212,8 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: Co
     kind = _kind(key, series, labels, arguments, read is not None and read.whole)
     settable = None
     if labels is not None:
+        if kind == "ordinal" or key not in arguments.immutable:
+            labels = tuple(label for label in labels if label is not OTHER)
         labels = _ordered(key, labels, arguments)
         labels, settable = _settable(key, labels, kind, series, read)
     elif key in arguments.categories:

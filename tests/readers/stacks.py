@@ -496,22 +496,28 @@ def refusal(model: Any, X: Any) -> str:
 
 
 def main() -> int:
-    """Run all, print a line each, and write the file."""
+    """Run all that are not in the file yet, print a line each, and write the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--people", type=int, default=20)
     parser.add_argument("--only", default="")
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows = []
+    rows = (
+        json.loads(options.json.read_text("utf-8"))["stacks"]
+        if options.json and options.json.exists()
+        else []
+    )
+    known = {row["stack"] for row in rows}
     for name, (table, _) in STACKS.items():
-        if options.only in f"{table}: {name}":
+        if options.only in f"{table}: {name}" and name not in known:
             rows.append(run(name, options.people, options.seconds))
             print(json.dumps(rows[-1]), flush=True)
+            if options.json is not None:
+                document = {"summary": summary(rows), "stacks": rows}
+                options.json.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
     total = summary(rows)
     print(json.dumps(total))
-    if options.json is not None:
-        options.json.write_text(json.dumps({"summary": total, "stacks": rows}, indent=1) + "\n", "utf-8")
     return int(total["with_action"] != total["flipped"])
 
 
