@@ -48,7 +48,7 @@ _ROUNDING = 2.0**-44
 def is_short(seen: Array) -> bool:
     """Whether a column's numbers are whole and few, so that each can be a knot."""
     held = seen[np.isfinite(seen)]
-    return is_whole(held) and 3 * np.ptp(held) <= _TABLE
+    return is_whole(held) and bool(3 * np.ptp(held) <= _TABLE)
 
 
 @dataclass(frozen=True, eq=False)

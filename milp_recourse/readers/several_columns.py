@@ -15,9 +15,9 @@ next interval. What it computes is compared with its ``transform`` on X.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,19 +120,12 @@ def _function(table: Any, where: str, step: Any) -> Operation:
         np.isfinite(marks).all() and np.isfinite(values).all() and (np.diff(marks) > 0).all()
     ):
         raise refuse(where, f"{len(marks)} numbers with {len(values)} values", allowed)
-    rises = stepped and (np.diff(values) >= 0).all()
-    function: Callable[[Array], Array] = partial(_steps if stepped else _lines, marks, values)
-    kind = "function" if rises else "curve"
-    made = Operation(
-        kind, -LARGEST, LARGEST, function, False, type(step).__name__, tuple(marks.tolist()), stepped
-    )
-    return made if stepped else _limited(made, marks)
-
-
-def _limited(made: Operation, marks: Array) -> Operation:
-    """The function where no number of it overflows."""
-    far = 1e6 * max(float(np.ptp(marks)), abs(float(marks[0])), abs(float(marks[-1])))
-    return Operation("curve", -far, far, made.function, False, made.name, made.marks)
+    name, numbers = type(step).__name__, tuple(marks.tolist())
+    if stepped:
+        kind: Literal["function", "curve"] = "function" if (np.diff(values) >= 0).all() else "curve"
+        return Operation(kind, -LARGEST, LARGEST, partial(_steps, marks, values), False, name, numbers, True)
+    far = 1e6 * max(float(np.ptp(marks)), abs(float(marks[0])), abs(float(marks[-1])))  # nothing overflows
+    return Operation("curve", -far, far, partial(_lines, marks, values), False, name, numbers)
 
 
 def _steps(cuts: Array, values: Array, x: Array) -> Array:

@@ -49,7 +49,7 @@ def as_trees(
         if labels is not None:
             codes = tuple((float(k),) for k in range(len(labels)))
             columns.append(Column(name, labels, "table", codes, filled, False, gaps))
-            cuts = np.arange(len(labels) - 1) + 0.5
+            cuts: Array = np.arange(len(labels) - 1, dtype=np.float64) + 0.5
             axes.append(_Axis(at, tracks, cuts, preprocessing.tables[raw].T))
             continue
         chains = [preprocessing.tracks[k].operations for k in tracks]

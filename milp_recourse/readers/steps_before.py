@@ -228,8 +228,8 @@ def read_preprocessing(
     if not any(chains):
         own_labels = {raw: tuple(label for label, _ in pairs) for raw, pairs in coded.items()}
         codes = {raw: np.array([[code] for _, code in pairs]) for raw, pairs in coded.items()}
-        own = tuple(names), tuple(tracks), own_labels, codes
-        return Preprocessing(*own, narrow=narrow, numbers=numbers)
+        made_of = tuple(names), tuple(tracks), own_labels, codes
+        return Preprocessing(*made_of, narrow=narrow, numbers=numbers)
     made = [_tables(own, frame, labels) for own in walked]
     tables = {raw: np.hstack([each[raw] for each, _ in made]) for raw in labels}
     sparse = any(one for _, one in made)
