@@ -14,16 +14,16 @@ from milp_recourse.readers.classes import plain
 from milp_recourse.readers.gaps import gap, imputed_gaps
 from milp_recourse.readers.operations import Operation, apply, stand_in
 from milp_recourse.readers.overrides import refuse_overrides
-from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.refusal import OR_ASK, refuse
 from milp_recourse.readers.rising import is_function, rising
 from milp_recourse.readers.several_columns import functions_of, is_declared, makes_several
 from milp_recourse.readers.track import Track
 
 ALLOWED = (
     "Pipeline, ColumnTransformer, FeatureUnion, StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, "
-    "OneHotEncoder, OrdinalEncoder, TargetEncoder, SimpleImputer, feature selection, passthrough; "
-    "before trees also a FunctionTransformer, PowerTransformer, QuantileTransformer, Binarizer and ordinal "
-    "KBinsDiscretizer"
+    "OneHotEncoder, OrdinalEncoder, TargetEncoder, imputers, feature selection, functions and bins of "
+    "columns (docs/models.md has all), a transformer that says by piecewise() what it computes, "
+    f"{OR_ASK}"
 )
 
 
