@@ -38,6 +38,7 @@ LONG = (
     "tests/questions/choices/test_choices_agree.py",
     *("tests/questions/choices/test_fronts_agree.py", "tests/questions/robust/test_random.py"),
     *("tests/readers/test_cutoff.py", "tests/readers/test_every_model.py", "tests/safety/"),
+    *("tests/readers/test_functions_before.py", "tests/readers/test_stacks.py"),
     *("tests/solvers/rows/test_bounds.py", "tests/tables/test_random_pipelines.py"),
     *("tests/studio/test_studio_", "tests/tables/test_types_of_people.py", "tests/test_skips.py"),
 )

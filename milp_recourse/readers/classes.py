@@ -51,6 +51,17 @@ class Interval:
     words: str
 
 
+class OtherLabel:
+    """Any label of a column that its encoder was not fitted on, and that it takes nevertheless."""
+
+    def __str__(self) -> str:
+        return "another label"
+
+
+OTHER = OtherLabel()
+"""Stands among a column's labels for all that are not there."""
+
+
 def plain(value: Any) -> Any:
     """A label as a Python value."""
     return value.item() if isinstance(value, np.generic) else value

@@ -35,7 +35,10 @@ class Column:
         The missing values that the imputer replaces, of a column of Python objects
         (:mod:`milp_recourse.readers.gaps`).
     within
-        The least and largest number that the transformers have a value of; None if they have one of all.
+        The least and largest number for which the reading holds, or that the transformers have a value of;
+        None if there is no limit.
+    whole
+        Whether the reading holds of whole numbers only.
     """
 
     name: Any
@@ -46,6 +49,7 @@ class Column:
     missing: bool
     gaps: frozenset[str] = frozenset()
     within: tuple[float, float] | None = None
+    whole: bool = False
 
     @property
     def width(self) -> int:

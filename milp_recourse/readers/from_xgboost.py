@@ -82,12 +82,8 @@ def xgboost_member(model: Any, place: Place) -> Member:
     read in the same way. With ``binary:logitraw`` the margin is compared instead: by
     ``XGBClassifier.predict`` with 1/2, and of a ``Booster`` with 0.
     """
-    if place.sparse:
-        raise refuse(
-            place.where,
-            "sparse columns before XGBoost, which takes their zeros as missing",
-            "OneHotEncoder(sparse_output=False) and ColumnTransformer(sparse_threshold=0), and fit again",
-        )
+    if place.sparse:  # XGBoost takes the zeros of a sparse matrix as missing
+        place.chains.zeros_are_gaps(place)
     content, last = _content(model)
     objective, name = _objective(content), type(model).__name__
     numbers = objective not in (*_OF_TWO, *_OF_SEVERAL)

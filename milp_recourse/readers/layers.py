@@ -48,6 +48,9 @@ class Map:
         Magnitude, at least :math:`|b|`, to which the rounding of the bias is proportional; shape (outputs,).
     choice
         Whether the map takes differences of logits that the model itself only compares.
+    off
+        How far the number that the model computes can be from the map's, where the map ends a piecewise
+        linear function in the place of another one; shape (outputs,) or (1,).
     """
 
     weight: FloatArray
@@ -55,6 +58,7 @@ class Map:
     unit: float = 0.0
     size: FloatArray = field(default_factory=lambda: np.zeros(1))  # the bias' own where it is not 0
     choice: bool = False
+    off: FloatArray = field(default_factory=lambda: np.zeros(1))
 
 
 class Layers:
@@ -88,6 +92,7 @@ class Layers:
         unit: float = 0.0,
         size: FloatArray | None = None,
         choice: bool = False,
+        off: FloatArray | None = None,
     ) -> None:
         """Append z -> W z + b, with shapes (outputs, inputs) and (outputs,); for the others see :class:`Map`.
 
@@ -108,7 +113,7 @@ class Layers:
         if self.inputs is None:
             self.inputs = w.shape[1]
         magnitude = np.abs(b) if size is None else np.maximum(np.abs(b), size)
-        self.segments[-1].append(Map(w, b, unit, magnitude, choice))
+        self.segments[-1].append(Map(w, b, unit, magnitude, choice, np.zeros(1) if off is None else off))
 
     def rescale(self, factor: ArrayLike, shift: ArrayLike, where: str, unit: float, size: FloatArray) -> None:
         """Append z -> factor z + shift, elementwise."""
@@ -139,7 +144,7 @@ class Layers:
         last, added = self.segments[-1].pop(), np.asarray(constant, dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             bias = (last.bias + added).astype(dtype).astype(np.float64)
-        self.affine(last.weight, bias, where, last.unit, last.size + np.abs(added))
+        self.affine(last.weight, bias, where, last.unit, last.size + np.abs(added), off=last.off)
 
     def relu(self, where: str) -> None:
         """Append max(0, z). A ReLU directly after another one is dropped."""
@@ -230,7 +235,7 @@ class Layers:
             if k:
                 self.relu("model")
             for step in segment:
-                self.affine(step.weight, step.bias, "model", step.unit, step.size, step.choice)
+                self.affine(step.weight, step.bias, "model", step.unit, step.size, step.choice, step.off)
         self.slack += other.slack
 
     @staticmethod
@@ -247,8 +252,9 @@ class Layers:
                 weight = along_the_diagonal([one.weight for one in step])
                 bias = np.concatenate([one.bias for one in step])
                 size = np.concatenate([np.broadcast_to(one.size, one.bias.shape) for one in step])
+                off = np.concatenate([np.broadcast_to(one.off, one.bias.shape) for one in step])
                 chosen = len(step) == 1 and step[0].choice
-                together.affine(weight, bias, "model", max(one.unit for one in step), size, chosen)
+                together.affine(weight, bias, "model", max(one.unit for one in step), size, chosen, off)
         together.slack = max(one.slack for one in networks)
         return together
 

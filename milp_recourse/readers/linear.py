@@ -29,9 +29,9 @@ def is_linear(estimator: Any) -> bool:
 
 def linear_member(estimator: Any, place: Place | Inputs) -> Member:
     """A linear classifier or perceptron."""
-    layers = Layers(len(place.columns))
+    layers, columns = place.layers()
     softmax, slack = read_linear(estimator, layers, place.where)
-    classes, scores = classes_of(estimator), outputs_of(layers, place.columns, softmax)
+    classes, scores = classes_of(estimator), outputs_of(layers, columns, softmax)
     two = len(scores) == 1
     unit = _softmax_of(estimator)
     rule = by_margin(slack=(slack, slack)) if two else by_largest(len(scores), slack=slack)

@@ -90,13 +90,13 @@ def margins_of(arithmetic: Arithmetic, lower: ArrayLike, upper: ArrayLike) -> Fl
                     extra = 8 * arithmetic.softmax_unit * (reached + 1 + np.log(inputs))
                     computed = np.zeros_like(computed)
                 reach = products(_size(low, high) + computed + folded, weight) + step.size
-                computed = products(computed, weight) + _gamma(inputs + _SPARE, step.unit) * reach
-                computed += _tiny(step.unit, inputs)
+                computed = products(computed, weight) + gamma(inputs + _SPARE, step.unit) * reach
+                computed += _tiny(step.unit, inputs) + step.off
                 folded = products(folded, weight)
                 size = products(size, weight) + step.size
                 low, high = _image(step, low, high)
                 terms += inputs + 2
-            rounding = _gamma(terms, UNIT["float64"]) * size
+            rounding = gamma(terms, UNIT["float64"]) * size
             folded, low, high = folded + rounding, low - rounding, high + rounding
             if k < last:
                 off = high + computed + folded < 0
@@ -142,7 +142,7 @@ def _image(step: Map, low: FloatArray, high: FloatArray) -> tuple[FloatArray, Fl
     """Enclose W z + b over low <= z <= high."""
     positive, negative = np.maximum(step.weight, 0.0), np.minimum(step.weight, 0.0)
     size = products(_size(low, high), np.abs(step.weight)) + np.abs(step.bias)
-    spare = _gamma(low.shape[1] + 2, UNIT["float64"]) * size
+    spare = gamma(low.shape[1] + 2, UNIT["float64"]) * size
     return (
         products(low, positive) + products(high, negative) + step.bias - 2 * spare,
         products(high, positive) + products(low, negative) + step.bias + 2 * spare,
@@ -153,7 +153,7 @@ def _size(low: FloatArray, high: FloatArray) -> FloatArray:
     return np.maximum(np.abs(low), np.abs(high))
 
 
-def _gamma(roundings: int, unit: float | NDArray[np.float64]) -> NDArray[np.float64]:
+def gamma(roundings: int, unit: float | NDArray[np.float64]) -> NDArray[np.float64]:
     """Higham's n u / (1 - n u) for n roundings; infinite if n u is 1/2 or more."""
     product = roundings * np.asarray(unit, dtype=np.float64)
     return np.where(product < 0.5, product / np.maximum(1 - product, 0.5), np.inf)

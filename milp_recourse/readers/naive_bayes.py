@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_largest
-from milp_recourse.readers.layers import UNIT, Layers
+from milp_recourse.readers.layers import UNIT
 from milp_recourse.readers.member import Member
 from milp_recourse.readers.places import Place
 from milp_recourse.readers.scores import Score, TreeScore, outputs_of
@@ -47,9 +47,9 @@ def naive_bayes(model: Any, place: Place) -> Member:
         if isinstance(model, BernoulliNB):
             absent = np.log(1 - np.exp(weight))
             weight, prior = weight - absent, prior + absent.sum(axis=1)
-        layers = Layers(len(place.columns))
+        layers, columns = place.layers()
         layers.affine(weight, prior, place.where, UNIT["float64"])
-        scores = outputs_of(layers, place.columns)
+        scores = outputs_of(layers, columns)
     return Member(type(model).__name__, classes, scores, by_largest(len(classes)))
 
 

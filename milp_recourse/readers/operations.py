@@ -18,8 +18,10 @@ _SIGN = np.int64(-(2**63))
 
 @dataclass(frozen=True)
 class Operation:
-    """One elementwise operation in doubles: z + a, z * a, z / a, min(max(z, a), b), a if z is missing, or a
-    rising function, which is known between a and b and is taken at the nearer end beyond.
+    """One elementwise operation in doubles: z + a, z * a, z / a, min(max(z, a), b), a if z is missing
+    (``impute``), z itself (``known``), missing if z is 0 (``sparse``), 1 if z is missing, else 0
+    (``indicator``), or a function, which is known between a and b and is taken at the nearer end beyond: one
+    that rises, or any other (``curve``).
 
     Attributes
     ----------
@@ -27,14 +29,22 @@ class Operation:
         Whether a missing value stays missing; False where the function takes none.
     name
         The function's, for messages.
+    marks
+        Numbers between which the function has no known bend and no jump; each is the first of a piece.
+    stepped
+        Whether it is constant between them.
     """
 
-    kind: Literal["add", "multiply", "divide", "clip", "impute", "function"]
+    kind: Literal[
+        "add", "multiply", "divide", "clip", "impute", "known", "sparse", "indicator", "function", "curve"
+    ]
     a: float
     b: float = 0.0
     function: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     gaps: bool = True
     name: str = ""
+    marks: tuple[float, ...] = ()
+    stepped: bool = False
 
 
 def apply(operations: Sequence[Operation], z: np.ndarray) -> np.ndarray:
@@ -55,7 +65,11 @@ def apply(operations: Sequence[Operation], z: np.ndarray) -> np.ndarray:
                 if known.any():
                     made[known] = o.function(np.clip(z[known], o.a, o.b))
                 z = made
-            else:
+            elif o.kind == "indicator":
+                z = np.isnan(z).astype(np.float64)
+            elif o.kind == "sparse":
+                z = np.where(z == 0.0, np.nan, z)
+            elif o.kind == "impute":
                 z = np.where(np.isnan(z), o.a, z)
     return z
 
@@ -80,7 +94,7 @@ def last_raw(operations: Sequence[Operation], thresholds: NDArray[np.float64]) -
     >>> float(last_raw([Operation("add", -1.0)], np.array([0.5]))[0])
     1.5
     """
-    steps = [o for o in operations if o.kind != "impute"]
+    steps = [o for o in operations if o.kind not in ("impute", "sparse")]
     if not steps:
         return np.clip(thresholds, -LARGEST, LARGEST)
     if any(o.kind in ("multiply", "divide") and not o.a > 0 for o in steps):
@@ -95,11 +109,42 @@ def last_raw(operations: Sequence[Operation], thresholds: NDArray[np.float64]) -
     return _double(low)
 
 
+def is_whole(numbers: NDArray[np.float64]) -> bool:
+    """Whether a column has numbers, and only whole ones."""
+    held = numbers[np.isfinite(numbers)]
+    return bool(len(held) and (held == np.round(held)).all())
+
+
+def curved(operations: Sequence[Operation]) -> bool:
+    """Whether a linear model cannot take the operations as they are: some is a function or cuts off ends."""
+    return any(o.kind in ("function", "curve", "clip", "indicator") for o in operations)
+
+
+def marks_of(operations: Sequence[Operation]) -> list[NDArray[np.float64]]:
+    """The raw numbers at which the functions among the operations may bend or jump: each is the first of a
+    piece. What comes after a function that need not rise has none."""
+    found = [np.zeros(0)]
+    for k, o in enumerate(operations):
+        if curved([o]):
+            ends = (o.a, o.b) if o.kind == "clip" else o.marks
+            found.append(first_raw(operations[:k], np.array(ends)))
+        if o.kind in ("curve", "indicator"):
+            break
+    return found
+
+
+def first_raw(operations: Sequence[Operation], marks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Per number m, the least double x with g(x) >= m; infinite if there is none."""
+    before = last_raw(operations, np.nextafter(marks, -np.inf))
+    with np.errstate(over="ignore"):
+        return np.nextafter(before, np.inf)
+
+
 def known_between(operations: Sequence[Operation]) -> tuple[float, float]:
     """The least and largest raw double that all functions among the operations are known of."""
     low, high = -LARGEST, LARGEST
     for k, o in enumerate(operations):
-        if o.kind == "function":
+        if o.kind in ("function", "curve"):
             if o.a > -LARGEST:
                 first = last_raw(operations[:k], np.array([math.nextafter(o.a, -math.inf)]))[0]
                 low = max(low, math.nextafter(float(first), math.inf))

@@ -8,7 +8,7 @@ import numpy as np
 
 from milp_recourse.readers.formulas import by_margin
 from milp_recourse.readers.from_sklearn_trees import tree_of
-from milp_recourse.readers.layers import UNIT, Layers
+from milp_recourse.readers.layers import UNIT
 from milp_recourse.readers.linear import dense
 from milp_recourse.readers.links import last_of_all
 from milp_recourse.readers.member import Member
@@ -35,9 +35,9 @@ def outlier_detector(model: Any, place: Place) -> Member:
     check_is_fitted(model)
     if isinstance(model, IsolationForest):
         return _isolation_forest(model, place)
-    layers = Layers(len(place.columns))
+    layers, columns = place.layers()
     layers.affine(np.atleast_2d(dense(model.coef_)), -np.ravel(model.offset_), place.where, UNIT["float64"])
-    scores = outputs_of(layers, place.columns)
+    scores = outputs_of(layers, columns)
     return Member("SGDOneClassSVM", _CLASSES, scores, by_margin(strict=False), scores)
 
 

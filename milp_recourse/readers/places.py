@@ -6,11 +6,13 @@ stretch of the long row, and each part of the model knows its columns by their p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.blends import Mix
+from milp_recourse.readers.layers import UNIT, Layers
+from milp_recourse.readers.refusal import OR_ASK, refuse
 from milp_recourse.readers.steps_before import Preprocessing, read_preprocessing
 
 Step = tuple[str, Any]
@@ -26,6 +28,10 @@ class Inputs:
 
     where: str
     columns: tuple[int, ...]
+
+    def layers(self) -> tuple[Layers, tuple[int, ...]]:
+        """As :meth:`Place.layers`."""
+        return Layers(len(self.columns)), self.columns
 
 
 @dataclass(frozen=True)
@@ -51,9 +57,29 @@ class Place:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The positions of its columns in the long row."""
+        """The positions of its columns in the long row.
+
+        Raises
+        ------
+        Unsupported
+            They are sums of what is in the long row, as behind PCA: :meth:`layers` is for these.
+        """
+        mix = self.chains.mix(self.steps)
+        if mix is not None:
+            got = f"a model that takes columns one by one behind {mix.name}"
+            raise refuse(self.where, got, f"a linear model or a network behind it, {OR_ASK}")
         made = self.chains.columns(self.steps)
         return made if self.picked is None else tuple(made[k] for k in self.picked)
+
+    def layers(self) -> tuple[Layers, tuple[int, ...]]:
+        """Layers to which a linear model or a network appends its maps, and the positions that they take."""
+        mix = self.chains.mix(self.steps)
+        if mix is None:
+            return Layers(len(self.columns)), self.columns
+        taken = self.chains.columns(self.steps)
+        layers = Layers(len(taken))
+        layers.affine(mix.weights, mix.constants, self.where, UNIT["float64"], mix.sizes)
+        return layers, taken
 
     def after(self, steps: Sequence[Step], where: str) -> Place:
         """The place behind further transformers."""
@@ -89,13 +115,16 @@ class Chains:
         X's columns in the model's order.
     X
         The DataFrame that the model was fitted on.
+    open_to
+        As for :func:`milp_recourse.readers.steps_before.read_preprocessing`.
     """
 
-    def __init__(self, names: Sequence[object], X: Any) -> None:
-        self.names, self.X = names, X
+    def __init__(self, names: Sequence[object], X: Any, open_to: Collection[object] = ()) -> None:
+        self.names, self.X, self._open_to = names, X, open_to
         self.native: dict[int, Codes] = {}
-        self._chains: dict[tuple[int, ...], tuple[tuple[Step, ...], tuple[int, ...], bool]] = {}
+        self._chains: dict[tuple[int, ...], tuple[tuple[Step, ...], tuple[int, ...], bool, Mix | None]] = {}
         self._width = 0
+        self._zeros: set[int] = set()
 
     @property
     def width(self) -> int:
@@ -110,14 +139,18 @@ class Chains:
         """Whether the last of the transformers makes a sparse matrix."""
         return self._chain(steps)[2]
 
-    def _chain(self, steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], tuple[int, ...], bool]:
+    def mix(self, steps: tuple[Step, ...]) -> Mix | None:
+        """The sums of columns that the last of the transformers makes; None where it makes none."""
+        return self._chain(steps)[3]
+
+    def _chain(self, steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], tuple[int, ...], bool, Mix | None]:
         key = tuple(id(step) for _, step in steps)
         if key not in self._chains:
-            width, sparse = len(self.names), False
+            width, sparse, mix = len(self.names), False, None
             if steps:
                 alone = read_preprocessing([steps], self.names, self.X)
-                width, sparse = len(alone.tracks), alone.sparse
-            self._chains[key] = steps, tuple(range(self._width, self._width + width)), sparse
+                width, sparse, mix = len(alone.tracks), alone.sparse, alone.mix
+            self._chains[key] = steps, tuple(range(self._width, self._width + width)), sparse, mix
             self._width += width
         return self._chains[key]
 
@@ -137,7 +170,12 @@ class Chains:
             raise refuse(place.where, got, allowed)
         self.native |= codes
 
+    def zeros_are_gaps(self, place: Place) -> None:
+        """State that a model takes the zeros of its sparse columns as missing values."""
+        self._zeros.update(place.columns)
+
     def preprocessing(self) -> Preprocessing:
         """All chains, one after the other."""
-        chains = [steps for steps, _, _ in self._chains.values()]
-        return read_preprocessing(chains, self.names, self.X, self.native)
+        chains = [steps for steps, *_ in self._chains.values()]
+        made = read_preprocessing(chains, self.names, self.X, self.native, self._open_to)
+        return made.with_gaps(self._zeros) if self._zeros else made

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from milp_recourse.problem.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.readers.column import Column
-from milp_recourse.readers.operations import Operation, apply, last_raw
-from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.operations import Operation, apply, is_whole, last_raw
+from milp_recourse.readers.refusal import OR_ASK, refuse
 from milp_recourse.readers.steps_before import Preprocessing
 from milp_recourse.readers.tree_parts import LARGEST, Splits, TreeDecision
 
@@ -72,11 +72,19 @@ def on_raw_columns(
                 allowed = "an OrdinalEncoder for it, or the classifier without transformers"
                 raise refuse(f"column {name!r}", got, allowed)
             operations = [preprocessing.tracks[k].operations for k in tracks]
-            rewriter.numbers(tracks, operations, count, filled, name)
-            missing = ruled and filled is None and not preprocessing.imputed_unevenly(raw)
-            missing = missing and preprocessing.keeps_gaps(raw)
+            bent = next((o.name for own in operations for o in own if o.kind == "curve"), None)
+            if bent is not None:
+                got = f"{bent} before trees"
+                allowed = "trees without it, which split anywhere; bins with encode='ordinal'"
+                raise refuse(f"column {name!r}", got, f"{allowed}, {OR_ASK}")
+            uneven, kept = preprocessing.imputed_unevenly(raw), preprocessing.keeps_gaps(raw)
+            sparse = any(o.kind == "sparse" for own in operations for o in own)
+            whole = sparse and is_whole(preprocessing.numbers[raw])
+            always = uneven and not np.isnan([apply(own, np.array([np.nan]))[0] for own in operations]).any()
+            rewriter.numbers(tracks, operations, count, filled, name, uneven, whole)
+            missing = kept and (always if uneven else ruled and filled is None)
             within = preprocessing.within(raw)
-            columns.append(Column(name, None, "code", None, filled, missing, within=within))
+            columns.append(Column(name, None, "code", None, filled, missing, within=within, whole=whole))
             count += 1
             continue
         table = preprocessing.tables[raw]
@@ -101,6 +109,7 @@ class NodeRewriter:
         self._trees = ensemble.trees
         self._features = [tree.feature.copy() for tree in ensemble.trees]
         self._cuts = [tree.threshold.copy() for tree in ensemble.trees]
+        self._rules: dict[int, NDArray[np.bool_]] = {}
 
     def numbers(
         self,
@@ -109,6 +118,8 @@ class NodeRewriter:
         at: int,
         filled: object | None,
         name: object,
+        uneven: bool = False,
+        whole: bool = False,
     ) -> None:
         """Rewrite the nodes on a numeric column: each compares the raw number with the largest double that it
         sends left.
@@ -117,6 +128,11 @@ class NodeRewriter:
         ----------
         filled
             The raw number put in place of a missing one; None without imputer.
+        uneven
+            Whether a missing number becomes a number in some columns: each node then gets a rule for it.
+
+        whole
+            Whether the column holds whole numbers only, so that the reading may hold of these alone.
 
         Raises
         ------
@@ -130,14 +146,45 @@ class NodeRewriter:
             if not found:
                 continue
             cuts = np.concatenate([self._trees[t].threshold[nodes] for t, nodes in found])
+            if any(o.kind == "sparse" for o in done):
+                self._same_at_zero(done, found, name, whole)
             if filled is not None and ((missing <= cuts) != (imputed <= cuts)).any():
                 got = "a value imputed after scaling that no raw value stands for"
                 raise refuse(f"column {name!r}", got, "SimpleImputer first, then the scaler")
             different, which = np.unique(cuts, return_inverse=True)
             raw_cuts = iter(np.split(last_raw(done, different)[which], np.cumsum([len(n) for _, n in found])))
             for t, nodes in found:
+                if uneven:
+                    self._rule(t)[nodes] = missing <= self._trees[t].threshold[nodes]
                 self._cuts[t][nodes] = next(raw_cuts)
                 self._features[t][nodes] = at
+
+    def _same_at_zero(
+        self,
+        done: Sequence[Operation],
+        found: Sequence[tuple[int, NDArray[np.intp]]],
+        name: object,
+        whole: bool,
+    ) -> None:
+        """Check that a zero, which is missing in a sparse matrix, goes where zeros go."""
+        plain = [o for o in done if o.kind != "sparse"]
+        zero = last_raw(plain, np.zeros(1))
+        if apply(plain, zero)[0] != 0.0 or (whole and zero[0] != np.round(zero[0])):
+            return  # no raw number becomes a zero
+        for t, nodes in found:
+            rule, cuts = self._trees[t].missing_left, self._trees[t].threshold[nodes]
+            if rule is not None and (rule[nodes] != (cuts >= 0.0)).any():
+                got = "zeros of a sparse matrix that go where missing values go"
+                allowed = (
+                    "OneHotEncoder(sparse_output=False) and ColumnTransformer(sparse_threshold=0), fit again"
+                )
+                raise refuse(f"column {name!r}", got, allowed)
+
+    def _rule(self, t: int) -> NDArray[np.bool_]:
+        """The rule for missing values of a tree, to be changed."""
+        given = self._trees[t].missing_left
+        start = np.zeros(len(self._trees[t].left), dtype=bool) if given is None else given.copy()
+        return self._rules.setdefault(t, start)
 
     def codes(self, columns: Sequence[int], at: int) -> None:
         """Rewrite the nodes on the numbers of an encoded label, which are themselves the new inputs."""
@@ -168,10 +215,13 @@ class NodeRewriter:
     def trees(self) -> tuple[Tree, ...]:
         """The trees of the new inputs."""
         rewritten = zip(self._trees, self._features, self._cuts, strict=True)
-        return tuple(
+        made = [
             replace(tree, feature=feature, threshold=np.clip(cuts, -LARGEST, LARGEST))
             for tree, feature, cuts in rewritten
-        )
+        ]
+        if self._rules:
+            made = [replace(tree, missing_left=self._rule(t)) for t, tree in enumerate(made)]
+        return tuple(made)
 
     def _nodes(self, column: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
         for t, tree in enumerate(self._trees):

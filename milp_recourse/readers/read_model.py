@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,29 +10,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from milp_recourse.problem.features import Encoding
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.problem.network import DType
 from milp_recourse.readers.classes import choose_interval, choose_logit, choose_target
-from milp_recourse.readers.column import Column, Reading
+from milp_recourse.readers.column import Reading
 from milp_recourse.readers.confidence import at_confidence
+from milp_recourse.readers.entering import entry
 from milp_recourse.readers.formulas import Formula, Wish, network_decision, tree_decision
 from milp_recourse.readers.from_onnx import append_onnx
 from milp_recourse.readers.from_torch import append_torch
 from milp_recourse.readers.layers import UNIT, Layers
-from milp_recourse.readers.margins import Arithmetic, Entry, margins_of
+from milp_recourse.readers.margins import Arithmetic, margins_of
 from milp_recourse.readers.member import Member
 from milp_recourse.readers.members import read_member
-from milp_recourse.readers.operations import apply
 from milp_recourse.readers.places import Chains, Place
 from milp_recourse.readers.raw_trees import on_raw_columns
 from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.stepped import as_trees, is_stepped
 from milp_recourse.readers.steps_before import Preprocessing, model_columns, read_preprocessing
-from milp_recourse.readers.transformers import Track
 
 
 def read_model(
-    model: Any, X: Any, desired: object = None, confidence: float | None = None, margin: bool = False
+    model: Any,
+    X: Any,
+    desired: object = None,
+    confidence: float | None = None,
+    margin: bool = False,
+    open_to: Collection[object] = (),
 ) -> Reading:
     """Read a fitted model as a classifier of X's raw columns.
 
@@ -54,6 +58,9 @@ def read_model(
         The least probability of the desired class; None: the class that is predicted.
     margin
         Whether a margin will be asked for: then the score of a single tree is its leaf's probability.
+    open_to
+        The columns whose labels shall include :data:`milp_recourse.readers.classes.OTHER` for all that X does
+        not hold, if their encoders take these.
 
     Returns
     -------
@@ -78,7 +85,7 @@ def read_model(
         raise refuse("confidence", got, "a classifier with predict_proba, or margin, of its score")
     if graph is not None:
         return _read_graph(graph, model, read_preprocessing([()], names, X), X, desired)
-    chains = Chains(names, X)
+    chains = Chains(names, X, open_to)
     member = read_member(model, Place(chains, "model"))
     if member.classes:
         wish: Wish = choose_target(desired, member.classes)
@@ -90,7 +97,10 @@ def read_model(
         member = at_confidence(member, confidence, wish)
     formula = member.rule(wish)
     if not member.of_trees:
-        return _network(formula, member, chains, wish)
+        preprocessing = chains.preprocessing()
+        if is_stepped(member, preprocessing):
+            return _scorecard(formula, member, preprocessing, list(X.columns), wish)
+        return _network(formula, member, preprocessing, list(X.columns), wish)
     decision = tree_decision(formula, member.scores, chains.width, "model")
     columns, ensemble = on_raw_columns(decision, chains.preprocessing(), list(X.columns))
     own = (columns, ensemble, decision.accept, member.classes, wish)
@@ -151,7 +161,7 @@ def _graph(final: Any) -> Callable[[Any, Layers], DType] | None:
 def _read_graph(
     append: Callable[[Any, Layers], DType], final: Any, preprocessing: Preprocessing, X: Any, desired: object
 ) -> Reading:
-    columns, entries, layers = _entry(preprocessing, list(X.columns))
+    columns, entries, layers = entry(preprocessing, list(X.columns))
     dtype = append(final, layers)
     outputs = layers.outputs or 0
     classes = tuple(range(max(outputs, 2)))
@@ -163,9 +173,19 @@ def _read_graph(
     return Reading(columns, layers.network(dtype), Acceptance(), classes, target, arithmetic)
 
 
-def _network(formula: Formula, member: Member, chains: Chains, wish: Wish) -> Reading:
-    preprocessing = chains.preprocessing()
-    columns, entries, layers = _entry(preprocessing, list(chains.X.columns))
+def _scorecard(
+    formula: Formula, member: Member, preprocessing: Preprocessing, order: Sequence[object], wish: Wish
+) -> Reading:
+    columns, member = as_trees(member, preprocessing, order)
+    decision = tree_decision(formula, member.scores, len(columns), "model")
+    own = (columns, decision.ensemble, decision.accept, member.classes, wish)
+    return Reading(*own, near=decision.near, measure=member.measure, unit=decision.unit)
+
+
+def _network(
+    formula: Formula, member: Member, preprocessing: Preprocessing, order: Sequence[object], wish: Wish
+) -> Reading:
+    columns, entries, layers = entry(preprocessing, order)
     accept, softmax = network_decision(formula, member.scores, layers)
     narrow = UNIT["float32"] if preprocessing.narrow else 0.0
     segments = tuple(tuple(segment) for segment in layers.segments)
@@ -173,75 +193,3 @@ def _network(formula: Formula, member: Member, chains: Chains, wish: Wish) -> Re
     network = layers.network("float64")
     own = (columns, network, accept, member.classes, wish, arithmetic)
     return Reading(*own, near=member.near, measure=member.measure)
-
-
-def _entry(
-    preprocessing: Preprocessing, order: Sequence[object]
-) -> tuple[tuple[Column, ...], tuple[Entry, ...], Layers]:
-    """The columns of X that are used, their entries, and layers with the maps before the classifier."""
-    columns: list[Column] = []
-    starts: dict[int, int] = {}
-    count = 0
-    for raw in preprocessing.used(order):
-        starts[raw] = count
-        labels = preprocessing.labels.get(raw)
-        kind: Encoding = "code" if labels is None else "one-hot"
-        name, filled, gaps = preprocessing.names[raw], preprocessing.filled(raw), preprocessing.gaps(raw)
-        columns.append(Column(name, labels, kind, None, filled, False, gaps))
-        count += columns[-1].width
-    entries: list[Entry] = []
-    pick = np.zeros((len(preprocessing.tracks), count))
-    next_column: dict[int, int] = {}  # of a raw column's table
-    for k, track in enumerate(preprocessing.tracks):
-        start, labels = starts[track.raw], preprocessing.labels.get(track.raw)
-        if labels is None:
-            entries.append(Entry(start, None, _apart(track)))
-            pick[k, start] = 1.0
-            continue
-        values = preprocessing.tables[track.raw][:, next_column.setdefault(track.raw, 0)]
-        next_column[track.raw] += 1
-        if not np.isfinite(values).all():
-            where = f"column {preprocessing.names[track.raw]!r}"
-            raise refuse(where, "a label that becomes no number", "a number for it")
-        entries.append(Entry(start, tuple(values.tolist())))
-        pick[k, start : start + len(values)] = values
-    layers = Layers(count)
-    layers.affine(pick, np.zeros(len(pick)), "model")
-    _scale(preprocessing, layers)
-    return tuple(columns), tuple(entries), layers
-
-
-def _apart(track: Track) -> float:
-    """:attr:`Entry.apart` of a column: twice the distance, as computed in doubles."""
-    if not isinstance(track.filled, int | float):
-        return 0.0
-    taken, stands = apply(track.operations, np.array([np.nan, float(track.filled)]))
-    factor = 1.0
-    for o in track.operations:
-        factor *= o.a if o.kind == "multiply" else 1 / o.a if o.kind == "divide" else 1.0
-    return 2 * abs(float(taken - stands)) / abs(factor)
-
-
-def _scale(preprocessing: Preprocessing, layers: Layers) -> None:
-    """Append the scalers' operations on numbers: map d applies the d-th operation of every column."""
-    unit = UNIT["float32" if preprocessing.narrow else "float64"]
-    chains = [
-        [] if t.raw in preprocessing.labels else [o for o in t.operations if o.kind != "impute"]
-        for t in preprocessing.tracks
-    ]
-    for depth in range(max((len(chain) for chain in chains), default=0)):
-        factor, shift = np.ones(len(chains)), np.zeros(len(chains))
-        for k, chain in enumerate(chains):
-            if depth >= len(chain):
-                continue
-            o = chain[depth]
-            if o.kind == "function":
-                allowed = "trees, or the column as it is after that step in place of the raw one"
-                raise refuse("model", f"{o.name} before a linear model or network", allowed)
-            if o.kind == "clip":
-                raise refuse("model", "a scaler with clip=True before a network", "clip=False, and fit again")
-            if o.kind == "add":
-                shift[k] = o.a
-            else:
-                factor[k] = o.a if o.kind == "multiply" else 1.0 / o.a
-        layers.rescale(factor, shift, "model", unit, np.abs(shift))

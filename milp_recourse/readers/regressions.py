@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.readers.layers import UNIT, Layers
+from milp_recourse.readers.layers import UNIT
 from milp_recourse.readers.linear import append_perceptron, dense
 from milp_recourse.readers.links import FAR, Inverse
 from milp_recourse.readers.member import Member, regression
@@ -47,7 +47,7 @@ def plain_regression(model: Any, place: Place | Inputs) -> Member:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
-    layers, where = Layers(len(place.columns)), place.where
+    (layers, columns), where = place.layers(), place.where
     inverse = None
     if isinstance(model, MLPRegressor):
         append_perceptron(model, layers, where)
@@ -68,7 +68,7 @@ def plain_regression(model: Any, place: Place | Inputs) -> Member:
             inverse = Inverse(lambda raw: float(link.inverse(np.array([raw]))[0]))
     if layers.outputs != 1:
         raise refuse(where, f"{type(model).__name__} with several outputs", "one output")
-    return regression(type(model).__name__, outputs_of(layers, place.columns)[0], inverse)
+    return regression(type(model).__name__, outputs_of(layers, columns)[0], inverse)
 
 
 def transformed_target(model: Any, place: Place, read: Read) -> Member:

@@ -54,10 +54,31 @@ def rising(step: Any, columns: Sequence[Array], where: str) -> list[Operation]:
     """
     base = [float(c[np.isfinite(c)][0]) if np.isfinite(c).any() else 0.0 for c in columns]
     made = (
-        _operation(partial(_column, step, base, k, where), column, f"{where} column {k}")
+        _operation(partial(column_of, step, base, k, where), column, f"{where} column {k}")
         for k, column in enumerate(columns)
     )
-    return [replace(one, name=type(step).__name__) for one in made]
+    name = type(step).__name__
+    return [
+        replace(one, name=name, marks=marks, stepped=_steps(step))
+        for one, marks in zip(made, _marks(step, len(base)), strict=True)
+    ]
+
+
+def _steps(step: Any) -> bool:
+    """Whether the function is constant between marks."""
+    return type(step).__name__ in ("KBinsDiscretizer", "Binarizer")
+
+
+def _marks(step: Any, count: int) -> list[tuple[float, ...]]:
+    """Where the function of each column jumps or bends, as far as that is known."""
+    name = type(step).__name__
+    if name == "KBinsDiscretizer":
+        return [tuple(edges[1:-1].tolist()) for edges in step.bin_edges_]
+    if name == "Binarizer":
+        return [(math.nextafter(float(step.threshold), math.inf),)] * count
+    if name == "QuantileTransformer":
+        return [tuple(np.unique(own).tolist()) for own in step.quantiles_.T]
+    return [()] * count
 
 
 def _operation(function: Function, column: Array, where: str) -> Operation:
@@ -68,8 +89,8 @@ def _operation(function: Function, column: Array, where: str) -> Operation:
         raise refuse(
             where, "no finite number for a number of X", "a function that X's numbers have a value of"
         )
-    low = _last_finite(function, float(seen[0]), -LARGEST)
-    high = _last_finite(function, float(seen[-1]), LARGEST)
+    low = last_finite(function, float(seen[0]), -LARGEST)
+    high = last_finite(function, float(seen[-1]), LARGEST)
     some = seen[np.linspace(0, len(seen) - 1, min(len(seen), 200)).astype(int)]
     grid = [doubles_between(low, high, 3000), np.linspace(seen[0], seen[-1], 3000)]
     for at in some:
@@ -78,11 +99,19 @@ def _operation(function: Function, column: Array, where: str) -> Operation:
     made = function(tried)
     if not np.isfinite(made).all() or (np.diff(made) < 0).any():
         raise refuse(where, "a function that falls, or has gaps", "a function that rises, before trees")
-    return Operation("function", low, high, function, _keeps_gaps(function, where))
+    return Operation("function", low, high, function, keeps_gaps(function, where))
 
 
-def _column(step: Any, base: Sequence[float], k: int, where: str, values: Array) -> Array:
-    """What the transformer makes of one column's numbers, where the others hold a number of X each."""
+def column_of(
+    step: Any, base: Sequence[float], k: int, where: str, values: Array, output: int | None = None
+) -> Array:
+    """What the transformer makes of one column's numbers, where the others hold a number of X each.
+
+    Parameters
+    ----------
+    output
+        The column that it makes; None: the one in the same place, of as many.
+    """
     import pandas as pd
 
     table = np.tile(np.array(base, dtype=np.float64), (len(values), 1))
@@ -97,14 +126,14 @@ def _column(step: Any, base: Sequence[float], k: int, where: str, values: Array)
         raise refuse(
             where, f"{type(error).__name__} in transform: {error}", "one that takes numbers"
         ) from error
-    if made.shape != table.shape:
+    if output is None and made.shape != table.shape:
         raise refuse(
             where, f"{made.shape[1:]} columns made of {len(base)}", "one of each, a function of it alone"
         )
-    return made[:, k]
+    return np.ascontiguousarray(made[:, k if output is None else output])
 
 
-def _keeps_gaps(function: Function, where: str) -> bool:
+def keeps_gaps(function: Function, where: str) -> bool:
     """Whether a missing number stays one; False where the transformer does not take any."""
     try:
         made = function(np.array([np.nan]))
@@ -115,7 +144,7 @@ def _keeps_gaps(function: Function, where: str) -> bool:
     return True
 
 
-def _last_finite(function: Function, start: float, end: float) -> float:
+def last_finite(function: Function, start: float, end: float) -> float:
     """The double farthest from ``start`` towards ``end`` up to which the function is finite."""
     if np.isfinite(_or_nan(function, end)):
         return end

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, RecourseError
-from milp_recourse.readers.classes import plain
+from milp_recourse.readers.blends import Blend, Mix, is_matrix, mix_of
+from milp_recourse.readers.classes import OTHER, plain
 from milp_recourse.readers.gaps import first_gaps, gap
-from milp_recourse.readers.operations import apply, known_between
+from milp_recourse.readers.operations import Operation, apply, known_between
 from milp_recourse.readers.refusal import listed, refuse
-from milp_recourse.readers.transformers import Track, Walk, add_labels
+from milp_recourse.readers.track import Track
+from milp_recourse.readers.transformers import Walk, add_labels
 from milp_recourse.readers.tree_parts import LARGEST
 
 _ROWS = 256  # number of rows of X on which the operations are checked
-_WRITINGS = (lambda name: "_".join(str(name).split(" ")), str)  # LightGBM's names, XGBoost's
+_WRITINGS = (  # LightGBM's names, XGBoost's, and XGBoost's of columns of several levels
+    lambda name: "_".join(str(name).split(" ")),
+    str,
+    lambda name: " ".join(map(str, name)) if isinstance(name, tuple) else str(name),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +47,10 @@ class Preprocessing:
         Whether the classifier receives a sparse matrix.
     narrow
         Whether a column of numbers is float32 or float16 in X, so that the steps do not compute in doubles.
+    numbers
+        The numbers of X in each raw column of numbers.
+    mix
+        Of one chain of steps: the sums of the tracks that reach the classifier in place of the tracks.
     """
 
     names: tuple[object, ...]
@@ -49,12 +59,30 @@ class Preprocessing:
     tables: dict[int, NDArray[np.float64]]
     sparse: bool = False
     narrow: bool = False
+    numbers: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+    mix: Mix | None = None
 
     def used(self, order: Sequence[object]) -> list[int]:
         """Raw columns that reach the classifier, in the given order of names."""
         reached = {track.raw for track in self.tracks}
         place = {name: k for k, name in enumerate(order)}
         return sorted(reached, key=lambda raw: place[self.names[raw]])
+
+    def with_gaps(self, sparse: Collection[int]) -> Preprocessing:
+        """The same where zeros of some tracks are missing values."""
+        tables = {raw: table.copy() for raw, table in self.tables.items()}
+        tracks, next_column = [], dict.fromkeys(tables, 0)
+        for k, track in enumerate(self.tracks):
+            at = next_column.get(track.raw, -1)
+            if at >= 0:
+                next_column[track.raw] += 1
+            if k in sparse and at >= 0:
+                column = tables[track.raw][:, at]
+                tables[track.raw][:, at] = np.where(column == 0.0, np.nan, column)
+            zeros = k in sparse and at < 0
+            added = (Operation("sparse", 0.0),) if zeros else ()
+            tracks.append(replace(track, operations=(*track.operations, *added)))
+        return replace(self, tracks=tuple(tracks), tables=tables)
 
     def filled(self, raw: int) -> object | None:
         """The raw value that replaces a missing one in all tracks of a raw column; None if there is none."""
@@ -71,12 +99,12 @@ class Preprocessing:
     def scaled(self) -> bool:
         """Whether a number is changed, other than by imputing, before it reaches the classifier."""
         numbers = [track for track in self.tracks if track.raw not in self.labels]
-        return any(o.kind != "impute" for track in numbers for o in track.operations)
+        return any(o.kind not in ("impute", "known", "sparse") for track in numbers for o in track.operations)
 
     def within(self, raw: int) -> tuple[float, float] | None:
         """Between which numbers all functions of a raw column are known; None without functions."""
         chains = [t.operations for t in self.tracks if t.raw == raw]
-        if not any(o.kind == "function" for chain in chains for o in chain):
+        if not any(o.kind in ("function", "curve") for chain in chains for o in chain):
             return None
         ends = [known_between(chain) for chain in chains]
         low, high = max(low for low, _ in ends), min(high for _, high in ends)
@@ -154,6 +182,7 @@ def read_preprocessing(
     names: Sequence[object],
     X: Any,
     native: Mapping[int, Sequence[tuple[object, float]]] | None = None,
+    open_to: Collection[object] = (),
 ) -> Preprocessing:
     """Follow X's columns through chains of fitted steps; what the chains make stands one after the other.
 
@@ -169,6 +198,9 @@ def read_preprocessing(
     native
         Only without steps: the raw columns that the classifier itself treats as categories, with pairs of
         label and code.
+    open_to
+        The columns whose labels shall include :data:`milp_recourse.readers.classes.OTHER`, if their encoders
+        take unknown labels.
 
     Raises
     ------
@@ -177,35 +209,84 @@ def read_preprocessing(
     """
     frame = X[list(names)]
     known_labels: dict[int, list[object]] = {}
-    walked: list[list[Track]] = []
+    walked: list[_Walked] = []
     for steps in chains:
         walk = Walk(names, known_labels, numbers=lambda raw: _numbers(frame.iloc[:, raw], names[raw]))
-        tracks = [Track(raw) for raw in range(len(names))]
-        for where, step in steps:
-            tracks = walk.through(step, tracks, where)
-        walked.append(tracks)
-    tracks = [track for own in walked for track in own]
+        walked.append(_walk(walk, steps, len(names)))
+    tracks = [track for own in walked for track in own.tracks]
     reached = {track.raw for track in tracks}
     coded = native or {}
     labels = {
         raw: _labels(known_labels[raw], frame.iloc[:, raw], [t for t in tracks if t.raw == raw])
         for raw in sorted(reached & set(known_labels))
     }
+    for raw, known in labels.items():
+        if names[raw] in open_to and _takes_others(walked, frame, raw, known):
+            known.append(OTHER)
     numbers = {raw: _numbers(frame.iloc[:, raw], names[raw]) for raw in sorted(reached - {*labels, *coded})}
     narrow = any(str(frame.iloc[:, raw].dtype).lower() == "float32" for raw in numbers)
     if not any(chains):
         own_labels = {raw: tuple(label for label, _ in pairs) for raw, pairs in coded.items()}
         codes = {raw: np.array([[code] for _, code in pairs]) for raw, pairs in coded.items()}
-        return Preprocessing(tuple(names), tuple(tracks), own_labels, codes, narrow=narrow)
-    made = [_tables(steps, frame, own, labels) for steps, own in zip(chains, walked, strict=True)]
+        made_of = tuple(names), tuple(tracks), own_labels, codes
+        return Preprocessing(*made_of, narrow=narrow, numbers=numbers)
+    made = [_tables(own, frame, labels) for own in walked]
     tables = {raw: np.hstack([each[raw] for each, _ in made]) for raw in labels}
     sparse = any(one for _, one in made)
     fixed_labels = {raw: tuple(known) for raw, known in labels.items()}
-    preprocessing = Preprocessing(tuple(names), tuple(tracks), fixed_labels, tables, sparse, narrow)
+    mix = walked[0].mix if len(walked) == 1 else None
+    preprocessing = Preprocessing(
+        tuple(names), tuple(tracks), fixed_labels, tables, sparse, narrow, numbers, mix
+    )
     for steps, own in zip(chains, walked, strict=True):
         if not narrow and steps:
-            _check(steps, frame, replace(preprocessing, tracks=tuple(own)), numbers)
+            _check(own, frame, replace(preprocessing, tracks=own.tracks))
     return preprocessing
+
+
+@dataclass(frozen=True, eq=False)
+class _Walked:
+    """One chain of steps.
+
+    Attributes
+    ----------
+    steps
+        Those whose output holds the tracks: all, or those before a matrix.
+    tracks, places
+        The tracks, and the column of that output in which each is; -1 where it is in none.
+    mix
+        What the classifier gets in place of the tracks; None: the tracks.
+    """
+
+    steps: Sequence[tuple[str, Any]]
+    tracks: tuple[Track, ...]
+    places: tuple[int, ...]
+    mix: Mix | None = None
+
+
+def _walk(walk: Walk, steps: Sequence[tuple[str, Any]], count: int) -> _Walked:
+    """The tracks behind a chain of steps."""
+    between: list[Track | Blend] = [Track(raw) for raw in range(count)]
+    cut = None
+    for k, (where, step) in enumerate(steps):
+        if cut is None and is_matrix(step) and all(isinstance(one, Track) for one in between):
+            between = [replace(one) for one in between if isinstance(one, Track)]  # each is its own
+            cut, before = k, between
+        between = walk.through(step, between, where)
+    if not any(isinstance(one, Blend) for one in between):
+        tracks = tuple(one for one in between if isinstance(one, Track))
+        return _Walked(steps, tracks, tuple(range(len(tracks))))
+    if cut is not None:
+        tracks = tuple(one for one in before if isinstance(one, Track))
+        return _Walked(steps[:cut], tracks, tuple(range(len(tracks))), mix_of(between, tracks))
+    own = {id(one): k for k, one in enumerate(between) if isinstance(one, Track)}
+    parts = {id(p): p for one in between for p in ([one] if isinstance(one, Track) else one.parts)}
+    places = tuple(own.get(key, -1) for key in parts)
+    inside = next((t for t, at in zip(parts.values(), places, strict=True) if at < 0 and t.coded), None)
+    if inside is not None:
+        got = f"labels of {walk.names[inside.raw]!r} in a matrix inside a ColumnTransformer"
+        raise refuse("model", got, "the matrix as a step behind it")
+    return _Walked(steps, tuple(parts.values()), places, mix_of(between, tuple(parts.values())))
 
 
 def _labels(known: list[object], column: Any, own: Sequence[Track]) -> list[object]:
@@ -219,6 +300,33 @@ def _labels(known: list[object], column: Any, own: Sequence[Track]) -> list[obje
     missing = first_gaps(column[column.isna()].tolist())
     add_labels(labels, (cell for cell in missing if gap(cell) not in imputed))
     return labels
+
+
+def _takes_others(chains: Sequence[_Walked], frame: Any, raw: int, known: list[object]) -> bool:
+    """Whether the encoders of a column of texts make numbers of a text that they do not know."""
+    if not all(isinstance(label, str) for label in known):
+        return False
+    row = frame.head(1).copy()
+    row[frame.columns[raw]] = [_unknown(known)]
+    try:
+        made = [run(own.steps, row)[0] for own in chains]
+    except RecourseError:
+        return False
+    reached = [
+        values[0, at]
+        for own, values in zip(chains, made, strict=True)
+        for track, at in zip(own.tracks, own.places, strict=True)
+        if track.raw == raw
+    ]
+    return bool(np.isfinite(reached).all())
+
+
+def _unknown(known: Sequence[object]) -> str:
+    """A text that is none of the labels."""
+    text = str(OTHER)
+    while text in known:
+        text += "'"
+    return text
 
 
 def run(steps: Sequence[tuple[str, Any]], frame: Any) -> tuple[NDArray[np.float64], bool]:
@@ -247,7 +355,7 @@ def run(steps: Sequence[tuple[str, Any]], frame: Any) -> tuple[NDArray[np.float6
 
 
 def _tables(
-    steps: Sequence[tuple[str, Any]], frame: Any, tracks: Sequence[Track], labels: dict[int, list[object]]
+    walked: _Walked, frame: Any, labels: dict[int, list[object]]
 ) -> tuple[dict[int, NDArray[np.float64]], bool]:
     """:attr:`tables` and :attr:`sparse`, from the steps' output for rows that hold every label once."""
     import pandas as pd
@@ -256,19 +364,21 @@ def _tables(
     probe = frame.iloc[np.zeros(count, dtype=int)].reset_index(drop=True)
     for raw, known in labels.items():
         cycled = [known[k % len(known)] for k in range(count)]
+        cycled = [_unknown(known) if label is OTHER else label for label in cycled]
         dtype = frame.dtypes.iloc[raw]
         try:
             column = pd.Series(cycled, dtype=object if str(dtype) == "category" else dtype)
         except (TypeError, ValueError):
             column = pd.Series(cycled, dtype=object)
         probe[frame.columns[raw]] = column
-    values, sparse = run(steps, probe)
-    if values.shape[1] != len(tracks):
-        raise refuse("model", f"{values.shape[1]} columns before the classifier", f"{len(tracks)}")
+    values, sparse = run(walked.steps, probe)
+    made = len(walked.tracks) if walked.mix is None or -1 not in walked.places else len(walked.mix.weights)
+    if values.shape[1] != made:
+        raise refuse("model", f"{values.shape[1]} columns before the classifier", f"{made}")
+    pairs = list(zip(walked.tracks, walked.places, strict=True))
     return {
-        raw: values[: len(known), [k for k, t in enumerate(tracks) if t.raw == raw]]
-        for raw, known in labels.items()
-    }, sparse
+        raw: values[: len(known), [at for t, at in pairs if t.raw == raw]] for raw, known in labels.items()
+    }, sparse and walked.mix is None
 
 
 def _imputed(tracks: Sequence[Track]) -> tuple[object | None, frozenset[str]]:
@@ -280,12 +390,7 @@ def _imputed(tracks: Sequence[Track]) -> tuple[object | None, frozenset[str]]:
     return first.filled, first.gaps
 
 
-def _check(
-    steps: Sequence[tuple[str, Any]],
-    frame: Any,
-    preprocessing: Preprocessing,
-    numbers: dict[int, NDArray[np.float64]],
-) -> None:
+def _check(walked: _Walked, frame: Any, preprocessing: Preprocessing) -> None:
     """Compare the tracks' operations with the steps' output, bit for bit, on rows of X.
 
     Raises
@@ -294,12 +399,13 @@ def _check(
         They differ.
     """
     at = np.unique(np.linspace(0, len(frame) - 1, min(_ROWS, len(frame))).astype(int))
-    values, _ = run(steps, frame.iloc[at])
-    for k, track in enumerate(preprocessing.tracks):
-        if track.raw in preprocessing.labels:
+    values, _ = run(walked.steps, frame.iloc[at])
+    for track, k in zip(preprocessing.tracks, walked.places, strict=True):
+        if track.raw in preprocessing.labels or k < 0:
             continue
-        computed = apply(track.operations, numbers[track.raw][at])
-        if not np.array_equal(computed, values[:, k], equal_nan=True):
+        raw = preprocessing.numbers[track.raw][at]
+        made = ~np.isnan(raw) | all(o.kind != "known" for o in track.operations)  # not of other columns
+        if not np.array_equal(apply(track.operations, raw)[made], values[made, k], equal_nan=True):
             got = (
                 f"column {preprocessing.names[track.raw]!r} computed otherwise than the steps' attributes say"
             )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.readers.classes import Target, classes_of
 from milp_recourse.readers.formulas import Formula, Literal, Rule, Wish, by_margin
-from milp_recourse.readers.layers import UNIT, Layers
+from milp_recourse.readers.layers import UNIT
 from milp_recourse.readers.linear import dense
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.places import Place
@@ -65,11 +65,11 @@ def support_vectors(model: Any, place: Place) -> Member:
 def _decisions(model: Any, place: Place, classes: int) -> tuple[NetworkScore, ...]:
     """The decision of two classes, which is above 0 for the second, or those of all pairs."""
     vectors, alpha = dense(model.support_vectors_), dense(model.dual_coef_)
-    layers, unit = Layers(len(place.columns)), UNIT["float64"]
+    (layers, columns), unit = place.layers(), UNIT["float64"]
     layers.affine(vectors, np.zeros(len(vectors)), place.where, unit)
     bias = dense(np.asarray(model.intercept_)).ravel()
     layers.affine(alpha if classes == 2 else _of_pairs(alpha, model.n_support_), bias, place.where, unit)
-    return outputs_of(layers, place.columns)
+    return outputs_of(layers, columns)
 
 
 def _of_pairs(alpha: NDArray[np.float64], count: NDArray[np.int64]) -> NDArray[np.float64]:

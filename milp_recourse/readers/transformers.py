@@ -9,46 +9,26 @@ from typing import Any
 
 import numpy as np
 
+from milp_recourse.readers.blends import Blend, blended, is_matrix, no_blends
 from milp_recourse.readers.classes import plain
 from milp_recourse.readers.gaps import gap, imputed_gaps
 from milp_recourse.readers.operations import Operation, apply, stand_in
 from milp_recourse.readers.overrides import refuse_overrides
-from milp_recourse.readers.refusal import refuse
+from milp_recourse.readers.refusal import OR_ASK, refuse
 from milp_recourse.readers.rising import is_function, rising
+from milp_recourse.readers.several_columns import functions_of, is_declared, makes_several
+from milp_recourse.readers.track import Track
 
 ALLOWED = (
     "Pipeline, ColumnTransformer, FeatureUnion, StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, "
-    "OneHotEncoder, OrdinalEncoder, TargetEncoder, SimpleImputer, feature selection, passthrough; "
-    "before trees also a FunctionTransformer, PowerTransformer, QuantileTransformer, Binarizer and ordinal "
-    "KBinsDiscretizer"
+    "OneHotEncoder, OrdinalEncoder, TargetEncoder, imputers, feature selection, functions and bins of "
+    "columns (docs/models.md has all), a transformer that says by piecewise() what it computes, "
+    f"{OR_ASK}"
 )
 
 
-@dataclass(frozen=True)
-class Track:
-    """A column between two steps, made of one raw column.
-
-    Attributes
-    ----------
-    raw
-        Position among the model's raw columns.
-    operations
-        The operations on a number, in order.
-    filled
-        The value that an imputer puts in place of a missing one, as a raw value: if it imputes after a
-        scaler, the number whose scaled value is nearest. None if there was no imputer so far, or if an
-        encoder refuses its value because nothing was imputed at the fit.
-    coded
-        Whether an encoder has treated the column as labels.
-    gaps
-        The missing values that the imputer replaces (:mod:`milp_recourse.readers.gaps`).
-    """
-
-    raw: int
-    operations: tuple[Operation, ...] = ()
-    filled: object | None = None
-    coded: bool = False
-    gaps: frozenset[str] = frozenset()
+Between = Track | Blend
+"""A column between two steps."""
 
 
 @dataclass
@@ -72,7 +52,7 @@ class Walk:
     sparse: bool = False
     numbers: Callable[[int], np.ndarray] = lambda raw: np.zeros(0)
 
-    def through(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+    def through(self, step: Any, tracks: list[Between], where: str) -> list[Between]:
         """The tracks after a fitted step.
 
         Raises
@@ -87,7 +67,8 @@ class Walk:
             return tracks
         selects = isinstance(step, feature_selection.SelectorMixin)
         asked = ("get_support", "_get_support_mask") if selects else ()
-        refuse_overrides(step, where, "sklearn", asked, uses=("transform",))
+        if not is_declared(step):
+            refuse_overrides(step, where, "sklearn", asked, uses=("transform",))
         if isinstance(step, pipeline.Pipeline):
             for name, inner in step.steps:
                 tracks = self.through(inner, tracks, f"{where} step {name!r}")
@@ -98,42 +79,68 @@ class Walk:
             return self._side_by_side(step, tracks, where)
         if type(step) is FunctionTransformer and (step.func is None or _only_checks(step)):
             return tracks
-        follow = self._followers().get(type(step))
-        if follow is not None:
-            self._fitted(step, tracks, where)
-            return follow(step, tracks, where)
-        if is_function(step):
-            return self._function(step, tracks, where)
+        return self._columns(step, tracks, where, selects)
+
+    def _columns(self, step: Any, tracks: list[Between], where: str, selects: bool) -> list[Between]:
+        """The tracks after a step that takes all columns that reach it."""
         if selects:
             self._fitted(step, tracks, where)
             return [t for t, kept in zip(tracks, step.get_support(), strict=True) if kept]
-        raise refuse(where, type(step).__name__, ALLOWED)
+        if is_matrix(step):
+            self._fitted(step, tracks, where)
+            self.sparse = False
+            return [*blended(step, tracks, where)]
+        scale = self._scalers().get(type(step))
+        if scale is not None:
+            self._fitted(step, tracks, where)
+            return self._scaled(scale(step, len(tracks)), tracks, where)
+        follow = self._followers().get(type(step))
+        if follow is None and not (is_function(step) or makes_several(step)):
+            raise refuse(where, type(step).__name__, ALLOWED)
+        plain_tracks = no_blends(tracks, step, where)
+        if follow is not None:
+            self._fitted(step, tracks, where)
+            return [*follow(step, plain_tracks, where)]
+        read = self._function if is_function(step) else self._several
+        return [*read(step, plain_tracks, where)]
 
     def _followers(self) -> dict[type, Callable[[Any, list[Track], str], list[Track]]]:
         from sklearn import impute, preprocessing
 
         return {
-            preprocessing.StandardScaler: self._scale(_standard),
-            preprocessing.MinMaxScaler: self._scale(_minmax),
-            preprocessing.RobustScaler: self._scale(_robust),
-            preprocessing.MaxAbsScaler: self._scale(_maxabs),
             preprocessing.OneHotEncoder: self._encode,
             preprocessing.OrdinalEncoder: self._encode,
             preprocessing.TargetEncoder: self._encode,
             impute.SimpleImputer: self._impute,
+            impute.KNNImputer: self._impute_from_others,
+            **self._iterative(),
         }
 
-    def _scale(
-        self, operations: Callable[[Any, int], list[list[Operation]]]
-    ) -> Callable[[Any, list[Track], str], list[Track]]:
-        def follow(step: Any, tracks: list[Track], where: str) -> list[Track]:
-            added = operations(step, len(tracks))
-            if self.sparse:
-                added = [[_reciprocal(o) for o in each] for each in added]
-            pairs = zip(tracks, added, strict=True)
-            return [replace(t, operations=(*t.operations, *each)) for t, each in pairs]
+    @staticmethod
+    def _scalers() -> dict[type, Callable[[Any, int], list[list[Operation]]]]:
+        from sklearn import preprocessing
 
-        return follow
+        return {
+            preprocessing.StandardScaler: _standard,
+            preprocessing.MinMaxScaler: _minmax,
+            preprocessing.RobustScaler: _robust,
+            preprocessing.MaxAbsScaler: _maxabs,
+        }
+
+    def _iterative(self) -> dict[type, Callable[[Any, list[Track], str], list[Track]]]:
+        """scikit-learn's iterative imputer, which has to be enabled before it can be imported."""
+        from sklearn import impute
+
+        kind = vars(impute).get("IterativeImputer")
+        return {} if kind is None else {kind: self._impute_from_others}
+
+    def _scaled(self, added: list[list[Operation]], tracks: list[Between], where: str) -> list[Between]:
+        if self.sparse:
+            added = [[_reciprocal(o) for o in each] for each in added]
+        return [
+            t.after(each, where) if isinstance(t, Blend) else replace(t, operations=(*t.operations, *each))
+            for t, each in zip(tracks, added, strict=True)
+        ]
 
     def _function(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
         self._fitted(step, tracks, where)
@@ -143,7 +150,17 @@ class Walk:
         pairs = zip(tracks, rising(step, columns, where), strict=True)
         return [replace(t, operations=(*t.operations, added)) for t, added in pairs]
 
-    def _fitted(self, step: Any, tracks: Sequence[Track], where: str) -> None:
+    def _several(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+        if not is_declared(step):
+            self._fitted(step, tracks, where)
+        if any(track.coded for track in tracks):
+            raise refuse(where, f"{type(step).__name__} after an encoder", "one of columns of numbers alone")
+        columns = [apply(track.operations, self.numbers(track.raw)) for track in tracks]
+        made = functions_of(step, columns, where)
+        self.sparse = getattr(step, "encode", "") == "onehot" or bool(getattr(step, "sparse_output", False))
+        return [replace(tracks[k], operations=(*tracks[k].operations, one)) for k, one in made]
+
+    def _fitted(self, step: Any, tracks: Sequence[Between], where: str) -> None:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(step)
@@ -152,11 +169,11 @@ class Walk:
                 where, f"{len(tracks)} columns", f"{step.n_features_in_}, as many as it was fitted on"
             )
 
-    def _by_columns(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+    def _by_columns(self, step: Any, tracks: list[Between], where: str) -> list[Between]:
         self._fitted(step, tracks, where)
         if step.transformer_weights:
             raise refuse(where, "transformer_weights", "none: scale the columns in a step of their own")
-        output: list[Track] = []
+        output: list[Between] = []
         before = self.sparse
         for name, inner, _ in step.transformers_:
             self.sparse = before
@@ -173,10 +190,10 @@ class Walk:
         self.sparse = bool(step.sparse_output_)
         return output
 
-    def _side_by_side(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+    def _side_by_side(self, step: Any, tracks: list[Between], where: str) -> list[Between]:
         if step.transformer_weights:
             raise refuse(where, "transformer_weights", "none: scale the columns in a step of their own")
-        output: list[Track] = []
+        output: list[Between] = []
         before, after = self.sparse, False
         for name, inner in step.transformer_list:
             if isinstance(inner, str) and inner == "drop":
@@ -188,8 +205,6 @@ class Walk:
         return output
 
     def _impute(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
-        if step.add_indicator and len(step.indicator_.features_):
-            raise refuse(where, "SimpleImputer(add_indicator=True)", "add_indicator=False, and fit again")
         value = step.missing_values
         imputes_missing = value is None or _missing(value)
         output = []
@@ -205,7 +220,29 @@ class Walk:
                 )
             left = track.coded or not imputes_missing
             output.append(track if left else _filled(track, filled, imputed_gaps(value), where))
-        return output
+        return output + self._indicators(step, tracks, where)
+
+    def _impute_from_others(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+        """A number that is there stays; one that is missing is made of the others, so that nobody who misses
+        one can be read."""
+        if step.missing_values is not None and not _missing(step.missing_values):
+            allowed = "missing_values=nan"
+            raise refuse(where, f"{type(step).__name__}(missing_values={step.missing_values!r})", allowed)
+        empty = getattr(step, "_mask_fit_X", None)
+        kept = ~np.all(empty, axis=0) if empty is not None else np.isfinite(step.initial_imputer_.statistics_)
+        if not np.all(kept) and not step.keep_empty_features:
+            raise refuse(where, "a column that is all missing", "a table without it")
+        whole = Operation("known", 0.0, gaps=False, name=type(step).__name__)
+        same = [replace(track, operations=(*track.operations, whole)) for track in tracks]
+        return same + self._indicators(step, tracks, where)
+
+    def _indicators(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
+        """The columns that say which numbers were missing."""
+        found = [tracks[int(k)] for k in step.indicator_.features_] if step.add_indicator else []
+        if any(track.coded for track in found):
+            raise refuse(where, "add_indicator=True after an encoder", "the imputer before the encoder")
+        added = Operation("indicator", 0.0)
+        return [replace(t, operations=(*t.operations, added), filled=None, gaps=frozenset()) for t in found]
 
     def _encode(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
         counts = getattr(step, "_n_features_outs", None) or [1] * len(tracks)
@@ -218,13 +255,15 @@ class Walk:
                     kind = type(step).__name__
                     raise refuse(where, f"{kind} after a scaler", f"{kind} on the raw column")
                 known = self.labels.setdefault(track.raw, [])
-                known += [c for c in map(plain, categories) if not _among(c, known)]
+                add_labels(known, iter(categories))
             after = replace(track, coded=True)
-            if getattr(step, "handle_unknown", "") == "error" and not _among(track.filled, list(categories)):
+            if getattr(step, "handle_unknown", "") == "error" and _key(track.filled) not in set(
+                map(_key, categories)
+            ):
                 after = replace(
                     after, filled=None, gaps=frozenset()
                 )  # the encoder refuses the imputer's value
-            output += [after] * int(count)
+            output += [replace(after) for _ in range(int(count))]  # each is its own
         self.sparse = bool(getattr(step, "sparse_output", False))
         return output
 
@@ -263,16 +302,19 @@ def _only_checks(step: Any) -> bool:
     return all(kind in (None, "numeric") or np.dtype(kind) == np.float64 for kind in kinds)
 
 
-def _among(label: object, known: Sequence[object]) -> bool:
-    """Whether a label is among those known."""
-    if label is None or _missing(label):
-        return any((k is None or _missing(k)) and gap(k) == gap(label) for k in known)
-    return any(k is not None and not _missing(k) and label == k for k in known)
-
-
 def add_labels(known: list[object], more: Iterator[object]) -> None:
     """Append the labels that are not among those known."""
-    known += [label for label in map(plain, more) if not _among(label, known)]
+    keys = set(map(_key, known))
+    for label in map(plain, more):
+        if _key(label) not in keys:
+            keys.add(_key(label))
+            known.append(label)
+
+
+def _key(label: object) -> tuple[bool, object]:
+    """What two labels have in common if they are the same one: they are equal, or missing alike."""
+    missing = label is None or _missing(label)
+    return missing, gap(label) if missing else label
 
 
 def _reciprocal(operation: Operation) -> Operation:

@@ -34,6 +34,7 @@ def read_or_ask(
     predict: Predict | None,
     kinds: Mapping[Hashable, Any],
     labelled: Mapping[Hashable, Any],
+    fixed: Collection[Hashable] = (),
 ) -> tuple[Reading, Predict | None, str | None]:
     """The model as it is read, or, if no reader reads it, as a function that is asked.
 
@@ -42,6 +43,9 @@ def read_or_ask(
     kinds, labelled
         The arguments ``kinds`` and ``categories``, which say of a model that is not read which columns hold
         labels.
+    fixed
+        Columns that nobody can act on: people may have labels there that X does not hold, if the model takes
+        them.
 
     Returns
     -------
@@ -56,7 +60,7 @@ def read_or_ask(
         As :func:`milp_recourse.readers.read_model`; or a margin is asked of a model that is not read.
     """
     try:
-        return read_model(model, X, desired, confidence, bool(margin)), predict, None
+        return read_model(model, X, desired, confidence, bool(margin), fixed), predict, None
     except Unsupported as error:
         refusal = error
     ask = predict or _function(model, X)

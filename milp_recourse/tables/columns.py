@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, nearest
 from milp_recourse.problem.features import Feature, Kind
+from milp_recourse.readers.classes import OTHER
 from milp_recourse.readers.gaps import gap
 
 NUMBER_KINDS = ("continuous", "integer", "binary")
@@ -70,6 +72,10 @@ class TableColumn:
         """The feature's name."""
         return self.feature.name
 
+    @cached_property
+    def _places(self) -> dict[Hashable, int]:
+        return positions(self.labels or ())
+
     def code(self, value: object) -> float:
         """The feature's number for a value of the table (a label's index); nan for a missing value.
 
@@ -81,7 +87,9 @@ class TableColumn:
         if self.labels is not None:
             if is_missing(value):
                 return self._missing_code(value)
-            found = position(self.labels, value)
+            found = self._places.get(label_key(value))
+            if found is None and isinstance(value, str):
+                found = self._places.get(label_key(OTHER))
             if found is not None:
                 return float(found)
             raise BadInput(self.name, shown(value), "one of " + ", ".join(map(str, self.labels)))
@@ -109,7 +117,7 @@ class TableColumn:
         if self.dtype != object:  # a column that holds a single one, which is not None
             found = [k for k, label in enumerate(self.labels) if label is not None and is_missing(label)]
             return float(found[0]) if found else math.nan
-        place = position(self.labels, value)
+        place = self._places.get(label_key(value))
         if place is not None:
             return float(place)
         known = self.gaps | {gap(label) for label in self.labels if is_missing(label)}
@@ -244,14 +252,14 @@ def texts(labels: Sequence[object]) -> tuple[str, ...]:
     >>> texts(("yes", 1, "1"))
     ('yes', '1', "'1'")
     """
-    seen: list[str] = []
+    seen: dict[str, None] = {}
     for label in labels:
         text = "missing" if is_missing(label) else printable(label)
         if text in seen or not text.strip():
             text = printable(repr(label))
         while text in seen:
             text += "'"
-        seen.append(text)
+        seen[text] = None
     return tuple(seen)
 
 
@@ -286,18 +294,21 @@ def known_name(argument: str, name: object, columns: Sequence[Hashable] | pd.Ind
 
 
 def position(labels: Sequence[object], value: object) -> int | None:
-    """The position of a value among labels; None if it is not there.
+    """The position of a value among labels; None if it is not there. :func:`positions` is for many values."""
+    return positions(labels).get(label_key(value))
+
+
+def positions(labels: Iterable[object]) -> dict[Hashable, int]:
+    """The first position of each label, by its :func:`label_key`."""
+    found: dict[Hashable, int] = {}
+    for k, label in enumerate(labels):
+        found.setdefault(label_key(label), k)
+    return found
+
+
+def label_key(label: Any) -> Hashable:
+    """What two labels have in common if they are the same one.
 
     True does not equal 1 here; of missing values, nan equals nan, None equals None and NA equals NA.
     """
-    for k, label in enumerate(labels):
-        if is_missing(label) or is_missing(value):
-            if is_missing(label) and is_missing(value) and gap(label) == gap(value):
-                return k
-        elif _boolean(label) == _boolean(value) and bool(label == value):
-            return k
-    return None
-
-
-def _boolean(value: object) -> bool:
-    return isinstance(value, bool | np.bool_)
+    return ("missing", gap(label)) if is_missing(label) else (isinstance(label, bool | np.bool_), label)

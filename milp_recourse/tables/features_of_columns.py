@@ -23,6 +23,7 @@ from milp_recourse.problem.lattice import Lattice
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import StructuralCausalModel, independent
 from milp_recourse.readers import Column, Reading
+from milp_recourse.readers.classes import OTHER
 from milp_recourse.tables.columns import (
     LABEL_KINDS,
     NUMBER_KINDS,
@@ -32,7 +33,9 @@ from milp_recourse.tables.columns import (
     infer,
     is_missing,
     known_name,
+    label_key,
     position,
+    positions,
     printable,
     shown,
     texts,
@@ -127,7 +130,7 @@ def classifier_over(reading: Reading, columns: Sequence[TableColumn]) -> Classif
         places = source[own.key]
         if own.feature.encoding == "one-hot":
             known = next(c for c in reading.columns if c.name == own.key).labels or ()
-            places = [places[_index(known, label)] for label in own.labels or ()]
+            places = [places[k] for k in _indices(known, own.labels or ())]
         order += places
     assert len(order) == len(input_columns([c.feature for c in columns]))
     if order == list(range(at)):
@@ -206,9 +209,11 @@ def _strings(value: Any) -> list[str]:
 
 def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: ColumnArguments) -> TableColumn:
     labels = None if read is None else read.labels
-    kind = _kind(key, series, labels, arguments)
+    kind = _kind(key, series, labels, arguments, read is not None and read.whole)
     settable = None
     if labels is not None:
+        if kind == "ordinal" or key not in arguments.immutable:
+            labels = tuple(label for label in labels if label is not OTHER)
         labels = _ordered(key, labels, arguments)
         labels, settable = _settable(key, labels, kind, series, read)
     elif key in arguments.categories:
@@ -221,6 +226,13 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: Co
     bounds = None if settable is None or settable == len(labels or ()) else (0.0, max(settable, 1) - 1.0)
     if labels is None and actionable:
         bounds = _bounds(key, series, kind, arguments)
+        if (
+            within is not None
+            and key in arguments.bounds
+            and not within[0] <= bounds[0] <= bounds[1] <= within[1]
+        ):
+            allowed = f"an interval within {within[0]:g} and {within[1]:g}, for which the model is read"
+            raise BadInput(f"bounds.{key}", f"({bounds[0]:g}, {bounds[1]:g})", allowed)
     feature = Feature(
         name=name,
         kind=kind,
@@ -265,7 +277,11 @@ def _domain(
 
 
 def _kind(
-    key: Hashable, series: pd.Series, labels: Sequence[object] | None, arguments: ColumnArguments
+    key: Hashable,
+    series: pd.Series,
+    labels: Sequence[object] | None,
+    arguments: ColumnArguments,
+    whole: bool,
 ) -> Kind:
     allowed = LABEL_KINDS if labels is not None else NUMBER_KINDS
     if key in arguments.kinds:
@@ -277,6 +293,10 @@ def _kind(
             raise BadInput(f"kinds.{key}", "binary", "integer or continuous: X has values other than 0 and 1")
         if kind == "integer" and infer(series, None) == "continuous":
             raise BadInput(f"kinds.{key}", "integer", "continuous: X has values that are not whole")
+        if kind == "continuous" and whole:
+            raise BadInput(
+                f"kinds.{key}", "continuous", "integer: the model is read on whole numbers, as in X"
+            )
         return kind  # type: ignore[return-value]
     if labels is not None and key in arguments.categories:
         return "ordinal"
@@ -290,16 +310,17 @@ def _ordered(key: Hashable, labels: tuple[object, ...], arguments: ColumnArgumen
     given = arguments.categories[key]
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray | pd.Index):
         raise BadInput(f"categories.{key}", shown(given), "a list of labels in order")
-    order = [_index(labels, label) for label in given]
+    order = _indices(labels, given)
     for label, place in zip(given, order, strict=True):
         if place < 0:
             raise BadInput(f"categories.{key}", shown(label), "labels of X: " + ", ".join(map(str, labels)))
     if len(set(order)) != len(order):
         raise BadInput(f"categories.{key}", "a label twice", "each label once")
-    lost = [labels[k] for k in range(len(labels)) if k not in order and not is_missing(labels[k])]
+    named = set(order)
+    lost = [labels[k] for k in range(len(labels)) if k not in named and not is_missing(labels[k])]
     if lost:
         raise BadInput(f"categories.{key}", f"a list without {lost[0]!r}", "every label of X, in order")
-    rest = [label for k, label in enumerate(labels) if k not in order]  # the missing value, if it is a label
+    rest = [label for k, label in enumerate(labels) if k not in named]  # the missing value, if it is a label
     return (*(labels[k] for k in order), *rest)
 
 
@@ -309,7 +330,7 @@ def _encoding(read: Column, labels: Sequence[object]) -> tuple[str, tuple[tuple[
     if read.encoding != "table":
         return read.encoding, None
     assert read.table is not None
-    return "table", tuple(read.table[_index(read.labels, label)] for label in labels)
+    return "table", tuple(read.table[k] for k in _indices(read.labels, labels))
 
 
 def _settable(
@@ -327,15 +348,16 @@ def _settable(
         The column is ordinal, and the model treats a missing value, which has no place in the order, as a
         label.
     """
-    held = series.unique().tolist()
+    held = positions(series.unique().tolist())
     if kind == "ordinal":
         order = tuple(label for label in labels if not is_missing(label))
         own_column = read is not None and read.encoding == "one-hot"
         if len(order) < len(labels) and (own_column or series.isna().any()):
             raise BadInput(f"categories.{key}", "an order", "none: missing is a label here; impute it first")
         return order, len(order)
-    first = [label for label in labels if not is_missing(label) and position(held, label) is not None]
-    return (*first, *(label for label in labels if position(first, label) is None)), len(first)
+    can = [not is_missing(label) and label_key(label) in held for label in labels]
+    first = [label for label, can_set in zip(labels, can, strict=True) if can_set]
+    return (*first, *(label for label, can_set in zip(labels, can, strict=True) if not can_set)), len(first)
 
 
 def _only(
@@ -365,7 +387,7 @@ def _only(
         if wrong is not None:
             raise BadInput(where, shown(wrong), "numbers")
         return values_of(feature, [float(v) for v in listed], where)
-    places = [_index(labels, label) for label in listed]
+    places = _indices(labels, listed)
     for label, place in zip(listed, places, strict=True):
         if not 0 <= place < (len(labels) if settable is None else settable):
             raise BadInput(where, shown(label), "labels that X holds: " + ", ".join(map(str, labels)))
@@ -400,9 +422,10 @@ def _direction(key: Hashable, kind: Kind, arguments: ColumnArguments) -> Any:
     return chosen[0] if chosen else None
 
 
-def _index(labels: Sequence[object], label: object) -> int:
-    found = position(labels, label)
-    return -1 if found is None else found
+def _indices(labels: Sequence[object], some: Sequence[object]) -> list[int]:
+    """The positions of some labels among others; -1 of those that are not there."""
+    known = positions(labels)
+    return [known.get(label_key(label), -1) if isinstance(label, Hashable) else -1 for label in some]
 
 
 def _rearranged(classifier: Classifier, order: NDArray[np.int64]) -> Classifier:

@@ -162,7 +162,8 @@ def _as_before(cells: NDArray, before: pd.Series, column: TableColumn) -> pd.Ser
         added = dict.fromkeys(v for v in cells.tolist() if not is_missing(v) and v not in dtype.categories)
         dtype = pd.CategoricalDtype([*dtype.categories, *added], dtype.ordered)
         return pd.Series(pd.Categorical(cells, dtype=dtype), index=before.index, name=before.name)
-    if column.feature.kind == "continuous" and dtype != np.float64:
+    doubles = pd.api.types.is_float_dtype(dtype) and getattr(dtype, "itemsize", 0) == 8
+    if column.feature.kind == "continuous" and not doubles:
         return column_after.astype(np.float64)
     for wide in (dtype, "int64", "float64"):
         try:

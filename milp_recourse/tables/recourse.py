@@ -62,6 +62,7 @@ from milp_recourse.tables.features_of_columns import (
     table_columns,
     with_codes,
 )
+from milp_recourse.tables.frames import as_frame, asked_with, is_polars
 from milp_recourse.tables.known_rows import KnownRows, ask_model
 from milp_recourse.tables.moving_together import followers, split_ties, with_ties
 from milp_recourse.tables.one_person import OnePerson
@@ -97,7 +98,8 @@ class Recourse:
         Any other model with ``predict``, and any function from a DataFrame like X to labels, is asked, if
         every lever takes finitely many values (:mod:`milp_recourse.solvers.ask`).
     X
-        The DataFrame it was fitted on: kinds, labels, bounds and scales come from it.
+        The DataFrame it was fitted on, of pandas or polars (answers are pandas'): kinds, labels, bounds and
+        scales come from it.
     desired
         The class people want: a label, or ``{"not": label}``; default ``classes_[1]``. For a regression the
         numbers that they want it to predict: (low, high), None for an open end.
@@ -198,6 +200,7 @@ class Recourse:
         names: Mapping[Hashable, str] | None = None,
         units: Mapping[Hashable, str] | None = None,
     ) -> None:
+        given, X = X, as_frame(X)
         check_frame(X)
         if margin is not None and not (is_number(margin) and margin >= 0):
             raise BadInput("margin", margin, "None, or a finite number, 0 or more")
@@ -221,8 +224,11 @@ class Recourse:
             values=by_column("values", values, X.columns),
         )
         labels = arguments.kinds, arguments.categories
+        asks = asked_with(given, predict)
+        if not hasattr(model, "predict") and callable(model) and is_polars(given):
+            model = asked_with(given, model)
         self.reading, predict, self._refusal = read_or_ask(
-            model, X, desired, confidence, margin, predict, *labels
+            model, X, desired, confidence, margin, asks, *labels, arguments.immutable
         )
         self.X, self.margin = X, None if margin is None else float(margin)
         self.reading = with_codes(self.reading, X, arguments)
@@ -292,7 +298,7 @@ class Recourse:
         Parameters
         ----------
         people
-            Rows with X's columns, in any order; further columns are ignored. One row may be a Series.
+            Rows with X's columns, in any order; further columns are ignored. One row may be a Series or dict.
         preferences
             One per person: a list of ``{"actionable": [...], "weights": {...}, "ranges": {...},
             "conditions": [...]}`` (each key may be left out; None: as everybody), a DataFrame with these
@@ -526,10 +532,10 @@ class Recourse:
 
     def _read(self, people: pd.DataFrame | pd.Series) -> Rows:
         """People as numbers. A value outside what the causal model allows is added to the rows' faults."""
-        if isinstance(people, pd.Series):
-            people = people.to_frame().T.infer_objects()
+        people = as_frame(people)
         if not isinstance(people, pd.DataFrame):
-            raise BadInput("people", type(people).__name__, "a DataFrame with the columns of X")
+            allowed = "a DataFrame with the columns of X, or one row of it as a Series or dict"
+            raise BadInput("people", type(people).__name__, allowed)
         rows = read_rows(people, self.columns, self.X.columns)
         if not (self._problem.scm.edges or self._problem.plausible):
             return rows

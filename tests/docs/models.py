@@ -19,6 +19,7 @@ import pandas as pd
 import sklearn
 from sklearn import ensemble, linear_model, svm, tree
 from sklearn.base import OutlierMixin
+from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
 from milp_recourse.errors import RecourseError
@@ -155,6 +156,36 @@ def rows_of_sklearn() -> Iterator[Row]:
             yield written(name, arguments), outcome(kind, arguments, y)
 
 
+def rows_of_transformers() -> Iterator[Row]:
+    """Transformers before a linear model, and before a tree."""
+    from sklearn import decomposition, feature_selection, impute, kernel_approximation, random_projection
+    from sklearn import preprocessing as p
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+
+    some = [
+        p.StandardScaler(),
+        p.MinMaxScaler(),
+        p.RobustScaler(),
+        p.MaxAbsScaler(),
+        p.MinMaxScaler(clip=True),
+    ]
+    some += [p.OneHotEncoder(), p.OrdinalEncoder(), p.TargetEncoder(), impute.SimpleImputer()]
+    some += [impute.KNNImputer(), impute.IterativeImputer(), impute.SimpleImputer(add_indicator=True)]
+    some += [feature_selection.SelectKBest(k=2), p.FunctionTransformer(np.log1p), p.PowerTransformer()]
+    some += [p.QuantileTransformer(n_quantiles=9), p.Binarizer(threshold=2.5), p.KBinsDiscretizer(3)]
+    some += [p.KBinsDiscretizer(3, encode="ordinal"), p.SplineTransformer(3)]
+    some += [decomposition.PCA(2), decomposition.TruncatedSVD(2), p.PolynomialFeatures(2)]
+    some += [random_projection.GaussianRandomProjection(2), p.Normalizer(), kernel_approximation.Nystroem()]
+    for one in some:
+        outcomes = []
+        for last in (LOGISTIC(), TREE(max_depth=3)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                said = read(make_pipeline(one, last).fit(X, TWO), X, None)
+            outcomes.append("refused" if "got " in said else said)
+        yield repr(one), "; ".join(outcomes)
+
+
 def rows_of(library: str) -> Iterator[Row]:
     """The models of another library."""
     for module, name, arguments in OTHERS[library]:
@@ -246,6 +277,7 @@ def read(model: Any, table: pd.DataFrame, desired: Any) -> str:
 def sections() -> Iterator[tuple[str, Callable[[], Iterator[Row]]]]:
     """The headings of the page, and their rows."""
     yield "scikit-learn", rows_of_sklearn
+    yield "scikit-learn: transformers, before LogisticRegression; before a tree", rows_of_transformers
     for library in OTHERS:
         yield library, lambda library=library: rows_of(library)  # type: ignore[misc]
     yield "torch: layers of a Sequential", rows_of_torch

@@ -8,21 +8,30 @@ nobody can be helped, or costs less than what is proven to be the least.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import warnings
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
 from sklearn.ensemble import VotingClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, PowerTransformer, QuantileTransformer
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    PowerTransformer,
+    QuantileTransformer,
+    SplineTransformer,
+)
 
 from milp_recourse import Recourse
 from milp_recourse.errors import RecourseError
-from tests.helpers.model_kinds import CASES, KINDS, TREES, Fitted, signal, targets, wishes_of
+from tests.helpers.model_kinds import CASES, KINDS, LINEAR, TREES, Fitted, signal, targets, wishes_of
 from tests.helpers.pipelines import mixed_table, random_front
 from tests.helpers.sampled import costs_of, sampled_rows
 
@@ -37,6 +46,14 @@ RISING = (
     FunctionTransformer(np.cbrt),
     FunctionTransformer(lambda z: np.log1p(z + 200.0)),
 )
+BENT = (
+    KBinsDiscretizer(4, encode="onehot-dense", quantile_method="averaged_inverted_cdf"),
+    KBinsDiscretizer(3, encode="ordinal", quantile_method="averaged_inverted_cdf"),
+    SplineTransformer(4),
+    SplineTransformer(5, degree=1),
+)
+"""Behind the imputer and the scaler of numbers, before linear models and networks."""
+
 NAMES = [case for case in CASES if KINDS[case[0]].columns == "any"]
 
 
@@ -84,8 +101,11 @@ def _front(rng: np.random.Generator, X: pd.DataFrame, name: str) -> Any:
         else str(rng.choice(["logistic", "boosting"] if name in TREES else ["logistic"]))
     )
     front = random_front(rng, X, style, dense=True)
-    if name in TREES and isinstance(front, ColumnTransformer) and rng.random() < 0.3:
-        step = RISING[int(rng.integers(len(RISING)))]
+    if name in LINEAR and rng.random() < 0.1:
+        return Pipeline([("table", front), ("matrix", PCA(2))])
+    steps = RISING if name in TREES else (*RISING, *BENT) if name in LINEAR else ()
+    if steps and isinstance(front, ColumnTransformer) and rng.random() < 0.3:
+        step = steps[int(rng.integers(len(steps)))]
         front.transformers = [
             (what, Pipeline([("before", one), ("rises", step)]) if what == "numbers" else one, columns)
             for what, one, columns in front.transformers
@@ -135,6 +155,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     total: Counter[str] = Counter()
     for number in range(options.seed, options.seed + options.cases):
@@ -145,4 +166,7 @@ if __name__ == "__main__":
             print(f"seed {number}: {type(error).__name__}: {str(error)[:400]}", flush=True)
     for what, count in sorted(total.items()):
         print(f"{count:6} {what}")
+    if options.json is not None:
+        counts = {"cases": options.cases, "seed": options.seed, "counts": dict(sorted(total.items()))}
+        options.json.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
     sys.exit(1 if total["failures"] else 0)

@@ -17,7 +17,6 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -125,11 +124,6 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
         FunctionTransformer(lambda z: np.hstack([z, z])),
         TREES[0],
         "made of 2; allowed: one of",
-    ),
-    "a linear model": (
-        FunctionTransformer(np.log1p),
-        LogisticRegression(),
-        "before a linear model or network",
     ),
 }
 
