@@ -16,7 +16,7 @@ from pathlib import Path
 
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.errors import BadInput, Unsupported
-from milp_recourse.problem.conditions import All, Any, Condition, IfThen, Not, Sum
+from milp_recourse.problem.conditions import All, Any, Condition, Factor, IfThen, Not, Sum, factors
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result, Status
@@ -204,16 +204,19 @@ def _wider(feature: Feature, room: float) -> Feature:
     )
 
 
-def _looser(one: Condition, instance: Instance, off: Mapping[str, float], sign: int) -> Condition:
+def _looser(one: Condition, instance: Instance, off: Mapping[Factor, float], sign: int) -> Condition:
     """A condition that holds wherever the given one does up to ``off``; with sign -1, one that holds nowhere
     else."""
     match one:
         case Sum():
-            error = sum(
-                abs(c) * off.get(f, 0.0) / (abs(instance.factual[f]) if one.of == "relative-change" else 1.0)
-                for f, c in one.terms
-            )
-            if not error or one.of == "factual":
+            if one.of == "factual":
+                return one
+            error = 0.0
+            for factor, c in one.terms:
+                start = math.prod(instance.factual[f] for f in factors(factor))
+                share = 1 / abs(start) if one.of == "relative-change" else 1.0
+                error += abs(c) * off.get(factor, 0.0) * share
+            if not error:
                 return one
             low, high = one.at_least, one.at_most
             room = sign * error * (1 + 1e-9)

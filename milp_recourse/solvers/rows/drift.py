@@ -17,6 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.problem.conditions import Factor
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.functions import CURVES, band
@@ -43,14 +44,14 @@ class Drift:
     rows
         Rows of the program, by name.
     followed
-        Counterfactual values that conditions are about, by feature.
+        Counterfactual values that conditions are about, by feature or pair of features.
     """
 
     logit: float
     ball: float
     cost: float
     rows: Mapping[str, float]
-    followed: Mapping[str, float]
+    followed: Mapping[Factor, float]
 
 
 def drift(program: Program, bounds: ProgramBounds, mip: MixedInteger, cut: Cut) -> Drift:
