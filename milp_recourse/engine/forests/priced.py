@@ -33,7 +33,7 @@ from milp_recourse.engine.forests.goal import affordable, first_multiplier, leas
 from milp_recourse.engine.forests.living import lists, restricted, shrink
 from milp_recourse.engine.forests.prices import ascend, assess, choose_split, take_out
 from milp_recourse.engine.forests.starts import cost_of, good_point, polished
-from milp_recourse.engine.forests.table import LeafTable, TooLarge, may_be_missing
+from milp_recourse.engine.forests.table import Budget, LeafTable, TooLarge, may_be_missing
 from milp_recourse.engine.forests.tree_arrays import score_at, tree_arrays
 from milp_recourse.engine.forests.weighted import WeightedSums
 from milp_recourse.judge.best_first import BestFirst
@@ -132,7 +132,7 @@ class PricedSearch(BestFirst[_Node]):
             self._set([affordable(axis, self.target) for axis in axes])
         cells = factual_cells(self.instance, self.forest)
         try:
-            self.table = LeafTable(self.forest, cells, self.axes, LARGEST_TABLE, self.clock)
+            self.table = LeafTable(self.forest, cells, self.axes, LARGEST_TABLE, self.clock, self._budget())
             masks = cell_masks(self.table, self.axes)
         except (TooLarge, OutOfTime) as stopped:
             moves = not score_at(self.points, self.points.start) > self.instance.accept.above
@@ -149,6 +149,12 @@ class PricedSearch(BestFirst[_Node]):
         if self.best.action is None:
             self.ceiling = 1.0 + 2.0 * float(sum(self._most(axis) for axis in self.axes))
         return self._search()
+
+    def _budget(self) -> Budget:
+        """The target, with the axes' costs rounded down."""
+        count = len(self.axes)
+        added, widest = ([rounded_down(c, count) for c in each] for each in ([a.added for a in self.axes], [a.widest for a in self.axes]))
+        return Budget(added, widest, self.target)
 
     def _most(self, axis: Axis) -> float:
         """The most that a cell of an axis costs."""
@@ -168,6 +174,7 @@ class PricedSearch(BestFirst[_Node]):
         self.wide = self.points.widest
         self.cell_cost = self.points.added + self.wide  # with nothing else acted on
         self.of_cell = np.repeat(np.arange(len(self.axes)), [len(axis) for axis in self.axes])
+        self.added = rounded_down(self.points.added, len(self.axes))
 
     def _offer(self, point: Ints, cost: float) -> bool:
         """Keep an accepted point if it is the cheapest."""
@@ -236,7 +243,7 @@ class PricedSearch(BestFirst[_Node]):
         price = root.price.astype(np.float64)
         # the leaves' own values, without the root's weights: what is left is weighted anew
         self.factors = self.sums.factors
-        if not shrink(self.factors, self.cell_cost, root.alive, root.leaves, self.room, True, True):
+        if not shrink(self.factors, self.cell_cost, root.alive, root.leaves, self.room, True, True, self.added, self.target):
             return None
         kept = np.split(root.alive, self.factors.axis_from[1:-1])
         made, price = restricted(self.factors, self.room, price)
@@ -280,7 +287,7 @@ class PricedSearch(BestFirst[_Node]):
             if best >= self.target:
                 self.close(best)
                 return None
-            if not shrink(f, self.cell_cost, alive, leaves, live, True, True):
+            if not shrink(f, self.cell_cost, alive, leaves, live, True, True, self.added, self.target):
                 return None
             if not self._largest() > self.instance.accept.above or self._cheapest(alive):
                 return None
@@ -308,7 +315,7 @@ class PricedSearch(BestFirst[_Node]):
             self.factors, self.goal = self.sums.under(weights)
             f = self.factors
         if taken_out:
-            if not shrink(f, self.cell_cost, alive, leaves, live, True, True):
+            if not shrink(f, self.cell_cost, alive, leaves, live, True, True, self.added, self.target):
                 return None
             bound, _ = self._assess(mu, price, shares)
         i, c = choose_split(live, (LEAST if self.only_maximum else self.target) - bound, self.loss)
