@@ -76,11 +76,11 @@ class Budget:
 
     def pays_for(self, met: Sequence[_Met]) -> NDArray[np.bool_]:
         """Which leaves hold a point that costs less, as far as its axes' cheapest cells tell."""
-        total, most = (np.zeros(len(met[0].reachable)) for _ in range(2))
+        total, most = np.zeros(1), np.zeros(1)  # for all leaves
         for leaves, added, widest in zip(met, self.added, self.widest, strict=True):
-            total += leaves.least(added)
-            np.maximum(most, leaves.least(widest), out=most)
-        return (total + most) * (1.0 - 2.0**-52 * (len(met) + 2)) < self.below
+            total = total + leaves.least(added)
+            most = np.maximum(most, leaves.least(widest))
+        return np.asarray((total + most) * (1.0 - 2.0**-52 * (len(met) + 2)) < self.below)
 
 
 class LeafTable:
@@ -119,9 +119,8 @@ class LeafTable:
         budget: Budget | None = None,
     ) -> None:
         self.forest, self.clock = forest, clock
-        all_leaves = forest.leaves
-        tree = np.repeat(np.arange(len(all_leaves)), [len(leaves.value) for leaves in all_leaves])
-        every = forest.every_leaf
+        tree = np.repeat(np.arange(len(forest.leaves)), [len(leaves.value) for leaves in forest.leaves])
+        every, self.trees = forest.every_leaf, len(forest.leaves)
         node, value = every.node, every.value
         fixed = np.ones(forest.inputs, dtype=bool)
         fixed[[c for axis in axes for c, _ in axis.columns]] = False
@@ -130,13 +129,10 @@ class LeafTable:
         for axis in axes:
             clock.check()
             met.append(_Met.of(every, axis))
-        for leaves in met:
-            alive &= leaves.reachable
-        if budget is not None:
-            alive &= budget.pays_for(met)
+        alive &= np.logical_and.reduce([leaves.reachable for leaves in met])
+        alive &= budget is None or budget.pays_for(met)
         order = np.flatnonzero(alive)
         order = order[np.lexsort((-value[order], tree[order]))]
-        self.trees = len(all_leaves)
         counts = np.bincount(tree[order], minlength=self.trees)
         self.words = max(1, -(-int(counts.max()) // BITS))
         if 2 * 4 * self.trees * self.words * sum(map(len, axes)) > most_bytes:

@@ -67,7 +67,7 @@ def test_search_agrees_with_brute_force(trees: int) -> None:
         allowed = instance.gap_tolerance(float(best))
         assert verdict.feasible and abs(float(verdict.cost - best)) <= allowed, seed
         assert found.lower_bound <= best <= found.lower_bound + allowed, seed
-    assert seen["optimal"] >= 40 and seen["infeasible"] >= 5 and seen["branched"] >= 15, seen
+    assert seen["optimal"] >= 40 and seen["infeasible"] >= 5 and seen["branched"] >= 10, seen
 
 
 def test_where_leaves_take_too_much_memory_both_sides_are_honest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,8 @@ def test_any_prices_give_a_lower_bound() -> None:
         energy, loss = np.zeros(len(f.value)), np.zeros((3, len(p.added)))
         wide, top = p.widest, bool(p.widest.any())
         of_cell = np.repeat(np.arange(len(axes)), np.diff(p.axis_from))
-        assert shrink(f, p.added + wide, alive, leaves, live, seed % 2 == 0, True)
+        budget = p.added * (1 - 1e-12), (float(best) * (1 + 1e-9) + 1e-12 if seed % 3 else np.inf)
+        assert shrink(f, p.added + wide, alive, leaves, live, seed % 2 == 0, True, *budget)
         for round_ in range(5):
             scale = float(best) * rng.choice([0.0, 0.1, 0.5])
             price = scale * rng.normal(size=int(f.class_from[-1]))
@@ -158,7 +159,7 @@ def test_any_prices_give_a_lower_bound() -> None:
             take_out(live, bound, slack, energy, loss, target, alive, leaves)
             assert bound <= float(best), seed
             positive += bound > 0
-        assert shrink(f, p.added + wide, alive, leaves, live, True, True), seed
+        assert shrink(f, p.added + wide, alive, leaves, live, True, True, *budget), seed
     assert positive >= 20 and with_maximum >= 10
 
 
