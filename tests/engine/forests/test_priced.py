@@ -19,7 +19,7 @@ from milp_recourse.engine.forests.living import lists, shrink
 from milp_recourse.engine.forests.priced import PricedSearch
 from milp_recourse.engine.forests.prices import ascend, assess, take_out
 from milp_recourse.engine.forests.starts import good_point
-from milp_recourse.engine.forests.table import LeafTable
+from milp_recourse.engine.forests.table import Budget, LeafTable
 from milp_recourse.engine.forests.tree_arrays import TreeArrays, score_at, sums_along, tree_arrays
 from milp_recourse.judge import already_good, judge
 from milp_recourse.problem.cost import Cost
@@ -161,6 +161,31 @@ def test_any_prices_give_a_lower_bound() -> None:
             positive += bound > 0
         assert shrink(f, p.added + wide, alive, leaves, live, True, True, *budget), seed
     assert positive >= 20 and with_maximum >= 10
+
+
+def test_a_budget_leaves_out_what_costs_as_much() -> None:
+    """A leaf goes if the cheapest of its cells cost the budget or more, and only then."""
+    gone = kept = 0
+    for seed, instance in problems(60, 4):
+        axes, forest = axes_of(instance), instance.classifier
+        if not axes:
+            continue
+        cells = factual_cells(instance, forest)
+        added, widest = [a.added for a in axes], [a.widest for a in axes]
+        below = float(np.random.default_rng(seed).uniform(0.1, 1.0)) * sum(map(np.max, added))
+        whole = LeafTable(forest, cells, axes)
+        within = LeafTable(forest, cells, axes, budget=Budget(added, widest, below))
+        left = {(t, n) for t, row in enumerate(within.node.reshape(whole.trees, -1)) for n in row if n >= 0}
+        nodes = whole.node.reshape(whole.trees, -1)
+        for t, leaves in enumerate(whole.cells_of_leaves(axes)):
+            for bit, met in leaves.items():
+                total = sum(own[good].min() for own, good in zip(added, met, strict=True))
+                total += max(own[good].min() for own, good in zip(widest, met, strict=True))
+                if abs(total - below) < 1e-9:
+                    continue
+                assert ((t, nodes[t, bit]) in left) == (total < below), (seed, t, bit)
+                gone, kept = gone + (total >= below), kept + (total < below)
+    assert gone >= 50 and kept >= 50
 
 
 def walked(instance: Instance, axes: list[Axis]) -> TreeArrays:
