@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from milp_recourse.engine.compiling import announced
 from milp_recourse.engine.forests.axes import Axis, action_of, axes_of, factual_cells, rounded_down
 from milp_recourse.engine.forests.factors import Array, Factors, Ints, cell_masks, factors
-from milp_recourse.engine.forests.goal import affordable, first_multiplier, least_change
+from milp_recourse.engine.forests.goal import affordable, first_multiplier, least_change, with_cells
 from milp_recourse.engine.forests.graphs import Graph
 from milp_recourse.engine.forests.living import shrink
 from milp_recourse.engine.forests.prices import ascend, assess, choose_split, take_out
@@ -210,7 +210,7 @@ class PricedSearch(BestFirst[_Node]):
 
     def _search(self) -> Proposal:
         """Bound the root, then split open nodes until none is left, or time is over."""
-        f: Factors = self.factors
+        f = self.factors
         price = np.zeros(int(f.class_from[-1]))
         shared = len(self.axes) if self.points.widest.any() and not self.only_maximum else 0
         shares = np.full(shared, 1.0 / max(1, shared))
@@ -221,7 +221,7 @@ class PricedSearch(BestFirst[_Node]):
         root = self._bounded(-math.inf, *self._everything(), price, shares, mu, even, ROOT_ROUNDS)
         if root is not None and root.bound < (1.0 - OPEN) * self.target and not self.clock.over:
             root = self._rebuilt(root)
-        f = self.factors
+        f = self.factors  # the rebuilt root's
         size = 4 * (int(f.class_from[-1]) + int(SMALL * len(f.table))) + len(self.graph.cell) + len(f.value)
         most = max(16, MOST_BYTES // size)
         if root is not None:
@@ -248,9 +248,15 @@ class PricedSearch(BestFirst[_Node]):
         return np.ones(len(self.graph.cell), dtype=np.bool_), np.ones(len(self.factors.value), dtype=np.bool_)
 
     def _rebuilt(self, root: _Node) -> _Node | None:
-        """The root, bounded again in a graph of its own; None where it is closed."""
+        """The root, bounded again over axes and in a graph of nothing but its living cells and leaves; None
+        where it is closed."""
+        kept, axis_from = np.zeros(len(self.graph.cell), dtype=np.bool_), self.factors.axis_from
         if not self._in_own_graph(root):
             return None
+        kept[self.graph.cell] = True
+        cells = np.split(kept, axis_from[1:-1])
+        self._set([with_cells(axis, own) for axis, own in zip(self.axes, cells, strict=True)])
+        self._enter(Graph(self.graph.sums, self.points, np.arange(len(self.points.added), dtype=np.int32)))
         price = root.price.astype(np.float64)
         return self._bounded(
             root.bound, *self._everything(), price, root.shares, root.mu, root.weights, ROUNDS
