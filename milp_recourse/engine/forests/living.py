@@ -148,6 +148,8 @@ def _pay(f, added, below, alive, marks):  # type: ignore[no-untyped-def]
             if alive[c] and added[c] < marks.paid[i]:
                 marks.paid[i] = added[c]
         total += marks.paid[i]
+    if total == np.inf:  # an axis has no cell left
+        return 0.0
     room = below - total + 2.0**-50 * (axes + 2) * (below + total)  # also for what leaves add up
     for i in range(axes):
         for c in range(f.axis_from[i], f.axis_from[i + 1]):
