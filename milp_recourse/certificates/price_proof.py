@@ -64,6 +64,9 @@ AIM, CLEAR = 0.1, 1e-7
 """Where the cost is a maximum alone: the share of the target that the steps' length aims at, and the share of
 that with which a bound counts as above zero."""
 
+NO_BUDGET = np.empty(0), math.inf
+"""What :func:`~milp_recourse.engine.forests.living.shrink` gets: nothing is left out because of its cost."""
+
 SPLIT, PRICES, SCORE, TAKE, MERGE = "split", "prices", "score", "take", "merge"
 """Kinds of steps."""
 
@@ -301,7 +304,8 @@ class PriceProof:
             if round_:
                 weights = self.sums.reweighted(weights, live, self.energy)
             f, needed = self._under(weights)
-            if not shrink(f, self.cell_cost, now.alive, now.leaves, live, self.rank is not None, True):
+            merge = self.rank is not None
+            if not shrink(f, self.cell_cost, now.alive, now.leaves, live, merge, True, *NO_BUDGET):
                 closed = True
                 break
             aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (goal, WEIGHT)
@@ -373,8 +377,10 @@ class PriceProof:
     def _merge(self, state: _State, used: list[PriceTable | None]) -> None:
         """Of cells from which the same leaves can be reached, keep the cheapest; ``used`` gets None if that
         takes out enough."""
-        f = self.factors
-        if self.rank is None or not shrink(f, self.cost, state.alive, state.leaves, self.room, False, False):
+        f, room = self.factors, self.room
+        if self.rank is None:
+            return
+        if not shrink(f, self.cost, state.alive, state.leaves, room, False, False, *NO_BUDGET):
             return
         living = np.zeros_like(self.table.full)
         leaves = np.flatnonzero(state.leaves)
@@ -405,7 +411,7 @@ class PriceProof:
         The bound is inf where the state is empty. Leaves that its cells do not lead to are taken out of it.
         """
         f, _ = self._under(prices.weights)
-        if not shrink(f, self.cost, state.alive, state.leaves, self.room, False, False):
+        if not shrink(f, self.cost, state.alive, state.leaves, self.room, False, False, *NO_BUDGET):
             return math.inf, 0.0
         return self._assessed(prices, bits)
 
@@ -460,7 +466,8 @@ class PriceProof:
         the trees' largest values are accepted; else None."""
         f, _ = self._under(self.sums.even)
         nothing = self._nothing()
-        if not shrink(f, self.cost, state.alive.copy(), state.leaves.copy(), self.room, False, False):
+        alive, leaves = state.alive.copy(), state.leaves.copy()
+        if not shrink(f, self.cost, alive, leaves, self.room, False, False, *NO_BUDGET):
             return self._closing(nothing)
         paid, most = (np.where(state.alive, of, np.inf) for of in (self.cost, self.wide))
         least, wide = (np.minimum.reduceat(of, f.axis_from[:-1]) for of in (paid, most))

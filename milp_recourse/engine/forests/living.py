@@ -73,6 +73,8 @@ class _Marks(NamedTuple):
         The used sets that a class is in, as bits.
     kind
         The first class of the slot that is in the same used sets.
+    paid, more
+        The least that an axis costs; how much more than this a set costs at least.
     """
 
     good: NDArray[np.bool_]
@@ -80,12 +82,14 @@ class _Marks(NamedTuple):
     served: NDArray[np.bool_]
     bits: NDArray[np.uint64]
     kind: Ints
+    paid: Array
+    more: Array
 
 
 @entry
-def shrink(f, cost, alive, leaf_alive, live, merge, settle):  # type: ignore[no-untyped-def]
-    """Take out leaves without cells, cells without leaves and cells that a cheaper one stands for; False if a
-    tree has no leaf or an axis no cell left.
+def shrink(f, cost, alive, leaf_alive, live, merge, settle, added, below):  # type: ignore[no-untyped-def]
+    """Take out leaves without cells, cells without leaves, what costs too much, and cells that a cheaper one
+    stands for; False if a tree has no leaf or an axis no cell left.
 
     Parameters
     ----------
@@ -98,6 +102,9 @@ def shrink(f, cost, alive, leaf_alive, live, merge, settle):  # type: ignore[no-
     settle
         Whether cells without leaves go, and slots that tell nothing apart are left out of the list; if not,
         only leaves without cells go, and all slots are listed.
+    added, below
+        Lower bounds of what cells add to the cost; cells and leaves go whose points all cost ``below`` or
+        more. With inf none does.
     """
     sets, classes = f.set_from[-1], f.class_from[-1]
     marks = _Marks(
@@ -106,20 +113,64 @@ def shrink(f, cost, alive, leaf_alive, live, merge, settle):  # type: ignore[no-
         np.zeros(classes, np.bool_),
         np.zeros(classes, np.uint64),
         np.zeros(classes, np.int32),
+        np.zeros(len(f.axis_from) - 1),
+        np.zeros(sets),
     )
-    changed = True
+    changed, room = True, np.inf
     while changed:
         changed = False
+        if below < np.inf:
+            room = _pay(f, added, below, alive, marks)
+            if not room > 0.0:
+                return False
         for t in range(len(f.slot_from) - 1):
             for s in range(f.slot_from[t], f.slot_from[t + 1]):
                 _mark(f, alive, live, marks, t, s)
-            if not _keep_leaves(f, leaf_alive, live, marks, t):
+                if below < np.inf:
+                    _price_sets(f, added, alive, live, marks, t, s)
+            if not _keep_leaves(f, leaf_alive, live, marks, t, room):
                 return False
             if _list_slots(f, alive, live, marks, merge, settle, t):
                 changed = True
         if merge and not changed:
             changed = _merge(f, cost, alive, live, marks.kind)
     return _list_cells(f, alive, live)
+
+
+@compiled
+def _pay(f, added, below, alive, marks):  # type: ignore[no-untyped-def]
+    """Take out cells that cost too much; returns what is left of the budget if all axes are in their cheapest
+    cell, rounded up."""
+    total, axes = 0.0, len(f.axis_from) - 1
+    for i in range(axes):
+        marks.paid[i] = np.inf
+        for c in range(f.axis_from[i], f.axis_from[i + 1]):
+            if alive[c] and added[c] < marks.paid[i]:
+                marks.paid[i] = added[c]
+        total += marks.paid[i]
+    if total == np.inf:  # an axis has no cell left
+        return 0.0
+    room = below - total + 2.0**-50 * (axes + 2) * (below + total)  # also for what leaves add up
+    for i in range(axes):
+        for c in range(f.axis_from[i], f.axis_from[i + 1]):
+            if alive[c] and added[c] - marks.paid[i] >= room:
+                alive[c] = False
+    return room
+
+
+@compiled
+def _price_sets(f, added, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
+    """Fill in how much more than its axis' cheapest cell each set of a slot costs."""
+    i, first = f.slot_axis[s], f.class_from[s]
+    least = np.full(f.class_from[s + 1] - first, np.inf)
+    for c in range(f.axis_from[i], f.axis_from[i + 1]):
+        if alive[c]:
+            k = f.classes[t, c]
+            least[k] = min(least[k], added[c] - marks.paid[i])
+    for z in range(f.set_from[s], f.set_from[s + 1]):
+        marks.more[z] = np.inf
+        for m in range(f.member_from[z], f.member_from[z + 1]):
+            marks.more[z] = min(marks.more[z], least[f.member[m] - first])
 
 
 @compiled
@@ -143,15 +194,16 @@ def _mark(f, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _keep_leaves(f, leaf_alive, live, marks, t):  # type: ignore[no-untyped-def]
-    """List the tree's leaves that living cells lead to, and mark the sets they need; returns whether any leaf
-    is left."""
+def _keep_leaves(f, leaf_alive, live, marks, t, room):  # type: ignore[no-untyped-def]
+    """List the tree's leaves that living cells lead to within the room of the budget, and mark the sets they
+    need; returns whether any leaf is left."""
     n = live.leaf_to[t]
     at, width = f.table_from[t], f.slot_from[t + 1] - f.slot_from[t]
     for leaf in range(f.leaf_from[t], f.leaf_from[t + 1]):
-        good, s = leaf_alive[leaf], 0
+        good, s, more = leaf_alive[leaf], 0, 0.0
         while good and s < width:
-            good = marks.good[f.table[at + s]]
+            more += marks.more[f.table[at + s]]
+            good = marks.good[f.table[at + s]] and more < room
             s += 1
         leaf_alive[leaf] = good
         if good:
@@ -283,72 +335,3 @@ def _list_cells(f, alive, live):  # type: ignore[no-untyped-def]
         if live.cell_to[i + 1] == live.cell_to[i]:
             return False
     return True
-
-
-def restricted(f: Factors, live: Live, price: Array) -> tuple[Factors, Array]:
-    """The factor graph of the living cells and leaves only, and its prices; its bounds are the same."""
-    axis_from, slot_from, leaf_from = (ends.copy() for ends in (live.cell_to, live.slot_to, live.leaf_to))
-    *arrays, prices = _restricted(f, live, price)
-    classes, slot_axis, class_from, set_from, member_from, member, value, table_from, table = arrays
-    return (
-        Factors(
-            *(axis_from, classes, slot_from, slot_axis, class_from, set_from),
-            *(member_from, member, leaf_from, value, table_from, table),
-        ),
-        prices,
-    )
-
-
-@entry
-def _restricted(f, live, price):  # type: ignore[no-untyped-def]
-    """The arrays of :func:`restricted`, with cells, classes and sets numbered anew."""
-    trees, cells, slots = len(f.slot_from) - 1, live.cell_to[-1], live.slot_to[-1]
-    class_now, set_now = np.full(f.class_from[-1], -1, np.int32), np.full(f.set_from[-1], -1, np.int32)
-    slot_axis = np.zeros(slots, np.int32)
-    class_from, set_from = np.zeros(slots + 1, np.int32), np.zeros(slots + 1, np.int32)
-    prices, member = np.zeros(f.class_from[-1]), np.zeros(len(f.member), np.int32)
-    member_from = np.zeros(live.used_to[slots] + 1, np.int32)
-    count = sets = members = 0
-    for n in range(slots):
-        s = live.slot[n]
-        slot_axis[n] = f.slot_axis[s]
-        for k in range(f.class_from[s], f.class_from[s + 1]):
-            if live.kept[k]:
-                class_now[k], prices[count] = count, price[k]
-                count += 1
-        class_from[n + 1] = count
-        for u in range(live.used_to[n], live.used_to[n + 1]):
-            z = live.used[u]
-            for m in range(f.member_from[z], f.member_from[z + 1]):
-                if live.kept[f.member[m]]:
-                    member[members] = class_now[f.member[m]]
-                    members += 1
-            set_now[z] = sets
-            sets += 1
-            member_from[sets] = members
-        set_from[n + 1] = sets
-    classes = np.zeros((trees, cells), np.int32)
-    leaves, table_from = live.leaf_to[-1], np.zeros(trees + 1, np.int64)
-    for t in range(trees):
-        width = live.slot_to[t + 1] - live.slot_to[t]
-        table_from[t + 1] = table_from[t] + np.int64(live.leaf_to[t + 1] - live.leaf_to[t]) * width
-    value, table = np.zeros(leaves), np.zeros(table_from[trees], np.int32)
-    for t in range(trees):
-        a, b, at = live.slot_to[t], live.slot_to[t + 1], table_from[t]
-        for n in range(a, b):
-            s = live.slot[n]
-            i = f.slot_axis[s]
-            for m in range(live.cell_to[i], live.cell_to[i + 1]):
-                classes[t, m] = class_now[f.class_from[s] + f.classes[t, live.cell[m]]] - class_from[n]
-        width = f.slot_from[t + 1] - f.slot_from[t]
-        for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
-            leaf = live.leaf[n]
-            value[n] = f.value[leaf]
-            before = f.table_from[t] + (leaf - f.leaf_from[t]) * width - f.slot_from[t]
-            for m in range(a, b):
-                table[at] = set_now[f.table[before + live.slot[m]]]
-                at += 1
-    return (
-        *(classes, slot_axis, class_from, set_from, member_from, member[:members].copy()),
-        *(value, table_from, table, prices[:count].copy()),
-    )

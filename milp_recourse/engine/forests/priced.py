@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +31,11 @@ from milp_recourse.engine.compiling import announced
 from milp_recourse.engine.forests.axes import Axis, action_of, axes_of, factual_cells, rounded_down
 from milp_recourse.engine.forests.factors import Array, Factors, Ints, cell_masks, factors
 from milp_recourse.engine.forests.goal import affordable, first_multiplier, least_change, with_cells
-from milp_recourse.engine.forests.living import lists, restricted, shrink
+from milp_recourse.engine.forests.graphs import Graph
+from milp_recourse.engine.forests.living import shrink
 from milp_recourse.engine.forests.prices import ascend, assess, choose_split, take_out
 from milp_recourse.engine.forests.starts import cost_of, good_point, polished
-from milp_recourse.engine.forests.table import LeafTable, TooLarge, may_be_missing
+from milp_recourse.engine.forests.table import Budget, LeafTable, TooLarge, may_be_missing
 from milp_recourse.engine.forests.tree_arrays import score_at, tree_arrays
 from milp_recourse.engine.forests.weighted import WeightedSums
 from milp_recourse.judge.best_first import BestFirst
@@ -64,7 +66,11 @@ LARGEST_TABLE = 2**31
 
 OPEN = 0.03
 """If the root's bound is below the target by more than this share of it, the factor graph is rebuilt from the
-cells and leaves that are left."""
+cells and leaves that are left, and the root is bounded again."""
+
+SMALL = 0.25
+"""A node that has at most this share of its factor graph's leaves left gets a graph of its own for its
+halves."""
 
 OFTEN = 16
 """At each of the first so many nodes an action is looked for, later at every eighth."""
@@ -85,8 +91,9 @@ LEAST = 2.0**-900
 
 @dataclass
 class _Node:
-    """An open node: what lives in it, its prices and shares, and where it is to be split."""
+    """An open node: what lives in its graph, its prices and shares, and where it is to be split."""
 
+    graph: Graph
     bound: float
     alive: NDArray[np.bool_]
     leaves: NDArray[np.bool_]
@@ -132,7 +139,7 @@ class PricedSearch(BestFirst[_Node]):
             self._set([affordable(axis, self.target) for axis in axes])
         cells = factual_cells(self.instance, self.forest)
         try:
-            self.table = LeafTable(self.forest, cells, self.axes, LARGEST_TABLE, self.clock)
+            self.table = LeafTable(self.forest, cells, self.axes, LARGEST_TABLE, self.clock, self._budget())
             masks = cell_masks(self.table, self.axes)
         except (TooLarge, OutOfTime) as stopped:
             moves = not score_at(self.points, self.points.start) > self.instance.accept.above
@@ -143,12 +150,21 @@ class PricedSearch(BestFirst[_Node]):
             self.stop(memory if isinstance(stopped, TooLarge) else LATE)
             self.next()
             return self.outcome()
-        self._make_room(factors(self.table, self.axes, masks))
-        self.sums = WeightedSums(self.factors, self.table, self.instance.accept.above)
-        self.only_maximum = bool(self.wide.any()) and not self.points.added.any()
+        sums = WeightedSums(factors(self.table, self.axes, masks), self.table, self.instance.accept.above)
+        self._enter(Graph(sums, self.points, np.arange(len(self.points.added), dtype=np.int32)))
+        self.only_maximum = bool(self.points.widest.any()) and not self.points.added.any()
         if self.best.action is None:
             self.ceiling = 1.0 + 2.0 * float(sum(self._most(axis) for axis in self.axes))
         return self._search()
+
+    def _budget(self) -> Budget:
+        """The target, with the axes' costs rounded down."""
+        count = len(self.axes)
+        added, widest = (
+            [rounded_down(c, count) for c in each]
+            for each in ([a.added for a in self.axes], [a.widest for a in self.axes])
+        )
+        return Budget(added, widest, self.target)
 
     def _most(self, axis: Axis) -> float:
         """The most that a cell of an axis costs."""
@@ -160,14 +176,10 @@ class PricedSearch(BestFirst[_Node]):
         cells = factual_cells(self.instance, self.forest)
         self.points = tree_arrays(self.forest, cells, self.axes, self.instance.accept.above)
 
-    def _make_room(self, made: Factors) -> None:
-        """Take a factor graph, and make the arrays that a node is bounded in."""
-        self.factors, self.room = made, lists(made)
-        self.x = np.zeros(len(self.axes), dtype=np.int32)
-        self.energy, self.loss = np.zeros(len(made.value)), np.zeros((3, len(self.points.added)))
-        self.wide = self.points.widest
-        self.cell_cost = self.points.added + self.wide  # with nothing else acted on
-        self.of_cell = np.repeat(np.arange(len(self.axes)), [len(axis) for axis in self.axes])
+    def _enter(self, graph: Graph) -> None:
+        """Bound nodes in this graph from now on."""
+        self.graph, self.room = graph, graph.room
+        self.factors, self.goal = graph.sums.under(graph.sums.even)
 
     def _offer(self, point: Ints, cost: float) -> bool:
         """Keep an accepted point if it is the cheapest."""
@@ -198,24 +210,29 @@ class PricedSearch(BestFirst[_Node]):
 
     def _search(self) -> Proposal:
         """Bound the root, then split open nodes until none is left, or time is over."""
-        price = np.zeros(int(self.factors.class_from[-1]))
-        shared = len(self.axes) if self.wide.any() and not self.only_maximum else 0
+        f = self.factors
+        price = np.zeros(int(f.class_from[-1]))
+        shared = len(self.axes) if self.points.widest.any() and not self.only_maximum else 0
         shares = np.full(shared, 1.0 / max(1, shared))
         score = float(score_at(self.points, self.points.start))
         cost = min(self.best.cost, self.ceiling)
         mu = first_multiplier(self.table, self.instance.accept.above, score, cost)
-        mu, even = mu * (CLEAR if self.only_maximum else 1.0), self.sums.even
+        mu, even = mu * (CLEAR if self.only_maximum else 1.0), self.graph.sums.even
         root = self._bounded(-math.inf, *self._everything(), price, shares, mu, even, ROOT_ROUNDS)
         if root is not None and root.bound < (1.0 - OPEN) * self.target and not self.clock.over:
             root = self._rebuilt(root)
-        f: Factors = self.factors
-        most = max(16, MOST_BYTES // (4 * int(f.class_from[-1]) + len(self.cell_cost) + len(f.value)))
+        f = self.factors  # the rebuilt root's
+        size = 4 * (int(f.class_from[-1]) + int(SMALL * len(f.table))) + len(self.graph.cell) + len(f.value)
+        most = max(16, MOST_BYTES // size)
         if root is not None:
             self.push(root.bound, root)
         while taken := self.next():
             [(bound, node)] = taken
             if bound >= self.target:
                 self.close(bound)
+                continue
+            self._enter(node.graph)
+            if node.leaves.sum() <= SMALL * len(node.leaves) and not self._in_own_graph(node):
                 continue
             for side in (0, 1):
                 alive, leaves = self._half(node, side), node.leaves.copy()
@@ -227,25 +244,43 @@ class PricedSearch(BestFirst[_Node]):
         return self.outcome()
 
     def _everything(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Flags that all cells and all leaves live."""
-        return np.ones(len(self.cell_cost), dtype=np.bool_), np.ones(len(self.factors.value), dtype=np.bool_)
+        """Flags that all cells and all leaves of the graph live."""
+        return np.ones(len(self.graph.cell), dtype=np.bool_), np.ones(len(self.factors.value), dtype=np.bool_)
 
     def _rebuilt(self, root: _Node) -> _Node | None:
-        """The root, with axes, trees and factor graph made of nothing but its living cells and leaves; None
+        """The root, bounded again over axes and in a graph of nothing but its living cells and leaves; None
         where it is closed."""
-        price = root.price.astype(np.float64)
-        # the leaves' own values, without the root's weights: what is left is weighted anew
-        self.factors = self.sums.factors
-        if not shrink(self.factors, self.cell_cost, root.alive, root.leaves, self.room, True, True):
+        kept, axis_from = np.zeros(len(self.graph.cell), dtype=np.bool_), self.factors.axis_from
+        if not self._in_own_graph(root):
             return None
-        kept = np.split(root.alive, self.factors.axis_from[1:-1])
-        made, price = restricted(self.factors, self.room, price)
-        self._set([with_cells(axis, own) for axis, own in zip(self.axes, kept, strict=True)])
-        self._make_room(made)
-        self.sums = self.sums.of(made)
+        kept[self.graph.cell] = True
+        cells = np.split(kept, axis_from[1:-1])
+        self._set([with_cells(axis, own) for axis, own in zip(self.axes, cells, strict=True)])
+        self._enter(Graph(self.graph.sums, self.points, np.arange(len(self.points.added), dtype=np.int32)))
+        price = root.price.astype(np.float64)
         return self._bounded(
             root.bound, *self._everything(), price, root.shares, root.mu, root.weights, ROUNDS
         )
+
+    def _in_own_graph(self, node: _Node) -> bool:
+        """Give a node a graph of nothing but its living cells and leaves; False where none are left."""
+        # the leaves' own values, without the node's weights: what is left is weighted anew
+        if not self._shrunk(self.graph.sums.factors, node.alive, node.leaves):
+            return False
+        living = self.room.cell[: self.room.cell_to[-1]]
+        axis, cell = node.choice
+        first, last = self.room.cell_to[axis], int(np.searchsorted(living, cell, side="right")) - 1
+        node.choice = axis, max(last, int(first) - 1)
+        node.graph, price = self.graph.of_living(node.price.astype(np.float64))
+        self._enter(node.graph)
+        node.price = price.astype(np.float32)
+        node.alive, node.leaves = self._everything()
+        return True
+
+    def _shrunk(self, f: Factors, alive: NDArray[np.bool_], leaves: NDArray[np.bool_]) -> bool:
+        """Take out what cannot be used below the target, and list the rest; False where nothing is left."""
+        g = self.graph
+        return bool(shrink(f, g.cost, alive, leaves, self.room, True, True, g.least, self.target))
 
     def _half(self, node: _Node, side: int) -> NDArray[np.bool_]:
         """The living cells of a node's lower half (side 0) or upper half."""
@@ -271,8 +306,8 @@ class PricedSearch(BestFirst[_Node]):
     ) -> _Node | None:
         """Bound a new node; None where it is closed."""
         self.nodes += 1
-        self.factors, self.goal = self.sums.under(weights)
-        f, live = self.factors, self.room
+        g, live = self.graph, self.room
+        self.factors, self.goal = g.sums.under(weights)
         best, before, length = parent, -math.inf, LENGTH
         for round_ in range(rounds):
             if self.only_maximum:
@@ -280,14 +315,14 @@ class PricedSearch(BestFirst[_Node]):
             if best >= self.target:
                 self.close(best)
                 return None
-            if not shrink(f, self.cell_cost, alive, leaves, live, True, True):
+            if not self._shrunk(self.factors, alive, leaves):
                 return None
             if not self._largest() > self.instance.accept.above or self._cheapest(alive):
                 return None
-            target, costs = self.target, (self.points.added, self.wide, shares)
+            target, costs = self.target, (g.added, g.wide, shares)
             aim, weight = (AIM * target, 0.0) if self.only_maximum else (target, WEIGHT)
             _, mu, length = ascend(
-                f, *costs, live, mu, self.goal, price, aim, STEPS, max(length, 0.02), weight
+                self.factors, *costs, live, mu, self.goal, price, aim, STEPS, max(length, 0.02), weight
             )
             bound, slack = self._assess(mu, price, shares)
             if bound >= (LEAST if self.only_maximum else target):
@@ -295,62 +330,61 @@ class PricedSearch(BestFirst[_Node]):
                 return None
             best = best if self.only_maximum else max(best, bound)
             often = self.nodes <= OFTEN or self.best.action is None
-            if round_ == 0 and (often or self.nodes % 8 == 0) and self._offer(*polished(self.points, self.x)):
+            if (
+                round_ == 0
+                and (often or self.nodes % 8 == 0)
+                and self._offer(*polished(self.points, g.cell[g.x]))
+            ):
                 target = self.target
             reach = LEAST if self.only_maximum else target
-            taken_out = take_out(live, bound, slack, self.energy, self.loss, reach, alive, leaves)
+            taken_out = take_out(live, bound, slack, g.energy, g.loss, reach, alive, leaves)
             now = bound if self.only_maximum else best
             gained = (now - before) / max(reach - now, 1e-300)
             if (taken_out == 0 and gained < GAIN) or self.clock.over:
                 break
             before = now
-            weights = self.sums.reweighted(weights, live, self.energy)
-            self.factors, self.goal = self.sums.under(weights)
-            f = self.factors
+            weights = g.sums.reweighted(weights, live, g.energy)
+            self.factors, self.goal = g.sums.under(weights)
         if taken_out:
-            if not shrink(f, self.cell_cost, alive, leaves, live, True, True):
+            if not self._shrunk(self.factors, alive, leaves):
                 return None
             bound, _ = self._assess(mu, price, shares)
-        i, c = choose_split(live, (LEAST if self.only_maximum else self.target) - bound, self.loss)
-        return _Node(best, alive, leaves, price.astype(np.float32), shares, mu, weights, (int(i), int(c)))
+        i, c = choose_split(live, (LEAST if self.only_maximum else self.target) - bound, g.loss)
+        return _Node(g, best, alive, leaves, price.astype(np.float32), shares, mu, weights, (int(i), int(c)))
 
     def _box(self, alive: NDArray[np.bool_]) -> float:
         """What the dearest axis costs at least, rounded down, after cells that cost the target or more have
         been taken out; where the cost is a maximum alone."""
-        alive &= self.cell_cost * (1.0 - 2.0**-48) < self.target
-        least = np.minimum.reduceat(np.where(alive, self.cell_cost, np.inf), self.factors.axis_from[:-1])
+        cost = self.graph.cost
+        alive &= cost * (1.0 - 2.0**-48) < self.target
+        least = np.minimum.reduceat(np.where(alive, cost, np.inf), self.factors.axis_from[:-1])
         return max(float(least.max()) * (1.0 - 2.0**-48) - 2.0**-1000, 0.0)
 
     def _assess(self, mu: float, price: Array, shares: Array) -> tuple[float, float]:
         """The node's bound, rounded down, and by how much."""
-        f, live = self.factors, self.room
-        cost = self._separate(shares)
-        bound, slack = assess(f, cost, live, mu, self.goal, price, self.x, self.energy, self.loss)
+        f, g, cost = self.factors, self.graph, self._separate(shares)
+        bound, slack = assess(f, cost, g.room, mu, self.goal, price, g.x, g.energy, g.loss)
         return float(bound), float(slack)
 
     def _separate(self, shares: Array) -> Array:
         """What cells cost in a sum over the axes, with each axis' share of the maximum; rounded down."""
-        cost = self.points.added
+        g, cost = self.graph, self.graph.added
         if len(shares):
             whole = shares / (shares.sum() * (1.0 + 2.0**-44))  # together at most 1, whatever was rounded
-            cost = cost + whole[self.of_cell] * self.wide
+            cost = cost + whole[g.of_cell] * g.wide
         return np.maximum(cost * (1.0 - 2.0**-48) - 2.0**-1000, 0.0)
 
     def _largest(self) -> float:
         """The deployed score of the trees' most valuable living leaves."""
         first = self.room.leaf[self.room.leaf_to[:-1]]
-        return float(self.forest.total(self.sums.values[first][None])[0])
+        return float(self.forest.total(self.graph.sums.values[first][None])[0])
 
     def _cheapest(self, alive: NDArray[np.bool_]) -> bool:
         """Whether the cheapest living point is accepted; if so, nothing in the node is cheaper, and it is
         kept if it is the best."""
-        p = self.points
-        cost = np.where(alive, self.cell_cost, np.inf)
-        point = p.axis_from[:-1] + np.array(
-            [int(np.argmin(cost[a:b])) for a, b in zip(p.axis_from[:-1], p.axis_from[1:], strict=True)],
-            dtype=np.int32,
-        )
-        point = point.astype(np.int32)
+        p, g, first = self.points, self.graph, self.factors.axis_from
+        cost = np.where(alive, g.cost, np.inf)
+        point = g.cell[[a + int(np.argmin(cost[a:b])) for a, b in pairwise(first)]]
         if not score_at(p, point) > self.instance.accept.above:
             return False
         self._offer(point, float(cost_of(p, point)))

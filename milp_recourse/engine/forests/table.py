@@ -60,6 +60,29 @@ def may_be_missing(axis: CellAxis) -> bool:
     return bool(axis.columns[0][1][0] == MISSING)
 
 
+@dataclass(frozen=True)
+class Budget:
+    """What a point may cost: less than ``below``.
+
+    Attributes
+    ----------
+    added, widest
+        Per axis, lower bounds of what its cells add to the cost, and of their entries in the cost's maximum.
+    """
+
+    added: Sequence[Array]
+    widest: Sequence[Array]
+    below: float
+
+    def pays_for(self, met: Sequence[_Met]) -> NDArray[np.bool_]:
+        """Which leaves hold a point that costs less, as far as its axes' cheapest cells tell."""
+        total, most = np.zeros(1), np.zeros(1)  # for all leaves
+        for leaves, added, widest in zip(met, self.added, self.widest, strict=True):
+            total = total + leaves.least(added)
+            most = np.maximum(most, leaves.least(widest))
+        return np.asarray((total + most) * (1.0 - 2.0**-52 * (len(met) + 2)) < self.below)
+
+
 class LeafTable:
     """The leaves of an ensemble over an applicant's axes.
 
@@ -77,6 +100,8 @@ class LeafTable:
         and of words, and under l0 the cost of an action leaves all of them open.
     clock
         Looked at between the axes.
+    budget
+        Leaves that cost more to reach are left out.
 
     Raises
     ------
@@ -91,11 +116,11 @@ class LeafTable:
         axes: Sequence[CellAxis],
         most_bytes: float = math.inf,
         clock: Clock = NEVER,
+        budget: Budget | None = None,
     ) -> None:
         self.forest, self.clock = forest, clock
-        all_leaves = forest.leaves
-        tree = np.repeat(np.arange(len(all_leaves)), [len(leaves.value) for leaves in all_leaves])
-        every = forest.every_leaf
+        tree = np.repeat(np.arange(len(forest.leaves)), [len(leaves.value) for leaves in forest.leaves])
+        every, self.trees = forest.every_leaf, len(forest.leaves)
         node, value = every.node, every.value
         fixed = np.ones(forest.inputs, dtype=bool)
         fixed[[c for axis in axes for c, _ in axis.columns]] = False
@@ -104,11 +129,10 @@ class LeafTable:
         for axis in axes:
             clock.check()
             met.append(_Met.of(every, axis))
-        for leaves in met:
-            alive &= leaves.reachable
+        alive &= np.logical_and.reduce([leaves.reachable for leaves in met])
+        alive &= budget is None or budget.pays_for(met)
         order = np.flatnonzero(alive)
         order = order[np.lexsort((-value[order], tree[order]))]
-        self.trees = len(all_leaves)
         counts = np.bincount(tree[order], minlength=self.trees)
         self.words = max(1, -(-int(counts.max()) // BITS))
         if 2 * 4 * self.trees * self.words * sum(map(len, axes)) > most_bytes:
@@ -281,6 +305,19 @@ class _Met:
             good &= leaves.reached(column, cells)
         none = np.zeros(len(good), dtype=np.int64)
         return _Met(np.logical_or.reduce(good, axis=1), none, none, None, good)
+
+    def least(self, cost: Array) -> Array:
+        """A lower bound of what each leaf's cells cost, inf where there are none, (leaves,): exact, unless
+        cells are consecutive and their costs do not fall towards one of them from both sides."""
+        if self.allowed is not None:
+            return np.where(self.allowed, cost, np.inf).min(axis=1, initial=np.inf)
+        low, high = np.minimum(self.low, len(cost) - 1), np.maximum(self.high, 0)
+        start, steps = int(cost.argmin()), np.diff(cost)
+        falls_towards = (steps[:start] <= 0.0).all() and (steps[start:] >= 0.0).all()
+        found = cost[np.clip(start, low, high)] if falls_towards else np.full(len(low), cost[start])
+        if self.missing is not None:
+            found = np.where(self.missing, np.minimum(found, cost[0]), found)
+        return np.where(self.reachable, found, np.inf)
 
 
 def _pairs(allowed: NDArray[np.bool_], word: NDArray[np.int64], flags: Masks, size: int) -> Masks:

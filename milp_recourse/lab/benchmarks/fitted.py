@@ -45,8 +45,8 @@ MODELS = ("forest", "extra", "boosting", "xgboost", "lightgbm")
 UNIT = ":unit"
 """Ending of a data set's name that scales its numeric columns to [0, 1], where they may take any value."""
 
-OTHERS = ("credit", "cancer", "loan")
-"""Data sets that need no file: two that this package samples, and a table of scikit-learn."""
+OTHERS = ("credit", "cancer", "loan", "whole")
+"""Data sets that need no file: three that this package samples, and a table of scikit-learn."""
 
 GRAPH = ":graph"
 """Ending of a data set's name for columns that cause each other."""
@@ -100,7 +100,8 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
     """A published table of :data:`~milp_recourse.lab.recipe.real.SETS`, or one of :data:`OTHERS`.
 
     ``cancer`` is the Wisconsin diagnostic table (Street, Wolberg and Mangasarian 1993,
-    https://doi.org/10.1117/12.148698): 30 correlated measurements. If the name ends in :data:`UNIT`,
+    https://doi.org/10.1117/12.148698): 30 correlated measurements. ``whole`` has 23 correlated columns of
+    whole numbers. If the name ends in :data:`UNIT`,
     numeric columns are scaled to [0, 1] and are continuous, or binary if they have two values.
 
     Raises
@@ -135,11 +136,29 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
             for k, n in enumerate(LOAN_COLUMNS)
         )
         return Table(name, columns, drawn.rows, drawn.labels)
+    if name == "whole":
+        return _whole(rng)
     if name not in SETS:
         names = ", ".join([*SETS, *OTHERS])
         raise BadInput("--sets", name, f"{names}; each also with {UNIT} behind it")
     table = read_set(name, data, seed, "--sets")
     return replace(table, features=tuple(replace(f, actionable=True, monotone=None) for f in table.features))
+
+
+def _whole(rng: np.random.Generator, rows: int = 10000, count: int = 23) -> Table:
+    """Correlated columns of whole numbers of several ranges, and labels that depend on most of them."""
+    seen = rng.normal(size=(rows, 5)) @ rng.normal(size=(5, count)) / np.sqrt(5)
+    seen += 0.7 * rng.normal(size=(rows, count))
+    share = 1.0 / (1.0 + np.exp(-1.2 * seen))
+    share[:, ::3] **= 2
+    values = np.floor(share * rng.choice([9, 20, 40, 100, 250], size=count))
+    z = (seen - seen.mean(axis=0)) / seen.std(axis=0)
+    weights = rng.normal(size=count) * (rng.random(count) < 0.7)
+    logit = 0.5 * z @ weights + 0.6 * z[:, 0] * z[:, 1] - 0.5 * np.abs(z[:, 2])
+    logit += 0.4 * np.maximum(z[:, 4], z[:, 7])
+    labels = rng.random(rows) < 1.0 / (1.0 + np.exp(np.median(logit) - logit))
+    columns = tuple(numeric(f"c{j}", "integer", values[:, j]) for j in range(count))
+    return Table("whole", columns, values, labels.astype(np.int64))
 
 
 def fit_trees(table: Table, kind: str, trees: int, depth: int | None, seed: int = 0) -> Fitted:
