@@ -56,7 +56,8 @@ def sources_of(
 
     def of(name: str, default: Any = None, otherwise: str = DEFAULT) -> str:
         value = arguments[name]
-        return otherwise if value is default or (default is not None and value == default) else given(name)
+        usual = value is default or (isinstance(value, str) and value == default)
+        return otherwise if usual else given(name)
 
     wished = [name for name in ("desired", "confidence", "margin") if arguments[name] is not None]
     wish = " and ".join(map(given, wished)) or DEFAULT

@@ -34,7 +34,7 @@ from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import Result
 from milp_recourse.questions.regions import Region, region
 from milp_recourse.questions.regions.growing import Side
-from milp_recourse.tables.people_rows import counterfactual_rows, repeated
+from milp_recourse.tables.people_rows import chosen, counterfactual_rows
 from tests.docs.test_dataframes import FILES, run
 from verify.__main__ import examine
 
@@ -54,7 +54,7 @@ def table_people(name: str, count: int) -> Iterator[tuple[Instance, Result, Depl
             continue
 
         def deployed(rows: NDArray[np.float64], i: int = i) -> NDArray[np.bool_]:
-            own = repeated(answers.rows, i, len(rows))
+            own = chosen(answers.rows, [i] * len(rows))
             names = [f.name for f in answers.problem[i].features]
             known = (
                 {n: v for n, v in zip(names, row, strict=True) if not np.isnan(v)} for row in rows.tolist()
