@@ -265,7 +265,7 @@ def test_cells_stand_for_others_only_where_nothing_else_is_asked(tmp_path):
     file.write_text(json.dumps(given))
     applicant = Source(file).applicant(None)
     certificate = Certificate(parse_json((HERE / "accepted/taken_out_trees.json").read_bytes(), "here"))
-    with pytest.raises(Rejected, match="allowed: without plausibility or conditions"):
+    with pytest.raises(Rejected, match="allowed: without plausibility, and where conditions hold"):
         check(certificate, applicant.numbers(certificate.action), applicant.problem)
 
 
