@@ -285,10 +285,14 @@ class Instance:
         """The factual as an array in feature order, shape (d,)."""
         return np.array([self.factual[f.name] for f in self.features])
 
-    @cached_property
+    @property
     def exact_factual(self) -> dict[str, Enclosure]:
-        """The factual's numbers exactly; missing values must not be asked for."""
-        return {name: Enclosure.of(x) for name, x in self.factual.items() if not math.isnan(x)}
+        """The factual's numbers exactly; missing values must not be asked for. Made anew once they differ."""
+        kept: tuple[dict[str, float], dict[str, Enclosure]] | None = self.__dict__.get("_exact_factual")
+        if kept is None or kept[0] != self.factual:
+            numbers = {name: Enclosure.of(x) for name, x in self.factual.items() if not math.isnan(x)}
+            kept = self.__dict__["_exact_factual"] = dict(self.factual), numbers
+        return kept[1]
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

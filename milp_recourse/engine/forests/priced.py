@@ -406,7 +406,7 @@ def ready() -> None:
         for column in range(len(names))
     ]
     with announced("the search of trees"):
-        PricedSearch(
+        search = PricedSearch(
             Instance(
                 tuple(Feature(name, "continuous", True, (0.0, 1.0)) for name in names),
                 independent(names),
@@ -416,4 +416,8 @@ def ready() -> None:
                 Cost.pure("l1", {"x": 1.0, "y": 2.0}),
                 Acceptance(0.75, strict=True),  # one stump is not enough, so that prices are needed
             )
-        ).run()
+        )
+        search.run()
+        # So small a problem needs neither of these.
+        search.graph.of_living(np.zeros(int(search.factors.class_from[-1])))
+        choose_split(search.graph.room, 1.0, search.graph.loss)
