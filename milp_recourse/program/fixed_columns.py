@@ -70,6 +70,8 @@ def without_fixed(instance: Instance) -> tuple[Instance, list[int]] | None:
         ),
         classifier=ReluNetwork.from_layers(layers, "float64"),
         factual={f.name: instance.factual[f.name] for f in features} | {one.name: 1.0 for one in ones},
+        conditions=(),  # they hold whatever is done: nothing is demanded
+        preferences=replace(instance.preferences, conditions=()),
         reference=None,
     )
     return made, [k for k, one in enumerate(stays) if one]

@@ -204,6 +204,14 @@ def _wider(feature: Feature, room: float) -> Feature:
     )
 
 
+def _off(of: Factor, instance: Instance, off: Mapping[Factor, float]) -> float:
+    """What a value, or a product, can be off by. A product with a fixed factor is a multiple of the other."""
+    if isinstance(of, str) or of in off:
+        return off.get(of, 0.0)
+    one, other = of
+    return abs(instance.factual[one]) * off.get(other, 0.0) + abs(instance.factual[other]) * off.get(one, 0.0)
+
+
 def _looser(one: Condition, instance: Instance, off: Mapping[Factor, float], sign: int) -> Condition:
     """A condition that holds wherever the given one does up to ``off``; with sign -1, one that holds nowhere
     else."""
@@ -215,7 +223,7 @@ def _looser(one: Condition, instance: Instance, off: Mapping[Factor, float], sig
             for factor, c in one.terms:
                 start = math.prod(instance.factual[f] for f in factors(factor))
                 share = 1 / abs(start) if one.of == "relative-change" else 1.0
-                error += abs(c) * off.get(factor, 0.0) * share
+                error += abs(c) * _off(factor, instance, off) * share
             if not error:
                 return one
             low, high = one.at_least, one.at_most

@@ -110,6 +110,8 @@ class CaseSearch(BestFirst[_Case]):
         demand = unlabelled(instance.demand)
         if demand != FALSE:
             self._open(0.0, frozenset(), (), demand)
+        else:
+            self.rests_on = frozenset(range(len(instance.all_conditions)))
 
     def proposal(self) -> Proposal:
         """The outcome, with the conditions that its bound rests on: those that are rows or say of one feature

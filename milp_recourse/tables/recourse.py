@@ -315,7 +315,8 @@ class Recourse:
         out
             A folder that gets what :meth:`Answers.save` writes, row by row as people are finished (nothing if
             nobody can be read). After an interruption, a kill too, the same call goes on: finished people are
-            not solved again.
+            not solved again. Their actions are judged anew and certificates compared; the bound of a row
+            without one is believed, so keep the folder where nobody else writes.
 
         Raises
         ------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -121,6 +123,7 @@ class Kept:
                 result = result_in(row, self.population[i], f"results.csv: index {i}")
                 if row["certificate"]:
                     result = result.noted(None, evidence=extract(run.folder, i))
+                    _compared(result, f"results.csv: index {i}")
                 found[i] = result
         return found
 
@@ -154,6 +157,18 @@ class Kept:
         self.waiting.clear()
         now = time.monotonic()
         self.next = now + WAIT * (now - start)
+
+
+def _compared(result: Result, where: str) -> None:
+    """Raise :class:`BadInput` where a row says something else than its certificate."""
+    try:
+        said = json.loads(gzip.decompress(result.evidence or b""))
+        claim = said["claim"], said["lower_bound"]
+    except (OSError, EOFError, ValueError, KeyError, TypeError):
+        claim = None
+    status = result.status.value if result.status.value != "limit" else "bounds"
+    if claim != (status, result.lower_bound):
+        raise BadInput(where, f"{status} with another certificate", "what certify wrote")
 
 
 @contextmanager

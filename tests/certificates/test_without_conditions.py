@@ -9,6 +9,7 @@ import pytest
 from milp_recourse.certificates import certificates_for
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.problem.instance import Instance, under
+from milp_recourse.problem.result import Status
 from milp_recourse.questions.solve import solve
 from tests.helpers.lattices import enumerated, random_problem
 from verify.files.check import examine
@@ -97,3 +98,29 @@ def test_positions_of_conditions_are_checked(tmp_path, wrong):
     data = _with_recourse(range(40), True, False) | {"conditions": [{"at_most_actions": 4}]}
     _, certificate = _certified(instance_from_dict(data))
     assert _verdict(tmp_path, data, {**certificate, "conditions": wrong}).startswith("REJECTED")
+
+
+def test_conditions_that_nothing_can_meet_are_proven_so() -> None:
+    """The proof rests on them: without them there would be an action."""
+    instance = instance_from_dict(
+        {
+            "format": "milp-recourse/instance-1",
+            "features": [
+                {"name": "x", "kind": "continuous", "actionable": True, "bounds": [0, 10]},
+                {"name": "z", "kind": "continuous", "actionable": False},
+            ],
+            "scm": {"name": "independent"},
+            "classifier": {
+                "kind": "relu-network",
+                "dtype": "float64",
+                "layers": [{"weight": [[1.0, 0.0]], "bias": [-3.0]}],
+            },
+            "factual": {"x": 0.0, "z": 1.0},
+            "preferences": {"actionable": ["x"]},
+            "cost": {"kind": "l1", "scale": {"x": 1}},
+            "plausibility": None,
+            "conditions": [{"feature": "z", "of": "factual", "at_least": 2.0}],
+        }
+    )
+    result = solve(instance, certificates=True)
+    assert (result.status, result.proof) == (Status.INFEASIBLE, "rigorous") and result.evidence is not None

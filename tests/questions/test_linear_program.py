@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from milp_recourse import read_instance
 from milp_recourse.cli.app import main
+from milp_recourse.formats import instance_from_dict
 from milp_recourse.questions import linear_program as module
 from milp_recourse.questions.linear_program import LinearProgram, export_linear, linear_program
 from tests.helpers.generators import supported_instance
@@ -48,6 +50,46 @@ def test_the_error_is_there_and_smaller_where_it_is_asked_for(monkeypatch: pytes
     coarse = linear_program(curved)
     assert coarse.best == fine.best and coarse.error is not None and fine.error is not None
     assert fine.error <= 1e-2 < coarse.error
+
+
+def test_a_product_with_a_fixed_factor_is_as_far_off_as_the_sum_that_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Coarse pieces of two sigmoids, a thousand times which a condition asks for."""
+    monkeypatch.setattr(module, "SHARES", (0.5,))
+    start = 1 / (1 + math.exp(4.0))
+    link = {"kind": "sigmoid", "offset": 0.0, "scale": 1.0}
+    sums = {"sum": {"e1": 1000.0, "e2": 1000.0}}
+    products = {"sum": {}, "products": [[1.0, "a", "e1"], [1.0, "a", "e2"]]}
+    stated = []
+    for said in (sums, products):
+        lever = {"kind": "continuous", "actionable": True, "bounds": [-5, 5]}
+        features = [lever | {"name": n} for n in ("i", "s")]
+        features += [{"name": n, "kind": "continuous", "actionable": False} for n in ("e1", "e2", "a")]
+        mechanisms = {
+            e: {"equation": {"product": [8.0, k]}, "link": link} for e, k in (("e1", "i"), ("e2", "s"))
+        }
+        problem = {
+            "format": "milp-recourse/instance-1",
+            "features": features,
+            "scm": {"name": "explicit", "mechanisms": mechanisms},
+            "classifier": {
+                "kind": "relu-network",
+                "dtype": "float64",
+                "layers": [{"weight": [[0.0] * 5], "bias": [1.0]}],
+            },
+            "factual": {"i": -0.5, "s": -0.5, "e1": start, "e2": start, "a": 1000.0},
+            "preferences": {
+                "actionable": ["i", "s"],
+                "conditions": [said | {"of": "counterfactual", "at_least": 900.0}],
+            },
+            "cost": {"kind": "l1", "scale": {"i": 1, "s": 1.3}},
+            "plausibility": None,
+        }
+        made = export_linear(instance_from_dict(problem), path := tmp_path / "p.lp", time_limit=20.0)
+        assert agrees(made, by_highs(path, 20.0), unit_of(path)) is True
+        stated.append(made.error)
+    assert stated[0] == pytest.approx(stated[1])
 
 
 def test_what_is_infeasible_stays_so(tmp_path: Path) -> None:

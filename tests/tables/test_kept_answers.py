@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,25 @@ def test_another_run_is_refused_in_one_line(lender, tmp_path: Path) -> None:
     for wrong in (3, folder / "results.csv"):
         with pytest.raises(BadInput, match=r"^out: "):
             recourse.certify(people, out=wrong)
+
+
+def test_a_row_that_its_certificate_contradicts_is_no_answer(lender, tmp_path: Path) -> None:
+    """Edited to say that nothing can be done."""
+    model, table, people = lender
+    recourse, folder = Recourse(model, table), tmp_path / "run"
+    recourse.certify(people, out=folder, certificates=True)
+    with (folder / "results.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    row = next(row for row in rows if row["status"] == "optimal" and row["certificate"])
+    blank = ("cost", "lower_bound", "gap", "confirmed")
+    row |= {k: "" for k in row if k in blank or k.startswith(("action_", "counterfactual_"))}
+    row["status"] = "infeasible"
+    with (folder / "results.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(row), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    with pytest.raises(BadInput, match=r"results\.csv: index \d+: got infeasible with another certificate"):
+        recourse.certify(people, out=folder, certificates=True)
 
 
 def elsewhere(recourse, people, folder: Path) -> None:

@@ -120,7 +120,7 @@ def examine(
     try:
         data = parse_json(place.read(), place.name)
         form = data.get("format") if isinstance(data, dict) else None
-        if form in OTHERS and isinstance(instances, Path):
+        if form in OTHERS and isinstance(instances, Path) and row is None:
             with within(seconds):
                 proven = OTHERS[form](data, source(instances), slow)
             claim, seconds = proven.split()[0], time.monotonic() - start
