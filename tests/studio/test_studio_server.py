@@ -23,12 +23,6 @@ from tests.helpers.page_samples import HOSTILE
 from tests.studio.samples import JSON, SECRET, ask, people, studio, visited
 
 
-@pytest.fixture(scope="module")
-def client():
-    with visited() as found:
-        yield found
-
-
 # ---- What may be asked
 
 

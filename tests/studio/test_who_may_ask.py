@@ -7,13 +7,7 @@ import re
 import pytest
 
 from milp_recourse.studio.studio_views import WORDS
-from tests.studio.samples import HOME, PORT, SECRET, ask, visited
-
-
-@pytest.fixture(scope="module")
-def client():
-    with visited() as found:
-        yield found
+from tests.studio.samples import HOME, PORT, SECRET, ask
 
 
 PATHS = (
