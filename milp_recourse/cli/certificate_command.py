@@ -18,10 +18,7 @@ def certificate(
     ],
 ) -> None:
     """Write one person's certificate from a folder of results, where it is a file or in an archive."""
-    from gzip import decompress
-
-    from milp_recourse.formats.strict_json import write_whole
+    from milp_recourse.formats.strict_json import write_gzipped
     from milp_recourse.reports.certificate_files import extract
 
-    found = extract(folder, index)
-    write_whole(found if out.suffix == ".gz" else decompress(found), out)
+    write_gzipped(extract(folder, index), out)

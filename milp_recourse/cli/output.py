@@ -22,16 +22,14 @@ def write_certificate(problem: Instance, result: Result, path: Path, beside: str
         How the problem differs from the one in the user's file, in words. If it is given, the problem is
         written too, to CERT.instance.json.
     """
-    from gzip import decompress
-
     from milp_recourse.certificates import reason_for_none
     from milp_recourse.formats import write_instance
-    from milp_recourse.formats.strict_json import write_whole
+    from milp_recourse.formats.strict_json import write_gzipped
 
     if result.evidence is None:
         typer.echo(f"no certificate: {reason_for_none(problem, result)}", err=True)
         return result
-    write_whole(result.evidence if path.suffix == ".gz" else decompress(result.evidence), path)
+    write_gzipped(result.evidence, path)
     if beside is not None:
         file = instance_beside(path)
         write_instance(problem, file)

@@ -26,16 +26,16 @@ def regions(
 
     No end of the box can be moved out alone: next to it something is refused, or the value may not be set.
     """
-    from milp_recourse.formats.strict_json import write_json
+    from milp_recourse.formats.strict_json import write_gzipped, write_json
     from milp_recourse.questions.regions import region
-    from milp_recourse.reports.checked import checked_region, write_certificate
+    from milp_recourse.reports.checked import checked_region
     from milp_recourse.reports.progress import progress_bar
 
     problem = read_one(instance, index)
     with progress_bar(problem.name or instance.name, 1):
         found = checked_region(region(problem, None, backend, time_limit, index))
     if certificate is not None and found.evidence is not None:
-        write_certificate(found.evidence, certificate)
+        write_gzipped(found.evidence, certificate)
     if json is not None:
         written = found.evidence is not None and certificate is not None
         write_json(found.to_dict() | ({"certificate": str(certificate)} if written else {}), json)

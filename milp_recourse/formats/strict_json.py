@@ -206,6 +206,11 @@ def write_json(value: Any, path: str | Path, indent: int | None = 2) -> None:
     write_whole(content, path)
 
 
+def write_gzipped(content: bytes, path: str | Path) -> None:
+    """Write a file whose content is given gzipped: plain, unless the file's name ends in .gz."""
+    write_whole(content if Path(path).suffix == ".gz" else gzip.decompress(content), path)
+
+
 def write_whole(content: bytes, path: str | Path) -> None:
     """Write a file completely or not at all: into a temporary file beside it, which is then renamed.
 

@@ -22,7 +22,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.solve import solve
 from milp_recourse.solvers.export import check_name, writable, write
-from milp_recourse.solvers.rows import MixedInteger, whole_problem
+from milp_recourse.solvers.rows import MixedInteger, bounded, encode
 from milp_recourse.solvers.rows.atom_rows import narrow_parts
 from milp_recourse.solvers.rows.drift import Drift, drift
 from milp_recourse.solvers.rows.piecewise import Gaps, in_units, without_squares
@@ -79,24 +79,24 @@ def linear_program(
     Raises
     ------
     Unsupported
-        As for :func:`milp_recourse.solvers.rows.whole_problem`.
+        As for :func:`milp_recourse.solvers.rows.bounded`.
     """
     found = solve(instance, time_limit=time_limit)
     best = None if found.cost is None else _objective(instance, found.cost)
     most = math.inf if best is None else best * (1 + 1e-6) + 1e-300
     wanted = error if error is not None else USUAL_ERROR * (best or 0.0)
-    made: LinearProgram | None = None
+    least, made = _least(instance, found), None
+    program, bounds = bounded(instance, None if best == 0 else most)
     for share in SHARES:
         cut = narrow_parts(share)
-        target = None if best == 0 else most
-        program, bounds, mip = whole_problem(instance, cut, target, stated=True)
+        mip = encode(program, bounds, cut, stated=True)
         off = drift(program, bounds, mip, cut)
         gaps = without_squares(mip, share, most)
         in_units(mip)
         loosened = solve(_loosened(instance, off, gaps), time_limit=time_limit)
         proven = _difference(best, _least(instance, loosened), off.cost + gaps.cost)
         if made is None or made.error is None or (proven is not None and proven < made.error):
-            made = LinearProgram(mip, best, _least(instance, found), proven)
+            made = LinearProgram(mip, best, least, proven)
         if made.error is not None and made.error <= wanted:
             break
     assert made is not None

@@ -8,7 +8,7 @@ from gzip import decompress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from milp_recourse.formats.strict_json import write_json, write_whole
+from milp_recourse.formats.strict_json import write_gzipped, write_json
 from milp_recourse.formats.write import write_instance
 from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.regions import Region
@@ -53,10 +53,5 @@ def with_certificate(found: Robust, file: str | Path | None) -> Robust:
     """The answer with the path of its certificate, which is written to a file; unchanged without either."""
     if file is None or found.result.evidence is None:
         return found
-    write_certificate(found.result.evidence, file)
+    write_gzipped(found.result.evidence, file)
     return replace(found, result=replace(found.result, certificate=str(Path(file))))
-
-
-def write_certificate(evidence: bytes, file: str | Path) -> None:
-    """Write a gzipped certificate to a file, plain unless the file's name ends in .gz."""
-    write_whole(evidence if Path(file).suffix == ".gz" else decompress(evidence), Path(file))

@@ -48,7 +48,7 @@ def export(instance: Instance, path: str | Path, pieces: int = 16, cost_unit: fl
     check_name(path)
     if not (0 < cost_unit < np.inf):
         raise BadInput("cost_unit", cost_unit, "a number above 0")
-    mip = writable(whole_problem(instance, equal_parts(pieces))[-1], cost_unit)
+    mip = writable(whole_problem(instance, equal_parts(pieces)), cost_unit)
     write(mip, path, instance, cost_unit)
 
 

@@ -56,7 +56,7 @@ def pyomo_model(instance: Instance, pieces: int = 16, cost_unit: float = 1.0) ->
     >>> model.at_most_two = pyo.Constraint(expr=at_most_two)
     >>> results = pyo.SolverFactory("scip_direct").solve(model)  # doctest: +SKIP
     """
-    return build_model(whole_problem(instance, equal_parts(pieces))[-1], cost_unit)
+    return build_model(whole_problem(instance, equal_parts(pieces)), cost_unit)
 
 
 def build_model(mip: MixedInteger, scale: float = 1.0, quadratic: bool = True) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from milp_recourse.errors import BadInput, MachineFailed
-from milp_recourse.formats.strict_json import write_whole
+from milp_recourse.formats.strict_json import write_gzipped, write_whole
 from milp_recourse.formats.write import result_part
 from milp_recourse.judge.as_printed import AsPrinted
 from milp_recourse.problem.instance import Instance
@@ -30,7 +30,7 @@ from milp_recourse.questions.regions import region
 from milp_recourse.questions.robust import robust
 from milp_recourse.questions.why import why as ask_why
 from milp_recourse.reports.audit import Asked, write_audit
-from milp_recourse.reports.checked import checked, checked_region, with_certificate, write_certificate
+from milp_recourse.reports.checked import checked, checked_region, with_certificate
 from milp_recourse.reports.letters import letter
 from milp_recourse.reports.own_words import OwnWords
 from milp_recourse.reports.pages import Person, person_page, population_fragment, population_page, reasons_of
@@ -474,7 +474,7 @@ class Answers:
         if corner is not None:
             found = found.alone(f"the model itself refuses {corner}")
         if certificate is not None and found.evidence is not None:
-            write_certificate(found.evidence, certificate)
+            write_gzipped(found.evidence, certificate)
         return region_table(found, self.columns, {} if printed is None else printed.action)
 
     def _named(self, argument: str, given: Mapping[Hashable, T] | None) -> dict[str, T]:

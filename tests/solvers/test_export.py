@@ -177,7 +177,7 @@ def test_lines_stay_within_what_readers_allow(tmp_path, monkeypatch) -> None:
     mip.row("r" * 90, (row, 0.0), lower=-third, upper=third)
     mip.linear, mip.squares = row, row
     mip.ball = QuadraticRow("ball", row, row, third)
-    monkeypatch.setattr("milp_recourse.solvers.export.whole_problem", lambda *_: (mip,))
+    monkeypatch.setattr("milp_recourse.solvers.export.whole_problem", lambda *_: mip)
     for suffix in ("lp", "mps"):
         path = tmp_path / f"long.{suffix}"
         export(read_instance(existing("smoke/hold")), path)

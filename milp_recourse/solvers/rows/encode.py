@@ -61,15 +61,24 @@ def encode(program: Program, bounds: ProgramBounds, cut: Cut = SIXTEEN, stated: 
     return model
 
 
-def whole_problem(
-    instance: Instance, cut: Cut = SIXTEEN, target: float | None = None, stated: bool = False
-) -> tuple[Program, ProgramBounds, MixedInteger]:
-    """One mixed-integer program for an instance, every switch open, and what it is made from.
+def whole_problem(instance: Instance, cut: Cut = SIXTEEN) -> MixedInteger:
+    """One mixed-integer program for an instance, every switch open.
+
+    Raises
+    ------
+    Unsupported
+        As for :func:`bounded`.
+    """
+    return encode(*bounded(instance), cut)
+
+
+def bounded(instance: Instance, target: float | None = None) -> tuple[Program, ProgramBounds]:
+    """What :func:`encode` needs for all of an instance: its program, every switch open, and its bounds.
 
     Parameters
     ----------
-    target, stated
-        As for :func:`milp_recourse.solvers.rows.bounds.hull` and :func:`encode`.
+    target
+        As for :func:`milp_recourse.solvers.rows.bounds.hull`.
 
     Raises
     ------
@@ -87,7 +96,7 @@ def whole_problem(
     bounds = hull(instance, program, target) if program.actions else None
     if bounds is None:
         raise Unsupported("no action can be taken: there is no program to write")
-    return program, bounds, encode(program, bounds, cut, stated)
+    return program, bounds
 
 
 def _demand(model: MixedInteger, program: Program, forms: list[Form]) -> None:

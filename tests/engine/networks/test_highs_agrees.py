@@ -88,7 +88,7 @@ def test_nor_where_the_solver_knows_nothing_of_the_engine(maker: str) -> None:
         instance = MAKERS[maker](seed)
         if not covered(instance):
             continue
-        own, mip = solve_alone(instance, SECONDS), whole_problem(instance)[-1]
+        own, mip = solve_alone(instance, SECONDS), whole_problem(instance)
         found = scip(mip, 10.0)
         if found["status"] not in ("optimal", "infeasible") or own.message is not None:
             continue
