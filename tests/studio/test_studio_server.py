@@ -22,7 +22,6 @@ from milp_recourse.studio.requests_guard import LARGEST_BODY
 from tests.helpers.page_samples import HOSTILE
 from tests.studio.samples import JSON, SECRET, ask, people, studio, visited
 
-
 # ---- What may be asked
 
 

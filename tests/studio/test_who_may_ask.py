@@ -9,7 +9,6 @@ import pytest
 from milp_recourse.studio.studio_views import WORDS
 from tests.studio.samples import HOME, PORT, SECRET, ask
 
-
 PATHS = (
     *("/", "/en/", f"/{SECRET[:-1]}/en/", f"/{SECRET}x/en/", f"//{SECRET}/en/", f"/{SECRET.upper()}/en/"),
     *("/static/studio.js", "/../etc/passwd", "/%2e%2e/", "/\u00e9/"),
