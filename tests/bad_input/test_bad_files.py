@@ -193,10 +193,12 @@ def quickly(file: Path) -> str:
     return said
 
 
-@pytest.mark.parametrize("filler", [b" ", b"[", b"a"], ids=["spaces", "nesting", "letters"])
-def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, filler: bytes):
+@pytest.mark.parametrize(
+    ("filler", "mebibytes"), [(b" ", 2100), (b"[", 300), (b"a", 300)], ids=["spaces", "nesting", "letters"]
+)
+def test_a_file_that_unpacks_to_more_than_is_read(tmp_path: Path, filler: bytes, mebibytes: int):
     """No more of it is unpacked than a file may have."""
-    file = gzipped(tmp_path / "bomb.json.gz", b'{"name": "', filler, 2100)
+    file = gzipped(tmp_path / "bomb.json.gz", b'{"name": "', filler, mebibytes)
     assert file.stat().st_size < 12 * 2**20
     assert "got more than 256 MiB" in quickly(file)
 
