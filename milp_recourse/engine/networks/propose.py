@@ -66,6 +66,9 @@ STAGES_FROM, STAGES_AGAIN, STAGE_SHARE = 4, 1.25, 0.25
 """Stages (:class:`_Stages`) begin after so many times the nodes of the first slice, go on whenever the number
 of nodes has become so many times as large, and get this share of nodes."""
 
+STAGE_BEHIND, STAGE_MOST = 0.5, 4.0
+"""Where the search's own bound is below this part of what stages have proven, they get this share instead."""
+
 FIRST_STAGE, STAGE_STEP, LAST_STAGE = 0.0625, 0.2, 0.01
 """The first stage's share of the best action's cost; what share of the rest a stage adds to the one before,
 which it at most doubles; with how little left the whole cost is next."""
@@ -325,7 +328,8 @@ class _Stages:
 
     def go_on(self) -> None:
         """Examine :data:`STAGE_SHARE` of the search's nodes less what was examined before."""
-        least = int(STAGE_SHARE * int(self.state.tree.state[2]))
+        behind = min(self.state.bound, float(self.state.tree.stuck[0])) < STAGE_BEHIND * self.low
+        least = int((STAGE_MOST if behind else STAGE_SHARE) * int(self.state.tree.state[2]))
         while self.given < least and self.low < self.state.target and time.perf_counter() <= self.state.late:
             now = self.now = self.now or self._next()
             examined = int(now.tree.state[2])
