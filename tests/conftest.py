@@ -33,6 +33,7 @@ LONG = (
     *("tests/docs/test_models.py", "tests/docs/test_dataframes.py", "tests/engine/forests/test_agreement.py"),
     *("tests/engine/forests/test_causal.py", "tests/engine/forests/test_missing.py"),
     *("tests/engine/networks/test_highs_agrees.py", "tests/engine/networks/test_tiny_costs.py"),
+    *("tests/engine/networks/test_stages.py",),
     *("tests/lab/", "tests/preferences/test_traps.py", "tests/properties/test_adversary.py"),
     *("tests/properties/test_on_ratios.py", "tests/properties/test_percentile.py"),
     "tests/questions/choices/test_choices_agree.py",

@@ -62,6 +62,20 @@ NODES_EACH, NODES_AGAIN = 64, 256
 """While there is no action, longer searches go round the open configurations: the first round takes one more
 of these in for each ``NODES_EACH`` nodes, later ones make one more search for each ``NODES_AGAIN``."""
 
+STAGES_FROM, STAGES_AGAIN, STAGE_SHARE = 4, 1.25, 0.25
+"""Stages (:class:`_Stages`) begin after so many times the nodes of the first slice, go on whenever the number
+of nodes has become so many times as large, and get this share of nodes."""
+
+STAGE_BEHIND, STAGE_MOST = 0.5, 4.0
+"""Where the search's own bound is below this part of what stages have proven, they get this share instead."""
+
+FIRST_STAGE, STAGE_STEP, LAST_STAGE = 0.0625, 0.2, 0.01
+"""The first stage's share of the best action's cost; what share of the rest a stage adds to the one before,
+which it at most doubles; with how little left the whole cost is next."""
+
+NO_MORE = 2**62
+"""Nodes that no search examines."""
+
 LAST_TURNS = 16
 """How many longer searches each configuration gets, within at most a second, before a search ends without an
 action."""
@@ -83,8 +97,8 @@ _SHAPES = threading.local()
 """Memory of earlier searches by shape: making it takes longer than many searches do."""
 
 
-def memory(p: Problems, aside: bool = False) -> tuple[Work, search.Pool]:
-    """Memory for a problem, which problems of the same shape share, one for searches and one for those
+def memory(p: Problems, aside: int = 0) -> tuple[Work, search.Pool]:
+    """Memory for a problem, which problems of the same shape share, one for searches and one for either kind
     ``aside``, in the middle of another; :func:`~milp_recourse.engine.networks.search.run` clears it."""
     shape = _shape(p, aside)
     known: dict[tuple[object, ...], tuple[Work, search.Pool]] = _SHAPES.__dict__.setdefault("known", {})
@@ -98,13 +112,13 @@ def memory(p: Problems, aside: bool = False) -> tuple[Work, search.Pool]:
 @contextmanager
 def kept(p: Problems) -> Iterator[None]:
     """Inside, the memory of a search that has begun stays as it is: others of its shape get other memory."""
-    shape = _shape(p, False)
+    shape = _shape(p, 0)
     own = _SHAPES.known.pop(shape)
     yield  # from here on maybe in another thread
     _SHAPES.__dict__.setdefault("known", {})[shape] = own
 
 
-def _shape(p: Problems, aside: bool) -> tuple[object, ...]:
+def _shape(p: Problems, aside: int) -> tuple[object, ...]:
     arrays = p.lever, p.allowed, p.weights, p.row, p.residual
     return *(one.shape for one in arrays), p.kind.tobytes(), p.widths.tobytes(), aside
 
@@ -125,7 +139,7 @@ class Run:
     refused
         That action if the deployed model refuses it, else None.
     aside
-        Whether this is a short search in the middle of another.
+        1 for a short search in the middle of another, 2 for a stage of one (:class:`_Stages`), else 0.
     late
         When to end, a value of :func:`time.perf_counter`.
     confirmed
@@ -138,7 +152,7 @@ class Run:
         problem: Problems | None = None,
         starts: NDArray[np.float64] | None = None,
         begun: bool = False,
-        aside: bool = False,
+        aside: int = 0,
     ) -> None:
         self.instance, self.problem = instance, lower(instance) if problem is None else problem
         self.aside, (self.work, self.tree) = aside, memory(self.problem, aside)
@@ -174,6 +188,18 @@ class Run:
         answers = np.zeros((1, self.problem.lever.shape[1])), np.zeros((5, 1))
         settings = slice_and(self.late - time.perf_counter()), share, self.few, around, self.starts
         return int(search.run(alone(self.problem), 0, False, self.work, self.tree, *answers, *settings)[1])
+
+    def react(self, why: int) -> str | None:
+        """Do what the search has returned for; why it cannot go on, or None."""
+        if why in (search.ASK, search.EDGE):
+            self.answer()
+            if why == search.EDGE and not self.instance.scenarios:
+                self.close_below()
+        elif why == search.FULL:
+            if 2 * sum(array.nbytes for array in self.tree) > MOST_BYTES:
+                return "the open nodes fill the memory"
+            self.tree = search.larger(self.tree, 2 * len(self.tree.heap))
+        return None
 
     def seek(self, cases: Sequence[int], count: int) -> None:
         """Without an action, search for good ones so many times, in these configurations in turn; once there
@@ -283,6 +309,60 @@ def first_slices(
     return int(k), int(why)
 
 
+class _Stages:
+    """Searches beside one that takes long, for what costs less than a part of its best action: these prove a
+    bound where its own stays near 0.
+
+    Within a smaller budget all lines are tighter, so that a stage takes a small share of the nodes of the
+    next one. Each stage that finds nothing proves its cost as a bound for all actions.
+
+    Attributes
+    ----------
+    low
+        The bound that is proven.
+    """
+
+    def __init__(self, state: Run) -> None:
+        self.state, self.low, self.given, self.budget = state, 0.0, 0, 0.0
+        self.now: Run | None = None
+
+    def go_on(self) -> None:
+        """Examine :data:`STAGE_SHARE` of the search's nodes less what was examined before."""
+        behind = min(self.state.bound, float(self.state.tree.stuck[0])) < STAGE_BEHIND * self.low
+        least = int((STAGE_MOST if behind else STAGE_SHARE) * int(self.state.tree.state[2]))
+        while self.given < least and self.low < self.state.target and time.perf_counter() <= self.state.late:
+            now = self.now = self.now or self._next()
+            examined = int(now.tree.state[2])
+            why = now.examine(least - self.given)
+            self.given += max(int(now.tree.state[2]) - examined, 1)
+            now.confirm()
+            if now.react(why) is not None:
+                self.given = NO_MORE
+            action, dear = now.refused or now.best.action, min(self.budget, self.state.least)
+            if action is not None and now.least < dear and self.state.offer(action):
+                # nodes were closed against compiled code's own cost, which rounding may put lower
+                own = min(float(one.work.scalar[at.BEST_COST]) for one in (now, self.state))
+                self.state.work.scalar[at.BEST_COST] = self.state.confirmed = own
+            if why == search.DONE:
+                before, self.now = self.low, None
+                self.low = max(self.low, min(now.bound, float(now.tree.stuck[0]), now.target))
+                if not self.low > before:  # it got stuck, or the allowed gap is larger than its budget
+                    self.given = NO_MORE
+
+    def _next(self) -> Run:
+        """The next stage's search."""
+        state, low = self.state, self.low
+        budget = max(low + min(STAGE_STEP * (state.target - low), low), FIRST_STAGE * state.target)
+        if state.target - budget < LAST_STAGE * state.target:
+            budget = state.least
+        self.budget = budget
+        stage = Run(state.instance, state.problem, aside=2)
+        stage.work.scalar[at.ALLOWANCE] = state.work.scalar[at.ALLOWANCE]
+        stage.work.scalar[at.BEST_COST] = stage.least = stage.confirmed = budget
+        stage.late = state.late
+        return stage
+
+
 def search_on(
     state: Run,
     late: float = math.inf,
@@ -313,28 +393,27 @@ def search_on(
     """
     tree, looked, message, state.late = state.tree, False, None, late
     look, around = first_slice(state.problem, state.few)
+    stages, pause = _Stages(state), math.inf if state.aside else STAGES_FROM * look
     while why is not None or (message := "it was a short search" if enough() else reason(late)) is None:
         if why is None:
-            why = state.examine(max(look - int(tree.state[2]), 1), around)
+            why = state.examine(max(int(min(look, pause)) - int(tree.state[2]), 1), around)
         around = -1
         state.confirm()
         if state.refused and state.best.action is None and not looked:
             looked = True
             inside(state)
         cost = state.best.cost
-        watch(cost, min(state.bound, float(tree.stuck[0]), state.target, cost))
-        if why == search.DONE:
+        if int(tree.state[2]) >= pause and state.least < math.inf and why != search.DONE:
+            stages.go_on()
+            pause = STAGES_AGAIN * int(tree.state[2])
+            cost = state.best.cost
+        watch(cost, min(max(min(state.bound, float(tree.stuck[0])), stages.low), state.target, cost))
+        if why == search.DONE or stages.low >= state.target:
             break
-        if why in (search.ASK, search.EDGE):
-            state.answer()
-            if why == search.EDGE and not state.instance.scenarios:
-                state.close_below()
-        elif why == search.FULL:
-            if 2 * sum(array.nbytes for array in tree) > MOST_BYTES:
-                message = "the open nodes fill the memory"
-                break
-            tree = state.tree = search.larger(tree, 2 * len(tree.heap))
-        elif int(tree.state[2]) >= look:
+        message, tree = state.react(why), state.tree
+        if message is not None:
+            break
+        if why == search.MORE and int(tree.state[2]) >= look:
             look, around = LONGER_BY * int(tree.state[2]), int(tree.case[tree.heap[0]])
             cases, n = np.unique(tree.case[tree.heap[: tree.state[0]]]).tolist(), int(tree.state[2])
             state.seek(cases, max(min(n // NODES_EACH, len(cases)), n // NODES_AGAIN) if cases else 0)
@@ -344,6 +423,7 @@ def search_on(
     if not state.aside and (message is not None or stuck < state.target):
         state.late = time.perf_counter() + min(max(late - time.perf_counter(), SLICE), 1.0)
         state.seek(range(len(state.problem.box)), LAST_TURNS * len(state.problem.box))
-    if stuck < state.target and message is None:
+    if max(stuck, stages.low) < state.target and message is None:
         message = STUCK
-    return max(0.0, min(state.bound, stuck, state.target if state.least < math.inf else math.inf)), message
+    proven = max(min(state.bound, stuck), stages.low)
+    return max(0.0, min(proven, state.target if state.least < math.inf else math.inf)), message
