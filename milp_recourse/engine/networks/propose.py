@@ -327,7 +327,7 @@ class _Stages:
         self.now: Run | None = None
 
     def go_on(self) -> None:
-        """Examine :data:`STAGE_SHARE` of the search's nodes less what was examined before."""
+        """Examine the share of nodes that is theirs, less what they have had."""
         behind = min(self.state.bound, float(self.state.tree.stuck[0])) < STAGE_BEHIND * self.low
         least = int((STAGE_MOST if behind else STAGE_SHARE) * int(self.state.tree.state[2]))
         while self.given < least and self.low < self.state.target and time.perf_counter() <= self.state.late:
