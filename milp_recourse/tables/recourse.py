@@ -330,12 +330,8 @@ class Recourse:
         Interrupted
             Ctrl-C was pressed. It is a KeyboardInterrupt whose ``answers`` hold the people who were finished.
         """
-        rows = self._read(people)
-        own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
-        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
-        rows = self._with_condition_faults(rows, own)
-        margins = own_margins(self._problem, self.reading, self.margin, rows, own).tolist()
-        rows = without_unbounded(self._problem, rows, own, margins)
+        rows, own = self._with_preferences(self._read(people), preferences)
+        rows, margins = self._margins(rows, own)
         starts = None if self._known_rows is None else self._known_rows.starts
         options = check_options(time_limit, jobs, certificates, starts)
         results: list[Result | None] = [None] * len(rows)
@@ -400,22 +396,17 @@ class Recourse:
         """
         from milp_recourse.studio import studio
 
-        rows = self._read(people)
-        own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
-        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
-        rows = self._with_condition_faults(rows, own)
+        rows, own = self._with_preferences(self._read(people), preferences)
         free = tuple(f.name for f in self._problem.features if f.actionable)
         anything = [replace(one, actionable=free, ranges={}) for one in own]  # limits are lifted on the page
-        margins = own_margins(self._problem, self.reading, self.margin, rows, anything).tolist()
-        rows = without_unbounded(self._problem, rows, anything, margins)
+        rows, margins = self._margins(rows, anything)
         population = self._population(rows, own, margins)
-        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
 
         def confirm(index: int, result: Result) -> tuple[Result, bool | None]:
             alone = OnePerson(population[index : index + 1], chosen(rows, [index]), *known)
             return alone.compared_and_confirmed(result)
 
-        known = self.columns, self._word, doubt
+        known = self.columns, self._word, self._doubt
         studio(population, self._words, port, browser, None if self._word is None else confirm)
 
     def margin_for(self, people: pd.DataFrame | pd.Series) -> pd.Series:
@@ -451,14 +442,9 @@ class Recourse:
         rows = self._read(person)
         if len(rows) != 1:
             raise BadInput("person", f"{len(rows)} rows", "one row")
-        given = None if preferences is None else [preferences]
-        own = people_preferences(given, self._problem.preferences, self.columns, rows.frame)
-        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
-        rows = self._with_condition_faults(rows, own)
-        margins = own_margins(self._problem, self.reading, self.margin, rows, own).tolist()
-        rows = without_unbounded(self._problem, rows, own, margins)
-        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
-        return OnePerson(self._population(rows, own, margins), rows, self.columns, self._word, doubt)
+        rows, own = self._with_preferences(rows, None if preferences is None else [preferences])
+        rows, margins = self._margins(rows, own)
+        return OnePerson(self._population(rows, own, margins), rows, self.columns, self._word, self._doubt)
 
     @property
     def features(self) -> pd.DataFrame:
@@ -550,6 +536,18 @@ class Recourse:
                 faults[i] = error
         return replace(rows, faults=faults)
 
+    def _with_preferences(self, rows: Rows, preferences: Any) -> tuple[Rows, Sequence[Preferences]]:
+        """The rows and everybody's preferences, with a fault for each person to whom these, the conditions or
+        the cost cannot be applied."""
+        own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
+        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
+        return self._with_condition_faults(rows, own), own
+
+    def _margins(self, rows: Rows, own: Sequence[Preferences]) -> tuple[Rows, list[float]]:
+        """The rows, with a fault for each person for whom rounding has no bound; and everybody's margin."""
+        margins = own_margins(self._problem, self.reading, self.margin, rows, own).tolist()
+        return without_unbounded(self._problem, rows, own, margins), margins
+
     def _with_condition_faults(self, rows: Rows, own: Sequence[Preferences]) -> Rows:
         """The rows, with a fault for each person for whom a condition or the cost is not defined."""
         features = self._problem.features
@@ -572,10 +570,14 @@ class Recourse:
         return None if unread or self._word is None else ask_model(self._word, self.X, self.columns)
 
     @cached_property
+    def _doubt(self) -> str | None:
+        """How ``predict`` differs from the model that was read; None if they agree."""
+        return None if self._known_rows is None else self._known_rows.doubt(self._problem)
+
+    @cached_property
     def _compare(self) -> Compare:
         """Compares results with the model's own word."""
-        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
-        return partial(compared_with_model, columns=self.columns, word=self._word, doubt=doubt)
+        return partial(compared_with_model, columns=self.columns, word=self._word, doubt=self._doubt)
 
     def _answers(
         self,
