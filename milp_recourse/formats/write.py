@@ -13,7 +13,7 @@ from milp_recourse.formats.classifier_json import accept_to_dict, classifier_to_
 from milp_recourse.formats.conditions_json import condition_to_dict
 from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT
-from milp_recourse.formats.schema_result import RESULT_FORMAT
+from milp_recourse.formats.schema_result import RESULT_FORMAT, ResultModel
 from milp_recourse.formats.scm_json import scm_to_dict
 from milp_recourse.formats.strict_json import write_json
 from milp_recourse.problem.instance import Instance, Preferences
@@ -106,9 +106,10 @@ def result_to_dict(result: Result) -> dict[str, Any]:
     return {"format": RESULT_FORMAT, **result_part(result, *first, *judged, *run)}
 
 
-def result_part(result: Result, *names: str) -> dict[str, Any]:
-    """A result's status, and the attributes named, by name."""
-    return {"status": result.status.value, **{name: getattr(result, name) for name in names}}
+def result_part(result: Result | ResultModel, *names: str) -> dict[str, Any]:
+    """The status of a result, which may come from a file, and the attributes named, by name."""
+    status = result.status.value if isinstance(result, Result) else result.status
+    return {"status": status, **{name: getattr(result, name) for name in names}}
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:

@@ -12,15 +12,30 @@ from typing import Any
 
 from milp_recourse.errors import BadInput, MachineFailed
 from milp_recourse.formats.strict_json import write_whole
+from milp_recourse.judge.as_printed import AsPrinted
+from milp_recourse.problem.population import Population
+from milp_recourse.problem.result import Result
 from milp_recourse.questions.why import why as ask_why
 from milp_recourse.reports.audit import Asked, write_audit
 from milp_recourse.reports.letters import letter
-from milp_recourse.reports.pages import Person, person_page, population_fragment, population_page, reasons_of
+from milp_recourse.reports.pages import (
+    NOT_REACHED,
+    Change,
+    Person,
+    changes_of,
+    group_of,
+    person_of,
+    person_page,
+    population_fragment,
+    population_page,
+    reasons_of,
+)
+from milp_recourse.reports.result_rows import BAD_INPUT
 from milp_recourse.solvers.processes import python
 from milp_recourse.tables.arguments import check_path
+from milp_recourse.tables.people_rows import Rows
 from milp_recourse.tables.person_questions import PersonQuestions
 from milp_recourse.tables.run_folder import document_of, opened
-from milp_recourse.tables.show import person_at
 
 
 class Interrupted(KeyboardInterrupt):
@@ -228,10 +243,41 @@ class Answers(PersonQuestions):
     def _people(self, positions: Iterable[int]) -> list[Person]:
         rows, problem = self.rows, self.problem
         found = (
-            person_at(i, rows, problem, self.results[i], self.confirmed[i], self.printed[i])
+            _person_at(i, rows, problem, self.results[i], self.confirmed[i], self.printed[i])
             for i in positions
         )
         return [self.words.of(person) for person in found]
 
     def _repr_html_(self) -> str:
         return population_fragment(self._people(range(len(self)))) if len(self) else self.table.to_html()
+
+
+def _person_at(
+    i: int,
+    rows: Rows,
+    population: Population | None,
+    result: Result | None,
+    confirmed: bool | None,
+    printed: AsPrinted | None,
+) -> Person:
+    """The person at a position of the rows as the pages show them."""
+    name = str(rows.frame.index[i])
+    if i in rows.faults:
+        return Person(name, BAD_INPUT, message=str(rows.faults[i]))
+    assert population is not None  # there is one wherever any row could be read
+    problem = population[i]
+    if result is None:
+        waiting = changes_of(problem, None, None)
+        person = Person(name, NOT_REACHED, features=waiting, group=group_of(problem))
+    else:
+        person = person_of(
+            problem, name, result, confirmed, None if printed is None else printed.counterfactual
+        )
+    missing = {f.name for f, gone in zip(problem.features, rows.missing[i], strict=True) if gone}
+    return replace(person, features=[_as_missing(c) if c.feature in missing else c for c in person.features])
+
+
+def _as_missing(change: Change) -> Change:
+    """The change of a feature whose value was missing: None before, and None after if nothing changed it."""
+    stays = change.cause in ("unchanged", "held")
+    return replace(change, before=None, after=None if stays else change.after)

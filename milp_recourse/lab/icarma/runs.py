@@ -26,7 +26,7 @@ from milp_recourse.lab.icarma.structural import StructuralModel
 from milp_recourse.lab.icarma.task import Task
 from milp_recourse.lab.icarma.train import train
 from milp_recourse.lab.icarma.training_optima import Optima
-from milp_recourse.reports.number_table import write_table
+from milp_recourse.lab.run_table import write_table
 
 FLOW_SEED = 0
 
