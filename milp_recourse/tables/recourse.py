@@ -14,25 +14,19 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
-from milp_recourse.formats.applicant_json import cost_to_dict, scales_to_dict
+from milp_recourse.formats.applicant_json import cost_to_dict
 from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.factuals import FactualTable, check_person, undefined_values
-from milp_recourse.problem.features import Feature
-from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance, Preferences, check_density
-from milp_recourse.problem.lattice import Values
-from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished
 from milp_recourse.questions.workers import Workers
-from milp_recourse.readers import Reading
 from milp_recourse.readers.classes import Target
 from milp_recourse.readers.refusal import OR_ASK
 from milp_recourse.readers.steps_before import check_frame
@@ -52,7 +46,6 @@ from milp_recourse.tables.arguments import (
 )
 from milp_recourse.tables.asked_table import AskedTable, read_or_ask
 from milp_recourse.tables.assumed import sources_of
-from milp_recourse.tables.columns import TableColumn, is_missing
 from milp_recourse.tables.conditions_argument import conditions_of
 from milp_recourse.tables.features_of_columns import (
     ColumnArguments,
@@ -63,10 +56,11 @@ from milp_recourse.tables.features_of_columns import (
     with_codes,
 )
 from milp_recourse.tables.frames import as_frame, asked_with, is_polars
+from milp_recourse.tables.inferred import facts_of_answers, inferred
 from milp_recourse.tables.known_rows import KnownRows, ask_model
 from milp_recourse.tables.moving_together import followers, split_ties, with_ties
 from milp_recourse.tables.one_person import OnePerson
-from milp_recourse.tables.own_margins import margin_in_words, own_margins, without_unbounded
+from milp_recourse.tables.own_margins import own_margins, without_unbounded
 from milp_recourse.tables.people_rows import Rows, chosen, own_names, read_rows
 from milp_recourse.tables.plausibility_argument import Plausibility
 from milp_recourse.tables.preferences import people_preferences
@@ -80,9 +74,6 @@ from milp_recourse.tables.verdict import (
     own_predict,
     own_probability,
 )
-
-SHOWN_LABELS = 6
-"""The most labels of a column that :attr:`Recourse.features` shows."""
 
 
 class Recourse:
@@ -452,20 +443,7 @@ class Recourse:
         it is a lever, the direction in which an action may move it, allowed values, scale of the cost (two
         where increases and decreases have their own; ``factual``: the person's own value), and how a missing
         value is treated."""
-        problem, cost = self._problem, self._problem.cost
-        scales = scales_to_dict(cost) if cost.uses_scale else {}
-        rows = {
-            c.key: {
-                "kind": c.feature.kind,
-                "lever": c.name in problem.preferences.actionable,
-                "direction": c.feature.monotone or "",
-                "values": _values(c.feature),
-                "scale": _scale(scales.get(c.name, np.nan)),
-                "if missing": _if_missing(c),
-            }
-            for c in self.columns
-        }
-        return pd.DataFrame.from_dict(rows, orient="index")
+        return inferred(self._problem, self.columns)
 
     def to_json(self) -> str:
         """What was inferred, as JSON: features and cost as instance files have them, mask, desired class,
@@ -589,64 +567,8 @@ class Recourse:
     ) -> Answers:
         compare = self._compare
         compared, confirmed = compare(rows=rows, results=results, population=population)
-        facts = {"desired": self.reading.desired, "cost": self._cost}
-        if self._refusal is not None:
-            facts["model"] = "asked, not read: it refused every cheaper action"
-        words = None if population is None else margin_in_words(self.reading, self.margin, population)
-        if words is not None:
-            facts["margin"] = words
-        if self.confidence is not None:
-            near, network = self.reading.near, isinstance(self.reading.classifier, ReluNetwork)
-            scale = "log odds" if self.reading.measure == "logit" else "probabilities"
-            over = f", with {scale} up to {near:.1g} above that" if near and network else ""
-            facts["confidence"] = f"accepted means a probability of at least {self.confidence:g}{over}"
-        ties = _ties(self.reading)
-        if ties is not None and self.confidence is None:
-            facts["ties"] = ties
+        asks, least = self._refusal is not None, (self.margin, self.confidence)
+        facts = facts_of_answers(self.reading, self._cost, asks, *least, population)
         own = (rows, self.columns, population, compared, confirmed, facts, how)
         accepts = None if self._word is None else self._word.accepts_each
         return Answers(*own, compare, self.reading.unit, asked, accepts, self._words, self._sources)
-
-
-def _ties(reading: Reading) -> str | None:
-    """A sentence on how scores that are equal up to rounding are counted; None where that does not arise."""
-    forest = reading.classifier
-    if not reading.near:
-        return None
-    if not isinstance(forest, TreeEnsemble):
-        return f"a {reading.measure} up to {reading.near:.1g} beyond the threshold can count as refused"
-    if not reading.classes:
-        return "a number at an end of the interval, up to rounding, counts as refused"
-    if forest.parts:
-        return f"a class whose score is within {reading.near:.2g} of the wanted one's counts as predicted"
-    return "a tie between the classes, up to rounding, counts as refused"
-
-
-def _values(feature: Feature) -> str:
-    """The interval that an action may set, with its steps, or the first :data:`SHOWN_LABELS` labels or listed
-    values."""
-    if feature.categories is None and not isinstance(feature.only, Values):
-        steps = "" if feature.only is None else f" in steps of {feature.only.step:g}"
-        return f"{feature.bounds[0]:g} to {feature.bounds[1]:g}{steps}" if feature.bounds else ""
-    several = (
-        [str(feature.show(v)) for v in feature.only.values] if isinstance(feature.only, Values) else None
-    )
-    several = several or list(feature.categories or ())
-    first, more = several[:SHOWN_LABELS], len(several) - SHOWN_LABELS
-    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
-
-
-def _scale(scale: Any) -> Any:
-    """The scale of a change, of increases and of decreases in words where they have their own."""
-    if isinstance(scale, Mapping):
-        return f"{scale['increase']:g} up, {scale['decrease']:g} down"
-    return scale
-
-
-def _if_missing(column: TableColumn) -> str:
-    """How a missing value of the column is treated, in words."""
-    if column.labels is not None and any(map(is_missing, column.labels)):
-        return "a label of its own"
-    if column.imputed is not None:
-        return f"imputed as {column.value(column.imputed)}"
-    return "judged by the model's own rule" if column.missing else "that person cannot be read"
