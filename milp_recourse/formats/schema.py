@@ -237,10 +237,7 @@ class PercentileModel(Strict):
     quantiles: dict[str, Annotated[list[Knot], Field(min_length=2)]]
 
 
-CostModel = Annotated[
-    ScaledModel | CountModel | MixtureModel | PercentileModel,
-    Field(discriminator="kind"),
-]
+CostModel = Annotated[ScaledModel | CountModel | MixtureModel | PercentileModel, Field(discriminator="kind")]
 
 
 class PlausibilityModel(Strict):

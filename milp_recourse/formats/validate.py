@@ -54,9 +54,7 @@ class Strict(BaseModel):
             for key in data:
                 if key not in known:
                     raise PydanticCustomError(
-                        "unknown_key",
-                        "unknown key",
-                        {"key": str(key), "known": ", ".join(known)},
+                        "unknown_key", "unknown key", {"key": str(key), "known": ", ".join(known)}
                     )
         return data
 

@@ -23,14 +23,7 @@ from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.reports.certificate_files import CHUNK, pack, store_certificate, stored
 from milp_recourse.reports.folder_lock import make_folder
-from milp_recourse.reports.result_rows import (
-    BAD_INPUT,
-    cells,
-    cells_of_unread,
-    csv_line,
-    header,
-    one_line,
-)
+from milp_recourse.reports.result_rows import BAD_INPUT, cells, cells_of_unread, csv_line, header, one_line
 from milp_recourse.reports.summary import Tally
 
 RUN_FORMAT = "milp-recourse/run-1"
@@ -174,9 +167,7 @@ class PopulationFolder:
         if file.exists():
             if read_json(file) != claim:
                 raise BadInput(
-                    "--out",
-                    f"another run in {self.folder}",
-                    "a new folder, or the same input and options",
+                    "--out", f"another run in {self.folder}", "a new folder, or the same input and options"
                 )
         elif self.table.exists():
             raise BadInput("--out", f"other results in {self.folder}", "a new folder")

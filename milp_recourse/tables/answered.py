@@ -114,12 +114,7 @@ class AnsweredPeople:
             own = result_part(result, "cost", "lower_bound", "gap", "proof", "message", "seconds")
             return own | margin | {"confirmed": self.confirmed[i]}
         message = "interrupted before this person's turn"
-        return margin | {
-            "status": Status.LIMIT.value,
-            "lower_bound": 0.0,
-            "message": message,
-            "seconds": 0.0,
-        }
+        return margin | {"status": Status.LIMIT.value, "lower_bound": 0.0, "message": message, "seconds": 0.0}
 
     @cached_property
     def counterfactuals(self) -> pd.DataFrame:

@@ -277,11 +277,7 @@ def _domain(
 
 
 def _kind(
-    key: Hashable,
-    series: pd.Series,
-    labels: Sequence[object] | None,
-    arguments: ColumnArguments,
-    whole: bool,
+    key: Hashable, series: pd.Series, labels: Sequence[object] | None, arguments: ColumnArguments, whole: bool
 ) -> Kind:
     allowed = LABEL_KINDS if labels is not None else NUMBER_KINDS
     if key in arguments.kinds:

@@ -86,13 +86,7 @@ def train_seeds(
     return rows
 
 
-def loan_flow(
-    task: Task,
-    path: Path,
-    epochs: int,
-    device: str,
-    advance: Callable[[str], None],
-) -> CausalFlow:
+def loan_flow(task: Task, path: Path, epochs: int, device: str, advance: Callable[[str], None]) -> CausalFlow:
     """The flow in a file; if there is no file, a flow is trained and written to it.
 
     Raises

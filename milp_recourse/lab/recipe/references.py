@@ -19,14 +19,7 @@ from milp_recourse.formats.instances_path import instance_files_in
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.judge import conclude
 from milp_recourse.lab.recipe.files import sha256, write_json
-from milp_recourse.lab.recipe.index import (
-    BY_HAND,
-    Row,
-    describe,
-    read_index,
-    refreshed,
-    write_index,
-)
+from milp_recourse.lab.recipe.index import BY_HAND, Row, describe, read_index, refreshed, write_index
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result, Status, gap_tolerance
 from milp_recourse.questions.solve import solve

@@ -27,11 +27,7 @@ TITLES = _words("title")
 """The titles of tables."""
 CAPTIONS = _words("caption")
 """For each picture, what it shows, in which unit, and what its intervals are."""
-PICTURES = {
-    "table1": ("table1", "excess"),
-    "figure4": ("figure4", "figure4_gaps"),
-    "sensitivity": (),
-}
+PICTURES = {"table1": ("table1", "excess"), "figure4": ("figure4", "figure4_gaps"), "sensitivity": ()}
 """A target's pictures; a target that is not here has one of its own name."""
 
 CONSTANT = ("target", "plausibility asked", "distribution", "profile", "applicants")

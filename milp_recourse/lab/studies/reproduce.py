@@ -171,10 +171,7 @@ class Reproduction:
         return every
 
     def _write_target(
-        self,
-        name: str,
-        sides: Mapping[Cell, Mapping[str, Served]],
-        problems: Mapping[Cell, list[Problem]],
+        self, name: str, sides: Mapping[Cell, Mapping[str, Served]], problems: Mapping[Cell, list[Problem]]
     ) -> list[Row]:
         from milp_recourse.lab.studies import figures
 

@@ -223,11 +223,7 @@ def _group_row(name: str, own: Answers, end: float) -> list[Html]:
     people = "person" if len(own) == 1 else "people"
     return [
         el("div", name, el("small", f"{shown(len(own))} {people}"), class_="name"),
-        el(
-            "div",
-            _stack(counts),
-            el("small", share + _without(counts), class_="under"),
-        ),
+        el("div", _stack(counts), el("small", share + _without(counts), class_="under")),
         el(
             "div",
             charts.quartile_line(costs, end),
