@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,7 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
     written["factual"] = _factual(instance, instance.factual)
     written["preferences"] = preferences_to_dict(instance.preferences, instance.features)
     if instance.reference is not None:
-        reference = instance.reference
-        written["reference"] = {
-            "status": reference.status,
-            "cost": reference.cost,
-            "lower_bound": reference.lower_bound,
-        }
+        written["reference"] = asdict(instance.reference)
     return written
 
 
