@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.formats.applicant_json import cost_to_dict, preferences_to_dict
-from milp_recourse.formats.classifier_json import accept_to_dict, classifier_to_dict
+from milp_recourse.formats.classifier_json import accept_to_dict
 from milp_recourse.formats.conditions_json import condition_to_dict
 from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT
@@ -20,6 +20,7 @@ from milp_recourse.formats.strict_json import write_json
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
+from milp_recourse.readers.json_form import to_json
 
 
 def instance_to_dict(instance: Instance) -> dict[str, Any]:
@@ -130,7 +131,7 @@ def _shared(instance: Instance) -> dict[str, Any]:
         **{key: text for key, text in named.items() if text is not None},
         "features": features_to_list(instance.features),
         "scm": scm_to_dict(instance.scm),
-        "classifier": classifier_to_dict(instance.classifier),
+        "classifier": to_json(instance.classifier),
         "accept": accept_to_dict(instance),
         "cost": cost_to_dict(instance.cost),
         "plausibility": _plausibility(instance),

@@ -49,8 +49,6 @@ from milp_recourse.tables.assumed import sources_of
 from milp_recourse.tables.conditions_argument import conditions_of
 from milp_recourse.tables.features_of_columns import (
     ColumnArguments,
-    causal_model,
-    cause_columns,
     classifier_over,
     table_columns,
     with_codes,
@@ -65,6 +63,7 @@ from milp_recourse.tables.people_rows import Rows, chosen, own_names, read_rows
 from milp_recourse.tables.plausibility_argument import Plausibility
 from milp_recourse.tables.preferences import people_preferences
 from milp_recourse.tables.run_folder import Compare, kept
+from milp_recourse.tables.scm_argument import causal_model, cause_columns
 from milp_recourse.tables.verdict import (
     Desired,
     OwnWord,
