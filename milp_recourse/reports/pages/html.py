@@ -39,7 +39,7 @@ def el(name: str, /, *children: Child, **attributes: object) -> Html:
         if value is None or value is False:
             continue
         label = key.rstrip("_").replace("_", "-")
-        parts.append(f" {label}" if value is True else f' {label}="{escape(str(value))}"')
+        parts.append(f" {label}" if value is True else f' {label}="{quoted(value)}"')
     parts.append(">")
     if name in VOID:
         return Html("".join(parts))
@@ -58,10 +58,15 @@ def _joined(children: Iterable[Child], breaks: bool = True) -> Html:
         if isinstance(child, Html):
             parts.append(str(child))
         elif isinstance(child, str):
-            parts.append(breakable(child) if breaks else escape(_visible(child)))
+            parts.append(breakable(child) if breaks else quoted(child))
         elif child is not None:
             parts.append(_joined(child, breaks))
     return Html("".join(parts))
+
+
+def quoted(value: object) -> Html:
+    """Escaped text, for an attribute and for elements that hold no other element."""
+    return Html(escape(_visible(str(value))))
 
 
 def breakable(text: str) -> Html:
