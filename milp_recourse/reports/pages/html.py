@@ -1,4 +1,4 @@
-"""Building HTML: every string is escaped, unless it is an :class:`Html`."""
+"""Text as HTML: escaped, unless it is an :class:`Html` already."""
 
 from __future__ import annotations
 
@@ -8,10 +8,6 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-VOID = frozenset({"meta", "input", "br", "img", "wbr"})
-PLAIN = frozenset({"title", "option", "text"})
-"""Elements whose text can hold no element."""
-
 _LONG = re.compile(r"\S{12,}")
 _BETWEEN_WORDS = re.compile(r"(?<=[^\w\s]|_)(?=\w)|(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])")
 
@@ -20,48 +16,6 @@ class Html(str):
     """Text that is HTML already."""
 
     __slots__ = ()
-
-
-Child = str | None | Iterable["str | None"]
-
-
-def el(name: str, /, *children: Child, **attributes: object) -> Html:
-    """An element; children that are strings are escaped, and None is left out.
-
-    Parameters
-    ----------
-    attributes
-        ``class_`` for ``class``, ``data_x`` for ``data-x``; True for an attribute without value; None and
-        False for no attribute.
-    """
-    parts = [f"<{name}"]
-    for key, value in attributes.items():
-        if value is None or value is False:
-            continue
-        label = key.rstrip("_").replace("_", "-")
-        parts.append(f" {label}" if value is True else f' {label}="{quoted(value)}"')
-    parts.append(">")
-    if name in VOID:
-        return Html("".join(parts))
-    inside = _joined(children, breaks=name not in PLAIN)
-    return Html("".join(parts) + inside + f"</{name}>")
-
-
-def join(*children: Child) -> Html:
-    """Several children one after the other, without an element around them."""
-    return _joined(children)
-
-
-def _joined(children: Iterable[Child], breaks: bool = True) -> Html:
-    parts = []
-    for child in children:
-        if isinstance(child, Html):
-            parts.append(str(child))
-        elif isinstance(child, str):
-            parts.append(breakable(child) if breaks else quoted(child))
-        elif child is not None:
-            parts.append(_joined(child, breaks))
-    return Html("".join(parts))
 
 
 def quoted(value: object) -> Html:

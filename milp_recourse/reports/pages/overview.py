@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from milp_recourse.reports.pages.charts import quartiles, stacked_bar
-from milp_recourse.reports.pages.html import Html
+from milp_recourse.reports.pages.charts import quartiles
 from milp_recourse.reports.pages.person import Outcome, Person, outcome
-from milp_recourse.reports.pages.shell import tone
 from milp_recourse.reports.pages.values import percent, shown
 
 MOST_GROUPS = 12
@@ -130,11 +128,6 @@ class Overview:
             if whole
             else "nobody has an answer"
         )
-
-    @property
-    def bar(self) -> Html:
-        """A bar with the number of people per outcome."""
-        return stacked_bar([(tone(kind), kind.value, self.counts[kind]) for kind in Outcome])
 
     @property
     def spread(self) -> str:

@@ -13,11 +13,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import BaseLoader, Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from milp_recourse.reports.pages import wording
-from milp_recourse.reports.pages.charts import frequency_bars, histogram, quartile_line, quartiles
+from milp_recourse.reports.pages.charts import binned, quartiles
 from milp_recourse.reports.pages.html import Html, breakable, quoted
 from milp_recourse.reports.pages.person import Change, Outcome
 from milp_recourse.reports.pages.values import difference, exact, percent, plain, shown, shown_beside
@@ -56,13 +56,14 @@ def asset(name: str) -> str:
 
 @cache
 def _templates() -> Environment:
-    made = Environment(
-        loader=FunctionLoader(lambda name: "".join(map(str.strip, asset(name).splitlines()))),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_escaped,
-    )
+    return templates(FunctionLoader(lambda name: "".join(map(str.strip, asset(name).splitlines()))))
+
+
+def templates(loader: BaseLoader) -> Environment:
+    """An environment for templates that a loader finds, with the functions and filters of this folder's."""
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_escaped)
     made.filters["quoted"] = lambda value: Markup(quoted(value))
+    made.filters["part"] = lambda share: f"{100 * share:.3f}%"
     made.globals |= {function.__name__: function for function in KNOWN} | {"wording": wording}
     return made
 
@@ -85,7 +86,7 @@ def with_unit(change: Change, given: object, text: str) -> str:
 
 
 KNOWN = (
-    *(frequency_bars, histogram, quartile_line, quartiles, tone, with_unit),
+    *(binned, quartiles, tone, with_unit),
     *(difference, exact, percent, plain, shown, shown_beside),
 )
 """The functions that templates call, beside those of :mod:`milp_recourse.reports.pages.wording`."""
