@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import FileSystemLoader
+from markupsafe import Markup
 
-from milp_recourse.reports.pages.html import Html
 from milp_recourse.reports.pages.shell import templates
 
 Row = Mapping[str, Any]
@@ -57,7 +57,7 @@ def write_report(
     rows = [row for some in tables.values() for row in some]
     template = templates(FileSystemLoader(Path(__file__).parent)).get_template("report.html.j2")
     text = template.render(
-        contents=Html("$contents"),
+        contents=Markup("$contents"),
         pictures=shown,
         coded=lambda name: base64.b64encode((folder / f"{name}.svg").read_bytes()).decode(),
         pairs={name: _pairs(tables[name]) for name in COMPARED if name in tables},

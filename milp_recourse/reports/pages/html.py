@@ -1,4 +1,4 @@
-"""Text as HTML: escaped, unless it is an :class:`Html` already."""
+"""Text as HTML."""
 
 from __future__ import annotations
 
@@ -8,22 +8,18 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
+from markupsafe import Markup
+
 _LONG = re.compile(r"\S{12,}")
 _BETWEEN_WORDS = re.compile(r"(?<=[^\w\s]|_)(?=\w)|(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])")
 
 
-class Html(str):
-    """Text that is HTML already."""
-
-    __slots__ = ()
-
-
-def quoted(value: object) -> Html:
+def quoted(value: object) -> Markup:
     """Escaped text, for an attribute and for elements that hold no other element."""
-    return Html(escape(_visible(str(value))))
+    return Markup(escape(_visible(str(value))))
 
 
-def breakable(text: str) -> Html:
+def breakable(text: str) -> Markup:
     """Escaped text, in which a name such as ``numberOfOpen_lines`` may go on in a new line between its words.
 
     The element ``wbr`` allows that, and is no character.
@@ -35,7 +31,7 @@ def breakable(text: str) -> Html:
             pieces += [visible[at : found.start()], *_with_breaks(found[0])]
             at = found.end()
     pieces.append(visible[at:])
-    return Html("".join("<wbr>" if piece is None else escape(piece) for piece in pieces))
+    return Markup("".join("<wbr>" if piece is None else escape(piece) for piece in pieces))
 
 
 def _with_breaks(name: str) -> Iterable[str | None]:
@@ -51,12 +47,12 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def json_island(data: Any, id: str) -> Html:
+def json_island(data: Any, id: str) -> Markup:
     """A script element with data as JSON, escaped so that no text in it can end the element."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for c in "<>&\u2028\u2029":
         text = text.replace(c, f"\\u{ord(c):04x}")
-    return Html(f'<script type="application/json" id="{escape(id)}">{_visible(text)}</script>')
+    return Markup(f'<script type="application/json" id="{escape(id)}">{_visible(text)}</script>')
 
 
 def _visible(text: str) -> str:

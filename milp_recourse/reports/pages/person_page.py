@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from milp_recourse.reports.pages.html import Html
+from markupsafe import Markup
+
 from milp_recourse.reports.pages.person import Outcome, Person, outcome
 from milp_recourse.reports.pages.shell import document, rendered
 
@@ -38,10 +39,10 @@ def person_fragment(person: Person) -> str:
         The person's status is not among those of results.
     """
     changes = changes_table(person, stays=False)
-    return rendered("person_fragment", person=person, kind=outcome(person), changes=changes)
+    return str(rendered("person_fragment", person=person, kind=outcome(person), changes=changes))
 
 
-def changes_table(person: Person, stays: bool = True) -> Html:
+def changes_table(person: Person, stays: bool = True) -> Markup:
     """A table of features before and after, by cause; with ``stays`` another one, folded away where there are
     changes, of those that do not change."""
     stay = person.caused("unchanged") if stays else []

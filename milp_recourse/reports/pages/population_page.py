@@ -51,5 +51,5 @@ def population_fragment(people: Sequence[Person]) -> str:
         ``people`` is empty, or a person's status is not among those of results.
     """
     view = Overview.of(people)
-    rest = len(people) - FIRST_ROWS
-    return rendered("population_fragment", view=view, first=view.answers[:FIRST_ROWS], rest=rest)
+    first = view.answers[:FIRST_ROWS]
+    return str(rendered("population_fragment", view=view, first=first, rest=len(people) - FIRST_ROWS))

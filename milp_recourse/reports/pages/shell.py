@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from milp_recourse.reports.pages import wording
 from milp_recourse.reports.pages.charts import binned, quartiles
-from milp_recourse.reports.pages.html import Html, breakable, quoted
+from milp_recourse.reports.pages.html import breakable, quoted
 from milp_recourse.reports.pages.person import Change, Outcome
 from milp_recourse.reports.pages.values import difference, exact, percent, plain, shown, shown_beside
 
@@ -37,15 +37,15 @@ def document(template: str, heading: str, script: str = "", **content: Any) -> s
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     policy += f"; script-src 'sha256-{digest}'" if script else ""
-    code = Html(f"<script>{script}</script>") if script else None
-    return rendered(template, heading=heading, policy=policy, code=code, **content) + "\n"
+    code = Markup(f"<script>{script}</script>") if script else None
+    return f"{rendered(template, heading=heading, policy=policy, code=code, **content)}\n"
 
 
-def rendered(template: str, **content: Any) -> Html:
+def rendered(template: str, **content: Any) -> Markup:
     """What a template makes of its content; ``style`` is the style element, whose rules apply to elements of
     class ``mr``, what they hold, and the body of a whole page."""
-    style = Html(f"<style>\n{asset('page.css')}</style>")
-    return Html(_templates().get_template(f"{template}.html.j2").render(style=style, **content))
+    style = Markup(f"<style>\n{asset('page.css')}</style>")
+    return Markup(_templates().get_template(f"{template}.html.j2").render(style=style, **content))
 
 
 @cache
@@ -62,16 +62,14 @@ def _templates() -> Environment:
 def templates(loader: BaseLoader) -> Environment:
     """An environment for templates that a loader finds, with the functions and filters of this folder's."""
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_escaped)
-    made.filters["quoted"] = lambda value: Markup(quoted(value))
+    made.filters["quoted"] = quoted
     made.filters["part"] = lambda share: f"{100 * share:.3f}%"
     made.globals |= {function.__name__: function for function in KNOWN} | {"wording": wording}
     return made
 
 
 def _escaped(value: object) -> object:
-    if isinstance(value, Markup):
-        return value
-    return "" if value is None else Markup(value if isinstance(value, Html) else breakable(str(value)))
+    return value if isinstance(value, Markup) else "" if value is None else breakable(str(value))
 
 
 def tone(kind: Outcome) -> str:

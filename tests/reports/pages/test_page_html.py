@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from jinja2 import DictLoader
+from markupsafe import Markup
 
 from milp_recourse.reports.letters import letter
 from milp_recourse.reports.pages import (
@@ -18,7 +19,7 @@ from milp_recourse.reports.pages import (
     population_page,
 )
 from milp_recourse.reports.pages.charts import binned, quartiles
-from milp_recourse.reports.pages.html import Html, breakable, json_island
+from milp_recourse.reports.pages.html import breakable, json_island
 from milp_recourse.reports.pages.person import outcome
 from milp_recourse.reports.pages.shell import templates
 from tests.helpers.page_samples import FACTS, HOSTILE, Reader, changes, crowd, everybody, solved
@@ -152,7 +153,7 @@ def test_markup_escapes_what_is_not_markup():
     """Text, attributes and data; control characters and lone surrogates do not make the file invalid."""
     text = '<p title="{{ a|quoted }}">{{ b }}</p>'
     assert made(text, a='"x"', b="<&") == '<p title="&quot;x&quot;">&lt;&amp;</p>'
-    assert made("<p>{{ a }}{{ b }}{{ c }}</p>", a=Html("<b>x</b>"), b=None, c=1) == "<p><b>x</b>1</p>"
+    assert made("<p>{{ a }}{{ b }}{{ c }}</p>", a=Markup("<b>x</b>"), b=None, c=1) == "<p><b>x</b>1</p>"
     inside = json_island({"a": HOSTILE, "b": "<!--<script>"}, "d").partition(">")[2].removesuffix("</script>")
     assert not set("<>&\u2028") & set(inside)
     assert json.loads(inside) == {"a": HOSTILE, "b": "<!--<script>"}
