@@ -8,12 +8,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from io import SEEK_END, StringIO
+from io import StringIO
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from milp_recourse.errors import BadInput, MachineFailed
+from milp_recourse.formats.strict_json import append_whole
 from milp_recourse.reports.folder_lock import only_writer
 
 if TYPE_CHECKING:
@@ -78,14 +79,12 @@ def _grown(
         writer = csv.DictWriter(lines, header, lineterminator="\n")
 
         def flush() -> None:
-            end, content = file.seek(0, SEEK_END), lines.getvalue().encode()
+            content = lines.getvalue().encode()
             lines.seek(0)
             lines.truncate()
             try:
-                while content:
-                    content = content[file.write(content) :]
+                append_whole(content, file)
             except OSError as error:
-                file.truncate(end)
                 raise MachineFailed(f"{table}: a row is not written: {error.strerror}") from None
 
         def write(row: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import MACHINE, BadInput, MachineFailed
-from milp_recourse.formats.strict_json import read_json, write_json, write_whole
+from milp_recourse.formats.strict_json import append_whole, read_json, write_json, write_whole
 from milp_recourse.formats.write import population_digest
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
@@ -132,13 +132,7 @@ class PopulationFolder:
         line = csv_line(row).encode()
         try:
             with self.table.open("ab", buffering=0) as stream:  # a buffer would be flushed after the truncate
-                end, written = stream.tell(), 0
-                try:
-                    while written < len(line):
-                        written += stream.write(line[written:])
-                except OSError:
-                    stream.truncate(end)
-                    raise
+                append_whole(line, stream)
         except OSError as error:
             if error.errno not in MACHINE:
                 raise BadInput("--out", f"{self.table}: {error}", "a folder that can be written") from None
