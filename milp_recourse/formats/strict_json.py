@@ -15,7 +15,6 @@ import stat
 import tempfile
 import zlib
 from collections import Counter
-from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -244,17 +243,6 @@ def write_whole(content: bytes, path: str | Path) -> None:
         if isinstance(error, OSError) and error.errno in MACHINE:
             raise MachineFailed(f"{path}: not written: {error.strerror}") from None
         raise BadInput("file", f"an error: {error}", "a path that can be written", str(path)) from None
-
-
-def append_whole(content: bytes, stream: FileIO) -> None:
-    """Write at the end of a file that is opened without a buffer; after an error, nothing of it is there."""
-    end = stream.seek(0, os.SEEK_END)
-    try:
-        while content:
-            content = content[stream.write(content) :]
-    except OSError:
-        stream.truncate(end)
-        raise
 
 
 def _is_stream(path: str | Path) -> bool:

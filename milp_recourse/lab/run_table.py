@@ -14,8 +14,7 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from milp_recourse.errors import BadInput, MachineFailed
-from milp_recourse.formats.strict_json import append_whole
-from milp_recourse.reports.folder_lock import only_writer
+from milp_recourse.reports.folder_lock import append_whole, only_writer
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import MACHINE, BadInput, MachineFailed
-from milp_recourse.formats.strict_json import append_whole, read_json, write_json, write_whole
+from milp_recourse.formats.strict_json import read_json, write_json, write_whole
 from milp_recourse.formats.write import population_digest
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.reports.certificate_files import CHUNK, pack, store_certificate, stored
-from milp_recourse.reports.folder_lock import make_folder
+from milp_recourse.reports.folder_lock import append_whole, make_folder
 from milp_recourse.reports.result_rows import BAD_INPUT, cells, cells_of_unread, csv_line, header, one_line
 from milp_recourse.reports.summary import Tally
 

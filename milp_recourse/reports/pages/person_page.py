@@ -26,7 +26,11 @@ def person_page(person: Person, title: str, facts: Mapping[str, str]) -> str:
     ValueError
         The person's status is not among those of results.
     """
-    own: dict[str, Any] = {"person": person, "kind": outcome(person), "changes": changes_table(person)}
+    own: dict[str, Any] = {
+        "person": person,
+        "kind": outcome(person),
+        "changes": Markup(changes_table(person)),
+    }
     return document("person", f"{person.id} · {title}", title=title, known=facts, **own)
 
 
@@ -38,11 +42,11 @@ def person_fragment(person: Person) -> str:
     ValueError
         The person's status is not among those of results.
     """
-    changes = changes_table(person, stays=False)
-    return str(rendered("person_fragment", person=person, kind=outcome(person), changes=changes))
+    changes = Markup(changes_table(person, stays=False))
+    return rendered("person_fragment", person=person, kind=outcome(person), changes=changes)
 
 
-def changes_table(person: Person, stays: bool = True) -> Markup:
+def changes_table(person: Person, stays: bool = True) -> str:
     """A table of features before and after, by cause; with ``stays`` another one, folded away where there are
     changes, of those that do not change."""
     stay = person.caused("unchanged") if stays else []

@@ -52,4 +52,4 @@ def population_fragment(people: Sequence[Person]) -> str:
     """
     view = Overview.of(people)
     first = view.answers[:FIRST_ROWS]
-    return str(rendered("population_fragment", view=view, first=first, rest=len(people) - FIRST_ROWS))
+    return rendered("population_fragment", view=view, first=first, rest=len(people) - FIRST_ROWS)

@@ -41,11 +41,11 @@ def document(template: str, heading: str, script: str = "", **content: Any) -> s
     return f"{rendered(template, heading=heading, policy=policy, code=code, **content)}\n"
 
 
-def rendered(template: str, **content: Any) -> Markup:
+def rendered(template: str, **content: Any) -> str:
     """What a template makes of its content; ``style`` is the style element, whose rules apply to elements of
     class ``mr``, what they hold, and the body of a whole page."""
     style = Markup(f"<style>\n{asset('page.css')}</style>")
-    return Markup(_templates().get_template(f"{template}.html.j2").render(style=style, **content))
+    return _templates().get_template(f"{template}.html.j2").render(style=style, **content)
 
 
 @cache
