@@ -56,7 +56,7 @@ def main() -> None:
     """Register the back end and solve every shipped smoke instance that it takes."""
     from milp_recourse import read_instance, solve
     from milp_recourse.formats.instances_path import instance_files
-    from milp_recourse.reports.compare import compare
+    from milp_recourse.reports.instances import compare
     from milp_recourse.solvers import register
 
     register("division", DivisionBackend)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.certificates.conditions import canonical_condition
-from milp_recourse.formats.classifier_json import accept_to_dict, classifier_to_dict
+from milp_recourse.formats.classifier_json import accept_to_dict
 from milp_recourse.formats.feature_json import lattice_to_dict
 from milp_recourse.formats.scm_json import scm_to_dict
 from milp_recourse.problem.cost import PERCENTILES, Cost
 from milp_recourse.problem.instance import Classifier, Instance
+from milp_recourse.readers.json_form import to_json
 
 _texts: dict[int, tuple[Classifier, str]] = {}
 
@@ -51,7 +52,7 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
             for f in instance.features
         ],
         "scm": _scm(instance),
-        "classifier": classifier_to_dict(instance.classifier),
+        "classifier": to_json(instance.classifier),
         "accept": accept_to_dict(instance),
         "factual": {f.name: f.shown(instance.factual[f.name]) for f in instance.features},
         "actionable": names,
@@ -93,7 +94,7 @@ def classifier_text(classifier: Classifier) -> str:
     known = _texts.get(id(classifier))
     if known is None or known[0] is not classifier:
         _texts.clear()
-        _texts[id(classifier)] = known = (classifier, _text(classifier_to_dict(classifier)))
+        _texts[id(classifier)] = known = (classifier, _text(to_json(classifier)))
     return known[1]
 
 

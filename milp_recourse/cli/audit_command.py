@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
+from milp_recourse.cli.common_options import Folder
+
 
 def audit(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a folder that certify --out wrote")],
+    folder: Folder,
     problem: Annotated[
         Path | None, typer.Argument(help="the population that was solved", show_default="DIR/population.json")
     ] = None,

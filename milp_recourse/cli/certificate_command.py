@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import a_file
+from milp_recourse.cli.common_options import Folder, a_file
 
 
 def certificate(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a folder that certify wrote")],
+    folder: Folder,
     index: Annotated[int, typer.Argument(help="the person, from 0")],
     out: Annotated[
         Path, typer.Option(metavar="CERT", help="the file to write, .json or .json.gz", callback=a_file)

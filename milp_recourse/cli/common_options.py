@@ -124,6 +124,11 @@ WholeTime = Annotated[float | None, typer.Option(metavar="S", help="seconds for 
 Index = Annotated[int | None, typer.Option(metavar="N", help="of a population: applicant N, from 0")]
 Own = Annotated[Path | None, typer.Option(metavar="FILE", help="preferences, typed in a few lines")]
 Problem = Annotated[Path, typer.Argument(help="an instance, .json or .json.gz; a population with --index")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="a folder that certify --out wrote")]
+Solved = Annotated[
+    Path | None,
+    typer.Argument(help="the instance or population that was solved", show_default="DIR/population.json"),
+]
 Json = Annotated[Path | None, typer.Option(metavar="OUT.json", help="write the answer", callback=a_file)]
 Certificate = Annotated[
     Path | None,

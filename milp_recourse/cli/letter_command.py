@@ -8,18 +8,15 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import a_file
+from milp_recourse.cli.common_options import Folder, Solved, a_file
 
 
 def letter(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a folder that certify --out wrote")],
+    folder: Folder,
     index: Annotated[
         int, typer.Argument(metavar="INDEX", min=0, help="the person, from 0; 0 for an instance")
     ],
-    problem: Annotated[
-        Path | None,
-        typer.Argument(help="the instance or population that was solved", show_default="DIR/population.json"),
-    ] = None,
+    problem: Solved = None,
     language: Annotated[str, typer.Option(help="en or de")] = "en",
     template: Annotated[
         Path | None, typer.Option(metavar="FILE", help="a Jinja2 template in place of the language's")

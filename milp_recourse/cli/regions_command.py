@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
-from milp_recourse.cli.common_options import Backend, Index, Json, Problem, WholeTime, a_file
+from milp_recourse.cli.common_options import Backend, Certificate, Index, Json, Problem, WholeTime
 from milp_recourse.cli.exit_codes import DONE, LIMIT
 from milp_recourse.cli.problems import read_one
 
@@ -16,9 +13,7 @@ def regions(
     instance: Problem,
     backend: Backend = None,
     json: Json = None,
-    certificate: Annotated[
-        Path | None, typer.Option(metavar="CERT.json", help="write the proof", callback=a_file)
-    ] = None,
+    certificate: Certificate = None,
     time_limit: WholeTime = None,
     index: Index = None,
 ) -> None:

@@ -7,15 +7,12 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import a_file
+from milp_recourse.cli.common_options import Folder, Solved, a_file
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="a folder that certify --out wrote")],
-    problem: Annotated[
-        Path | None,
-        typer.Argument(help="the instance or population that was solved", show_default="DIR/population.json"),
-    ] = None,
+    folder: Folder,
+    problem: Solved = None,
     out: Annotated[
         Path | None,
         typer.Option(

@@ -5,11 +5,4 @@ from milp_recourse.evaluation.methods import ask, read_actions
 from milp_recourse.evaluation.optima import certified_optima
 from milp_recourse.evaluation.testing import assert_near_optimal
 
-__all__ = [
-    "Evaluation",
-    "ask",
-    "assert_near_optimal",
-    "certified_optima",
-    "evaluate",
-    "read_actions",
-]
+__all__ = ["Evaluation", "ask", "assert_near_optimal", "certified_optima", "evaluate", "read_actions"]

@@ -17,9 +17,6 @@ from milp_recourse.formats.validate import validate
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Classifier, Instance
 from milp_recourse.problem.network import DType, ReluNetwork
-from milp_recourse.readers.json_form import to_json
-
-classifier_to_dict = to_json
 
 LARGEST_SCORE = 1e30
 """The largest size of boosted sums, far below the largest float32."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
-from milp_recourse.formats.schema_base import Interval, NonNegative, Number, Positive, Strict, Value, Word
 from milp_recourse.formats.schema_conditions import ConditionModel
 from milp_recourse.formats.schema_scm import Layer, ScmModel
+from milp_recourse.formats.validate import Interval, NonNegative, Number, Positive, Strict, Value, Word
 from milp_recourse.problem.cost import KINDS, CostKind
 
 INSTANCE_FORMAT = "milp-recourse/instance-1"
@@ -237,10 +237,7 @@ class PercentileModel(Strict):
     quantiles: dict[str, Annotated[list[Knot], Field(min_length=2)]]
 
 
-CostModel = Annotated[
-    ScaledModel | CountModel | MixtureModel | PercentileModel,
-    Field(discriminator="kind"),
-]
+CostModel = Annotated[ScaledModel | CountModel | MixtureModel | PercentileModel, Field(discriminator="kind")]
 
 
 class PlausibilityModel(Strict):

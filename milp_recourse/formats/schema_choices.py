@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from milp_recourse.formats.schema_base import NonNegative, Number, Strict
 from milp_recourse.formats.schema_conditions import ConditionModel
 from milp_recourse.formats.schema_result import StatusName
+from milp_recourse.formats.validate import NonNegative, Number, Strict
 
 Shown = Number | str
 

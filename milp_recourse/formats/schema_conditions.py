@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 from typing_extensions import TypeAliasType
 
-from milp_recourse.formats.schema_base import Number, Strict, Value
+from milp_recourse.formats.validate import Number, Strict, Value
 
 _FORMS = ("at_most_actions", "feature", "sum", "acted", "if", "any", "all", "not")
 

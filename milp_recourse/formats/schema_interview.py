@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from milp_recourse.formats.schema_base import NonNegative, Number, Strict
+from milp_recourse.formats.validate import NonNegative, Number, Strict
 
 INTERVIEW_FORMAT = "milp-recourse/interview-1"
 REGRET_FORMAT = "milp-recourse/regret-1"

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from milp_recourse.formats.schema_base import NonNegative, Number, Strict
+from milp_recourse.formats.validate import NonNegative, Number, Strict
 
 RESULT_FORMAT = "milp-recourse/result-1"
 RESULTS_FORMAT = "milp-recourse/results-1"

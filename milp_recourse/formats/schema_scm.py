@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 from typing_extensions import TypeAliasType
 
-from milp_recourse.formats.schema_base import Number, Positive, Share, Strict, Word
+from milp_recourse.formats.validate import Number, Positive, Share, Strict, Word
 
 Row = Annotated[list[Number], Field(min_length=1)]
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from milp_recourse.formats.applicant_json import cost_to_dict, preferences_to_dict
-from milp_recourse.formats.classifier_json import accept_to_dict, classifier_to_dict
+from milp_recourse.formats.classifier_json import accept_to_dict
 from milp_recourse.formats.conditions_json import condition_to_dict
 from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT
-from milp_recourse.formats.schema_result import RESULT_FORMAT
+from milp_recourse.formats.schema_result import RESULT_FORMAT, ResultModel
 from milp_recourse.formats.scm_json import scm_to_dict
 from milp_recourse.formats.strict_json import write_json
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
+from milp_recourse.readers.json_form import to_json
 
 
 def instance_to_dict(instance: Instance) -> dict[str, Any]:
@@ -27,12 +29,7 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
     written["factual"] = _factual(instance, instance.factual)
     written["preferences"] = preferences_to_dict(instance.preferences, instance.features)
     if instance.reference is not None:
-        reference = instance.reference
-        written["reference"] = {
-            "status": reference.status,
-            "cost": reference.cost,
-            "lower_bound": reference.lower_bound,
-        }
+        written["reference"] = asdict(instance.reference)
     return written
 
 
@@ -106,9 +103,10 @@ def result_to_dict(result: Result) -> dict[str, Any]:
     return {"format": RESULT_FORMAT, **result_part(result, *first, *judged, *run)}
 
 
-def result_part(result: Result, *names: str) -> dict[str, Any]:
-    """A result's status, and the attributes named, by name."""
-    return {"status": result.status.value, **{name: getattr(result, name) for name in names}}
+def result_part(result: Result | ResultModel, *names: str) -> dict[str, Any]:
+    """The status of a result, which may come from a file, and the attributes named, by name."""
+    status = result.status.value if isinstance(result, Result) else result.status
+    return {"status": status, **{name: getattr(result, name) for name in names}}
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:
@@ -133,7 +131,7 @@ def _shared(instance: Instance) -> dict[str, Any]:
         **{key: text for key, text in named.items() if text is not None},
         "features": features_to_list(instance.features),
         "scm": scm_to_dict(instance.scm),
-        "classifier": classifier_to_dict(instance.classifier),
+        "classifier": to_json(instance.classifier),
         "accept": accept_to_dict(instance),
         "cost": cost_to_dict(instance.cost),
         "plausibility": _plausibility(instance),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from io import SEEK_END, StringIO
+from io import StringIO
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from milp_recourse.errors import BadInput, MachineFailed
-from milp_recourse.reports.folder_lock import only_writer
+from milp_recourse.reports.folder_lock import append_whole, only_writer
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -77,14 +78,12 @@ def _grown(
         writer = csv.DictWriter(lines, header, lineterminator="\n")
 
         def flush() -> None:
-            end, content = file.seek(0, SEEK_END), lines.getvalue().encode()
+            content = lines.getvalue().encode()
             lines.seek(0)
             lines.truncate()
             try:
-                while content:
-                    content = content[file.write(content) :]
+                append_whole(content, file)
             except OSError as error:
-                file.truncate(end)
                 raise MachineFailed(f"{table}: a row is not written: {error.strerror}") from None
 
         def write(row: Mapping[str, Any]) -> None:
@@ -152,6 +151,22 @@ def filled(
     return read_rows(table)
 
 
+def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows, floats to six digits and None as an empty cell; gzipped if the name ends in ``.gz``.
+
+    The columns are all keys of the rows, in the order of their first occurrence. The same rows always give
+    the same bytes.
+    """
+    columns = dict.fromkeys(name for row in rows for name in row)
+    text = StringIO(newline="")
+    table = csv.DictWriter(text, columns, lineterminator="\n")
+    table.writeheader()
+    table.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = text.getvalue().encode()
+    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+
+
 def print_rows(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> None:
     """Print a table with three digits per number; 180 characters wide where stdout is not a terminal.
 
@@ -160,12 +175,9 @@ def print_rows(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[
     columns
         The columns to show; None: those of the first row.
     """
-    from rich.console import Console
+    from milp_recourse.cli.output import console_of_stdout
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=180)
-    console.print(folded(title, rows, columns or list(rows[0])))
+    console_of_stdout().print(folded(title, rows, columns or list(rows[0])))
 
 
 def folded(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:

@@ -148,8 +148,8 @@ def choices(
 
     Parameters
     ----------
-    problem
-        An instance, the JSON value of one, or the path of its file.
+    problem, backend
+        As for :func:`milp_recourse.solve`.
     differ
         In the set of ``features`` acted on, in some lever's value (``distance``), or in any feature's value
         after the action (``effect``).
@@ -159,8 +159,6 @@ def choices(
     scale
         Feature -> what counts as 1, above 0, in the feature's unit, for ``distance`` and ``effect``. Where
         not named: the cost's scale, else what the feature can span.
-    backend
-        As for :func:`milp_recourse.solve`.
     time_limit
         Wall seconds for all of them together; None for no limit.
     together

@@ -67,10 +67,8 @@ def front(
 
     Parameters
     ----------
-    problem
-        An instance, the JSON value of one, or the path of its file.
-    backend
-        Name of a back end; None takes the default for each point.
+    problem, backend
+        As for :func:`milp_recourse.solve`; the back end is chosen for each point.
     time_limit
         Wall seconds for all points together; None for no limit.
 

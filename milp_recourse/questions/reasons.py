@@ -47,12 +47,10 @@ def reasons(
 
     Parameters
     ----------
-    problem
-        An instance, the JSON value of one, or the path of its file.
+    problem, backend
+        As for :func:`milp_recourse.solve`.
     most
         The most levers of a set, 1 or more.
-    backend
-        As for :func:`milp_recourse.solve`.
     time_limit
         Wall seconds for all sets together; None for no limit.
     known

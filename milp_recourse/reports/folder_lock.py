@@ -1,9 +1,12 @@
-"""One writer at a time: a lock on a folder, which the operating system drops when its process ends."""
+"""One writer at a time: a lock on a folder, which the operating system drops when its process ends; and rows
+that are appended whole or not at all."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 
 from milp_recourse.errors import MACHINE, BadInput, MachineFailed
@@ -90,3 +93,14 @@ def _unusable(folder: Path, error: Exception) -> BadInput | MachineFailed:
     if isinstance(error, OSError) and error.errno in MACHINE:
         return MachineFailed(f"{folder}: {error.strerror}")
     return BadInput("--out", f"{folder}: {error}", "a folder that can be written")
+
+
+def append_whole(content: bytes, stream: FileIO) -> None:
+    """Write at the end of a file that is opened without a buffer; after an error, nothing of it is there."""
+    end = stream.seek(0, os.SEEK_END)
+    try:
+        while content:
+            content = content[stream.write(content) :]
+    except OSError:
+        stream.truncate(end)
+        raise

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats.read import read_instance
 from milp_recourse.formats.strict_json import read_json, write_json, write_whole
 from milp_recourse.formats.write import result_to_dict
-from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.instance import Instance, Reference
+from milp_recourse.problem.result import Result, Status, gap_tolerance
 from milp_recourse.questions.solve import check_options, solve
 from milp_recourse.reports.certificate_files import store_certificate
-from milp_recourse.reports.compare import compare
 from milp_recourse.reports.result_rows import Row, cells, csv_line, header
 from milp_recourse.reports.summary import summarise
+
+Verdict = Literal["agrees", "contradicts", "claims nothing"]
 
 
 def solve_files(
@@ -119,3 +122,28 @@ def _row(file: Path | Instance, backend: str | None, time_limit: float | None, c
         return name, instance, None, str(error)
     remark = "" if instance.reference is None else compare(instance.reference, result)
     return name, instance, result, remark
+
+
+def compare(reference: Reference, result: Result) -> Verdict:
+    """Whether the known answer and the result can both be true.
+
+    Each claims an interval that contains the optimal cost: from the lower bound to the cost, or infinity
+    alone for "infeasible". ``found`` has no lower end. The two intervals must meet, up to the gap tolerance.
+    A result without any bound, such as ``not-found``, claims nothing.
+    """
+    known = _interval(reference.status, reference.cost, reference.lower_bound)
+    claimed = _interval(result.status.value, result.cost, result.lower_bound)
+    if claimed == (0.0, math.inf):
+        return "claims nothing"
+    low, high = max(known[0], claimed[0]), min(known[1], claimed[1])
+    slack = gap_tolerance(high, result.gap_allowance) * 2 if math.isfinite(high) else 0.0
+    return "agrees" if low <= high + slack else "contradicts"
+
+
+def _interval(status: str, cost: float | None, bound: float | None) -> tuple[float, float]:
+    if status == Status.INFEASIBLE.value:
+        return math.inf, math.inf
+    low = bound if bound is not None else 0.0
+    if status == Status.OPTIMAL.value and cost is not None and bound is None:
+        low = cost
+    return low, math.inf if cost is None else cost

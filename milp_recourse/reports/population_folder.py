@@ -22,15 +22,8 @@ from milp_recourse.formats.write import population_digest
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.reports.certificate_files import CHUNK, pack, store_certificate, stored
-from milp_recourse.reports.folder_lock import make_folder
-from milp_recourse.reports.result_rows import (
-    BAD_INPUT,
-    cells,
-    cells_of_unread,
-    csv_line,
-    header,
-    one_line,
-)
+from milp_recourse.reports.folder_lock import append_whole, make_folder
+from milp_recourse.reports.result_rows import BAD_INPUT, cells, cells_of_unread, csv_line, header, one_line
 from milp_recourse.reports.summary import Tally
 
 RUN_FORMAT = "milp-recourse/run-1"
@@ -139,13 +132,7 @@ class PopulationFolder:
         line = csv_line(row).encode()
         try:
             with self.table.open("ab", buffering=0) as stream:  # a buffer would be flushed after the truncate
-                end, written = stream.tell(), 0
-                try:
-                    while written < len(line):
-                        written += stream.write(line[written:])
-                except OSError:
-                    stream.truncate(end)
-                    raise
+                append_whole(line, stream)
         except OSError as error:
             if error.errno not in MACHINE:
                 raise BadInput("--out", f"{self.table}: {error}", "a folder that can be written") from None
@@ -174,9 +161,7 @@ class PopulationFolder:
         if file.exists():
             if read_json(file) != claim:
                 raise BadInput(
-                    "--out",
-                    f"another run in {self.folder}",
-                    "a new folder, or the same input and options",
+                    "--out", f"another run in {self.folder}", "a new folder, or the same input and options"
                 )
         elif self.table.exists():
             raise BadInput("--out", f"other results in {self.folder}", "a new folder")

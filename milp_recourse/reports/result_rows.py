@@ -67,29 +67,17 @@ def csv_line(values: Iterable[str]) -> str:
 def print_table(rows: Iterable[Row], console: Console) -> None:
     """Print a table of name, status, cost, bound, gap, proof, action in words, seconds and known answer."""
     table = Table(box=None, pad_edge=False, header_style="bold")  # narrow columns are wrapped, not cut off
-    for name in ("name", "status"):
-        table.add_column(name, overflow="fold")
-    for name in ("cost", "lower bound", "gap"):
-        table.add_column(name, justify="right", overflow="fold")
-    table.add_column("proof", overflow="fold")
-    table.add_column("action", overflow="fold", ratio=1, min_width=16)
-    table.add_column("seconds", justify="right", overflow="fold")
-    table.add_column("known answer", overflow="fold")
+    numbers = ("cost", "lower bound", "gap", "seconds")
+    for name in ("name", "status", *numbers[:3], "proof", "action", "seconds", "known answer"):
+        table.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
+    table.columns[6].ratio, table.columns[6].min_width = 1, 16
     for name, instance, result, remark in rows:
         if result is None:
             table.add_row(name, "not solved", "-", "-", "-", "-", remark, "-", "")
             continue
-        table.add_row(
-            name,
-            result.status.value,
-            short(result.cost),
-            short(result.lower_bound),
-            short(result.gap, 1),
-            result.proof or "-",
-            action_in_words(instance, result),
-            f"{result.seconds:.2f}",
-            remark,
-        )
+        found = (short(result.cost), short(result.lower_bound), short(result.gap, 1), result.proof or "-")
+        done = action_in_words(instance, result), f"{result.seconds:.2f}"
+        table.add_row(name, result.status.value, *found, *done, remark)
     console.print(table, markup=False)
 
 

@@ -26,10 +26,9 @@ from milp_recourse.errors import BadInput, MachineFailed, RecourseError, Unsuppo
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.formats.applicant_json import build_preferences, check_scale, preferences_to_dict
 from milp_recourse.formats.schema import PreferencesModel
-from milp_recourse.formats.schema_base import Strict
 from milp_recourse.formats.schema_interview import InterviewModel
 from milp_recourse.formats.strict_json import parse_json
-from milp_recourse.formats.validate import validate
+from milp_recourse.formats.validate import Strict, validate
 from milp_recourse.formats.write import instance_to_dict
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import pandas as pd
@@ -124,6 +125,12 @@ def positive(
             raise BadInput(f"{argument}.{name}", shown(value), "a finite number above 0")
         found[name] = float(value)
     return found
+
+
+def check_path(argument: str, given: object, allowed: str) -> None:
+    """Raise BadInput, which says what is ``allowed``, if an argument is no path."""
+    if not isinstance(given, str | PathLike):
+        raise BadInput(argument, shown(given), allowed)
 
 
 def cost_of(

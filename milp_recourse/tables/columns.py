@@ -215,8 +215,8 @@ def outlying(values: NDArray[np.float64]) -> tuple[float, float] | None:
     return (width, inner) if inner > 0.0 and width > OUTLIERS * inner else None
 
 
-def knots_of(series: pd.Series, feature: Feature, count: int = 101) -> list[list[float]]:
-    """The knots (value, probability) of a column's distribution function, at most ``count`` quantiles.
+def knots_of(series: pd.Series, feature: Feature) -> list[list[float]]:
+    """The knots (value, probability) of a column's distribution function, at most 101 quantiles.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def knots_of(series: pd.Series, feature: Feature, count: int = 101) -> list[list
             "cost", f"percentiles of {feature.name}", "a cost other than percentile: it has labels"
         )
     values = np.sort(numbers(series))
-    known = np.unique(np.quantile(values, np.linspace(0, 1, count), method="inverted_cdf"))
+    known = np.unique(np.quantile(values, np.linspace(0, 1, 101), method="inverted_cdf"))
     shares = np.searchsorted(values, known, side="right") / len(values)
     if len(known) == 1:
         return [[float(known[0]) - 1.0, 0.0], [float(known[0]), 1.0]]

@@ -12,16 +12,12 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, is_number
 from milp_recourse.formats.feature_json import steps_of, values_of
-from milp_recourse.formats.schema_scm import ScmModel
-from milp_recourse.formats.scm_json import build_scm
-from milp_recourse.formats.validate import validate
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.features import Feature, Kind, input_columns
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Classifier
 from milp_recourse.problem.lattice import Lattice
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.scm import StructuralCausalModel, independent
 from milp_recourse.readers import Column, Reading
 from milp_recourse.readers.classes import OTHER
 from milp_recourse.tables.columns import (
@@ -32,7 +28,6 @@ from milp_recourse.tables.columns import (
     declared_labels,
     infer,
     is_missing,
-    known_name,
     label_key,
     position,
     positions,
@@ -138,75 +133,6 @@ def classifier_over(reading: Reading, columns: Sequence[TableColumn]) -> Classif
     return _rearranged(reading.classifier, np.array(order))
 
 
-def column_ranges(
-    values: NDArray[np.float64], read: Column
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The least and largest number that a column puts into each of its inputs of the classifier, for each of
-    several people, (n, inputs) each.
-
-    Parameters
-    ----------
-    values
-        The least and largest value of the column for each person, (n, 2).
-    """
-    if read.labels is None:
-        return values[:, :1], values[:, 1:]
-    if read.encoding == "one-hot":
-        ends = np.zeros(len(read.labels)), np.ones(len(read.labels))
-    else:
-        table = np.array(read.table, dtype=np.float64)
-        ends = table.min(axis=0), table.max(axis=0)
-    return np.tile(ends[0], (len(values), 1)), np.tile(ends[1], (len(values), 1))
-
-
-def causal_model(scm: Any, columns: Sequence[TableColumn]) -> StructuralCausalModel:
-    """The causal model over the features; None means that no feature causes another.
-
-    Raises
-    ------
-    BadInput
-        The JSON form breaks the format.
-    """
-    features = [c.feature for c in columns]
-    names = [f.name for f in features]
-    if scm is None:
-        return independent(names)
-    if isinstance(scm, StructuralCausalModel):
-        if scm.features == tuple(names):
-            return scm
-        return StructuralCausalModel(names, {f: scm.mechanisms[f] for f in scm.features}, "explicit")
-    return build_scm(validate(ScmModel, scm, "scm"), features)
-
-
-def cause_columns(scm: Any, X: pd.DataFrame) -> list[Hashable]:
-    """The columns of X that a causal model names, as causes or effects.
-
-    Raises
-    ------
-    BadInput
-        ``scm`` is no causal model, or has a feature that is no column of X.
-    """
-    names = {str(c): c for c in X.columns}
-    if scm is None:
-        return []
-    if isinstance(scm, StructuralCausalModel):
-        for feature in scm.features:
-            known_name("scm", feature, X.columns)
-        return [names[f] for f in scm.features]
-    if not isinstance(scm, Mapping):
-        raise BadInput("scm", type(scm).__name__, "None, a StructuralCausalModel or its JSON form")
-    return [names[n] for n in names if n in set(_strings(scm.get("mechanisms")))]
-
-
-def _strings(value: Any) -> list[str]:
-    """Every string in a JSON value, keys included."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, Mapping):
-        return [s for k, v in value.items() for s in (str(k), *_strings(v))]
-    return [s for v in value for s in _strings(v)] if isinstance(value, list | tuple) else []
-
-
 def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: ColumnArguments) -> TableColumn:
     labels = None if read is None else read.labels
     kind = _kind(key, series, labels, arguments, read is not None and read.whole)
@@ -277,11 +203,7 @@ def _domain(
 
 
 def _kind(
-    key: Hashable,
-    series: pd.Series,
-    labels: Sequence[object] | None,
-    arguments: ColumnArguments,
-    whole: bool,
+    key: Hashable, series: pd.Series, labels: Sequence[object] | None, arguments: ColumnArguments, whole: bool
 ) -> Kind:
     allowed = LABEL_KINDS if labels is not None else NUMBER_KINDS
     if key in arguments.kinds:

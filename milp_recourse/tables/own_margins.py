@@ -18,9 +18,8 @@ from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.program.lower import reachable
-from milp_recourse.readers import Reading, rounding_margins
+from milp_recourse.readers import Column, Reading, rounding_margins
 from milp_recourse.tables.columns import printable
-from milp_recourse.tables.features_of_columns import column_ranges
 from milp_recourse.tables.people_rows import Rows
 
 TOGETHER = 1024
@@ -47,13 +46,34 @@ def own_margins(
         some = readable[first : first + TOGETHER]
         reach = [_reached(_problem_of(problem, rows, own, i)) for i in some]
         ends = [
-            column_ranges(np.array([one[printable(c.name)] for one in reach]), c) for c in reading.columns
+            _column_ranges(np.array([one[printable(c.name)] for one in reach]), c) for c in reading.columns
         ]
         lower, upper = (np.concatenate(side, axis=1) for side in zip(*ends, strict=True))
         finite = np.isfinite(lower).all(axis=1) & np.isfinite(upper).all(axis=1)
         margins[some] = np.inf
         margins[np.array(some)[finite]] = rounding_margins(reading, lower[finite], upper[finite])
     return margins
+
+
+def _column_ranges(
+    values: NDArray[np.float64], read: Column
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The least and largest number that a column puts into each of its inputs of the classifier, for each of
+    several people, (n, inputs) each.
+
+    Parameters
+    ----------
+    values
+        The least and largest value of the column for each person, (n, 2).
+    """
+    if read.labels is None:
+        return values[:, :1], values[:, 1:]
+    if read.encoding == "one-hot":
+        ends = np.zeros(len(read.labels)), np.ones(len(read.labels))
+    else:
+        table = np.array(read.table, dtype=np.float64)
+        ends = table.min(axis=0), table.max(axis=0)
+    return np.tile(ends[0], (len(values), 1)), np.tile(ends[1], (len(values), 1))
 
 
 def without_unbounded(

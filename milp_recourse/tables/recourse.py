@@ -14,25 +14,19 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
-from milp_recourse.formats.applicant_json import cost_to_dict, scales_to_dict
+from milp_recourse.formats.applicant_json import cost_to_dict
 from milp_recourse.formats.feature_json import features_to_list
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.factuals import FactualTable, check_person, undefined_values
-from milp_recourse.problem.features import Feature
-from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance, Preferences, check_density
-from milp_recourse.problem.lattice import Values
-from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished
 from milp_recourse.questions.workers import Workers
-from milp_recourse.readers import Reading
 from milp_recourse.readers.classes import Target
 from milp_recourse.readers.refusal import OR_ASK
 from milp_recourse.readers.steps_before import check_frame
@@ -52,25 +46,24 @@ from milp_recourse.tables.arguments import (
 )
 from milp_recourse.tables.asked_table import AskedTable, read_or_ask
 from milp_recourse.tables.assumed import sources_of
-from milp_recourse.tables.columns import TableColumn, is_missing
 from milp_recourse.tables.conditions_argument import conditions_of
 from milp_recourse.tables.features_of_columns import (
     ColumnArguments,
-    causal_model,
-    cause_columns,
     classifier_over,
     table_columns,
     with_codes,
 )
 from milp_recourse.tables.frames import as_frame, asked_with, is_polars
+from milp_recourse.tables.inferred import facts_of_answers, inferred
 from milp_recourse.tables.known_rows import KnownRows, ask_model
 from milp_recourse.tables.moving_together import followers, split_ties, with_ties
 from milp_recourse.tables.one_person import OnePerson
-from milp_recourse.tables.own_margins import margin_in_words, own_margins, without_unbounded
+from milp_recourse.tables.own_margins import own_margins, without_unbounded
 from milp_recourse.tables.people_rows import Rows, chosen, own_names, read_rows
 from milp_recourse.tables.plausibility_argument import Plausibility
 from milp_recourse.tables.preferences import people_preferences
 from milp_recourse.tables.run_folder import Compare, kept
+from milp_recourse.tables.scm_argument import causal_model, cause_columns
 from milp_recourse.tables.verdict import (
     Desired,
     OwnWord,
@@ -80,9 +73,6 @@ from milp_recourse.tables.verdict import (
     own_predict,
     own_probability,
 )
-
-SHOWN_LABELS = 6
-"""The most labels of a column that :attr:`Recourse.features` shows."""
 
 
 class Recourse:
@@ -330,12 +320,8 @@ class Recourse:
         Interrupted
             Ctrl-C was pressed. It is a KeyboardInterrupt whose ``answers`` hold the people who were finished.
         """
-        rows = self._read(people)
-        own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
-        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
-        rows = self._with_condition_faults(rows, own)
-        margins = own_margins(self._problem, self.reading, self.margin, rows, own).tolist()
-        rows = without_unbounded(self._problem, rows, own, margins)
+        rows, own = self._with_preferences(self._read(people), preferences)
+        rows, margins = self._margins(rows, own)
         starts = None if self._known_rows is None else self._known_rows.starts
         options = check_options(time_limit, jobs, certificates, starts)
         results: list[Result | None] = [None] * len(rows)
@@ -400,22 +386,17 @@ class Recourse:
         """
         from milp_recourse.studio import studio
 
-        rows = self._read(people)
-        own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
-        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
-        rows = self._with_condition_faults(rows, own)
+        rows, own = self._with_preferences(self._read(people), preferences)
         free = tuple(f.name for f in self._problem.features if f.actionable)
         anything = [replace(one, actionable=free, ranges={}) for one in own]  # limits are lifted on the page
-        margins = own_margins(self._problem, self.reading, self.margin, rows, anything).tolist()
-        rows = without_unbounded(self._problem, rows, anything, margins)
+        rows, margins = self._margins(rows, anything)
         population = self._population(rows, own, margins)
-        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
 
         def confirm(index: int, result: Result) -> tuple[Result, bool | None]:
             alone = OnePerson(population[index : index + 1], chosen(rows, [index]), *known)
             return alone.compared_and_confirmed(result)
 
-        known = self.columns, self._word, doubt
+        known = self.columns, self._word, self._doubt
         studio(population, self._words, port, browser, None if self._word is None else confirm)
 
     def margin_for(self, people: pd.DataFrame | pd.Series) -> pd.Series:
@@ -451,14 +432,9 @@ class Recourse:
         rows = self._read(person)
         if len(rows) != 1:
             raise BadInput("person", f"{len(rows)} rows", "one row")
-        given = None if preferences is None else [preferences]
-        own = people_preferences(given, self._problem.preferences, self.columns, rows.frame)
-        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
-        rows = self._with_condition_faults(rows, own)
-        margins = own_margins(self._problem, self.reading, self.margin, rows, own).tolist()
-        rows = without_unbounded(self._problem, rows, own, margins)
-        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
-        return OnePerson(self._population(rows, own, margins), rows, self.columns, self._word, doubt)
+        rows, own = self._with_preferences(rows, None if preferences is None else [preferences])
+        rows, margins = self._margins(rows, own)
+        return OnePerson(self._population(rows, own, margins), rows, self.columns, self._word, self._doubt)
 
     @property
     def features(self) -> pd.DataFrame:
@@ -466,20 +442,7 @@ class Recourse:
         it is a lever, the direction in which an action may move it, allowed values, scale of the cost (two
         where increases and decreases have their own; ``factual``: the person's own value), and how a missing
         value is treated."""
-        problem, cost = self._problem, self._problem.cost
-        scales = scales_to_dict(cost) if cost.uses_scale else {}
-        rows = {
-            c.key: {
-                "kind": c.feature.kind,
-                "lever": c.name in problem.preferences.actionable,
-                "direction": c.feature.monotone or "",
-                "values": _values(c.feature),
-                "scale": _scale(scales.get(c.name, np.nan)),
-                "if missing": _if_missing(c),
-            }
-            for c in self.columns
-        }
-        return pd.DataFrame.from_dict(rows, orient="index")
+        return inferred(self._problem, self.columns)
 
     def to_json(self) -> str:
         """What was inferred, as JSON: features and cost as instance files have them, mask, desired class,
@@ -550,6 +513,18 @@ class Recourse:
                 faults[i] = error
         return replace(rows, faults=faults)
 
+    def _with_preferences(self, rows: Rows, preferences: Any) -> tuple[Rows, Sequence[Preferences]]:
+        """The rows and everybody's preferences, with a fault for each person to whom these, the conditions or
+        the cost cannot be applied."""
+        own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
+        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
+        return self._with_condition_faults(rows, own), own
+
+    def _margins(self, rows: Rows, own: Sequence[Preferences]) -> tuple[Rows, list[float]]:
+        """The rows, with a fault for each person for whom rounding has no bound; and everybody's margin."""
+        margins = own_margins(self._problem, self.reading, self.margin, rows, own).tolist()
+        return without_unbounded(self._problem, rows, own, margins), margins
+
     def _with_condition_faults(self, rows: Rows, own: Sequence[Preferences]) -> Rows:
         """The rows, with a fault for each person for whom a condition or the cost is not defined."""
         features = self._problem.features
@@ -572,10 +547,14 @@ class Recourse:
         return None if unread or self._word is None else ask_model(self._word, self.X, self.columns)
 
     @cached_property
+    def _doubt(self) -> str | None:
+        """How ``predict`` differs from the model that was read; None if they agree."""
+        return None if self._known_rows is None else self._known_rows.doubt(self._problem)
+
+    @cached_property
     def _compare(self) -> Compare:
         """Compares results with the model's own word."""
-        doubt = None if self._known_rows is None else self._known_rows.doubt(self._problem)
-        return partial(compared_with_model, columns=self.columns, word=self._word, doubt=doubt)
+        return partial(compared_with_model, columns=self.columns, word=self._word, doubt=self._doubt)
 
     def _answers(
         self,
@@ -587,64 +566,8 @@ class Recourse:
     ) -> Answers:
         compare = self._compare
         compared, confirmed = compare(rows=rows, results=results, population=population)
-        facts = {"desired": self.reading.desired, "cost": self._cost}
-        if self._refusal is not None:
-            facts["model"] = "asked, not read: it refused every cheaper action"
-        words = None if population is None else margin_in_words(self.reading, self.margin, population)
-        if words is not None:
-            facts["margin"] = words
-        if self.confidence is not None:
-            near, network = self.reading.near, isinstance(self.reading.classifier, ReluNetwork)
-            scale = "log odds" if self.reading.measure == "logit" else "probabilities"
-            over = f", with {scale} up to {near:.1g} above that" if near and network else ""
-            facts["confidence"] = f"accepted means a probability of at least {self.confidence:g}{over}"
-        ties = _ties(self.reading)
-        if ties is not None and self.confidence is None:
-            facts["ties"] = ties
+        asks, least = self._refusal is not None, (self.margin, self.confidence)
+        facts = facts_of_answers(self.reading, self._cost, asks, *least, population)
         own = (rows, self.columns, population, compared, confirmed, facts, how)
         accepts = None if self._word is None else self._word.accepts_each
         return Answers(*own, compare, self.reading.unit, asked, accepts, self._words, self._sources)
-
-
-def _ties(reading: Reading) -> str | None:
-    """A sentence on how scores that are equal up to rounding are counted; None where that does not arise."""
-    forest = reading.classifier
-    if not reading.near:
-        return None
-    if not isinstance(forest, TreeEnsemble):
-        return f"a {reading.measure} up to {reading.near:.1g} beyond the threshold can count as refused"
-    if not reading.classes:
-        return "a number at an end of the interval, up to rounding, counts as refused"
-    if forest.parts:
-        return f"a class whose score is within {reading.near:.2g} of the wanted one's counts as predicted"
-    return "a tie between the classes, up to rounding, counts as refused"
-
-
-def _values(feature: Feature) -> str:
-    """The interval that an action may set, with its steps, or the first :data:`SHOWN_LABELS` labels or listed
-    values."""
-    if feature.categories is None and not isinstance(feature.only, Values):
-        steps = "" if feature.only is None else f" in steps of {feature.only.step:g}"
-        return f"{feature.bounds[0]:g} to {feature.bounds[1]:g}{steps}" if feature.bounds else ""
-    several = (
-        [str(feature.show(v)) for v in feature.only.values] if isinstance(feature.only, Values) else None
-    )
-    several = several or list(feature.categories or ())
-    first, more = several[:SHOWN_LABELS], len(several) - SHOWN_LABELS
-    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
-
-
-def _scale(scale: Any) -> Any:
-    """The scale of a change, of increases and of decreases in words where they have their own."""
-    if isinstance(scale, Mapping):
-        return f"{scale['increase']:g} up, {scale['decrease']:g} down"
-    return scale
-
-
-def _if_missing(column: TableColumn) -> str:
-    """How a missing value of the column is treated, in words."""
-    if column.labels is not None and any(map(is_missing, column.labels)):
-        return "a label of its own"
-    if column.imputed is not None:
-        return f"imputed as {column.value(column.imputed)}"
-    return "judged by the model's own rule" if column.missing else "that person cannot be read"

@@ -9,7 +9,7 @@ from itertools import islice, product
 
 import pandas as pd
 
-from milp_recourse.judge import known_factual
+from milp_recourse.judge.judgement import known_exactly
 from milp_recourse.questions.regions import Region
 from milp_recourse.questions.regions.growing import Box
 from milp_recourse.tables.columns import TableColumn
@@ -84,11 +84,10 @@ def refused_corner(
         return None
     corners = list(islice(_corners(found.box), MOST_CORNERS))
     instance = found.instance
-    factual, changed = known_factual(instance), list[dict[str, float]]()
+    factual, changed = known_exactly(instance), list[dict[str, float]]()
     for corner in corners:
         after = instance.scm.counterfactual_exact(factual, corner)
-        moved = {f: v.nearest for f, v in after.items() if v.nearest != factual[f] or f in corner}
-        changed.append(moved | corner)
+        changed.append({f: v.nearest for f, v in after.items() if v is not factual[f]} | corner)
     own = chosen(rows, [person] * len(corners))
     answers = accepts(counterfactual_rows(own, columns, changed))
     wrong = (corner for corner, word in zip(corners, answers, strict=True) if word is not True)

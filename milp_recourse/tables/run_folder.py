@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,8 @@ from milp_recourse.reports.folder_lock import only_writer
 from milp_recourse.reports.own_words import WORDS_FILE, OwnWords
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.written_rows import result_in, rows_of
-from milp_recourse.tables.columns import TableColumn, shown
+from milp_recourse.tables.arguments import check_path
+from milp_recourse.tables.columns import TableColumn
 from milp_recourse.tables.people_rows import Rows, chosen, values_in_file
 
 Compare = Callable[..., tuple[list[Result | None], list[bool | None]]]
@@ -69,8 +69,7 @@ def opened(
     MachineFailed
         The disk is full or broken, or another process writes the folder.
     """
-    if not isinstance(folder, str | PathLike):
-        raise BadInput(argument, shown(folder), "the path of a folder")
+    check_path(argument, folder, "the path of a folder")
     where = Path(folder)
     try:
         with only_writer(where):

@@ -14,7 +14,7 @@ from milp_recourse.formats.json_schemas import FOLDER
 from milp_recourse.problem.instance import Reference
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.solve import DEFAULTS
-from milp_recourse.reports.compare import compare
+from milp_recourse.reports.instances import compare
 from tests.helpers.format_samples import loan_instance, tree_instance
 
 KNOWN = 2 * (5.501 / 5) ** 2

@@ -59,17 +59,16 @@ def test_the_wheel_holds_the_data_of_experiments(wheel):
     """Printed numbers, columns of published tables, the report's frame."""
     names = set(zipfile.ZipFile(wheel).namelist())
     lab = ROOT / "milp_recourse" / "lab"
-    shipped = {
-        path.relative_to(ROOT).as_posix() for kind in ("csv", "html") for path in lab.rglob(f"*.{kind}")
-    }
+    shipped = {path.relative_to(ROOT).as_posix() for kind in ("csv", "j2") for path in lab.rglob(f"*.{kind}")}
     assert len(shipped) == 4 and shipped <= names
 
 
 def test_the_wheel_holds_the_pages_style_and_script(wheel):
     """Every file beside the pages' modules."""
     names = set(zipfile.ZipFile(wheel).namelist())
-    shipped = {path.name for path in (ROOT / "milp_recourse" / "reports" / "pages").glob("*.[cj]s*")}
-    assert shipped == {"page.css", "population.js"}
+    folder = ROOT / "milp_recourse" / "reports" / "pages"
+    shipped = {path.name for path in folder.iterdir() if path.suffix in (".css", ".js", ".j2")}
+    assert shipped > {"page.css", "population.js", "person.html.j2", "population.html.j2"}
     assert {f"milp_recourse/reports/pages/{name}" for name in shipped} <= names
 
 

@@ -16,7 +16,7 @@ from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result, Status, gap_tolerance
 from milp_recourse.questions.solve import solve
-from milp_recourse.reports.compare import compare
+from milp_recourse.reports.instances import compare
 from milp_recourse.solvers import backend, listed
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"

@@ -15,8 +15,7 @@ import pytest
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.benchmarks.child import Child, answer_row, answered
 from milp_recourse.lab.means import bootstrap, mean, quantile, ratio, sd
-from milp_recourse.lab.run_table import Key, Row, filled, grown, read_rows
-from milp_recourse.reports.number_table import write_table
+from milp_recourse.lab.run_table import Key, Row, filled, grown, read_rows, write_table
 
 
 def test_a_cut_line_is_dropped_and_written_again(tmp_path: Path) -> None:

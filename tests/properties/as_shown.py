@@ -7,16 +7,13 @@ model is asked. Exits with 1 if one row is refused.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-import warnings
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from tests.docs.test_dataframes import FILES, run
+from tests.properties.repeated import options, told
 
 
 def measured(name: str, people: int) -> dict[str, Any]:
@@ -50,16 +47,9 @@ def digits(value: object) -> int:
 
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--people", type=int, default=1000)
-    parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
+    given = options(__doc__, people=1000)
     found = {name: measured(name, given.people) for name in FILES}
-    text = json.dumps(found, indent=1)
-    print(text)
-    if given.json is not None:
-        given.json.write_text(text + "\n", encoding="utf-8")
+    told(found, given.json)
     return int(any(one["accepted as shown"] < one["with an action"] for one in found.values()))
 
 

@@ -8,8 +8,6 @@ repository root.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import re
 import shutil
@@ -17,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +26,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.linear_program import LinearProgram, export_linear
 from milp_recourse.reports.progress import progress_bar
 from tests.helpers.generators import supported_instance
+from tests.properties.repeated import options, told
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 POPULATIONS = ("loan_smooth", "gmsc")
@@ -144,13 +142,7 @@ def examine(name: str, instance: Instance, seconds: float) -> dict[str, Any]:
 
 def main() -> int:
     """The command; 1 if an answer of HiGHS contradicts what was stated."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shipped", type=int, default=30)
-    parser.add_argument("--random", type=int, default=30)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
+    given = options(__doc__, shipped=30, random=30, seconds=10.0)
     start, rows = time.perf_counter(), []
     chosen = list(problems(given.shipped, given.random))
     with progress_bar("programs", len(chosen)) as steps:
@@ -181,10 +173,7 @@ def main() -> int:
         "others differ": [one for one in differing if one not in wrong],
         "wrong": wrong,
     }
-    text = json.dumps(found, indent=1)
-    print(text)
-    if given.json is not None:
-        given.json.write_text(text + "\n", encoding="utf-8")
+    told(found, given.json)
     return int(bool(wrong))
 
 

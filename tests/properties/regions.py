@@ -10,11 +10,9 @@ Run from the repository root.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from gzip import decompress
@@ -36,6 +34,8 @@ from milp_recourse.questions.regions import Region, region
 from milp_recourse.questions.regions.growing import Side
 from milp_recourse.tables.people_rows import chosen, counterfactual_rows
 from tests.docs.test_dataframes import FILES, run
+from tests.properties.repeated import options
+from tests.properties.repeated import told as tell
 from verify.__main__ import examine
 
 Deployed = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
@@ -205,13 +205,7 @@ def forgeries(
 
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--people", type=int, default=200)
-    parser.add_argument("--points", type=int, default=10_000)
-    parser.add_argument("--forged", type=int, default=60)
-    parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
+    given = options(__doc__, people=200, points=10_000, forged=60)
     rng, told, wrong, accepted = np.random.default_rng(0), dict[str, Any](), 0, 0
     forged: Counter[str] = Counter()
     each = -(-given.people // 4)
@@ -249,9 +243,7 @@ def main() -> int:
         wrong += counts["people"] - counts["verified"]
         print(name, json.dumps(told[name]), flush=True)
     told["forged"] = {"tried": sum(forged.values()), "rejected": sum(forged.values()) - accepted, **forged}
-    print(json.dumps(told["forged"]))
-    if given.json is not None:
-        given.json.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    tell(told, given.json)
     return int(wrong + accepted > 0)
 
 

@@ -9,10 +9,7 @@ an action where ``bab`` says ``infeasible`` or has none at its limit, and one be
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +24,7 @@ from milp_recourse.questions.solve import solve
 from milp_recourse.reports.progress import progress_bar
 from tests.helpers.certificate_kinds import KINDS
 from tests.helpers.random_actions import COUNT, Array, actions, cheapest
+from tests.properties.repeated import options, told
 
 
 def row_of(name: str, instance: Instance, rows: Array | None, time_limit: float, seed: int) -> dict[str, Any]:
@@ -73,17 +71,8 @@ def random_problems(count: int, seed: int) -> Iterator[tuple[str, Instance, None
 
 
 def main() -> int:
-    """Run it and write what came out; 1 where something is missed or false."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--data", type=Path, help="folder with the published tables; none: random problems only"
-    )
-    parser.add_argument("--random", type=int, default=500)
-    parser.add_argument("--time-limit", type=float, default=2.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
-    warnings.simplefilter("ignore")
+    """Run it (without ``--data``: random problems only) and tell what came out; 1 if anything is wrong."""
+    asked = options(__doc__, data=Path, random=500, time_limit=2.0, seed=0)
     kinds = {
         "real": lambda: real_problems(asked.data) if asked.data else iter(()),
         "random": lambda: random_problems(asked.random, asked.seed),
@@ -112,10 +101,7 @@ def main() -> int:
                 "contradicted": sum(row["false"] for row in rows),
             }
     summary["wrong"] = wrong
-    text = json.dumps(summary, indent=1)
-    if asked.out:
-        asked.out.write_text(text + "\n", encoding="utf-8")
-    print(text)
+    told(summary, asked.json)
     return 1 if wrong else 0
 
 

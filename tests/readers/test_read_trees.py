@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.formats.classifier_json import build_classifier, classifier_to_dict
+from milp_recourse.formats.classifier_json import build_classifier
 from milp_recourse.formats.schema import EnsembleModel
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.readers import read_lightgbm, read_sklearn_trees, read_xgboost, safe_threshold
+from milp_recourse.readers.json_form import to_json
 
 pytest.importorskip("sklearn")
 from sklearn.ensemble import (
@@ -50,7 +51,7 @@ def probes(forest: TreeEnsemble) -> np.ndarray:
 
 def through_json(forest: TreeEnsemble) -> TreeEnsemble:
     """The ensemble as an instance file gives it back."""
-    model = EnsembleModel.model_validate(classifier_to_dict(forest))
+    model = EnsembleModel.model_validate(to_json(forest))
     back = build_classifier(model, forest.inputs, None)
     assert isinstance(back, TreeEnsemble)
     return back

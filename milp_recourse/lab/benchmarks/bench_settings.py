@@ -53,11 +53,7 @@ def in_setting(population: Population, setting: str, plausible: bool, seed: int)
 
 
 def run(
-    population: Population,
-    folder: Path,
-    options: dict[str, Any],
-    jobs: int,
-    advance: Callable[[str], None],
+    population: Population, folder: Path, options: dict[str, Any], jobs: int, advance: Callable[[str], None]
 ) -> list[dict[str, Any]]:
     """Solve the settings that ``folder/settings.csv`` does not hold yet, and write their rows; all rows.
 

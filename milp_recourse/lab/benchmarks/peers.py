@@ -114,30 +114,16 @@ def highs(mip: MixedInteger, time_limit: float, watch: Watch | None = None) -> A
     import highspy
 
     from milp_recourse.solvers.highs.ensemble_milp import watched
+    from milp_recourse.solvers.highs.highs_model import highs_lp
+    from milp_recourse.solvers.highs.silent import silent_highs
 
     if mip.squares:
         return {"status": "refused", "message": "HiGHS has no mixed-integer quadratic solver"}
-    model, count = highspy.Highs(), len(mip.names)
-    for option, value in (
-        ("output_flag", False),
-        ("threads", 1),
-        ("time_limit", time_limit),
-        ("mip_rel_gap", MIP_GAP),
-        ("mip_abs_gap", 0.0),
-    ):
-        model.setOptionValue(option, value)
-    kinds, rows = highspy.HighsVarType, highspy.HighsLp()
-    rows.num_col_, rows.num_row_, rows.offset_ = count, len(mip.rows), mip.offset
-    rows.col_cost_ = np.array([mip.linear.get(k, 0.0) for k in range(count)])
-    rows.col_lower_, rows.col_upper_ = np.array(mip.lower), np.array(mip.upper)
-    rows.integrality_ = [kinds.kInteger if one else kinds.kContinuous for one in mip.integer]
-    rows.row_lower_ = np.array([row.lower for row in mip.rows])  # HiGHS' infinity is the floats' own
-    rows.row_upper_ = np.array([row.upper for row in mip.rows])
-    rows.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    rows.a_matrix_.start_ = np.cumsum([0, *(len(row.coefficients) for row in mip.rows)])
-    rows.a_matrix_.index_ = np.array([k for row in mip.rows for k in row.coefficients], dtype=np.int32)
-    rows.a_matrix_.value_ = np.array([v for row in mip.rows for v in row.coefficients.values()])
-    model.passModel(rows)
+    model = silent_highs(threads=1, time_limit=time_limit, mip_rel_gap=MIP_GAP, mip_abs_gap=0.0)
+    program = highs_lp(np.array(mip.lower), np.array(mip.upper), mip.rows, mip.integer)
+    program.offset_ = mip.offset
+    program.col_cost_ = np.array([mip.linear.get(k, 0.0) for k in range(len(mip.names))])
+    model.passModel(program)
     if watch is not None:
         watched(model, watch)
     model.run()

@@ -20,8 +20,8 @@ from milp_recourse.lab.gap.compared import MISSED, Compared, Level
 from milp_recourse.lab.gap.paper_settings import SETTINGS
 from milp_recourse.lab.icarma.icarma_model import Recommender
 from milp_recourse.lab.means import bootstrap, interval, mean, quantile
+from milp_recourse.lab.run_table import write_table
 from milp_recourse.problem.population import Population
-from milp_recourse.reports.number_table import write_table
 
 PLAN = tuple((s, True) for s in SETTINGS if s.table == 1 and s.cell.actionable != "random")
 """Table 1's settings with a fixed number of features; True: plausibility is demanded."""

@@ -15,8 +15,8 @@ from milp_recourse.lab.gap.table_one import summary
 from milp_recourse.lab.icarma.icarma_model import Recommender
 from milp_recourse.lab.icarma.score import hard_actions
 from milp_recourse.lab.means import mean, quantile
+from milp_recourse.lab.run_table import write_table
 from milp_recourse.problem.population import Population
-from milp_recourse.reports.number_table import write_table
 
 ALSO_WITHOUT_PLAUSIBILITY = 1
 """The number of the paper's table whose settings are compared both with and without plausibility demanded."""

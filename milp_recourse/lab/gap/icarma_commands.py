@@ -198,10 +198,7 @@ def evaluate(
 
 
 @app.command("flow")
-def flow_report(
-    checkpoint: Checkpoint = None,
-    population: PopulationName = "loan-smooth",
-) -> None:
+def flow_report(checkpoint: Checkpoint = None, population: PopulationName = "loan-smooth") -> None:
     """Measure how far the causal flow's counterfactuals are from the true model's, in standard deviations."""
     _needs_torch()
     from milp_recourse.errors import BadInput

@@ -26,7 +26,7 @@ from milp_recourse.lab.icarma.structural import StructuralModel
 from milp_recourse.lab.icarma.task import Task
 from milp_recourse.lab.icarma.train import train
 from milp_recourse.lab.icarma.training_optima import Optima
-from milp_recourse.reports.number_table import write_table
+from milp_recourse.lab.run_table import write_table
 
 FLOW_SEED = 0
 
@@ -86,13 +86,7 @@ def train_seeds(
     return rows
 
 
-def loan_flow(
-    task: Task,
-    path: Path,
-    epochs: int,
-    device: str,
-    advance: Callable[[str], None],
-) -> CausalFlow:
+def loan_flow(task: Task, path: Path, epochs: int, device: str, advance: Callable[[str], None]) -> CausalFlow:
     """The flow in a file; if there is no file, a flow is trained and written to it.
 
     Raises

@@ -19,9 +19,8 @@ def regret(
 ) -> None:
     """Regret of the recommended recourse by questions asked: every strategy, ranks, groups and ratings."""
     from milp_recourse.lab.interviews.regret_by_questions import METHODS, PROBLEMS, draw, run, summary
-    from milp_recourse.lab.run_table import print_rows
+    from milp_recourse.lab.run_table import print_rows, write_table
     from milp_recourse.reports.drawing import draw_if_possible
-    from milp_recourse.reports.number_table import write_table
     from milp_recourse.reports.progress import progress_bar
 
     with progress_bar("interviews", people * len(METHODS) * len(PROBLEMS)) as bar:
@@ -41,8 +40,7 @@ def soundness(
     """Is the true regret of random people always inside the proven one? Exits 4 if it is not."""
     from milp_recourse.cli.exit_codes import FAILED
     from milp_recourse.lab.interviews.regret_soundness import run, summary
-    from milp_recourse.lab.run_table import print_rows
-    from milp_recourse.reports.number_table import write_table
+    from milp_recourse.lab.run_table import print_rows, write_table
     from milp_recourse.reports.progress import progress_bar
 
     with progress_bar("people", people) as bar:
@@ -60,9 +58,8 @@ def weights(
 ) -> None:
     """How far weights from choices are from the known ones: fits of recourses, and of features."""
     from milp_recourse.lab.interviews.known_weights import draw, run
-    from milp_recourse.lab.run_table import print_rows
+    from milp_recourse.lab.run_table import print_rows, write_table
     from milp_recourse.reports.drawing import draw_if_possible
-    from milp_recourse.reports.number_table import write_table
 
     table = run(people)
     write_table(out / "weights.csv", table)
@@ -79,9 +76,8 @@ def choices(
 ) -> None:
     """Which rule predicts choices: AWP's pilot and second study with simulated people on synthetic loans."""
     from milp_recourse.lab.interviews.choice_predictors import draw, run
-    from milp_recourse.lab.run_table import print_rows
+    from milp_recourse.lab.run_table import print_rows, write_table
     from milp_recourse.reports.drawing import draw_if_possible
-    from milp_recourse.reports.number_table import write_table
 
     table = run(pilots, people)
     write_table(out / "choices.csv", table)
@@ -99,9 +95,8 @@ def hare(
 ) -> None:
     """HARE, Multi-HARE and exact candidates on Adult, COMPAS and GMSC, beside the published means."""
     from milp_recourse.lab.interviews.hare_tables import DATA, MODELS, draw, run, summary
-    from milp_recourse.lab.run_table import print_rows
+    from milp_recourse.lab.run_table import print_rows, write_table
     from milp_recourse.reports.drawing import draw_if_possible
-    from milp_recourse.reports.number_table import write_table
     from milp_recourse.reports.progress import progress_bar
 
     with progress_bar("people", people * seeds * len(DATA) * len(MODELS)) as bar:

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.formats import instance_from_dict, read_instance
+from milp_recourse.formats.write import result_part
 from milp_recourse.lab.recipe.files import sha256, write_json
 from milp_recourse.questions.alternatives import alternatives
 from milp_recourse.questions.solve import solve
@@ -207,11 +208,7 @@ def write_credit(folder: Path, seed: int = 0, settings: CreditSettings | None = 
         found, confirmed = solve(instance, "bab"), solve(instance, "cpsat")
         if found.status is not confirmed.status or abs((found.cost or 0) - (confirmed.cost or 0)) > 1e-9:
             raise RuntimeError(f"{instance.name}: bab and cpsat disagree")
-        content["reference"] = {
-            "status": found.status.value,
-            "cost": found.cost,
-            "lower_bound": found.lower_bound,
-        }
+        content["reference"] = result_part(found, "cost", "lower_bound")
         write_json(folder / f"credit_{k:03d}.json", content)
         listed = alternatives(read_instance(folder / f"credit_{k:03d}.json"), NEAREST)
         nearest[f"credit_{k:03d}"] = [

@@ -17,16 +17,10 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_instance, read_population
 from milp_recourse.formats.instances_path import instance_files_in
 from milp_recourse.formats.strict_json import read_json
+from milp_recourse.formats.write import result_part
 from milp_recourse.judge import conclude
 from milp_recourse.lab.recipe.files import sha256, write_json
-from milp_recourse.lab.recipe.index import (
-    BY_HAND,
-    Row,
-    describe,
-    read_index,
-    refreshed,
-    write_index,
-)
+from milp_recourse.lab.recipe.index import BY_HAND, Row, describe, read_index, refreshed, write_index
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result, Status, gap_tolerance
 from milp_recourse.questions.solve import solve
@@ -205,7 +199,7 @@ def _note(path: Path, row: Row, answer: Answer, backends: tuple[str, str]) -> st
     found = answer.found
     assert found is not None  # no complaint so far
     content = read_json(path)
-    reference = {"status": found.status.value, "cost": found.cost, "lower_bound": found.lower_bound}
+    reference = result_part(found, "cost", "lower_bound")
     by_hand = row.get("found_by") == BY_HAND
     if by_hand:
         known = content["reference"]
@@ -258,9 +252,8 @@ def write_expected(
         )
         if settled and not same:
             complaints.append(f"{k}: bab says {one.cost}, {confirm} says {other.cost}")
-        numbers = {"status": one.status.value, "cost": one.cost, "lower_bound": one.lower_bound}
         by = {"found_by": "bab", "confirmed_by": confirm if settled and same else ""}
-        rows.append({"index": k} | numbers | by)
+        rows.append({"index": k} | result_part(one, "cost", "lower_bound") | by)
         advance()
     pd.DataFrame(rows).to_csv(folder / "expected.csv", index=False, lineterminator="\n")
     return complaints

@@ -47,10 +47,7 @@ class Training:
 
 
 def train_network(
-    train: Split,
-    seed: int,
-    settings: Training,
-    on_epoch: Callable[[], None] = lambda: None,
+    train: Split, seed: int, settings: Training, on_epoch: Callable[[], None] = lambda: None
 ) -> ReluNetwork:
     """Train on standardised features; return a network that takes raw features.
 

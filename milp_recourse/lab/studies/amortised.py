@@ -20,7 +20,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.lab.gap.paper_settings import SETTINGS
 from milp_recourse.lab.studies.kept_answers import Answer
 from milp_recourse.lab.studies.paper_cells import SCENARIOS, Cell, Draws, Problem
-from milp_recourse.lab.studies.tables import COLUMNS
+from milp_recourse.lab.studies.tables import COLUMNS, head_of
 
 if TYPE_CHECKING:
     from milp_recourse.lab.icarma.icarma_model import Recommender
@@ -114,13 +114,7 @@ def amortised_rows(target: str, cell: Cell, draws: Draws, each: Sequence[Network
     each = [networks for networks in each if networks.trained_for(cell)]
     if not each:
         return []
-    head = {
-        "target": target,
-        "actionable": cell.actionable,
-        "distribution": cell.distribution,
-        "profile": cell.profile,
-        "plausibility asked": "penalty",
-    }
+    head = head_of(target, cell, "penalty")
     rows: list[dict[str, Any]] = []
     printed = published_icarma(cell, int(target[-1]) if target.startswith("table") else 1)
     if printed:

@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.lab.means import mean
+from milp_recourse.lab.run_table import write_table
 from milp_recourse.lab.studies.amortised import Networks
 from milp_recourse.lab.studies.fairness import GAPS
 from milp_recourse.lab.studies.kept_answers import Answer, Answers
 from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws, Problem
 from milp_recourse.lab.studies.tables import served
 from milp_recourse.problem.population import Population
-from milp_recourse.reports.number_table import write_table
 
 Array = NDArray[np.float64]
 

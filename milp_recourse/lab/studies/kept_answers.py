@@ -196,10 +196,7 @@ class Answers:
         self._gather("certified", Workers(jobs).map(work, batches), advance)
 
     def _gather(
-        self,
-        method: str,
-        solved: Iterator[list[tuple[Problem, Answer]]],
-        advance: Callable[[], None],
+        self, method: str, solved: Iterator[list[tuple[Problem, Answer]]], advance: Callable[[], None]
     ) -> None:
         with self.files[method].writing() as keep:
             for part in solved:

@@ -13,6 +13,7 @@ from typing import Any
 from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.write import population_digest
+from milp_recourse.lab.run_table import write_table
 from milp_recourse.lab.studies import fairness
 from milp_recourse.lab.studies.amortised import Networks, amortised_rows, recommendations
 from milp_recourse.lab.studies.kept_answers import METHODS, Answers
@@ -28,7 +29,6 @@ from milp_recourse.lab.studies.tables import (
     table,
 )
 from milp_recourse.problem.population import Population
-from milp_recourse.reports.number_table import write_table
 
 Row = dict[str, Any]
 TARGETS = (*TABLES, "all")
@@ -171,10 +171,7 @@ class Reproduction:
         return every
 
     def _write_target(
-        self,
-        name: str,
-        sides: Mapping[Cell, Mapping[str, Served]],
-        problems: Mapping[Cell, list[Problem]],
+        self, name: str, sides: Mapping[Cell, Mapping[str, Served]], problems: Mapping[Cell, list[Problem]]
     ) -> list[Row]:
         from milp_recourse.lab.studies import figures
 

@@ -21,8 +21,7 @@ FAILED, LIMIT = 4, 3
 
 def reproduce(
     target: Annotated[
-        str,
-        typer.Argument(help="table1, table2, table3, table5, table6, figure3, figure4, all, fairness"),
+        str, typer.Argument(help="table1, table2, table3, table5, table6, figure3, figure4, all, fairness")
     ],
     folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
         "reproduce"

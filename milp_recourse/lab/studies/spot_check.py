@@ -13,9 +13,10 @@ from joblib import Parallel, delayed
 from milp_recourse.formats import write_population
 from milp_recourse.lab.studies.kept_answers import Answer
 from milp_recourse.lab.studies.paper_cells import Problem
+from milp_recourse.problem.instance import Reference
 from milp_recourse.problem.population import Population
-from milp_recourse.problem.result import gap_tolerance
 from milp_recourse.questions.solve import solve_population
+from milp_recourse.reports.instances import compare
 
 
 def spot_check(
@@ -82,7 +83,7 @@ def _check(
     results = solve_population(people, time_limit=time_limit, certificates=True)
     for k, (problem, result) in enumerate(zip(problems, results, strict=True)):
         answer = known[problem]
-        if _agree(answer, Answer.of(result)):
+        if compare(Reference(answer.status, answer.cost, answer.lower_bound), result) == "agrees":
             summary["agree"] += 1
         else:
             summary["complaints"].append(f"{problem}: {answer} in the table, {result.status.value} now")
@@ -100,11 +101,3 @@ def _check(
             summary["complaints"].append(f"{outcome.name}: {outcome.line}")
         else:
             summary["verified"] += 1
-
-
-def _agree(one: Answer, other: Answer) -> bool:
-    """Whether two answers can both be true, up to the gap of an optimum."""
-    if one.cost is None or other.cost is None:
-        return one.status == other.status == "infeasible"
-    low = max(one.lower_bound or 0.0, other.lower_bound or 0.0)
-    return low <= min(one.cost, other.cost) + gap_tolerance(one.cost)

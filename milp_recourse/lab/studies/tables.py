@@ -155,13 +155,7 @@ def table(target: str, cell: Cell, grid: Served, certified: Served) -> list[dict
     grid / certified - 1 of the optimised cost over applicants with both actions: of the two means, or the
     median of the applicants' ratios (some optima are almost 0, so a mean of ratios would say nothing).
     """
-    head = {
-        "target": target,
-        "actionable": cell.actionable,
-        "distribution": cell.distribution,
-        "profile": cell.profile,
-        "plausibility asked": "yes" if cell.plausible else "no",
-    }
+    head = head_of(target, cell, "yes" if cell.plausible else "no")
     rows: list[dict[str, Any]] = []
     printed = published(target, cell)
     if printed is not None:
@@ -195,6 +189,12 @@ def table(target: str, cell: Cell, grid: Served, certified: Served) -> list[dict
         "excess median": quantile(excess, 0.5),
     }
     return [{column: row.get(column) for column in COLUMNS} for row in rows]
+
+
+def head_of(target: str, cell: Cell, plausibility: str) -> dict[str, Any]:
+    """The first columns of a cell's rows: where they belong, and whether ``plausibility`` is asked."""
+    where = {"target": target, "actionable": cell.actionable, "distribution": cell.distribution}
+    return where | {"profile": cell.profile, "plausibility asked": plausibility}
 
 
 def grid_row(target: str, cell: Cell, draws: Draws, known: Mapping[Problem, Answer]) -> dict[str, Any]:

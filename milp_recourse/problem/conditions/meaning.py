@@ -130,11 +130,7 @@ def meaning(
 
 class _Reader:
     def __init__(
-        self,
-        features: Mapping[str, Feature],
-        factual: Mapping[str, float],
-        path: str,
-        fixed: Collection[str],
+        self, features: Mapping[str, Feature], factual: Mapping[str, float], path: str, fixed: Collection[str]
     ) -> None:
         self.features, self.factual, self.path, self.fixed = features, factual, path, fixed
 

@@ -125,16 +125,12 @@ def region(
 
     Parameters
     ----------
-    problem
-        An instance, the JSON value of one, or the path of its file.
+    problem, backend, index
+        As for :func:`milp_recourse.solve`.
     action
         Feature -> number (labels by index), feasible; None: the cheapest action.
-    backend
-        As for :func:`milp_recourse.solve`.
     time_limit
         Seconds, at most half of them for moving sides; None for no limit.
-    index
-        The applicant's index, where the instance was taken out of a population; the certificate names it.
 
     Raises
     ------

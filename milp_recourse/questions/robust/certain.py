@@ -124,19 +124,15 @@ def robust(
 
     Parameters
     ----------
-    problem
-        An instance, the JSON value of one, or the path of its file.
+    problem, backend, index
+        As for :func:`milp_recourse.solve`; the back end solves all problems of the search.
     missed, threshold, noise
         See :class:`~milp_recourse.questions.robust.uncertainty.Uncertainty`.
-    backend
-        As for :func:`milp_recourse.solve`; it solves all problems of the search.
     time_limit
         Wall seconds for everything; None for no limit.
     certificates
         Whether to make a certificate. It belongs to ``problem`` and is in ``result.evidence``. Without one
         ``proof`` is ``solver``, and the message says why there is none.
-    index
-        As for :func:`milp_recourse.solve`.
 
     Raises
     ------

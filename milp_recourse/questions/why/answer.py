@@ -82,9 +82,7 @@ def why(
 
     Parameters
     ----------
-    problem
-        An instance, the JSON value of one, or the path of its file.
-    backend
+    problem, backend
         As for :func:`milp_recourse.solve`.
     time_limit
         Seconds for everything together; None for no limit. What is not known by then is left out of the

@@ -13,7 +13,6 @@ from typing import Any
 from jinja2 import FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from markupsafe import Markup
 
 from milp_recourse.errors import BadInput
 from milp_recourse.reports.pages.html import breakable
@@ -148,7 +147,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
         lstrip_blocks=True,
     )
     environment.filters["said"] = amount_said
-    environment.filters["breakable"] = lambda name: Markup(breakable(name))
+    environment.filters["breakable"] = breakable
     return environment
 
 

@@ -9,10 +9,7 @@ FORMULAS = {"en": (206.835, 1.015, 84.6), "de": (180.0, 1.0, 58.5)}
 """By language a, b and c of a - b (words per sentence) - c (syllables per word)."""
 
 _VOWELS = "aeiouyäöü"
-_GROUPS = {
-    "en": re.compile(rf"[{_VOWELS}]+"),
-    "de": re.compile(r"äu|au|ei|eu|ie|ai|ey|aa|ee|oo|[aeiouyäöü]"),
-}
+_GROUPS = {"en": re.compile(rf"[{_VOWELS}]+"), "de": re.compile(r"äu|au|ei|eu|ie|ai|ey|aa|ee|oo|[aeiouyäöü]")}
 
 
 class _Prose(HTMLParser):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.schema_result import ResultsModel
@@ -24,13 +25,12 @@ from milp_recourse.reports.pages.gather import (
     person_of,
     reasons_of,
 )
-from milp_recourse.reports.pages.person import STATUSES, Person
+from milp_recourse.reports.pages.person import NUMBERS, STATUSES, Person
 from milp_recourse.reports.pages.person_page import person_page
 from milp_recourse.reports.pages.population_page import population_page
 from milp_recourse.reports.written_rows import TRUTH, number_in, rows_of, values_in
 
 Problem = Instance | Population
-NUMBERS = ("cost", "lower_bound", "gap", "seconds")
 
 
 def write_report(
@@ -168,7 +168,7 @@ def _person(population: Population, k: int, row: Mapping[str, str], where: str) 
     if status == "bad-input":
         return Person(id, status, message=message)
     instance = population[k]
-    numbers = {key: number_in(row, key, where) for key in NUMBERS}
+    numbers: dict[str, Any] = {key: number_in(row, key, where) for key in NUMBERS}
     action = after = None
     if numbers["cost"] is not None:
         action = values_in(instance, row, "action_", where)
@@ -178,12 +178,9 @@ def _person(population: Population, k: int, row: Mapping[str, str], where: str) 
                 raise BadInput(f"{where}.action_{name}", got, allowed)
         after = values_in(instance, row, "counterfactual_", where) or _follow(instance, action)
     return Person(
-        id=id,
-        status=status,
-        cost=numbers["cost"],
-        lower_bound=numbers["lower_bound"],
-        gap=numbers["gap"],
-        seconds=numbers["seconds"],
+        id,
+        status,
+        **numbers,
         proof=row["proof"] or None,
         confirmed=TRUTH.get(row.get("confirmed", "").lower()),
         message=message,

@@ -7,6 +7,7 @@ from functools import partial
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.schema_result import ResultModel
+from milp_recourse.formats.write import result_part
 from milp_recourse.judge.as_printed import as_printed
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.cost import KINDS
@@ -16,7 +17,7 @@ from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.why import Why
-from milp_recourse.reports.pages.person import Cause, Change, Person, Reason, Reasons
+from milp_recourse.reports.pages.person import NUMBERS, Cause, Change, Person, Reason, Reasons
 from milp_recourse.reports.pages.values import plain, shown
 from milp_recourse.reports.why_words import restriction_in_words
 
@@ -75,19 +76,11 @@ def person_of(
     said
         As for :func:`changes_of`.
     """
-    status = result.status.value if isinstance(result, Result) else result.status
+    answer = result_part(result, *NUMBERS, "proof")
+    message = own_message(answer["status"], result.message)
+    changes = changes_of(instance, result.action, result.counterfactual, said)
     return Person(
-        id=id,
-        status=status,
-        cost=result.cost,
-        lower_bound=result.lower_bound,
-        gap=result.gap,
-        proof=result.proof,
-        confirmed=confirmed,
-        message=own_message(status, result.message),
-        seconds=result.seconds,
-        features=changes_of(instance, result.action, result.counterfactual, said),
-        group=group_of(instance),
+        id, **answer, confirmed=confirmed, message=message, features=changes, group=group_of(instance)
     )
 
 

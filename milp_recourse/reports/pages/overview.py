@@ -1,14 +1,14 @@
-"""The upper part of a population's page: sentences, counts and plots, which need no script."""
+"""What a population's page says about many people together: sentences, counts, costs, changes, groups."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
 
-from milp_recourse.reports.pages import charts
-from milp_recourse.reports.pages.html import Html, el, join
+from milp_recourse.reports.pages.charts import quartiles
 from milp_recourse.reports.pages.person import Outcome, Person, outcome
-from milp_recourse.reports.pages.shell import card, choice
 from milp_recourse.reports.pages.values import percent, shown
 
 MOST_GROUPS = 12
@@ -20,89 +20,169 @@ CHANGING = (Outcome.PROVEN, Outcome.UNPROVEN)
 CAUSES = {"action": "to change", "held": "to hold", "effect": "follows by itself"}
 """The words for each cause of a change."""
 
+ENDINGS = {
+    Outcome.ACCEPTED: "accepted already",
+    Outcome.UNPROVEN: "with a way that is not proven cheapest",
+    Outcome.IMPOSSIBLE: "proven to have no way",
+    Outcome.CONTRADICTED: "contradicted by the model",
+    Outcome.OPEN: "not settled",
+    Outcome.UNREADABLE: "not readable",
+    Outcome.UNREACHED: "not reached",
+}
+"""The words for outcomes in a sentence about how many have each."""
+
 Answers = Sequence[tuple[Person, Outcome]]
 
 
-def answers_of(people: Sequence[Person]) -> list[tuple[Person, Outcome]]:
-    """Everybody with their outcome.
+class Groups(NamedTuple):
+    """People by a column: each group's, the words for the axis of costs, and where that ends."""
 
-    Raises
-    ------
-    ValueError
-        ``people`` is empty, or a person's status is not among those of results.
+    members: Mapping[str, Overview]
+    axis: str
+    end: float
+
+
+class Overview:
+    """Several people with their outcomes.
+
+    Attributes
+    ----------
+    answered
+        The number of people with an answer, without those who could not be read or were not reached.
+    costs
+        Of people who have an action and must change something.
     """
-    if not people:
-        raise ValueError("people: got nobody; allowed: at least one person")
-    return [(person, outcome(person)) for person in people]
 
+    causes = CAUSES
 
-def headline(answers: Answers) -> str:
-    """A sentence: how many of the people with an answer can be accepted."""
-    whole, found = _answered(answers), sum(kind.recourse for _, kind in answers)
-    if not whole:
-        return "Nobody has an answer."
-    people = "person" if whole == 1 else "people"
-    with_answer = " with an answer" if whole < len(answers) else ""
-    return (
-        f"{shown(found)} of {shown(whole)} {people}{with_answer} can be accepted ({percent(found, whole)})."
-    )
+    def __init__(self, answers: Answers) -> None:
+        self.answers, self.size = answers, len(answers)
+        self.counts = Counter(kind for _, kind in answers)
+        self.present = [kind for kind in Outcome if self.counts[kind]]
+        self.answered, self.found, self.settled = (
+            sum(getattr(kind, name) for _, kind in answers) for name in ("answered", "recourse", "settled")
+        )
+        self.costs = [p.cost for p, kind in answers if p.cost is not None and kind in CHANGING]
 
+    @staticmethod
+    def of(people: Sequence[Person]) -> Overview:
+        """Everybody with their outcome.
 
-def _answered(answers: Answers) -> int:
-    """The number of people with an answer, without those who could not be read or were not reached."""
-    return sum(kind.answered for _, kind in answers)
+        Raises
+        ------
+        ValueError
+            ``people`` is empty, or a person's status is not among those of results.
+        """
+        if not people:
+            raise ValueError("people: got nobody; allowed: at least one person")
+        return Overview([(person, outcome(person)) for person in people])
 
+    @property
+    def headline(self) -> str:
+        """A sentence: how many of the people with an answer can be accepted."""
+        if not self.answered:
+            return "Nobody has an answer."
+        people = "person" if self.answered == 1 else "people"
+        with_answer = " with an answer" if self.answered < self.size else ""
+        share = percent(self.found, self.answered)
+        return (
+            f"{shown(self.found)} of {shown(self.answered)} {people}{with_answer} can be accepted ({share})."
+        )
 
-def lead(answers: Answers) -> str:
-    """A sentence: how many answers are proven, and how many have each of the other outcomes."""
-    counts = Counter(kind for _, kind in answers)
-    whole = _answered(answers)
-    settled = sum(kind.settled for _, kind in answers)
-    parts = [f"{shown(settled)} answers are proven ({percent(settled, whole)})"]
-    endings = {
-        Outcome.ACCEPTED: "accepted already",
-        Outcome.UNPROVEN: "with a way that is not proven cheapest",
-        Outcome.IMPOSSIBLE: "proven to have no way",
-        Outcome.CONTRADICTED: "contradicted by the model",
-        Outcome.OPEN: "not settled",
-        Outcome.UNREADABLE: "not readable",
-        Outcome.UNREACHED: "not reached",
-    }
-    parts += [f"{shown(counts[kind])} {words}" for kind, words in endings.items() if counts[kind]]
-    return "; ".join(parts) + "."
+    @property
+    def lead(self) -> str:
+        """A sentence: how many answers are proven, and how many have each of the other outcomes."""
+        parts = [f"{shown(self.settled)} answers are proven ({percent(self.settled, self.answered)})"]
+        parts += [f"{shown(self.counts[k])} {words}" for k, words in ENDINGS.items() if self.counts[k]]
+        return "; ".join(parts) + "."
 
+    @property
+    def tiles(self) -> list[tuple[str, str, str]]:
+        """The main counts: name, number, words."""
+        whole = self.answered
+        proofs = Counter(person.proof for person, kind in self.answers if kind.settled)
+        word = [person.confirmed for person, _ in self.answers if person.confirmed is not None]
+        by = ", ".join(f"{count} {name}" for name, count in sorted(proofs.items(), key=str) if name)
+        middle = shown(quartiles(self.costs)[1]) if self.costs else "-"
+        return [
+            ("people", shown(self.size), f"in this population{self.without}"),
+            ("recourse", percent(self.found, whole), f"have a way to be accepted: {shown(self.found)}"),
+            ("settled", percent(self.settled, whole), f"of the answers are proven{f': {by}' if by else ''}"),
+            ("impossible", shown(self.counts[Outcome.IMPOSSIBLE]), "have no way, proven"),
+            ("cost", middle, "median cost of those who must change"),
+            ("confirmed", percent(sum(word), len(word)), _confirmed(word)),
+        ]
 
-def tiles(answers: Answers) -> Html:
-    """The tiles with the main counts, and the bar of outcomes."""
-    whole = _answered(answers)
-    counts = Counter(kind for _, kind in answers)
-    proofs = Counter(person.proof for person, kind in answers if kind.settled)
-    confirmed = [person.confirmed for person, _ in answers if person.confirmed is not None]
-    costs = _paid(answers)
-    found, settled = sum(k.recourse for _, k in answers), sum(k.settled for _, k in answers)
-    by = ", ".join(f"{count} {name}" for name, count in sorted(proofs.items(), key=str) if name)
-    shown_tiles = [
-        ("people", shown(len(answers)), f"in this population{_without(counts)}"),
-        ("recourse", percent(found, whole), f"have a way to be accepted: {shown(found)}"),
-        ("settled", percent(settled, whole), f"of the answers are proven{f': {by}' if by else ''}"),
-        ("impossible", shown(counts[Outcome.IMPOSSIBLE]), "have no way, proven"),
-        ("cost", shown(charts.quartiles(costs)[1]) if costs else "-", "median cost of those who must change"),
-        ("confirmed", percent(sum(confirmed), len(confirmed)), _confirmed(confirmed)),
-    ]
-    return join(
-        el("div", *(_tile(*tile) for tile in shown_tiles), class_="tiles"),
-        card("Answers", outcome_bar(answers)),
-    )
+    @property
+    def without(self) -> str:
+        """The counts of people without an answer, as a part of a sentence."""
+        some = (kind for kind in self.present if not kind.answered)
+        return "".join(f"; {shown(self.counts[kind])} {kind.value}" for kind in some)
 
+    @property
+    def share(self) -> str:
+        """How many can be accepted, in a few words."""
+        found, whole = self.found, self.answered
+        return (
+            f"{percent(found, whole)} can be accepted: {found} of {whole}"
+            if whole
+            else "nobody has an answer"
+        )
 
-def _without(counts: Mapping[Outcome, int]) -> str:
-    """The counts of people without an answer, as a part of a sentence."""
-    unanswered = {kind.value: counts[kind] for kind in Outcome if not kind.answered and counts[kind]}
-    return "".join(f"; {shown(count)} {words}" for words, count in unanswered.items())
+    @property
+    def spread(self) -> str:
+        """What people pay who must change something, in a sentence."""
+        if not self.costs:
+            return "Nobody here has a way that costs something."
+        low, middle, high = map(shown, quartiles(self.costs))
+        ends = f"lowest {shown(min(self.costs))}, highest {shown(max(self.costs))}"
+        return f"Median {middle}; half of them between {low} and {high}; {ends}."
 
+    @property
+    def acting(self) -> int:
+        """The number of people who have an action and must change something."""
+        return sum(self.counts[kind] for kind in CHANGING)
 
-def _tile(name: str, number: str, words: str) -> Html:
-    return el("div", el("b", number), el("span", words), class_="tile", id=f"tile-{name}")
+    @cached_property
+    def features(self) -> list[tuple[str, dict[str, int]]]:
+        """How often each feature is changed, held or moved by its causes, over people who must change."""
+        counts: dict[str, Counter[str]] = {}
+        for person, _ in (one for one in self.answers if one[1] in CHANGING):
+            for change in person.features:
+                counts.setdefault(change.called, Counter())[change.cause] += 1
+        rows = [(name, {cause: c[cause] for cause in CAUSES}) for name, c in counts.items()]
+        rows = [(name, c) for name, c in rows if any(c.values())]
+        return sorted(rows, key=lambda row: (-row[1]["action"], -sum(row[1].values())))
+
+    @property
+    def present_causes(self) -> list[str]:
+        """The causes of these changes."""
+        return [cause for cause in CAUSES if any(c[cause] for _, c in self.features)]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns by which people can be grouped."""
+        return list(dict.fromkeys(name for person, _ in self.answers for name in person.group))
+
+    @property
+    def numbered(self) -> list[tuple[str, str]]:
+        """Each column with its number before it."""
+        return [(str(k), name) for k, name in enumerate(self.columns)]
+
+    def by(self, column: str) -> Groups:
+        """The people by their value of a column, the page's script showing one column at a time."""
+        members: dict[str, list[tuple[Person, Outcome]]] = {}
+        for person, kind in self.answers:
+            members.setdefault(person.group.get(column, "not stated"), []).append((person, kind))
+        largest = sorted(members, key=lambda name: -len(members[name]))
+        kept = len(largest) if len(largest) <= MOST_GROUPS else MOST_GROUPS - 1
+        groups = {name: Overview(members[name]) for name in sorted(largest[:kept])}
+        if largest[kept:]:
+            rest = [one for name in largest[kept:] for one in members[name]]
+            groups[f"{len(largest) - kept} smaller groups"] = Overview(rest)
+        end = max((quartiles(own.costs)[2] for own in groups.values() if own.costs), default=0.0)
+        axis = f"Cost: median and middle half, from 0 to {shown(end)}" if end else "Cost"
+        return Groups(groups, axis, end)
 
 
 def _confirmed(answers: Sequence[bool]) -> str:
@@ -112,127 +192,3 @@ def _confirmed(answers: Sequence[bool]) -> str:
     return f"confirmed by the model: {shown(sum(answers))} of {shown(len(answers))}" + (
         f"; {against} contradicted" if against else ""
     )
-
-
-def _paid(answers: Answers) -> list[float]:
-    """The costs of people who have an action and must change something."""
-    return [p.cost for p, kind in answers if p.cost is not None and kind in CHANGING]
-
-
-def outcome_bar(answers: Answers) -> Html:
-    """A bar with the number of people per outcome, and its legend."""
-    counts = Counter(kind for _, kind in answers)
-    present = [kind for kind in Outcome if counts[kind]]
-    keys = (
-        el("span", f"{kind.value}: {shown(counts[kind])}", class_=f"key {tone(kind)}", title=kind.sentence)
-        for kind in present
-    )
-    return join(_stack(counts), el("p", *keys, class_="legend"))
-
-
-def _stack(counts: Mapping[Outcome, int]) -> Html:
-    return charts.stacked_bar([(tone(kind), kind.value, counts.get(kind, 0)) for kind in Outcome])
-
-
-def tone(kind: Outcome) -> str:
-    """The CSS class that colours an outcome."""
-    return kind.name.lower()
-
-
-def cost_card(answers: Answers) -> Html:
-    """A histogram of the costs of people who must change something."""
-    costs = _paid(answers)
-    if not costs:
-        return card("What it costs", el("p", "Nobody here has a way that costs something.", class_="note"))
-    low, middle, high = charts.quartiles(costs)
-    note = (
-        f"Median {shown(middle)}; half of them between {shown(low)} and {shown(high)}; "
-        f"lowest {shown(min(costs))}, highest {shown(max(costs))}."
-    )
-    return card("What it costs", charts.histogram(costs, "people"), el("p", note, class_="note"))
-
-
-def feature_card(answers: Answers) -> Html:
-    """Bars of how often each feature is changed, held or moved by its causes, over people who must change."""
-    people = [person for person, kind in answers if kind in CHANGING]
-    counts: dict[str, Counter[str]] = {}
-    for person in people:
-        for change in person.features:
-            counts.setdefault(change.called, Counter())[change.cause] += 1
-    rows = [(name, {cause: c[cause] for cause in CAUSES}) for name, c in counts.items()]
-    rows = [(name, c) for name, c in rows if any(c.values())]
-    rows.sort(key=lambda row: (-row[1]["action"], -sum(row[1].values())))
-    if not rows:
-        return card("What changes", el("p", "Nobody here has to change anything.", class_="note"))
-    present = [cause for cause in CAUSES if any(c[cause] for _, c in rows)]
-    keys = (el("span", CAUSES[cause], class_=f"key {cause}") for cause in present)
-    return card(
-        "What changes",
-        charts.frequency_bars(rows, len(people), CAUSES),
-        el("p", *keys, class_="legend"),
-        el("p", f"Of {shown(len(people))} people with a way to be accepted.", class_="note"),
-    )
-
-
-def group_card(answers: Answers) -> Html | None:
-    """Outcomes and costs per group, in one block per group column; the page's script shows one of them."""
-    columns = list(dict.fromkeys(name for person, _ in answers for name in person.group))
-    if not columns:
-        return None
-    options = (el("option", name, value=str(k)) for k, name in enumerate(columns))
-    chooser = choice("Group by", "group", options)
-    blocks = (
-        el(
-            "div",
-            el("h3", name, class_="group-name"),
-            _group_block(answers, name),
-            class_="group-block",
-            data_group=str(k),
-        )
-        for k, name in enumerate(columns)
-    )
-    return card("By group", el("div", chooser, class_="tools script-only", hidden=True), *blocks)
-
-
-def _group_block(answers: Answers, column: str) -> Html:
-    members: dict[str, list[tuple[Person, Outcome]]] = {}
-    for person, kind in answers:
-        members.setdefault(person.group.get(column, "not stated"), []).append((person, kind))
-    largest = sorted(members, key=lambda name: -len(members[name]))
-    if len(largest) > MOST_GROUPS:
-        rest = [one for name in largest[MOST_GROUPS - 1 :] for one in members[name]]
-        count = len(largest) - MOST_GROUPS + 1
-        named = sorted(largest[: MOST_GROUPS - 1])
-        members = {name: members[name] for name in named} | {f"{count} smaller groups": rest}
-    else:
-        members = {name: members[name] for name in sorted(largest)}
-    end = max((charts.quartiles(costs)[2] for costs in map(_paid, members.values()) if costs), default=0.0)
-    axis = f"Cost: median and middle half, from 0 to {shown(end)}" if end else "Cost"
-    cells: list[Html] = [el("div", text, class_="head") for text in (column, "Answers", axis)]
-    for name, own in members.items():
-        cells += _group_row(name, own, end)
-    return el("div", *cells, class_="groups")
-
-
-def _group_row(name: str, own: Answers, end: float) -> list[Html]:
-    found, costs, whole = sum(kind.recourse for _, kind in own), _paid(own), _answered(own)
-    counts = Counter(kind for _, kind in own)
-    share = (
-        f"{percent(found, whole)} can be accepted: {found} of {whole}" if whole else "nobody has an answer"
-    )
-    people = "person" if len(own) == 1 else "people"
-    return [
-        el("div", name, el("small", f"{shown(len(own))} {people}"), class_="name"),
-        el(
-            "div",
-            _stack(counts),
-            el("small", share + _without(counts), class_="under"),
-        ),
-        el(
-            "div",
-            charts.quartile_line(costs, end),
-            el("small", f"median {shown(charts.quartiles(costs)[1])}", class_="under"),
-        )
-        if costs
-        else el("div", el("small", "nobody with a cost", class_="under")),
-    ]

@@ -1,71 +1,15 @@
-"""The table of people on a population's page: its controls, and the data that population.js draws."""
+"""The data of the table of people on a population's page, which population.js draws."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from milp_recourse.reports.pages import wording
-from milp_recourse.reports.pages.html import Html, el
-from milp_recourse.reports.pages.overview import Answers, tone
+from milp_recourse.reports.pages.overview import Answers
 from milp_recourse.reports.pages.person import Change, Outcome
-from milp_recourse.reports.pages.shell import card, choice
-from milp_recourse.reports.pages.values import plain, shown
-
-SIZES = ("25", "50", "100", "500")
-
-
-def people_table(answers: Answers) -> Html:
-    """The card with search, filters, and the element in which the script draws the rows."""
-    counts = Counter(kind for _, kind in answers)
-    chips = (_chip(k, kind, counts[kind]) for k, kind in enumerate(Outcome) if counts[kind])
-    hint = "Person, feature, label, message"
-    search = el("input", type="search", id="search", placeholder=hint, aria_label="Search")
-    words = ("any", "yes", "no", "not asked")
-    model = choice("Confirmed by the model", "confirmed", (el("option", w, value=w) for w in words))
-    order = choice("Sort by", "sort", class_="choice phone-only")
-    sizes = choice("Rows", "size", (el("option", n, value=n, selected=n == "50") for n in SIZES))
-    pager = el(
-        "div",
-        el("span", id="count", role="status"),
-        el(
-            "span",
-            sizes,
-            el("button", "Back", type="button", class_="plain", id="back"),
-            el("span", id="place"),
-            el("button", "Next", type="button", class_="plain", id="next"),
-        ),
-        class_="pager",
-    )
-    return card(
-        "Everybody",
-        el("noscript", el("p", "This table needs JavaScript. The counts and plots above do not.")),
-        el(
-            "div",
-            el("div", search, model, order, class_="tools"),
-            el("div", *chips, class_="tools"),
-            el("div", id="people"),
-            pager,
-            id="table",
-            hidden=True,
-        ),
-        class_="people-card",
-    )
-
-
-def _chip(place: int, kind: Outcome, count: int) -> Html:
-    return el(
-        "button",
-        kind.value,
-        " ",
-        el("small", shown(count)),
-        type="button",
-        class_=f"chip {tone(kind)}",
-        data_outcome=str(place),
-        aria_pressed="false",
-        title=kind.sentence,
-    )
+from milp_recourse.reports.pages.shell import tone
+from milp_recourse.reports.pages.values import plain
 
 
 def table_data(answers: Answers) -> dict[str, Any]:

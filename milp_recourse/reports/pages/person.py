@@ -15,6 +15,9 @@ NOT_REACHED = "not-reached"
 STATUSES = ("optimal", "infeasible", "limit", "found", "not-found", "bad-input")
 """The statuses in results."""
 
+NUMBERS = ("cost", "lower_bound", "gap", "seconds")
+"""The numbers of an answer."""
+
 Cause = Literal["action", "effect", "held", "unchanged"]
 
 
@@ -137,7 +140,7 @@ class Person:
     why: Reasons | None = None
 
     def __post_init__(self) -> None:
-        for name in ("cost", "lower_bound", "gap", "seconds"):
+        for name in NUMBERS:
             number = plain(getattr(self, name))
             if isinstance(number, str):
                 raise ValueError(f"{name}: got {number}; allowed: a finite number, or None")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from milp_recourse.reports.pages import overview
-from milp_recourse.reports.pages.html import el, join, json_island
-from milp_recourse.reports.pages.people_table import people_table, table_data
-from milp_recourse.reports.pages.person import Person
-from milp_recourse.reports.pages.person_page import pill, value
-from milp_recourse.reports.pages.shell import asset, document, facts_card, fragment, table_head
-from milp_recourse.reports.pages.values import shown
+from milp_recourse.reports.pages.html import json_island
+from milp_recourse.reports.pages.overview import Overview
+from milp_recourse.reports.pages.people_table import table_data
+from milp_recourse.reports.pages.person import Outcome, Person
+from milp_recourse.reports.pages.shell import asset, document, rendered
+
+WORDS, SIZES = ("any", "yes", "no", "not asked"), ("25", "50", "100", "500")
+"""What can be chosen: the model's own word, and how many rows are shown."""
 
 FIRST_ROWS = 20
 """The number of people that a fragment lists."""
@@ -33,24 +34,12 @@ def population_page(people: Sequence[Person], title: str, facts: Mapping[str, st
     ValueError
         ``people`` is empty, or a person's status is not among those of results.
     """
-    answers = overview.answers_of(people)
-    body = el(
-        "article",
-        el(
-            "header",
-            el("p", title, class_="eyebrow"),
-            el("h1", overview.headline(answers)),
-            el("p", overview.lead(answers), class_="lead"),
-            class_="top",
-        ),
-        overview.tiles(answers),
-        el("div", overview.cost_card(answers), overview.feature_card(answers), class_="pair"),
-        overview.group_card(answers),
-        people_table(answers),
-        facts_card("What the answers rest on", dict(facts)),
-        json_island(table_data(answers), "data"),
-    )
-    return document(title, body, asset("population.js"))
+    view = Overview.of(people)
+    place = list(Outcome).index
+    words, sizes = (list(zip(some, some, strict=True)) for some in (WORDS, SIZES))
+    data = json_island(table_data(view.answers), "data")
+    shown = {"view": view, "known": facts, "words": words, "sizes": sizes, "place": place, "data": data}
+    return document("population", title, asset("population.js"), title=title, **shown)
 
 
 def population_fragment(people: Sequence[Person]) -> str:
@@ -61,25 +50,6 @@ def population_fragment(people: Sequence[Person]) -> str:
     ValueError
         ``people`` is empty, or a person's status is not among those of results.
     """
-    answers = overview.answers_of(people)
-    head = table_head("Person", "Answer", "Cost", "Changes")
-    rows = (
-        el(
-            "tr",
-            el("th", person.id, scope="row"),
-            el("td", pill(kind)),
-            el("td", None if person.cost is None else value(person.cost, shown(person.cost))),
-            el("td", ", ".join(c.called for c in person.caused("action"))),
-        )
-        for person, kind in answers[:FIRST_ROWS]
-    )
-    rest = len(answers) - FIRST_ROWS
-    more = el("p", f"and {rest} more", class_="note") if rest > 0 else None
-    lines = [
-        el("p", el("strong", overview.headline(answers))),
-        el("p", overview.lead(answers), class_="note"),
-    ]
-    plots = el("div", overview.cost_card(answers), overview.feature_card(answers), class_="pair")
-    return fragment(
-        join(*lines, overview.outcome_bar(answers), plots, el("table", head, el("tbody", *rows)), more)
-    )
+    view = Overview.of(people)
+    first = view.answers[:FIRST_ROWS]
+    return rendered("population_fragment", view=view, first=first, rest=len(people) - FIRST_ROWS)

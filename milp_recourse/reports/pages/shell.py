@@ -1,17 +1,29 @@
-"""The HTML around a page's content: the file with its style and script, cards, and lists."""
+"""Renders the templates of this folder: whole files with their style and script, and parts of them.
+
+Line ends and indentation of a template are left out. Every value is escaped, and a long name in it may go on
+in a new line (:func:`~milp_recourse.reports.pages.html.breakable`); in attributes the filter ``quoted``
+stands for both.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
-from milp_recourse.reports.pages.html import Html, el
+from jinja2 import BaseLoader, Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from milp_recourse.reports.pages import wording
+from milp_recourse.reports.pages.charts import binned, quartiles
+from milp_recourse.reports.pages.html import breakable, quoted
+from milp_recourse.reports.pages.person import Change, Outcome
+from milp_recourse.reports.pages.values import difference, exact, percent, plain, shown, shown_beside
 
 
-def document(title: str, body: Html, script: str = "") -> str:
+def document(template: str, heading: str, script: str = "", **content: Any) -> str:
     """A whole HTML file.
 
     A content security policy forbids the browser to load anything, and to run any script other than
@@ -25,29 +37,15 @@ def document(title: str, body: Html, script: str = "") -> str:
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     policy += f"; script-src 'sha256-{digest}'" if script else ""
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", http_equiv="Content-Security-Policy", content=policy),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="color-scheme", content="light dark"),
-        el("title", title),
-        style(),
-    )
-    code = Html(f"<script>{script}</script>") if script else None
-    page = el("html", head, el("body", el("main", body, class_="mr mr-page"), code), lang="en")
-    return f"<!doctype html>\n{page}\n"
+    code = Markup(f"<script>{script}</script>") if script else None
+    return f"{rendered(template, heading=heading, policy=policy, code=code, **content)}\n"
 
 
-def fragment(body: Html) -> str:
-    """HTML for a notebook's cell, with a style that applies to HTML of this package only."""
-    return str(el("div", style(), body, class_="mr mr-fragment"))
-
-
-def style() -> Html:
-    """The style element, whose rules apply to elements of class ``mr``, what they hold, and the body of a
-    whole page."""
-    return Html(f"<style>\n{asset('page.css')}</style>")
+def rendered(template: str, **content: Any) -> str:
+    """What a template makes of its content; ``style`` is the style element, whose rules apply to elements of
+    class ``mr``, what they hold, and the body of a whole page."""
+    style = Markup(f"<style>\n{asset('page.css')}</style>")
+    return _templates().get_template(f"{template}.html.j2").render(style=style, **content)
 
 
 @cache
@@ -56,28 +54,37 @@ def asset(name: str) -> str:
     return files("milp_recourse.reports.pages").joinpath(name).read_text(encoding="utf-8")
 
 
-def facts_card(title: str, facts: dict[str, str]) -> Html | None:
-    """A card with facts by name; None without any."""
-    if not facts:
-        return None
-    return card(title, definitions(facts))
+@cache
+def _templates() -> Environment:
+    return templates(FunctionLoader(lambda name: "".join(map(str.strip, asset(name).splitlines()))))
 
 
-def card(title: str, *children: Html | None, class_: str = "") -> Html:
-    """A section with a title."""
-    return el("section", el("h2", title), *children, class_=f"card {class_}".strip())
+def templates(loader: BaseLoader) -> Environment:
+    """An environment for templates that a loader finds, with the functions and filters of this folder's."""
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_escaped)
+    made.filters["quoted"] = quoted
+    made.filters["part"] = lambda share: f"{100 * share:.3f}%"
+    made.globals |= {function.__name__: function for function in KNOWN} | {"wording": wording}
+    return made
 
 
-def choice(label: str, id: str, options: Iterable[Html] = (), class_: str = "choice") -> Html:
-    """A drop-down list with its label."""
-    return el("label", label, el("select", *options, id=id), class_=class_)
+def _escaped(value: object) -> object:
+    return value if isinstance(value, Markup) else "" if value is None else breakable(str(value))
 
 
-def table_head(*names: str) -> Html:
-    """The head of a table, with the columns' names."""
-    return el("thead", el("tr", *(el("th", name, scope="col") if name else el("td") for name in names)))
+def tone(kind: Outcome) -> str:
+    """The CSS class that colours an outcome."""
+    return kind.name.lower()
 
 
-def definitions(entries: dict[str, str] | dict[str, Html] | dict[str, str | Html]) -> Html:
-    """A definition list."""
-    return el("dl", *(el("div", el("dt", t), el("dd", text)) for t, text in entries.items()), class_="facts")
+def with_unit(change: Change, given: object, text: str) -> str:
+    """A value's text, with the feature's unit where the value is a number."""
+    number = isinstance(plain(given), int | float)
+    return f"{text}\u00a0{change.unit}" if change.unit and number else text
+
+
+KNOWN = (
+    *(binned, quartiles, tone, with_unit),
+    *(difference, exact, percent, plain, shown, shown_beside),
+)
+"""The functions that templates call, beside those of :mod:`milp_recourse.reports.pages.wording`."""

@@ -46,8 +46,6 @@ class RegionSearch(BestFirst["_Piece"]):
 
     def __init__(self, instance: Instance, options: Options) -> None:
         assert isinstance(instance.classifier, TreeEnsemble)
-        super().__init__(instance, Clock.start(options.time_limit), "solver")
-        self.instance, self.forest = instance, instance.classifier
         super().__init__(instance, Clock.start(options.time_limit), "solver", found=options.found)
         self.instance, self.forest = instance, instance.classifier
         self.solved: set[tuple[LeafPerTree, Labels]] = set()

@@ -90,9 +90,5 @@ def _over(row: FloatArray, weights: Sequence[Any]) -> Any:
 
 
 def _exact() -> Any:
-    highs = silent_highs()
-    for option, value in (("threads", 1), ("mip_rel_gap", 0.0)):
-        highs.setOptionValue(option, value)
-    for name in ("primal_feasibility_tolerance", "mip_feasibility_tolerance"):
-        highs.setOptionValue(name, 1e-9)
-    return highs
+    near = dict.fromkeys(("primal_feasibility_tolerance", "mip_feasibility_tolerance"), 1e-9)
+    return silent_highs(threads=1, mip_rel_gap=0.0, **near)

@@ -42,16 +42,15 @@ class HighsCells(LeafModel):
     def __init__(self, axes: list[Axis], table: LeafTable, threshold: float, incumbent: float) -> None:
         import highspy
 
-        self._api, self.highs = highspy, silent_highs()
-        for option, value in (
-            ("threads", 1),
-            ("presolve", "off"),  # it was seen to call a feasible MILP infeasible
-            ("primal_feasibility_tolerance", FEASIBILITY),
-            ("mip_feasibility_tolerance", FEASIBILITY),
-            ("mip_rel_gap", 1e-9),
-            ("mip_abs_gap", 0.0),
-        ):
-            self.highs.setOptionValue(option, value)
+        self._api = highspy
+        self.highs = silent_highs(
+            threads=1,
+            presolve="off",  # it was seen to call a feasible MILP infeasible
+            primal_feasibility_tolerance=FEASIBILITY,
+            mip_feasibility_tolerance=FEASIBILITY,
+            mip_rel_gap=1e-9,
+            mip_abs_gap=0.0,
+        )
         self.columns = 0
         super().__init__(axes, table, threshold)
         dearest = sum(float((axis.added + axis.widest).max()) for axis in axes)

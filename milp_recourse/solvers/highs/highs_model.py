@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,23 +70,22 @@ class HighsModel:
         self.theta = len(model.names)
         # theta and cost rows are in units of the cutoff, or else of the largest cost in the box
         self.scale = cutoff if cutoff else _largest(model)
-        self.highs: Any = silent_highs()
-        for option, value in (
-            ("threads", 1),
+        self.highs: Any = silent_highs(
+            threads=1,
             # HiGHS 1.15.1's presolve called a feasible MILP of loan_016 infeasible (docs/how_to_choose.md)
-            ("presolve", "off"),
-            ("mip_heuristic_effort", 0.0),
-            ("mip_detect_symmetry", False),
-            ("primal_feasibility_tolerance", FEASIBILITY),
-            ("mip_feasibility_tolerance", FEASIBILITY),
-            ("dual_feasibility_tolerance", 1e-9),
-            ("simplex_iteration_limit", _LP_ITERATIONS),
-        ):
-            self.highs.setOptionValue(option, value)
-        passed = self.highs.passModel(self._linear_part(relaxed))
-        self.rejected = passed == highspy.HighsStatus.kError  # then every answer is "stopped"
+            presolve="off",
+            mip_heuristic_effort=0.0,
+            mip_detect_symmetry=False,
+            primal_feasibility_tolerance=FEASIBILITY,
+            mip_feasibility_tolerance=FEASIBILITY,
+            dual_feasibility_tolerance=1e-9,
+            simplex_iteration_limit=_LP_ITERATIONS,
+        )
         self.lower = np.append(np.array(model.lower), 0.0)
         self.upper = np.append(np.array(model.upper), 1.0)
+        whole = () if relaxed else (*model.integer, False)
+        passed = self.highs.passModel(highs_lp(self.lower, self.upper, model.rows, whole))
+        self.rejected = passed == highspy.HighsStatus.kError  # then every answer is "stopped"
         self._rows = Rows(model.rows, len(self.lower))
         # "infeasible" says nothing where a column that misses its bounds by the tolerance moves a row by 1 or
         # more, and where the tolerance is less than what a row's terms lose by rounding
@@ -201,27 +201,31 @@ class HighsModel:
         if done != self._api.HighsStatus.kError:
             self._rows.add(row.coefficients, row.upper)
 
-    def _linear_part(self, relaxed: bool) -> Any:
-        """The program's columns, theta and linear rows as HiGHS reads them."""
-        api, m = self._api, self.model
-        lp = api.HighsLp()
-        n = len(m.names) + 1
-        lp.num_col_, lp.num_row_ = n, len(m.rows)
-        lp.col_cost_ = np.zeros(n)
-        lp.col_lower_ = np.append(np.array(m.lower), 0.0)
-        lp.col_upper_ = np.append(np.array(m.upper), 1.0)
-        clip = api.kHighsInf
-        lp.row_lower_ = np.array([max(r.lower, -clip) for r in m.rows], dtype=np.float64)
-        lp.row_upper_ = np.array([min(r.upper, clip) for r in m.rows], dtype=np.float64)
-        counts = [len(r.coefficients) for r in m.rows]
-        lp.a_matrix_.format_ = api.MatrixFormat.kRowwise
-        lp.a_matrix_.start_ = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        lp.a_matrix_.index_ = np.array([k for r in m.rows for k in r.coefficients], dtype=np.int32)
-        lp.a_matrix_.value_ = np.array([c for r in m.rows for c in r.coefficients.values()], dtype=np.float64)
-        if not relaxed:
-            kinds = (api.HighsVarType.kContinuous, api.HighsVarType.kInteger)
-            lp.integrality_ = [kinds[int(i)] for i in (*m.integer, False)]
-        return lp
+
+def highs_lp(lower: Array, upper: Array, rows: Sequence[LinearRow], whole: Sequence[bool] = ()) -> Any:
+    """Columns and rows as HiGHS reads them, without an objective.
+
+    Parameters
+    ----------
+    lower, upper
+        The columns' ranges.
+    whole
+        Which columns are whole numbers; empty: none is.
+    """
+    import highspy
+
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_, lp.col_cost_ = len(lower), len(rows), np.zeros(len(lower))
+    lp.col_lower_, lp.col_upper_ = lower, upper
+    lp.row_lower_ = np.array([row.lower for row in rows], dtype=np.float64)  # its infinity is the floats' own
+    lp.row_upper_ = np.array([row.upper for row in rows], dtype=np.float64)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.cumsum([0, *(len(row.coefficients) for row in rows)]).astype(np.int32)
+    lp.a_matrix_.index_ = np.array([k for row in rows for k in row.coefficients], dtype=np.int32)
+    lp.a_matrix_.value_ = np.array([c for row in rows for c in row.coefficients.values()], dtype=np.float64)
+    kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+    lp.integrality_ = [kinds[int(one)] for one in whole]
+    return lp
 
 
 def _largest(model: MixedInteger) -> float:

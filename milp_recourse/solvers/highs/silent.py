@@ -8,13 +8,14 @@ from functools import cache
 from typing import Any
 
 
-def silent_highs() -> Any:
-    """A new ``highspy.Highs`` with its output switched off."""
+def silent_highs(**options: Any) -> Any:
+    """A new ``highspy.Highs`` with its output switched off, and with other options of HiGHS as given."""
     _print_banner_nowhere()
     import highspy
 
     highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
+    for name, value in ({"output_flag": False} | options).items():
+        highs.setOptionValue(name, value)
     return highs
 
 

@@ -14,12 +14,13 @@ import pytest
 
 from milp_recourse.certificates import certificates_for
 from milp_recourse.engine.forests.axes import separable
-from milp_recourse.formats.classifier_json import build_classifier, classifier_to_dict
+from milp_recourse.formats.classifier_json import build_classifier
 from milp_recourse.formats.schema import EnsembleModel
 from milp_recourse.judge import already_good
 from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.problem.result import Status, gap_tolerance
 from milp_recourse.questions.solve import solve
+from milp_recourse.readers.json_form import to_json
 from milp_recourse.solvers import backend
 from tests.helpers.tree_checks import examined, same
 from tests.helpers.tree_samples import (
@@ -101,7 +102,7 @@ def test_the_score_is_the_smallest_or_the_largest_sum() -> None:
         if instance is None:
             continue
         forest = instance.classifier
-        written = EnsembleModel.model_validate(classifier_to_dict(forest))
+        written = EnsembleModel.model_validate(to_json(forest))
         again = build_classifier(written, forest.inputs, Path())  # type: ignore[union-attr]
         rows = np.random.default_rng(seed).uniform(-3, 3, (50, forest.inputs)).round(1)
         sums = [forest.alone(k).scores(rows) for k in range(len(forest.parts))]  # type: ignore[union-attr]

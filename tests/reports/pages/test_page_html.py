@@ -5,6 +5,8 @@ import re
 from collections import Counter
 
 import pytest
+from jinja2 import DictLoader
+from markupsafe import Markup
 
 from milp_recourse.reports.letters import letter
 from milp_recourse.reports.pages import (
@@ -16,9 +18,10 @@ from milp_recourse.reports.pages import (
     population_fragment,
     population_page,
 )
-from milp_recourse.reports.pages.charts import histogram, quartiles
-from milp_recourse.reports.pages.html import breakable, el, json_island
+from milp_recourse.reports.pages.charts import binned, quartiles
+from milp_recourse.reports.pages.html import breakable, json_island
 from milp_recourse.reports.pages.person import outcome
+from milp_recourse.reports.pages.shell import templates
 from tests.helpers.page_samples import FACTS, HOSTILE, Reader, changes, crowd, everybody, solved
 
 PEOPLE = everybody()
@@ -127,9 +130,12 @@ def test_an_empty_population_is_refused():
 @pytest.mark.parametrize("values", [[0.5], [0.0, 0.0], [1e-9, 1e9], [float(k) for k in range(1000)]])
 def test_a_histogram_counts_everybody(values):
     """The tooltips' counts add up to the people."""
-    counts = [int(n) for n in re.findall(r": (\d+) people</title>", histogram(values, "people"))]
-    assert sum(counts) == len(values)
-    assert len(counts) <= 40
+    found = binned(values)
+    assert sum(bar.holds for bar in found.bins) == len(values)
+    assert len(found.bins) <= 40
+    people = [solved(cost=cost) for cost in values]
+    page = population_page(people, "t", {})
+    assert re.findall(r": (\d+) people</title>", page) == [str(bar.holds) for bar in found.bins]
 
 
 def test_quartiles_are_those_of_the_values():
@@ -138,15 +144,22 @@ def test_quartiles_are_those_of_the_values():
     assert quartiles([7.0]) == (7.0, 7.0, 7.0)
 
 
+def made(text, **content):
+    """What a template of these words makes of its content."""
+    return templates(DictLoader({"t": text})).get_template("t").render(content)
+
+
 def test_markup_escapes_what_is_not_markup():
     """Text, attributes and data; control characters and lone surrogates do not make the file invalid."""
-    assert el("p", "<&", title='"x"') == '<p title="&quot;x&quot;">&lt;&amp;</p>'
-    assert el("p", el("b", "x"), None, ["a", "b"], hidden=True, id=None) == "<p hidden><b>x</b>ab</p>"
+    text = '<p title="{{ a|quoted }}">{{ b }}</p>'
+    assert made(text, a='"x"', b="<&") == '<p title="&quot;x&quot;">&lt;&amp;</p>'
+    assert made("<p>{{ a }}{{ b }}{{ c }}</p>", a=Markup("<b>x</b>"), b=None, c=1) == "<p><b>x</b>1</p>"
     inside = json_island({"a": HOSTILE, "b": "<!--<script>"}, "d").partition(">")[2].removesuffix("</script>")
     assert not set("<>&\u2028") & set(inside)
     assert json.loads(inside) == {"a": HOSTILE, "b": "<!--<script>"}
     assert json_island(["\x00\ud800"], "d").encode("utf-8")
-    assert el("p", "\x00\ud800\x1b[31m").encode("utf-8") == "<p>\ufffd?\ufffd[31m</p>".encode()
+    for text in ("{{ a }}", "{{ a|quoted }}"):
+        assert made(text, a="\x00\ud800\x1b[31m").encode("utf-8") == "\ufffd?\ufffd[31m".encode()
 
 
 def test_a_long_name_may_go_on_between_its_words_only() -> None:
@@ -155,5 +168,5 @@ def test_a_long_name_may_go_on_between_its_words_only() -> None:
     assert breakable("open_credit_lines & <loans>") == "open_<wbr>credit_<wbr>lines &amp; &lt;loans&gt;"
     for text in ("12,345.678901234", "-1.9731234567e-05", "MonthlyPay", "unbelievably"):
         assert breakable(text) == text
-    assert el("title", "NumberOfTimes90DaysLate") == "<title>NumberOfTimes90DaysLate</title>"
+    assert made("{{ a|quoted }}", a="NumberOfTimes90DaysLate") == "NumberOfTimes90DaysLate"
     assert "<wbr>" in letter(solved(features=[Change("monthly_income_after_tax", 1, 2, "action", True)]))

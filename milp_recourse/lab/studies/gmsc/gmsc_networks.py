@@ -56,11 +56,7 @@ def task_of(made: Learned, data: GmscData) -> Task:
 
 
 def recommenders(
-    made: Learned,
-    data: GmscData,
-    folder: Path,
-    epochs: Mapping[Through, int],
-    advance: Callable[[], None],
+    made: Learned, data: GmscData, folder: Path, epochs: Mapping[Through, int], advance: Callable[[], None]
 ) -> dict[tuple[Through, Profile], Recommender]:
     """Networks by model of counterfactuals and by profile, read from the folder or trained and written there.
 

@@ -15,7 +15,7 @@ from milp_recourse.formats.strict_json import read_json
 from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.gmsc import CHOSEN_UNITS, UNITS
 from milp_recourse.lab.recipe.gmsc_data import GmscData, read_gmsc
-from milp_recourse.lab.run_table import Key, filled, read_rows
+from milp_recourse.lab.run_table import Key, filled, read_rows, write_table
 from milp_recourse.lab.studies.gmsc import gmsc_plots
 from milp_recourse.lab.studies.gmsc.certified import SETTINGS, answer_file, problems, solve_missing
 from milp_recourse.lab.studies.gmsc.fidelity import fidelity
@@ -33,7 +33,6 @@ from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.lab.studies.spot_check import spot_check
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve
-from milp_recourse.reports.number_table import write_table
 
 SIZED = 30
 """The most applicants on whom the sizes of the equations are compared."""

@@ -1,0 +1,219 @@
+"""Answers as tables: what was proven for each person, and whether the model's own ``predict`` agrees."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.write import result_part
+from milp_recourse.judge.as_printed import AsPrinted
+from milp_recourse.problem.population import Population
+from milp_recourse.problem.result import Result, Status
+from milp_recourse.reports.own_words import OwnWords
+from milp_recourse.reports.result_rows import BAD_INPUT
+from milp_recourse.tables.against_model import changed_values, rows_after
+from milp_recourse.tables.columns import TableColumn, position, shown
+from milp_recourse.tables.people_rows import Rows
+from milp_recourse.tables.said_values import Accepts, said_values
+
+NUMBERS = ("cost", "lower_bound", "gap", "seconds", "margin")
+"""The columns of numbers that follow from results and problems alone."""
+
+COLUMNS = ("status", *NUMBERS[:3], "proof", "confirmed", "message", *NUMBERS[3:])
+
+
+@dataclass(frozen=True, repr=False)
+class AnsweredPeople:
+    """People with an answer each, in the order of the people's table.
+
+    Attributes
+    ----------
+    rows
+        The people.
+    columns
+        The features, and how values of the table become numbers.
+    problem
+        The population that was solved; None if nobody could be read.
+    results
+        A result per person; None for a person who could not be read or was not reached.
+    confirmed
+        Whether the model's own ``predict`` confirms the action; None if there is no action, or if ``predict``
+        was not called.
+    facts
+        Lines of the summary about model, cost and margin.
+    options
+        Back end, time limit and whether certificates were asked for.
+    compare
+        :func:`~milp_recourse.tables.against_model.compared_with_model` as a function of ``rows``, ``results``
+        and ``population``.
+    unit
+        How much of the classifier's score one unit of the margin is.
+    asked
+        The back end that was asked for; None: the default, which may be another one for somebody.
+    accepts
+        What the model itself says of rows, each asked alone; None if it cannot be asked.
+    words
+        The user's words for columns, and their units.
+    sources
+        Where the problem's assumptions come from, for an auditor's file.
+    """
+
+    rows: Rows
+    columns: Sequence[TableColumn]
+    problem: Population | None
+    results: Sequence[Result | None]
+    confirmed: Sequence[bool | None]
+    facts: Mapping[str, str]
+    options: Mapping[str, Any]
+    compare: Callable[..., tuple[list[Result | None], list[bool | None]]]
+    unit: float = 1.0
+    asked: str | None = None
+    accepts: Accepts | None = None
+    words: OwnWords = field(default_factory=OwnWords)
+    sources: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """status, cost, lower_bound, gap, proof, confirmed, message, seconds, margin and shown_cost, indexed
+        as people.
+
+        ``margin`` is how far the person's logit must pass the threshold (of trees, the score); nan for people
+        who could not be read. ``shown_cost`` is what the values in :attr:`changes` as shown cost, where
+        ``cost`` is what the exact ones do.
+        """
+        said = [None if printed is None else float(printed.cost) for printed in self.printed]
+        return self._proven.assign(shown_cost=np.array(said, dtype=np.float64))
+
+    @cached_property
+    def _proven(self) -> pd.DataFrame:
+        """:attr:`table` without what values cost as shown, for which values to say have to be found."""
+        rows = [self._row(i, result) for i, result in enumerate(self.results)]
+        frame = pd.DataFrame(rows, index=self.rows.frame.index, columns=list(COLUMNS))
+        frame[list(NUMBERS)] = frame[list(NUMBERS)].astype(np.float64)
+        frame["confirmed"] = pd.array([row.get("confirmed") for row in rows], dtype="boolean")
+        for name in ("proof", "message"):  # else the dtype would depend on whether all are None
+            frame[name] = pd.Series([row.get(name) for row in rows], index=frame.index, dtype=object)
+        return frame
+
+    def _row(self, i: int, result: Result | None) -> dict[str, Any]:
+        """A row of :attr:`table`."""
+        if i in self.rows.faults:
+            return {"status": BAD_INPUT, "message": str(self.rows.faults[i]), "seconds": 0.0}
+        margin = {} if self.problem is None else {"margin": self.problem.margin_of(i) / self.unit}
+        if result is not None:
+            own = result_part(result, "cost", "lower_bound", "gap", "proof", "message", "seconds")
+            return own | margin | {"confirmed": self.confirmed[i]}
+        message = "interrupted before this person's turn"
+        return margin | {"status": Status.LIMIT.value, "lower_bound": 0.0, "message": message, "seconds": 0.0}
+
+    @cached_property
+    def counterfactuals(self) -> pd.DataFrame:
+        """The people's rows after their actions; a person without an action keeps their row."""
+        return rows_after(self.rows, self.columns, self.results)
+
+    @cached_property
+    def printed(self) -> list[AsPrinted | None]:
+        """For each person with an action the values to say: the shortest decimals that the model accepts when
+        they are set together (:func:`~milp_recourse.tables.said_values.said_values`)."""
+        return said_values(self.rows, self.columns, self.problem, self.results, self.confirmed, self.accepts)
+
+    @cached_property
+    def changes(self) -> pd.DataFrame:
+        """A row per change, indexed as people: feature, before, after, shown, and cause (``action`` or
+        ``effect``).
+
+        ``shown`` is the value to say (:attr:`printed`): shorter than ``after``, and accepted by the model. A
+        feature that an action holds is listed too, with ``after`` equal to ``before``.
+        """
+        rows, people = [], []
+        by_name = {c.name: c for c in self.columns}
+        for i, result in enumerate(self.results):
+            action = {} if result is None else result.action or {}
+            listed = action.keys() | (changed_values(self.rows, self.columns, i, result) or {}).keys()
+            for name in (c.name for c in self.columns if c.name in listed):
+                key = by_name[name].key
+                cause = "action" if name in action else "effect"
+                values = (frame[key].iloc[i] for frame in (self.rows.frame, self.counterfactuals))
+                printed = self.printed[i]
+                assert printed is not None
+                rows.append((key, *values, by_name[name].value(printed.counterfactual[name]), cause))
+                people.append(i)
+        frame = pd.DataFrame(rows, columns=["feature", "before", "after", "shown", "cause"], dtype=object)
+        return frame.set_axis(self.rows.frame.index[people], axis=0)
+
+    @cached_property
+    def directions(self) -> pd.DataFrame:
+        """How often each lever's value was raised, lowered or given another label, and what would forbid it.
+
+        Which direction makes sense is not known from a model: where people are told to do what nobody should
+        be, the argument of :class:`~milp_recourse.tables.recourse.Recourse` in the last column forbids it.
+        """
+        rows = {}
+        acted = self.changes[self.changes["cause"] == "action"]
+        levers = () if self.problem is None else self.problem.template.preferences.actionable
+        for column in (c for c in self.columns if c.name in levers or (acted["feature"] == c.key).any()):
+            own = acted[acted["feature"] == column.key]
+            up = down = other = 0
+            for before, after in zip(own["before"], own["after"], strict=True):
+                if column.feature.kind == "categorical" or pd.isna(before):
+                    other += before != after
+                else:
+                    up += column.code(after) > column.code(before)
+                    down += column.code(after) < column.code(before)
+            key, forbid = column.key, []
+            forbid += [f"decrease=[{key!r}]"] if up else []
+            forbid += [f"increase=[{key!r}]"] if down else []
+            forbid += [f"immutable=[{key!r}]"] if other else []
+            rows[key] = {
+                "raised": up,
+                "lowered": down,
+                "relabelled": other,
+                "to forbid it": " or ".join(forbid),
+            }
+        names = ["raised", "lowered", "relabelled", "to forbid it"]
+        return pd.DataFrame.from_dict(rows, orient="index", columns=names)
+
+    def summary(self) -> str:
+        """A few lines: counts per status, the confirmed actions, costs, and what was proven."""
+        table = self._proven
+        counts = Counter(table["status"])
+        not_reached = sum(r is None and i not in self.rows.faults for i, r in enumerate(self.results))
+        counts[Status.LIMIT.value] -= not_reached
+        counts["not reached"] = not_reached
+        known = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
+        lines = [f"{len(self)} people: {known or 'none'}"]
+        acted = table["cost"].notna()
+        if acted.any():
+            checked = table["confirmed"][acted].dropna()
+            share = f"{int(checked.sum())} of {len(checked)} actions"
+            confirmed = f"{share} are confirmed by the model's own predict"
+            lines.append(confirmed if len(checked) else "the model itself was not asked: give predict")
+            lines.append(
+                f"cost: median {table['cost'][acted].median():.6g}, mean {table['cost'][acted].mean():.6g}"
+            )
+        proven = (r for r in self.results if r is not None and r.status is Status.OPTIMAL)
+        already = sum(not r.action for r in proven)  # a cost of 0 is not enough: some actions are free
+        if already:
+            lines.append(f"{already} of them are accepted without any action")
+        lines += [f"{name}: {text}" for name, text in self.facts.items()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.summary().splitlines()[0]})"
+
+    def _position(self, person: Hashable) -> int:
+        labels = self.rows.frame.index.tolist() if isinstance(person, Hashable) else []
+        found = [k for k, label in enumerate(labels) if position([label], person) is not None]
+        if len(found) != 1:
+            raise BadInput("person", shown(person), "a label of the people's index that one person has")
+        return found[0]

@@ -1,0 +1,123 @@
+"""What was inferred from a model and its table, for people to read: features, and what an answer rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from milp_recourse.formats.applicant_json import scales_to_dict
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.lattice import Values
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
+from milp_recourse.readers import Reading
+from milp_recourse.tables.columns import TableColumn, is_missing
+from milp_recourse.tables.own_margins import margin_in_words
+
+SHOWN_LABELS = 6
+"""The most labels of a column that :attr:`Recourse.features` shows."""
+
+
+def inferred(problem: Instance, columns: Sequence[TableColumn]) -> pd.DataFrame:
+    """A row per column, as :attr:`~milp_recourse.tables.recourse.Recourse.features` describes."""
+    cost = problem.cost
+    scales = scales_to_dict(cost) if cost.uses_scale else {}
+    rows = {
+        c.key: {
+            "kind": c.feature.kind,
+            "lever": c.name in problem.preferences.actionable,
+            "direction": c.feature.monotone or "",
+            "values": _values(c.feature),
+            "scale": _scale(scales.get(c.name, np.nan)),
+            "if missing": _if_missing(c),
+        }
+        for c in columns
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def facts_of_answers(
+    reading: Reading,
+    cost: str,
+    asked: bool,
+    margin: float | None,
+    confidence: float | None,
+    people: Population | None,
+) -> dict[str, str]:
+    """The lines of a summary about model, cost and margin, by name.
+
+    Parameters
+    ----------
+    cost
+        The cost in words.
+    asked
+        Whether the model is asked, not read.
+    margin, confidence
+        As given to :class:`~milp_recourse.tables.recourse.Recourse`.
+    people
+        None where nobody could be read.
+    """
+    facts = {"desired": reading.desired, "cost": cost}
+    if asked:
+        facts["model"] = "asked, not read: it refused every cheaper action"
+    words = None if people is None else margin_in_words(reading, margin, people)
+    if words is not None:
+        facts["margin"] = words
+    if confidence is not None:
+        near, network = reading.near, isinstance(reading.classifier, ReluNetwork)
+        scale = "log odds" if reading.measure == "logit" else "probabilities"
+        over = f", with {scale} up to {near:.1g} above that" if near and network else ""
+        facts["confidence"] = f"accepted means a probability of at least {confidence:g}{over}"
+    ties = _ties(reading)
+    if ties is not None and confidence is None:
+        facts["ties"] = ties
+    return facts
+
+
+def _ties(reading: Reading) -> str | None:
+    """A sentence on how scores that are equal up to rounding are counted; None where that does not arise."""
+    forest = reading.classifier
+    if not reading.near:
+        return None
+    if not isinstance(forest, TreeEnsemble):
+        return f"a {reading.measure} up to {reading.near:.1g} beyond the threshold can count as refused"
+    if not reading.classes:
+        return "a number at an end of the interval, up to rounding, counts as refused"
+    if forest.parts:
+        return f"a class whose score is within {reading.near:.2g} of the wanted one's counts as predicted"
+    return "a tie between the classes, up to rounding, counts as refused"
+
+
+def _values(feature: Feature) -> str:
+    """The interval that an action may set, with its steps, or the first :data:`SHOWN_LABELS` labels or listed
+    values."""
+    if feature.categories is None and not isinstance(feature.only, Values):
+        steps = "" if feature.only is None else f" in steps of {feature.only.step:g}"
+        return f"{feature.bounds[0]:g} to {feature.bounds[1]:g}{steps}" if feature.bounds else ""
+    several = (
+        [str(feature.show(v)) for v in feature.only.values] if isinstance(feature.only, Values) else None
+    )
+    several = several or list(feature.categories or ())
+    first, more = several[:SHOWN_LABELS], len(several) - SHOWN_LABELS
+    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
+
+
+def _scale(scale: Any) -> Any:
+    """The scale of a change, of increases and of decreases in words where they have their own."""
+    if isinstance(scale, Mapping):
+        return f"{scale['increase']:g} up, {scale['decrease']:g} down"
+    return scale
+
+
+def _if_missing(column: TableColumn) -> str:
+    """How a missing value of the column is treated, in words."""
+    if column.labels is not None and any(map(is_missing, column.labels)):
+        return "a label of its own"
+    if column.imputed is not None:
+        return f"imputed as {column.value(column.imputed)}"
+    return "judged by the model's own rule" if column.missing else "that person cannot be read"

@@ -1,0 +1,314 @@
+"""What can be asked about one person of a table: fronts, reasons, choices, what withstands what."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.strict_json import write_gzipped
+from milp_recourse.problem.instance import Instance
+from milp_recourse.questions.choices import Differ, choices
+from milp_recourse.questions.front import front
+from milp_recourse.questions.reasons import reasons
+from milp_recourse.questions.regions import region
+from milp_recourse.questions.robust import robust
+from milp_recourse.questions.why import why as ask_why
+from milp_recourse.reports.checked import checked, checked_region, with_certificate
+from milp_recourse.tables.answered import AnsweredPeople
+from milp_recourse.tables.arguments import by_column, check_path
+from milp_recourse.tables.reasons_table import counted, reasons_table
+from milp_recourse.tables.regions_table import refused_corner, region_table
+
+T = TypeVar("T")
+
+
+class PersonQuestions(AnsweredPeople):
+    """What can be asked about one person of the table, by their label in its index."""
+
+    def front(self, person: Hashable, time_limit: float | None = None) -> pd.DataFrame:
+        """Cost against the number of actions: the cheapest action on at most k features, for every k.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        time_limit
+            Seconds for all points together; None for no limit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by the number of actions: status, cost, lower_bound, and the columns acted on.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label, or the person could not be read.
+        """
+        found = front(self._problem_of(person), self.asked, time_limit)
+        keys = {c.name: c.key for c in self.columns}
+        rows = [
+            (one.status.value, one.cost, one.lower_bound, [keys[name] for name in one.action or ()])
+            for one in (point.result for point in found.points)
+        ]
+        index = pd.Index([point.actions for point in found.points], name="actions")
+        return pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "acted"])
+
+    def why(self, person: Hashable, time_limit: float | None = None) -> dict[str, Any]:
+        """Which restrictions make recourse impossible, or what each one costs, as a ``why-1`` document.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        time_limit
+            Seconds for everything together; None for no limit.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label, or the person could not be read.
+        """
+        return ask_why(self._problem_of(person), self.asked, time_limit).to_dict()
+
+    def reasons(self, person: Hashable, most: int = 2, time_limit: float | None = None) -> pd.DataFrame:
+        """What suffices by itself: for each lever, and each set of at most ``most`` levers, the least change
+        that acts on these alone, or the proof that there is none.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        most
+            The most levers of a set, 1 or more.
+        time_limit
+            Seconds for all sets together; None for no limit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per set, cheapest first, from 1: levers (a tuple of columns), status, cost, lower_bound,
+            proof, confirmed, and values as column -> the value to say. A set that cannot suffice is
+            ``infeasible``. The optimum of a set may act on fewer levers.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label, the person could not be read, or ``most`` is no whole
+            number above 0.
+        """
+        return self._reasons_of(self._position(person), self._problem_of(person), most, time_limit)
+
+    def reasons_table(self, most: int = 2, time_limit: float | None = None) -> pd.DataFrame:
+        """:meth:`reasons` of everybody who is refused and could be read, counted.
+
+        Parameters
+        ----------
+        most
+            The most levers of a set, 1 or more.
+        time_limit
+            Seconds for each person; None for no limit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per set of levers, first the one that suffices for most people: people who can act on it,
+            and of these for how many it suffices, for how many it is proven not to, and for how many no other
+            set is cheaper; and the median cost where it suffices.
+
+        Raises
+        ------
+        BadInput
+            ``most`` is no whole number above 0.
+        """
+        refused = [i for i, one in enumerate(self.results) if one is not None and one.action != {}]
+        problem = self.problem
+        return counted(
+            [self._reasons_of(i, problem[i], most, time_limit) for i in refused if problem is not None]
+        )
+
+    def _reasons_of(self, i: int, problem: Instance, most: int, time_limit: float | None) -> pd.DataFrame:
+        found = reasons(problem, most, self.asked, time_limit)
+        return reasons_table(found, i, problem, self.rows, self.columns, self.compare, self.accepts)
+
+    def choices(
+        self,
+        person: Hashable,
+        count: int = 3,
+        differ: Differ = "features",
+        apart: float | None = None,
+        scale: Mapping[Hashable, float] | None = None,
+        time_limit: float | None = None,
+        together: bool = False,
+    ) -> pd.DataFrame:
+        """The cheapest recourses of one person that differ, each proven given those before it.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        count, differ, apart, together
+            As for :func:`milp_recourse.questions.choices.choices`.
+        scale
+            Column -> the change that counts as 1.
+        time_limit
+            Seconds for all of them together; None for no limit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per choice, from 1: status, cost, lower_bound, and the action as column -> value. In
+            ``attrs``: ``exhausted``, ``lower_bound``, ``message`` and ``total`` (its cost and its lower
+            bound, or None) as in a ``choices-1`` document.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label, the person could not be read, or an argument is not
+            what is allowed.
+        Unsupported
+            ``together`` is asked for with another ``differ`` than features.
+        """
+        scales, problem = self._named("scale", scale), self._problem_of(person)
+        found = choices(problem, count, differ, apart, scales, self.asked, time_limit, together)
+        rows = [
+            (one.status.value, one.cost, one.lower_bound, self._in_own_values(one.action or {}))
+            for one in (choice.result for choice in found.choices)
+        ]
+        index = pd.RangeIndex(1, 1 + len(rows), name="choice")
+        frame = pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "action"])
+        told = ("exhausted", "lower_bound", "message", "total")
+        frame.attrs |= {name: getattr(found, name) for name in told}
+        return frame
+
+    def robust(
+        self,
+        person: Hashable,
+        missed: Mapping[Hashable, float] | None = None,
+        threshold: float | None = None,
+        noise: Mapping[Hashable, float | Sequence[float]] | None = None,
+        time_limit: float | None = None,
+        certificate: str | Path | None = None,
+    ) -> dict[str, Any]:
+        """One person's cheapest action that is accepted even if not everything turns out as planned.
+
+        Its ``proof`` is ``rigorous`` only if the checker ``verify/`` has accepted its certificate.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        missed, threshold, noise
+            As for :func:`milp_recourse.questions.robust.robust`, by column.
+        time_limit
+            Seconds for everything but the check; None for no limit.
+        certificate
+            A file to write the certificate to, if there is one. ``verify`` checks it against the file of
+            :meth:`population`.
+
+        Returns
+        -------
+        dict
+            A ``robust-1`` document. If the model's own ``predict`` refuses the counterfactual, or the worst
+            outcome found, its status is ``limit``, and the message says so.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label, the person could not be read, or the uncertainty does
+            not fit the problem.
+        """
+        away, wide = self._named("missed", missed), self._named("noise", noise)
+        if certificate is not None:
+            check_path("certificate", certificate, "the path of a file")
+        problem, index = self._problem_of(person), self._position(person)
+        found = checked(robust(problem, away, threshold, wide, self.asked, time_limit, index=index))
+        result = found.result
+        for outcome in (result, replace(result, counterfactual=found.worst_counterfactual)):
+            mine = [outcome if i == index else None for i in range(len(self))]
+            compared, _ = self.compare(rows=self.rows, results=mine, population=self.problem)
+            contradicted = compared[index]
+            if contradicted is not None and contradicted is not outcome:
+                own = replace(contradicted, proof="solver", counterfactual=result.counterfactual)
+                found = replace(found, result=own)
+        return with_certificate(found, certificate).to_dict()
+
+    def regions(
+        self, person: Hashable, time_limit: float | None = None, certificate: str | Path | None = None
+    ) -> pd.DataFrame:
+        """The box around one person's action in which everything is accepted, effects included.
+
+        Every action on the same columns with values in the box that may be set is accepted, whatever else it
+        breaks (conditions, plausibility, domains of what follows). No side can be moved out alone, unless a
+        refused point gets in or the side is at its limit.
+
+        Parameters
+        ----------
+        person
+            The person's label in the table's index.
+        time_limit
+            Seconds for everything but the check; None for no limit.
+        certificate
+            A file to write the certificate to, if there is one. ``verify`` checks it against the file of
+            :meth:`population`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per column that is acted on, none for a person who is accepted as they are: feature, low,
+            high; labels in place of low and high for a column without an order; shown_low and shown_high, the
+            ends rounded inward to few digits; held_low and held_high: ``refused``, the limit that the side
+            has reached, or None where the search stopped before. In ``attrs``: ``proven`` (only if the
+            checker has accepted the certificate, and the model itself refuses no corner that it was asked
+            about), ``message``, and ``document``, a ``regions-1`` document.
+
+        Raises
+        ------
+        BadInput
+            No person, or more than one, has this label, or the person could not be read or has no action.
+        Unsupported
+            The model is asked, not read.
+        """
+        if certificate is not None:
+            check_path("certificate", certificate, "the path of a file")
+        problem, i = self._problem_of(person), self._position(person)
+        result, printed = self.results[i], self.printed[i]
+        if result is None or result.action is None:
+            got = "nobody reached" if result is None else result.status.value
+            raise BadInput("person", got, "a person who has an action")
+        action = problem.numbers(result.action)
+        found = checked_region(region(problem, action, time_limit=time_limit, index=i))
+        corner = refused_corner(found, i, self.rows, self.columns, self.accepts)
+        if corner is not None:
+            found = found.alone(f"the model itself refuses {corner}")
+        if certificate is not None and found.evidence is not None:
+            write_gzipped(found.evidence, certificate)
+        return region_table(found, self.columns, {} if printed is None else printed.action)
+
+    def _named(self, argument: str, given: Mapping[Hashable, T] | None) -> dict[str, T]:
+        """A mapping from columns as a mapping from features.
+
+        Raises
+        ------
+        BadInput
+            A column does not exist.
+        """
+        names = {c.key: c.name for c in self.columns}
+        return {names[key]: value for key, value in by_column(argument, given, list(names)).items()}
+
+    def _in_own_values(self, action: Mapping[str, float | int | str]) -> dict[Hashable, object]:
+        """An action as a mapping from columns to the table's own values."""
+        acted = (c for c in self.columns if c.name in action)
+        return {c.key: c.value(c.feature.number(action[c.name])) for c in acted}
+
+    def _problem_of(self, person: Hashable) -> Instance:
+        position = self._position(person)
+        fault = self.rows.faults.get(position)
+        if fault is not None or self.problem is None:
+            raise fault or BadInput("person", repr(person), "somebody who could be read")
+        return self.problem[position]
