@@ -151,9 +151,9 @@ class Reader:
         if of == "factual":
             inside = (low is None or start >= low) and (high is None or start <= high)
             return TRUE if inside == sign else FALSE
-        whole = all(
-            factor.denominator == 1 and all(self.variables[name].feature.whole for name in features(f))
-            for f, factor in c.items()
+        names = {name for f in c for name in features(f)}
+        whole = all(factor.denominator == 1 for factor in c.values()) and all(
+            self.variables[name].feature.whole and self.factual[name].denominator == 1 for name in names
         )
         if of == "relative-change":
             if zeros := [f for f, value in x.items() if not value]:
