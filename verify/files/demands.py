@@ -144,7 +144,8 @@ class Reader:
     def _sum(self, one: Any, sign: bool) -> Open:
         of, ends = one["of"], [one["at_least"], one["at_most"]]
         c: dict[Factor, Fraction] = {name: Fraction(factor) for name, factor in one["sum"].items()}
-        c |= {(first, second): Fraction(factor) for factor, first, second in one.get("products", [])}
+        for factor, *pair in one.get("products", []):
+            c[tuple(pair)] = c.get(tuple(pair), Fraction(0)) + Fraction(factor)
         x = {f: Fraction(prod(map(self._value, features(f)))) for f in c}
         low, high = (None if end is None else Fraction(end) for end in ends)
         start = sum((c[f] * x[f] for f in c), Fraction(0))

@@ -171,7 +171,9 @@ class _Reader:
     def _sum(self, condition: Sum, sign: bool) -> Demand:
         known = {of: [Fraction(self._known(f)) for f in factors(of)] for of, _ in condition.terms}
         x = {of: Fraction(math.prod(own)) for of, own in known.items()}
-        coefficients = {of: Fraction(c) for of, c in condition.terms}
+        coefficients = dict[Factor, Fraction]()
+        for of, c in condition.terms:  # the same product may be named again
+            coefficients[of] = coefficients.get(of, Fraction(0)) + Fraction(c)
         if condition.of == "factual":
             total = sum((c * x[of] for of, c in coefficients.items()), Fraction(0))
             low, high = condition.at_least, condition.at_most
