@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -34,7 +35,7 @@ def only_writer(folder: Path, name: str = LOCK) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout  # not needed to list commands
 
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    made = [place for place in (folder, *folder.parents) if not os.path.exists(place)]
     make_folder(folder)
     lock = FileLock(folder.resolve() / name, mode=0o664, is_singleton=True)
     try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
-from os import PathLike
+from os import PathLike, path
 from pathlib import Path
 from subprocess import DEVNULL, run
 from tempfile import TemporaryDirectory
@@ -534,7 +534,7 @@ class Answers:
         if not isinstance(folder, str | PathLike):
             raise BadInput("folder", shown(folder), "the path of a folder")
         where = Path(folder)
-        if (where / "results.csv").exists():
+        if path.exists(where / "results.csv"):
             raise BadInput("folder", f"{where}, which holds results", "a new folder")
         written = self.population()
         confirmed = any(word is not None for word in self.confirmed)
