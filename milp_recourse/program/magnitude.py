@@ -53,10 +53,17 @@ def _values(reach: Mapping[str, Enclosure]) -> str | None:
 
 def _conditions(instances: Sequence[Instance], reach: Mapping[str, Enclosure]) -> str | None:
     largest = {name: max(abs(ends.lower), abs(ends.upper)) for name, ends in reach.items()}
-    for row in {leaf for i in instances for leaf in leaves(i.demand) if isinstance(leaf, Row)}:
+    rows = (leaf for i in instances for leaf in leaves(i.demand) if isinstance(leaf, Row))
+    for row in {one for one in rows if not _bounds_a_value(one)}:
         if sum(abs(c) * math.prod(largest[f] for f in factors(of)) for of, c in row.terms) > LARGEST_NUMBER:
             return f"the sum of a condition could pass {LARGEST_NUMBER:g}: divide it by a large number"
     return None
+
+
+def _bounds_a_value(row: Row) -> bool:
+    """Whether a row is a bound of one value, as many thousand are of people near data."""
+    of, c = row.terms[0]
+    return len(row.terms) == 1 and isinstance(of, str) and c in (1, -1)
 
 
 def _costs(instances: Sequence[Instance]) -> str | None:

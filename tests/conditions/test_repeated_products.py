@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from milp_recourse import solve
+from milp_recourse import Recourse, solve
 from milp_recourse.errors import RecourseError
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.formats.strict_json import write_gzipped, write_json
@@ -56,3 +58,16 @@ def test_what_cannot_be_read_or_searched_is_one_line(products: list[Any], said: 
     """These ended in an OverflowError or an IndexError."""
     with pytest.raises(RecourseError, match=said.replace("+", r"\+")):
         solve(instance_from_dict(problem(products, at_least=1)), None, None, True)
+
+
+def test_a_hostile_value_is_nobody_elses_fault() -> None:
+    """Of 5e-324 the relative change passes every double."""
+    X = pd.DataFrame({"a": [0.5, 1, 2, 3, 4, 5.5] * 5, "b": [1.0, 2.5, 3] * 10})
+    recourse = Recourse(
+        LogisticRegression().fit(X, X["a"] > 2), X, conditions=["b change at most +200%", "a * b <= 90"]
+    )
+    alone = recourse.certify(X.head(2)).table
+    table = recourse.certify(pd.concat([X.head(2), X.head(1).assign(b=5e-324).set_axis([9])])).table
+    same = ["status", "cost", "lower_bound", "margin"]
+    assert table[same].head(2).equals(alone[same])
+    assert table["status"].tolist() == ["optimal", "optimal", "limit"]
