@@ -197,12 +197,14 @@ def certificates_for(
 
 
 def _in_squares(instance: Instance, result: Result) -> Result:
-    """A result about l2 as one about its square, the bound rounded down and the cost up."""
+    """A result about l2 as one about its square, the bound rounded down and the cost up. A gap that is small
+    enough for l2 may be twice too large for the square, which is then a limit."""
     if not instance.cost.is_root or result.cost is None or result.lower_bound is None:
         return result
     cost, bound = result.cost**2 * (1 + 2.0**-50), result.lower_bound**2 * (1 - 2.0**-50)
-    allowance = instance.squared().gap_allowance
-    return replace(result, cost=cost, lower_bound=min(bound, cost), gap_allowance=allowance)
+    bound, allowance = min(bound, cost), instance.squared().gap_allowance
+    status = result.status if is_closed(cost, bound, allowance) else Status.LIMIT
+    return replace(result, status=status, cost=cost, lower_bound=bound, gap_allowance=allowance)
 
 
 def encode(certificate: dict[str, Any]) -> bytes:

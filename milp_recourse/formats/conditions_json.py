@@ -108,10 +108,8 @@ class _Builder:
         if model.at_least is None and model.at_most is None:
             raise BadInput(path, "no bound", "at_least, at_most or both")
         _check_ends(model.at_least, model.at_most, path)
-        terms = dict[Factor, float](model.sum.items())
-        for c, pair in products:
-            terms[pair] = terms.get(pair, 0.0) + c
-        return Sum(tuple(terms.items()), model.of, model.at_least, model.at_most)
+        terms: list[tuple[Factor, float]] = [*model.sum.items(), *((pair, c) for c, pair in products)]
+        return Sum(tuple(terms), model.of, model.at_least, model.at_most)
 
     def feature(self, model: schema.FeatureConditionModel, path: str) -> Condition:
         feature = self.named(model.feature, dotted(path, "feature"))

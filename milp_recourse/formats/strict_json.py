@@ -223,8 +223,8 @@ def write_whole(content: bytes, path: str | Path) -> None:
     MachineFailed
         The disk is full or broken.
     """
-    target = Path(os.path.realpath(path))
     try:
+        target = Path(os.path.realpath(path))
         if _is_stream(path):
             with open(path, "ab") as stream:
                 stream.write(content)

@@ -160,7 +160,8 @@ def _real_path(error: Any, data: Any) -> tuple[str | int, ...]:
     for position, step in enumerate(loc):
         if kind == "unknown_key" and value is error["input"]:
             break
-        fits = step in value if isinstance(value, dict) else isinstance(value, list) and isinstance(step, int)
+        entries = range(len(value)) if isinstance(value, list) else value if isinstance(value, dict) else ()
+        fits = step in entries
         if fits:
             value = value[step]
         elif not (kind == "missing" and position == len(loc) - 1):

@@ -9,6 +9,7 @@ logarithms are irrational: they become intervals whose ends are rational and abo
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -213,15 +214,23 @@ class Rounded(Enclosure):
         return self.value
 
 
+def _nearest(value: Fraction) -> float:
+    """The nearest finite double."""
+    try:
+        return float(value)
+    except OverflowError:
+        return sys.float_info.max if value > 0 else -sys.float_info.max
+
+
 def round_down(value: Fraction) -> float:
     """The largest double not above a number."""
-    nearest = float(value)
+    nearest = _nearest(value)
     return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
 
 
 def round_up(value: Fraction) -> float:
     """The smallest double not below a number."""
-    nearest = float(value)
+    nearest = _nearest(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 

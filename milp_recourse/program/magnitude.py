@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from milp_recourse.problem.conditions import Row, factors, leaves
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
@@ -39,7 +40,8 @@ def too_large(*instances: Instance) -> str | None:
     for each of them. A reason may hold for none of them, so the caller must then ask for one at a time.
     """
     reach = reachable(*instances)
-    return _values(reach) or _costs(instances) or _density(instances, reach) or _network(instances[0], reach)
+    found = _values(reach) or _conditions(instances, reach) or _costs(instances)
+    return found or _density(instances, reach) or _network(instances[0], reach)
 
 
 def _values(reach: Mapping[str, Enclosure]) -> str | None:
@@ -47,6 +49,21 @@ def _values(reach: Mapping[str, Enclosure]) -> str | None:
         if max(abs(ends.lower), abs(ends.upper)) > LARGEST_NUMBER:
             return f"{name!r} could pass {LARGEST_NUMBER:g} in size: narrow the bounds or change its unit"
     return None
+
+
+def _conditions(instances: Sequence[Instance], reach: Mapping[str, Enclosure]) -> str | None:
+    largest = {name: max(abs(ends.lower), abs(ends.upper)) for name, ends in reach.items()}
+    rows = (leaf for i in instances for leaf in leaves(i.demand) if isinstance(leaf, Row))
+    for row in {one for one in rows if not _bounds_a_value(one)}:
+        if sum(abs(c) * math.prod(largest[f] for f in factors(of)) for of, c in row.terms) > LARGEST_NUMBER:
+            return f"the sum of a condition could pass {LARGEST_NUMBER:g}: divide it by a large number"
+    return None
+
+
+def _bounds_a_value(row: Row) -> bool:
+    """Whether a row is a bound of one value, as many thousand are of people near data."""
+    of, c = row.terms[0]
+    return len(row.terms) == 1 and isinstance(of, str) and c in (1, -1)
 
 
 def _costs(instances: Sequence[Instance]) -> str | None:

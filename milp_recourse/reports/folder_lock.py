@@ -37,7 +37,7 @@ def only_writer(folder: Path, name: str = LOCK) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout  # not needed to list commands
 
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    made = [place for place in (folder, *folder.parents) if not os.path.exists(place)]
     make_folder(folder)
     lock = FileLock(folder.resolve() / name, mode=0o664, is_singleton=True)
     try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 
+from milp_recourse.errors import BadInput
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result, Status
 
@@ -33,6 +35,13 @@ def short(value: float | int | str | None, digits: int = 6) -> str:
     if value is None:
         return "-"
     return value if isinstance(value, str) else f"{value:.{digits}g}"
+
+
+def stated_day(day: date | None) -> date:
+    """The day that a document states; None: today."""
+    if not isinstance(day, date | None):
+        raise BadInput("day", repr(day), "a datetime.date, or None for today")
+    return day or date.today()
 
 
 def in_one_line(instance: Instance, result: Result) -> str:

@@ -32,6 +32,7 @@ from milp_recourse.problem.conditions import (
 )
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.lattice import Steps
 from milp_recourse.problem.lever_cost import ROUNDINGS
 
 Array = NDArray[np.float64]
@@ -50,8 +51,13 @@ def lever_values(instance: Instance, name: str) -> Array | None:
 
 
 def endless_levers(instance: Instance) -> list[str]:
-    """The levers whose values cannot be listed."""
-    return [name for name in instance.levers if lever_values(instance, name) is None]
+    """The levers whose values cannot be listed, or are more than :data:`ROOM`."""
+    levers = ((name, instance.feature(name).lattice, ends) for name, ends in instance.levers.items())
+    return [
+        name
+        for name, lattice, ends in levers
+        if lattice is None or (isinstance(lattice, Steps) and lattice.count(*ends) > ROOM)
+    ]
 
 
 class _Settings(NamedTuple):

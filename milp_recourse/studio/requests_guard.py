@@ -15,6 +15,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 LARGEST_BODY = 4 * 2**20
 """Bytes; a saved interview holds its problem."""
 
+LONGEST_PATH = 200
+"""Characters; no page has an address as long."""
+
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -81,8 +84,8 @@ class Guard:
         host, origin = headers.get("host", ""), headers.get("origin")
         if host not in self.hosts or names.count(b"host") != 1:
             return _said("another host", 421)
-        given = scope["path"].split("/")[1]
-        if not compare_digest(given.encode("utf-8", "replace"), self.secret.encode()):
+        given = scope["path"][1:].split("/")[0].encode("utf-8", "replace")
+        if len(scope["path"]) > LONGEST_PATH or not compare_digest(given, self.secret.encode()):
             return _said("not found", 404)
         if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             return _said("from another page", 403)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from datetime import date
+from os import path
 from pathlib import Path
 from subprocess import DEVNULL, run
 from tempfile import TemporaryDirectory
@@ -84,7 +85,7 @@ class Answers(PersonQuestions):
         """
         check_path("folder", folder, "the path of a folder")
         where = Path(folder)
-        if (where / "results.csv").exists():
+        if path.exists(where / "results.csv"):
             raise BadInput("folder", f"{where}, which holds results", "a new folder")
         written = self.population()
         confirmed = any(word is not None for word in self.confirmed)

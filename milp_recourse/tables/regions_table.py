@@ -5,21 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from itertools import islice, product
 
 import pandas as pd
 
 from milp_recourse.judge.judgement import known_exactly
 from milp_recourse.questions.regions import Region
-from milp_recourse.questions.regions.growing import Box
 from milp_recourse.tables.columns import TableColumn
 from milp_recourse.tables.people_rows import Rows, chosen, counterfactual_rows
 from milp_recourse.tables.said_values import Accepts
 
 COLUMNS = ("feature", "low", "high", "labels", "shown_low", "shown_high", "held_low", "held_high")
-
-MOST_CORNERS = 64
-"""The most corners of a box that the model itself is asked about."""
 
 _PART = 0.01  # of the width of a side: what rounding its ends inward may take away
 
@@ -82,7 +77,7 @@ def refused_corner(
     """
     if accepts is None or not found.action:
         return None
-    corners = list(islice(_corners(found.box), MOST_CORNERS))
+    corners = list(found.box.corners())
     instance = found.instance
     factual, changed = known_exactly(instance), list[dict[str, float]]()
     for corner in corners:
@@ -93,11 +88,3 @@ def refused_corner(
     wrong = (corner for corner, word in zip(corners, answers, strict=True) if word is not True)
     refused = next(wrong, None)
     return refused and {c.name: c.value(refused[c.name]) for c in columns if c.name in refused}
-
-
-def _corners(box: Box):
-    """The box's corners, each with one of its labels."""
-    axes = {name: tuple(dict.fromkeys(ends)) for name, ends in box.ends.items()}
-    axes |= {name: tuple(map(float, labels)) for name, labels in box.labels.items()}
-    for values in product(*axes.values()):
-        yield dict(zip(axes, values, strict=True))

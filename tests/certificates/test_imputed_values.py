@@ -12,6 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from milp_recourse import Recourse
 
@@ -33,3 +34,23 @@ def test_certificates_of_imputed_whole_numbers_verify(seed: int, cost: str) -> N
     answers = Recourse(model, X, desired=True, cost=cost).certify(people, certificates=True)
     assert answers.table["status"].eq("optimal").all()
     assert answers.verify().splitlines()[-1].startswith("VERIFIED 8 of 8 certificates")
+
+
+@pytest.mark.parametrize("immutable", [[], ["y"]])
+def test_a_boundary_that_an_imputed_number_reaches(immutable: list[str]) -> None:
+    """Where a value is 2.4, "not (a + y >= 7)" allows 6.4: it was read as "a + y <= 6", also by the checker.
+    And the least widening of a domain is to 2.4, which was looked for among whole numbers."""
+    X = pd.DataFrame({"a": [0.0, 1, 2, 3, 4, 5, 6, 7] * 8, "y": [0.0, 1, 2, 3] * 16})
+    X.loc[::3, "y"] = np.nan
+    fill = SimpleImputer(strategy="constant", fill_value=2.4)
+    model = make_pipeline(fill, DecisionTreeClassifier()).fit(X, X["a"] >= 4)
+    person, whole = pd.DataFrame({"a": [0.0], "y": [np.nan]}), {"a": "integer", "y": "integer"}
+    said = ["not (a + y >= 7)", "not (a * y >= 10)"]
+    answers = Recourse(model, X, kinds=whole, immutable=immutable, conditions=said).certify(
+        person, certificates=True
+    )
+    assert dict(answers.results[0].action or {}) == {"a": 4}
+    assert answers.verify().startswith("VERIFIED 1 of 1")
+    far = Recourse(model, X, kinds=whole, immutable=["y"], domain={"y": (3.0, 5.0)}).certify(person)
+    [widened] = far.why(0)["smallest"]
+    assert (widened["id"], widened["to"]) == ("domain:y", 2.4)

@@ -17,6 +17,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_instance, read_population, write_instance
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.judge import judge
+from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.prove import prove
 from milp_recourse.questions.solve import solve
@@ -346,3 +347,13 @@ def test_what_the_document_leaves_out_is_said(tmp_path, capsys):
     assert said.err.startswith("no certificate: plausibility: an action on")
     assert not certificate.exists()
     assert "No certificate: plausibility" in solve(instance, certificates=True).message
+
+
+def test_a_gap_of_l2_that_is_too_large_for_its_square_has_a_certificate():
+    """1e-6 of a root is 2e-6 of its square. Such a result raised a ValueError, for everybody."""
+    instance = read_instance(INSTANCES / "smoke" / "loan_two_units.json")
+    instance = replace(instance, cost=Cost.pure("l2", instance.cost.scale))
+    result = solve(instance)
+    open_ = replace(result, lower_bound=result.cost * (1 - 0.95e-6))
+    [made] = certificates_for([instance], [open_])
+    assert made["claim"] == "optimal"

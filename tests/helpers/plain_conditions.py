@@ -93,7 +93,10 @@ def fails(condition: Json, numbers: Numbers) -> bool:
     terms = [(name, c) for c, *pair in condition.get("products", ()) for name in pair]
     terms += list(condition["sum"].items()) if "sum" in condition else [(condition["feature"], 1)]
     whole = condition["of"] in ("counterfactual", "change") and all(
-        numbers.features[name].kind != "continuous" and float(c).is_integer() for name, c in terms
+        numbers.features[name].kind != "continuous"
+        and float(numbers.before[name]).is_integer()
+        and float(c).is_integer()
+        for name, c in terms
     )
     if whole:
         return (low is not None and total <= math.ceil(low) - 1) or (

@@ -160,3 +160,12 @@ def test_other_back_ends_do_not_take_a_function() -> None:
     for name in ("bab", "highs", "cpsat", "grid"):
         with pytest.raises(Unsupported, match="can only be asked, by the back end ask"):
             solve(problem(lambda row: row.sum() > 9), name)
+
+
+def test_a_lever_with_too_many_values_is_named_too() -> None:
+    """Its values, 1e9 or 1e37 whole numbers, were listed to see whether they can be."""
+    instance = problem(lambda row: row.sum() > 9)
+    for most in (1e9, 1e37):
+        wide = replace(instance.features[0], bounds=(0.0, most))
+        with pytest.raises(Unsupported, match="a is a lever that takes any number"):
+            solve(replace(instance, features=(wide, *instance.features[1:])))

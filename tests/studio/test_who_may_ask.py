@@ -7,11 +7,11 @@ import re
 import pytest
 
 from milp_recourse.studio.studio_views import WORDS
-from tests.studio.samples import HOME, PORT, SECRET, ask
+from tests.studio.samples import HOME, PORT, SECRET, ask, studio
 
 PATHS = (
     *("/", "/en/", f"/{SECRET[:-1]}/en/", f"/{SECRET}x/en/", f"//{SECRET}/en/", f"/{SECRET.upper()}/en/"),
-    *("/static/studio.js", "/../etc/passwd", "/%2e%2e/", "/\u00e9/"),
+    *("/static/studio.js", "/../etc/passwd", "/%2e%2e/", "/\u00e9/", f"/{SECRET}/en/person/{'9' * 5000}"),
 )
 
 
@@ -71,3 +71,10 @@ def test_both_languages_say_everything():
     assert own.keys() == other.keys()
     for key, text in own.items():
         assert set(re.findall(r"{\w+}", text)) == set(re.findall(r"{\w+}", other[key])), key
+
+
+def test_a_request_for_no_path_is_refused() -> None:
+    """``OPTIONS *`` has none, and ended in a traceback on the terminal."""
+    headers = [(b"host", f"127.0.0.1:{PORT}".encode())]
+    refusal = studio()._refusal({"type": "http", "method": "OPTIONS", "path": "*", "headers": headers})
+    assert refusal is not None and refusal.status_code == 404

@@ -60,10 +60,7 @@ def canonical(condition: Any, features: dict[str, Variable], where: str, depth: 
             raise Rejected(f"{where}.sum: got a categorical feature; allowed: features with an order")
         head = {"sum": given["sum"], "of": given["of"]}
         if products:
-            each: dict[tuple[str, ...], float] = {}
-            for c, *pair in products:
-                each[tuple(sorted(pair))] = each.get(tuple(sorted(pair)), 0.0) + c
-            head["products"] = [[c, *pair] for pair, c in each.items()]
+            head["products"] = [[c, *sorted(pair)] for c, *pair in products]
         return _checked(head, given["at_least"], given["at_most"], where)
     return given if form == "acted" else _of_feature(given, features[given["feature"]], where)
 

@@ -144,16 +144,17 @@ class Reader:
     def _sum(self, one: Any, sign: bool) -> Open:
         of, ends = one["of"], [one["at_least"], one["at_most"]]
         c: dict[Factor, Fraction] = {name: Fraction(factor) for name, factor in one["sum"].items()}
-        c |= {(first, second): Fraction(factor) for factor, first, second in one.get("products", [])}
+        for factor, *pair in one.get("products", []):
+            c[tuple(pair)] = c.get(tuple(pair), Fraction(0)) + Fraction(factor)
         x = {f: Fraction(prod(map(self._value, features(f)))) for f in c}
         low, high = (None if end is None else Fraction(end) for end in ends)
         start = sum((c[f] * x[f] for f in c), Fraction(0))
         if of == "factual":
             inside = (low is None or start >= low) and (high is None or start <= high)
             return TRUE if inside == sign else FALSE
-        whole = all(
-            factor.denominator == 1 and all(self.variables[name].feature.whole for name in features(f))
-            for f, factor in c.items()
+        names = {name for f in c for name in features(f)}
+        whole = all(factor.denominator == 1 for factor in c.values()) and all(
+            self.variables[name].feature.whole and self.factual[name].denominator == 1 for name in names
         )
         if of == "relative-change":
             if zeros := [f for f, value in x.items() if not value]:

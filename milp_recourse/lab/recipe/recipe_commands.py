@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from milp_recourse.errors import BadInput
 from milp_recourse.reports.progress import progress_bar
 
 app = typer.Typer(help="Make the shipped instances again, and check them.", no_args_is_help=True)
@@ -29,6 +30,8 @@ def loan(
     """Sample the Loan model, train the 32 x 32 network, write classifier, instances and report."""
     from milp_recourse.lab.recipe.loan_instances import LoanSettings, write_loan
 
+    if smooth and printed:
+        raise BadInput("--smooth", "also --printed", "one of the two: each makes instances of its own")
     settings = LoanSettings.smooth() if smooth else LoanSettings()
     if printed:
         settings = LoanSettings.as_printed()

@@ -41,8 +41,8 @@ class Sum:
     Parameters
     ----------
     terms
-        Pairs of feature, or two features in order, and coefficient, each once; features are numeric or
-        ordinal. Of two the product counts: its value before and after the action, and its change.
+        Pairs of feature, or two features in order, and coefficient; features are numeric or ordinal. Of two
+        the product counts: its value before and after the action, and its change.
     of
         Which value of the features is summed.
     """

@@ -5,9 +5,10 @@ with counterfactual values :math:`x'`. So only one kind of inequality is left,
 :math:`\sum_i c_i x'_i \ge b` with rational numbers. Conditions on factual values alone are decided here.
 
 Negation. The negation of "at most n" is "above n" for factual values, and "at least
-:math:`\lfloor n \rfloor + 1`" for counts and for sums of whole-valued features with whole coefficients. For
-all other sums it is "at least n", so that the boundary belongs to a condition and to its negation: a set
-without its boundary would have no cheapest action. A double negation cancels first.
+:math:`\lfloor n \rfloor + 1`" for counts and for sums of whole-valued features with whole coefficients, if
+all of these are whole before the action, too (what an imputer puts in need not be). For all other sums it is
+"at least n", so that the boundary belongs to a condition and to its negation: a set without its boundary
+would have no cheapest action. A double negation cancels first.
 """
 
 from __future__ import annotations
@@ -166,7 +167,9 @@ class _Reader:
     def _sum(self, condition: Sum, sign: bool) -> Demand:
         known = {of: [Fraction(self._known(f)) for f in factors(of)] for of, _ in condition.terms}
         x = {of: Fraction(math.prod(own)) for of, own in known.items()}
-        coefficients = {of: Fraction(c) for of, c in condition.terms}
+        coefficients = dict[Factor, Fraction]()
+        for of, c in condition.terms:  # the same product may be named again
+            coefficients[of] = coefficients.get(of, Fraction(0)) + Fraction(c)
         if condition.of == "factual":
             total = sum((c * x[of] for of, c in coefficients.items()), Fraction(0))
             low, high = condition.at_least, condition.at_most
@@ -174,7 +177,9 @@ class _Reader:
                 TRUE if ((low is None or total >= low) and (high is None or total <= high)) == sign else FALSE
             )
         whole = condition.of != "relative-change" and all(
-            c.denominator == 1 and all(self.features[f].integral for f in factors(of))
+            c.denominator == 1
+            and all(self.features[f].integral for f in factors(of))
+            and all(value.denominator == 1 for value in known[of])
             for of, c in coefficients.items()
         )
         if condition.of == "relative-change":

@@ -16,6 +16,7 @@ from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.enclosure import round_up
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.options import Clock
 from milp_recourse.questions.regions.growing import RESOLUTION, Box, Growing, Growth, Point, Side, point_box
 from milp_recourse.questions.robust.certify import none_refused
@@ -24,6 +25,7 @@ from milp_recourse.questions.solve import as_instance, check_options, solve
 
 REGION_FORMAT = "milp-recourse/regions-1"
 CERTIFICATE_FORMAT = "milp-recourse/region-certificate-1"
+EXACT = "in exact arithmetic, for there is no margin; of the network as deployed only corners were asked"
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Region:
 
     def lines(self) -> list[str]:
         """The box in words, a line per lever; then the message."""
-        said = []
+        said = [EXACT] if self.proven and self.action and _rounds(self.instance) else []
         for name, ends in boxed(self.instance, self.box).items():
             if "labels" in ends:
                 said.append(f"{name}: {' or '.join(ends['labels'])}")
@@ -172,13 +174,26 @@ def region(
         "the search stopped before everything around the box was known to be refused" if stopped else None
     )
     grown = Region(instance, growing.action, growth, True, encode(certificate), message, seconds)
-    return grown if found else grown.alone("no proof was found that nothing around the action is refused")
+    if found:
+        return grown
+    help_ = ": set a margin, without which rounding can refuse corners" if _rounds(instance) else ""
+    return grown.alone(f"no proof was found that nothing around the action is refused{help_}")
+
+
+def _rounds(instance: Instance) -> bool:
+    """Whether a network as deployed may refuse what it accepts in exact arithmetic, for want of a margin."""
+    return isinstance(instance.classifier, ReluNetwork) and not instance.accept.margin
 
 
 def _proof(growing: Growing, late: Clock) -> dict[str, Any] | None:
-    """The proof that nothing in the box is refused, perhaps with its sides drawn in a little; or None."""
+    """The proof that nothing in the box is refused, perhaps with its sides drawn in a little; or None.
+
+    Without a margin a network's corners have to be accepted as deployed, too."""
     instance, box = growing.instance, growing.growth.box
     for smaller in (box, _drawn_in(growing, box)):
+        corners = smaller.corners() if _rounds(instance) else ()
+        if not all(judge(instance, corner).accepted_deployed for corner in corners):
+            continue
         refusing = to_refuse(instance, growing.action, smaller.levers(instance), {})
         refusing = replace(refusing, classifier=growing.problem.classifier)  # what is known of it is kept
         found = none_refused(refusing, False, late.end)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice, product
 from typing import Literal
 
 from milp_recourse.judge import judge, known_factual
@@ -42,6 +43,9 @@ Point = dict[str, float]
 RESOLUTION = 2e-6, 1e-11
 """How far a continuous side may stay from a refused point: so many times the point's distance from the
 action, and the length of what the lever may be set to."""
+
+MOST_CORNERS = 64
+"""The most corners of a box that the deployed model is asked about."""
 
 _INSIDE = 1e-7  # by what share of its way a side stays short of where a refused point may be
 _FREE = 1e12  # how much farther than its interval a lever would have to move to count as much as a side
@@ -70,6 +74,13 @@ class Box:
     def with_labels(self, name: str, labels: tuple[int, ...]) -> Box:
         """The box with other labels of a lever."""
         return replace(self, labels={**self.labels, name: labels})
+
+    def corners(self) -> Iterator[Point]:
+        """At most :data:`MOST_CORNERS` of its corners, each with one of its labels."""
+        axes = {name: tuple(dict.fromkeys(ends)) for name, ends in self.ends.items()}
+        axes |= {name: tuple(map(float, labels)) for name, labels in self.labels.items()}
+        for values in islice(product(*axes.values()), MOST_CORNERS):
+            yield dict(zip(axes, values, strict=True))
 
     def levers(self, instance: Instance) -> list[Feature]:
         """The levers with what the box leaves of them, in the order of the features."""

@@ -206,7 +206,8 @@ def _span(instance: Instance, id: str) -> tuple[float, tuple[float, float], bool
             width = bounds[1] - bounds[0]
         else:
             width = far[1] - far[0]
-        return width or 1.0, far, feature.integral
+        imputed = kind == "domain" and instance.factual[name] % 1 > 0  # it may be left a fraction
+        return width or 1.0, far, feature.integral and not imputed
     condition = instance.all_conditions[int(name)]
     assert isinstance(condition, Sum)
     total, spanned, whole = Enclosure.of(0), Fraction(0), condition.of != "relative-change"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import os
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -32,6 +33,7 @@ from milp_recourse.reports.certificate_files import certificate_files, zipped
 from milp_recourse.reports.folder_lock import LOCK, only_writer
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.reports.result_rows import csv_line
+from milp_recourse.reports.result_words import stated_day
 from milp_recourse.reports.written_rows import result_in
 
 AUDIT_FORMAT = "milp-recourse/audit-1"
@@ -105,11 +107,11 @@ def write_audit(
     """
     asked, run = asked or Asked(), finished_run(folder, file)
     packed = out.suffix == ".zip"
-    if out.exists() and (packed or not out.is_dir() or {file.name for file in out.iterdir()} - {LOCK}):
+    if os.path.exists(out) and (packed or not out.is_dir() or {file.name for file in out.iterdir()} - {LOCK}):
         raise BadInput("--out", f"{out}, which exists", "a new folder, or a new file whose name ends in .zip")
     files = contents(run, asked, partial(searched, run, asked, jobs))
     stated = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    manifest = {"format": AUDIT_FORMAT, "date": (day or date.today()).isoformat(), "files": stated}
+    manifest = {"format": AUDIT_FORMAT, "date": stated_day(day).isoformat(), "files": stated}
     files[MANIFEST] = as_bytes(manifest)
     if packed:
         write_whole(zipped(dict(sorted(files.items())), zipfile.ZIP_DEFLATED), out)

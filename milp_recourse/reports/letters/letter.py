@@ -18,6 +18,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.reports.pages.html import breakable
 from milp_recourse.reports.pages.person import Change, Outcome, Person, outcome
 from milp_recourse.reports.pages.values import difference, plain, said, shown_beside
+from milp_recourse.reports.result_words import stated_day
 
 FOLDER = Path(__file__).parent
 LAYOUT, ENDING = "layout", ".html.j2"
@@ -110,13 +111,13 @@ def letter(
         raise BadInput("language", repr(language), allowed)
     if template is not None and not isinstance(template, str | Path):
         raise BadInput("template", f"a {type(template).__name__}", "the path of a Jinja2 template, or None")
-    file = f"{language}{ENDING}"
+    file, own_day = f"{language}{ENDING}", stated_day(day)
     try:
         if template is None:
             made = _environment().get_template(file)
         else:
             made = _environment().from_string(Path(template).read_text(encoding="utf-8"))
-        return made.render(contents(person), language_file=file, day=day or date.today())
+        return made.render(contents(person), language_file=file, day=own_day)
     except (OSError, UnicodeError) as error:
         got = f"{template}: {getattr(error, 'strerror', None) or error}"
         raise BadInput("template", got, "a file of UTF-8 text that can be read") from None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from milp_recourse.errors import Unsupported
+from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats.instances_path import instance_files_in, instances_path
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.lab.recipe.files import write_json
@@ -155,3 +155,9 @@ def test_the_command_solves_confirms_compares_and_reports(folder: Path) -> None:
     assert (folder / "grid_comparison.json").exists()
     assert len(instance_files_in(folder)) == 2
     assert checksum_faults(folder) == []
+
+
+def test_two_sets_of_settings_are_refused(tmp_path: Path) -> None:
+    """The latter was taken without a word."""
+    with pytest.raises(BadInput, match="--smooth: got also --printed"):
+        run(app, ["loan", "--smooth", "--printed", "--out", str(tmp_path)], catch_exceptions=False)

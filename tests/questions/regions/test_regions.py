@@ -183,3 +183,16 @@ def test_an_end_that_reaches_a_hair_too_far_is_drawn_in() -> None:
     growth.box = growth.box.moved(side, point["savings"])
     assert _proof(growing, Clock()) is not None
     assert point["savings"] < growth.box.ends["savings"][0] and growth.held[side] is not None
+
+
+def test_without_a_margin_corners_are_asked_as_deployed() -> None:
+    """Without a margin, rounding decides at the edge: a float32 network refused corners of proven boxes.
+    Where no corner is refused, the words say what the box is about."""
+    boxes = {}
+    for name in ("loan_001", "loan_010"):
+        instance = read_instance(LOAN.with_name(f"{name}.json"))
+        instance = replace(instance, accept=replace(instance.accept, margin=0.0))
+        found = boxes[name] = region(instance)
+        assert all(judge(instance, corner).accepted_deployed for corner in found.box.corners())
+    assert not boxes["loan_001"].proven and "set a margin" in (boxes["loan_001"].message or "")
+    assert boxes["loan_010"].proven and boxes["loan_010"].lines()[0].startswith("in exact arithmetic")

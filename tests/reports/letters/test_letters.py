@@ -205,6 +205,8 @@ def test_bad_arguments(tmp_path: Path) -> None:
     for language in ("fr", "layout", "../en", "", 3):
         with pytest.raises(BadInput, match="language"):
             letter(solved(), language=language)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="day"):
+        letter(solved(), day="2026-11-28")  # type: ignore[arg-type]
     (tmp_path / "latin").write_bytes(b"\xff\xfe\xe4")
     for template in (tmp_path / "none", tmp_path, tmp_path / "latin", 3):
         with pytest.raises(BadInput, match="template"):
