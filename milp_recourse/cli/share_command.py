@@ -11,7 +11,6 @@ import typer
 from milp_recourse.cli.common_options import Backend, Index, Json, TimeLimit
 from milp_recourse.cli.exit_codes import DONE, LIMIT
 from milp_recourse.cli.problems import read_problem
-from milp_recourse.problem.population import Population
 
 
 def share(
@@ -39,13 +38,12 @@ def share(
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.formats.write import population_to_dict
     from milp_recourse.questions.offers import read_offers
+    from milp_recourse.questions.share import everybody
     from milp_recourse.questions.share import share as ask
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_words import in_one_line
 
-    problem = read_problem(people, index)
-    if not isinstance(problem, Population):
-        problem = Population.of(problem, [problem.factual], [problem.preferences], {})
+    problem = everybody(read_problem(people, index))
     listed = read_offers(offers, problem.template)
     with progress_bar(problem.template.name or people.name, len(listed)) as bar:
         found = ask(problem, offers, budget, weight, most_cost, backend, time_limit, bar.advance)

@@ -6,22 +6,27 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from milp_recourse.formats.schema_base import NonNegative, Number, Positive, Strict, Word
+from milp_recourse.formats.schema_base import NonNegative, Positive, Strict, Word
 from milp_recourse.formats.schema_choices import Shown
 from milp_recourse.formats.schema_result import StatusName
 
 OFFERS_FORMAT, SHARE_FORMAT = "milp-recourse/offers-1", "milp-recourse/share-1"
 
 
+Amount = Annotated[float, Field(ge=-1e100, le=1e100, allow_inf_nan=False)]
+NoLessThanNothing = Annotated[Amount, Field(ge=0)]
+"""Amounts that a thousand steps, and all people's sums, cannot make overflow."""
+
+
 class OfferModel(Strict):
     """What the institution may do for one person."""
 
     name: Word | None = None
-    price: NonNegative = Field(description="what the offer costs the institution")
-    lower: NonNegative = Field(
+    price: NoLessThanNothing = Field(description="what the offer costs the institution")
+    lower: NoLessThanNothing = Field(
         default=0.0, description="by how much the threshold of the logit or score is lowered"
     )
-    give: dict[str, Number] = Field(
+    give: dict[str, Amount] = Field(
         default_factory=dict, description="by how much a feature is raised before the person acts"
     )
     cheaper: dict[str, Annotated[Positive, Field(le=1)]] = Field(
@@ -54,7 +59,9 @@ class SharePersonModel(Strict):
     """One person."""
 
     index: int
-    points: list[PointModel] = Field(description="by price; without those that no cheaper offer leaves open")
+    points: list[PointModel] = Field(
+        description="by price; offers after one under which nothing has to be done are left out"
+    )
     chosen: int | None = Field(description="the position in points of what was chosen")
 
 

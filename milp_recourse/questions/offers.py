@@ -136,12 +136,12 @@ def read_offers(
     """
     file = str(given) if isinstance(given, str | Path) else None
     data = read_json(given) if isinstance(given, str | Path) else given
-    if not isinstance(data, Mapping):
+    if isinstance(data, Sequence) and not isinstance(data, str):
         data = {"format": OFFERS_FORMAT, "offers": list(data)}
     try:
         found = [
             offer
-            for k, one in enumerate(validate(OffersModel, dict(data)).offers)
+            for k, one in enumerate(validate(OffersModel, data).offers)
             for offer in _offers_of(one, f"offers.{k}", model)
         ]
         names = [offer.name for offer in found]

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
+from milp_recourse.formats import read_any
 from milp_recourse.formats.schema_share import SHARE_FORMAT
 from milp_recourse.formats.write import result_part
 from milp_recourse.problem.decimals import as_written
@@ -32,6 +33,9 @@ from milp_recourse.questions.solve import as_population, check_options, solve_to
 
 MOST_STATES = 1_000_000
 """The most amounts of money that are kept apart."""
+
+LARGEST = 1e100
+"""The largest budget, weight and cost that can be asked for."""
 
 Way = tuple[Fraction, Fraction]
 """What serving a person in one way costs the institution, and its part of the objective."""
@@ -133,7 +137,7 @@ class Shared:
 
 
 def share(
-    people: Population | Mapping[str, Any] | str | Path,
+    people: Instance | Population | Mapping[str, Any] | str | Path,
     offers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | Path,
     budget: float | None = None,
     weight: float | None = None,
@@ -147,7 +151,7 @@ def share(
     Parameters
     ----------
     people
-        A population, the JSON value of one, or the path of its file.
+        An instance or a population, the path of its file, or the JSON value of a population.
     offers
         An ``offers-1`` document, its file, or the list in it; every person gets one or none.
     budget
@@ -176,9 +180,9 @@ def share(
     """
     check_options(time_limit)
     for name, number in (("budget", budget), ("weight", weight), ("most_cost", most_cost)):
-        if number is not None and not (is_number(number) and 0 <= number < math.inf):
-            raise BadInput(name, repr(number), "a number, 0 or more")
-    population = as_population(people)
+        if number is not None and not (is_number(number) and 0 <= number <= LARGEST):
+            raise BadInput(name, repr(number), f"a number from 0 to {LARGEST:g}")
+    population = everybody(people)
     listed = read_offers(offers, population.template)
     weight = (1.0 if budget is None else 0.0) if weight is None else weight
     fronts = _fronts(population, listed, backend, time_limit, advance)
@@ -196,6 +200,14 @@ def share(
         round_up(found[0]),
         round_down(bound[0]) if served == at_most else None,
     )
+
+
+def everybody(given: Instance | Population | Mapping[str, Any] | str | Path) -> Population:
+    """The population given; of an instance one of one person."""
+    problem = read_any(given) if isinstance(given, str | Path) else given
+    if isinstance(problem, Instance):
+        return Population.of(problem, [problem.factual], [problem.preferences], {})
+    return as_population(problem)
 
 
 def _fronts(

@@ -401,6 +401,8 @@ class Answers:
         """
         if self.problem is None:
             raise BadInput("people", "nobody who could be read", "at least one")
+        if not isinstance(offers, list | tuple):
+            raise BadInput("offers", shown(offers), "a list of offers")
         named = [self._named_offer(one) if isinstance(one, Mapping) else one for one in offers]
         found = share(self.problem, named, budget, weight, most_cost, self.asked, time_limit)
         rows, places = [], list(found.fronts)

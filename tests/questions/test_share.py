@@ -116,6 +116,19 @@ def test_offers_that_are_refused(offer: dict[str, Any], words: str) -> None:
         read_offers([offer], read_instance(LOAN))
 
 
+@pytest.mark.parametrize("given", [5, "[1]", {"offers": []}, [3], [{"price": 1e200}], []])
+def test_documents_that_are_no_offers(given: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file and a Python value are refused alike; nothing is written."""
+    if not isinstance(given, str):
+        with pytest.raises(BadInput):
+            read_offers(given, read_instance(LOAN))
+    file, out = tmp_path / "offers.json", tmp_path / "out.json"
+    file.write_text(given if isinstance(given, str) else json.dumps(given))
+    assert main(["share", str(LOAN), str(file), "--json", str(out)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "offers.json" in error and not out.exists()
+
+
 def test_numbers_that_are_refused() -> None:
     """Budgets are numbers; prices need a common unit."""
     people = instances_path() / "loan_smooth" / "population.json"
