@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats import read_any
@@ -40,8 +40,20 @@ LARGEST = 1e100
 Way = tuple[Fraction, Fraction]
 """What serving a person in one way costs the institution, and its part of the objective."""
 
-State = tuple[int, int, int, Any]
-"""The amount spent, minus the number of people served, the total, and what was chosen, last first."""
+State = tuple[int, int, Any]
+"""The amount spent, the total, and what was chosen, last first."""
+
+
+class Choice(NamedTuple):
+    """One of a person's ways in whole numbers; ``k`` is None for not being served."""
+
+    price: int
+    value: int
+    k: int | None
+
+    def at(self, rate: int) -> tuple[int, int]:
+        """What it is worth where money has a price, and then the cheaper for the institution first."""
+        return self.value + rate * self.price, self.price
 
 
 @dataclass(frozen=True)
@@ -263,40 +275,85 @@ def _best(
 def selection(ways: Sequence[Mapping[int, Way]], budget: Fraction) -> tuple[Fraction, list[int | None]]:
     """One way or none for each person: as many as possible, then of the least total, within the budget.
 
-    States that spend more than another without serving more people or at a smaller total are dropped.
+    All numbers become whole ones, and serving a person is worth more than all parts of the objective. The
+    Lagrangian relaxation has a price for money, :math:`r`; it gives a first choice and a lower bound of what
+    is still to come. States of the program whose bound exceeds the best choice known are dropped, and those
+    that spend more than another for no smaller total.
 
     Raises
     ------
     Unsupported
         More than :data:`MOST_STATES` states are left.
     """
-    every = [number for own in ways for way in own.values() for number in way]
-    unit = math.lcm(*(number.denominator for number in every), budget.denominator)
-    most = int(budget * unit)
-    states: list[State] = [(0, 0, 0, None)]
-    for own in ways:
-        whole = [(k, int(price * unit), int(value * unit)) for k, (price, value) in own.items()]
-        grown: list[State] = [(spent, unserved, total, (None, how)) for spent, unserved, total, how in states]
-        grown += [
-            (spent + price, unserved - 1, total + value, (k, how))
-            for spent, unserved, total, how in states
-            for k, price, value in whole
-            if spent + price <= most
+    every = [way for own in ways for way in own.values()]
+    money = math.lcm(budget.denominator, *(price.denominator for price, _ in every))
+    unit = math.lcm(*(value.denominator for _, value in every))
+    most = int(budget * money)
+    worth = 1 + sum(max((int(value * unit) for _, value in own.values()), default=0) for own in ways)
+    people = [
+        [
+            Choice(0, 0, None),
+            *(Choice(int(price * money), int(c * unit) - worth, k) for k, (price, c) in own.items()),
         ]
-        grown.sort(key=lambda state: state[:3])
-        states, least = [], (1, 0)
+        for own in ways
+    ]
+    known, rate = _first(people, most, 2 * worth)
+    lowest = [min(one.at(rate)[0] for one in own) for own in people]
+    room = sum(one.value for one in known) - (sum(lowest) - rate * most)
+    states: list[State] = [(0, 0, None)]
+    spare = room  # what states may lose, beside the money that they leave
+    for own, least_of_all in zip(people, lowest, strict=True):
+        near = [one for one in own if one.at(rate)[0] - least_of_all <= room]
+        spare += least_of_all
+        grown: list[State] = []
+        for spent, total, how in states:
+            for one in near:
+                after, sums = spent + one.price, total + one.value
+                if after <= most and sums + rate * after <= spare:
+                    grown.append((after, sums, (one.k, how)))
+        grown.sort(key=lambda state: state[:2])
+        states, least = [], 1
         for state in grown:
-            if state[1:3] < least:
-                least = state[1], state[2]
+            if state[1] < least:
+                least = state[1]
                 states.append(state)
         if len(states) > MOST_STATES:
             raise Unsupported(
                 f"the offers' prices have more than {MOST_STATES} different sums within the budget; "
                 "give prices that are multiples of one unit"
             )
-    _, _, total, how = min(states, key=lambda state: state[1:3])
+    _, _, how = states[-1]
     chosen: list[int | None] = []
     while how is not None:
         k, how = how
         chosen.append(k)
-    return Fraction(total, unit), chosen[::-1]
+    chosen.reverse()
+    parts = (own[k][1] for own, k in zip(ways, chosen, strict=True) if k is not None)
+    return sum(parts, Fraction(0)), chosen
+
+
+def _first(people: Sequence[Sequence[Choice]], most: int, rate: int) -> tuple[list[Choice], int]:
+    """A choice within the budget, and the price of money that leads to it; ``rate`` is one that is too high.
+
+    At a rate everybody has what is cheapest to both sides; the least whole rate that keeps to the budget is
+    taken, and what is left is spent where it helps most.
+    """
+    low, high = -1, rate
+    while high - low > 1:
+        middle = (low + high) // 2
+        spent = sum(min(own, key=lambda one: one.at(middle)).price for own in people)
+        low, high = (low, middle) if spent <= most else (middle, high)
+    found = [min(own, key=lambda one: one.at(high)) for own in people]
+    over = most - sum(one.price for one in found)
+    while True:
+        gains = [
+            (one.value - found[i].value, i, one)
+            for i, own in enumerate(people)
+            for one in own
+            if one.price - found[i].price <= over
+        ]
+        gain, i, one = min(gains, key=lambda gained: gained[:2])
+        if gain >= 0:
+            break
+        over, found[i] = over - one.price + found[i].price, one
+    return found, high
