@@ -30,6 +30,7 @@ COMMANDS = {
     "regions": "Around the cheapest action, the box in which everything is accepted, proven.",
     "why": "Which restrictions prevent recourse, what each one costs, and how little widening suffices.",
     "front": "Cost against the number of features acted on, or against density: every point proven.",
+    "share": "Share the cost with an institution: the cheapest joint plans, within a budget for all.",
     "prepare": "Write a population with another cost or plausibility, computed from data.",
     "backends": "Which back ends are usable here, and why not.",
     "export": "Write the problem as a mathematical program that other solvers read.",

@@ -11,8 +11,8 @@ from milp_recourse.cli.common_options import Index, Problem, TimeLimit, a_file
 from milp_recourse.cli.problems import read_one
 from milp_recourse.errors import BadInput
 
-ExportFormat = Literal["mps", "lp"]
-"""File formats that :mod:`milp_recourse.solvers.export` writes."""
+ExportFormat = Literal["mps", "lp", "vnnlib"]
+"""File formats that :mod:`milp_recourse.solvers.export` writes, and :mod:`milp_recourse.solvers.vnnlib`."""
 
 
 def export(
@@ -28,6 +28,12 @@ def export(
         float | None,
         typer.Option(help="with --linear: the largest error wanted; a hundredth of the cost if not given"),
     ] = None,
+    cost: Annotated[
+        float | None,
+        typer.Option(
+            help="with .vnnlib: is anything accepted at this cost or less? The network is beside it"
+        ),
+    ] = None,
     time_limit: TimeLimit = None,
 ) -> None:
     """Write the problem as a mathematical program that other solvers read."""
@@ -41,7 +47,16 @@ def export(
         raise BadInput("--out", str(out), f"a file name ending in {wanted}")
     if error is not None and not linear:
         raise BadInput("--error", error, "only with --linear: a program with squares has no error of its own")
+    vnnlib = suffix == "vnnlib"
+    if vnnlib != (cost is not None) or (vnnlib and linear):
+        raise BadInput("--cost", "nothing" if cost is None else cost, "a number with .vnnlib, else nothing")
     problem = read_one(instance, index)
+    if cost is not None:
+        from milp_recourse.solvers.vnnlib import export_vnnlib
+
+        for path in export_vnnlib(problem, out, cost):
+            typer.echo(f"written: {path} and {path.name}.onnx")
+        return
     if linear:
         made = export_linear(problem, out, error, time_limit)
         typer.echo(f"written: {out}\n" + "\n".join(words(made)))

@@ -13,6 +13,7 @@ from milp_recourse.formats.schema_certificate import CertificateModel, RegionCer
 from milp_recourse.formats.schema_choices import ChoicesModel, RegionsModel, RobustModel
 from milp_recourse.formats.schema_interview import InterviewModel, RegretModel
 from milp_recourse.formats.schema_result import ResultModel, ResultsModel
+from milp_recourse.formats.schema_share import OffersModel, ShareModel
 from milp_recourse.formats.schema_why import WhyModel
 
 FOLDER = Path(__file__).parent / "schemas"
@@ -23,6 +24,7 @@ MODELS: dict[str, Any] = {
     "classifier": InlineClassifier,
     "instance-1": InstanceModel,
     "interview-1": InterviewModel,
+    "offers-1": OffersModel,
     "population-1": PopulationModel,
     "region-certificate-1": RegionCertificateModel,
     "regions-1": RegionsModel,
@@ -30,6 +32,7 @@ MODELS: dict[str, Any] = {
     "result-1": ResultModel,
     "results-1": ResultsModel,
     "robust-1": RobustModel,
+    "share-1": ShareModel,
     "why-1": WhyModel,
 }
 

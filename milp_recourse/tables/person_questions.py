@@ -9,18 +9,21 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, is_number
 from milp_recourse.formats.strict_json import write_gzipped
+from milp_recourse.formats.write import result_part
 from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.choices import Differ, choices
 from milp_recourse.questions.front import front
 from milp_recourse.questions.reasons import reasons
 from milp_recourse.questions.regions import region
 from milp_recourse.questions.robust import robust
+from milp_recourse.questions.share import share
 from milp_recourse.questions.why import why as ask_why
 from milp_recourse.reports.checked import checked, checked_region, with_certificate
 from milp_recourse.tables.answered import AnsweredPeople
 from milp_recourse.tables.arguments import by_column, check_path
+from milp_recourse.tables.columns import shown
 from milp_recourse.tables.reasons_table import counted, reasons_table
 from milp_recourse.tables.regions_table import refused_corner, region_table
 
@@ -28,7 +31,7 @@ T = TypeVar("T")
 
 
 class PersonQuestions(AnsweredPeople):
-    """What can be asked about one person of the table, by their label in its index."""
+    """What can be asked about one person of the table, by their label in its index, or about all."""
 
     def front(self, person: Hashable, time_limit: float | None = None) -> pd.DataFrame:
         """Cost against the number of actions: the cheapest action on at most k features, for every k.
@@ -186,6 +189,53 @@ class PersonQuestions(AnsweredPeople):
         frame.attrs |= {name: getattr(found, name) for name in told}
         return frame
 
+    def share(
+        self,
+        offers: Sequence[Mapping[str, Any]],
+        budget: float | None = None,
+        weight: float | None = None,
+        most_cost: float | None = None,
+        time_limit: float | None = None,
+    ) -> pd.DataFrame:
+        """The cheapest joint plans of people and an institution, of each by themselves or within a budget.
+
+        Parameters
+        ----------
+        offers
+            What the institution may do for a person, as in an ``offers-1`` document: ``give`` and ``cheaper``
+            name columns, ``lower`` is in the unit of ``margin`` in :attr:`table`.
+        budget, weight, most_cost, time_limit
+            As for :func:`milp_recourse.questions.share.share`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per person who could be read: served, offer, price, status, cost, lower_bound, and the
+            action as column -> value. ``attrs["document"]`` is the ``share-1`` document.
+
+        Raises
+        ------
+        BadInput
+            Nobody could be read, or an argument is not what is allowed.
+        """
+        if self.problem is None:
+            raise BadInput("people", "nobody who could be read", "at least one")
+        if not isinstance(offers, list | tuple):
+            raise BadInput("offers", shown(offers), "a list of offers")
+        named = [self._named_offer(one) if isinstance(one, Mapping) else one for one in offers]
+        found = share(self.problem, named, budget, weight, most_cost, self.asked, time_limit)
+        rows, places = [], list(found.fronts)
+        for i, points in found.fronts.items():
+            k = found.chosen[i]
+            point = points[0 if k is None else k]
+            own = result_part(point.result, "status", "cost", "lower_bound")
+            action = self._in_own_values(point.result.action or {})
+            asked = {"served": k is not None, "offer": point.offer.name, "price": float(point.offer.price)}
+            rows.append({**asked, **own, "action": action})
+        frame = pd.DataFrame(rows, self.rows.frame.index[places])
+        frame.attrs["document"] = found.to_dict()
+        return frame
+
     def robust(
         self,
         person: Hashable,
@@ -300,6 +350,16 @@ class PersonQuestions(AnsweredPeople):
         """
         names = {c.key: c.name for c in self.columns}
         return {names[key]: value for key, value in by_column(argument, given, list(names)).items()}
+
+    def _named_offer(self, offer: Mapping[str, Any]) -> dict[str, Any]:
+        """An offer about columns as one about features, and its ``lower`` in units of the classifier."""
+        lower = offer.get("lower")
+        own = {"lower": lower * self.unit} if is_number(lower) else {}
+        return {
+            **offer,
+            **own,
+            **{key: self._named(key, offer[key]) for key in ("give", "cheaper") if key in offer},
+        }
 
     def _in_own_values(self, action: Mapping[str, float | int | str]) -> dict[Hashable, object]:
         """An action as a mapping from columns to the table's own values."""
