@@ -17,6 +17,7 @@ import numpy as np
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.conditions import TRUE, Demand, Factor, factors, unlabelled
 from milp_recourse.problem.conditions import Row as ConditionRow
+from milp_recourse.problem.curved_network import CurvedNetwork
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
@@ -122,6 +123,9 @@ def _lower(
             columns += _columns(build, instance, _in_scenario(build, instance, scenario, factual, values))
             names += tuple(f"{name} in scenario {k}" for name in instance.columns)
         classifier = smallest_logit(classifier, 1 + len(instance.scenarios))
+    elif isinstance(classifier, CurvedNetwork):
+        columns, classifier = _bent(build, classifier, columns), classifier.head
+        names = tuple(f"unit {k}" for k in range(1, 1 + len(columns)))
     rows = tuple(
         Row(f"domain_{f.name}", values[f.name], *f.domain) for f in instance.features if f.domain is not None
     )
@@ -162,6 +166,18 @@ def _columns(build: Builder, instance: Instance, values: Mapping[str, Affine]) -
         for numbers in lookup.T.tolist():
             terms = (label.scaled(Fraction(c)) for label, c in zip(labels, numbers, strict=True) if c)
             columns.append(sum(terms, Affine()))
+    return columns
+
+
+def _bent(build: Builder, network: CurvedNetwork, columns: list[Affine]) -> list[Affine]:
+    """What enters the layers after the last one with curves, as forms."""
+    for layer, bends in network.front:
+        columns = build.affine(layer.weights[0], layer.biases[0], columns)
+        names = bends or ("relu",) * len(columns)
+        columns = [
+            z if name == "identity" else build.elementary(name, z)
+            for z, name in zip(columns, names, strict=True)
+        ]
     return columns
 
 
