@@ -63,7 +63,7 @@ def _bends(layers: Sequence[schema.HiddenLayer], path: str) -> list[Bends]:
         if layer.functions is not None and len(layer.functions) != most:
             allowed = f"{most}, one per output" if most else "none in the last layer"
             raise BadInput(f"{path}.layers.{k}.functions", f"{len(layer.functions)} names", allowed)
-    return [layer.functions and tuple(layer.functions) for layer in layers[:-1]]
+    return [None if layer.functions is None else tuple(layer.functions) for layer in layers[:-1]]
 
 
 def build_network(layers: Sequence[Layer], dtype: DType, path: str) -> ReluNetwork:

@@ -4,24 +4,22 @@ each unit."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.problem.enclosure import Enclosure, Rounded
 from milp_recourse.problem.expression import sigmoid
-from milp_recourse.problem.network import FloatArray, ReluNetwork
+from milp_recourse.problem.network import ReluNetwork
 
 Bend = Literal["relu", "identity", "sigmoid", "square"]
 """What a unit of a hidden layer does to its argument."""
 
-BENDS: tuple[Bend, ...] = get_args(Bend)
-
-Bends = tuple[Bend, ...] | None
+Bends = tuple[str, ...] | None
 """A layer's functions, one for each unit; None where all are ReLUs."""
 
 
@@ -76,8 +74,7 @@ class CurvedNetwork(ReluNetwork):
             values = layer.enclose(values)
             names = bends or ("relu",) * len(values)
             values = tuple(
-                v if name == "identity" else getattr(v, name)()
-                for v, name in zip(values, names, strict=True)
+                v if name == "identity" else getattr(v, name)() for v, name in zip(values, names, strict=True)
             )
         return self.head.enclose(values)
 
@@ -86,7 +83,7 @@ class CurvedNetwork(ReluNetwork):
         return [None] * len(x)
 
 
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, Any] = {
     "relu": lambda z: np.maximum(z, z.dtype.type(0)),
     "sigmoid": lambda z: sigmoid(z).astype(z.dtype),
     "square": np.square,
@@ -99,8 +96,3 @@ def with_bends(network: ReluNetwork, bends: Sequence[Bends]) -> ReluNetwork:
     if not any(known):
         return network
     return CurvedNetwork(network.weights, network.biases, network.dtype, known)
-
-
-def on_other_columns(network: ReluNetwork, weight: FloatArray) -> ReluNetwork:
-    """The network with other weights of its inputs."""
-    return replace(network, weights=(weight, *network.weights[1:]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from milp_recourse.problem.several import smallest_logit
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.demands import Span, reachable_demand, spans
 from milp_recourse.program.equations import Builder
-from milp_recourse.program.functions import EDGE
+from milp_recourse.program.functions import EDGE, Function
 from milp_recourse.program.neutral_program import (
     Action,
     Ball,
@@ -117,15 +117,16 @@ def _lower(
         if instance.plausible:
             energies += _energy(build, instance, f, values, natural[f], factual)
     columns, names, classifier = _columns(build, instance, values), instance.columns, instance.classifier
+    if isinstance(classifier, CurvedNetwork):
+        classifier = classifier.head
+        names = tuple(f"unit {k}" for k in range(1, 1 + len(columns)))
+    own = names
     if instance.scenarios:
         assert isinstance(classifier, ReluNetwork)
         for k, scenario in enumerate(instance.scenarios, 1):
             columns += _columns(build, instance, _in_scenario(build, instance, scenario, factual, values))
-            names += tuple(f"{name} in scenario {k}" for name in instance.columns)
+            names += tuple(f"{name} in scenario {k}" for name in own)
         classifier = smallest_logit(classifier, 1 + len(instance.scenarios))
-    elif isinstance(classifier, CurvedNetwork):
-        columns, classifier = _bent(build, classifier, columns), classifier.head
-        names = tuple(f"unit {k}" for k in range(1, 1 + len(columns)))
     rows = tuple(
         Row(f"domain_{f.name}", values[f.name], *f.domain) for f in instance.features if f.domain is not None
     )
@@ -155,8 +156,9 @@ def _lower(
 
 
 def _columns(build: Builder, instance: Instance, values: Mapping[str, Affine]) -> list[Affine]:
-    """The classifier's input columns as forms, given the forms of the features' values."""
-    columns = []
+    """The classifier's input columns as forms, given the forms of the features' values; of one with curves
+    what enters the layers after these."""
+    columns: list[Affine] = []
     for feature in instance.features:
         value, lookup = values[feature.name], feature.lookup if feature.by_label else None
         if lookup is None:
@@ -166,16 +168,17 @@ def _columns(build: Builder, instance: Instance, values: Mapping[str, Affine]) -
         for numbers in lookup.T.tolist():
             terms = (label.scaled(Fraction(c)) for label, c in zip(labels, numbers, strict=True) if c)
             columns.append(sum(terms, Affine()))
+    if isinstance(instance.classifier, CurvedNetwork):
+        return _bent(build, instance.classifier, columns)
     return columns
 
 
 def _bent(build: Builder, network: CurvedNetwork, columns: list[Affine]) -> list[Affine]:
-    """What enters the layers after the last one with curves, as forms."""
     for layer, bends in network.front:
         columns = build.affine(layer.weights[0], layer.biases[0], columns)
         names = bends or ("relu",) * len(columns)
         columns = [
-            z if name == "identity" else build.elementary(name, z)
+            z if name == "identity" else build.elementary(cast(Function, name), z)
             for z, name in zip(columns, names, strict=True)
         ]
     return columns

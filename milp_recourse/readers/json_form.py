@@ -43,8 +43,9 @@ def to_json(network: ReluNetwork | TreeEnsemble | AskedModel) -> dict[str, Any]:
     if isinstance(network, TreeEnsemble):
         return _forest_to_json(network)
     layers = layers_to_json(network)
-    for layer, bends in zip(layers, network.bends if isinstance(network, CurvedNetwork) else (), strict=False):
-        layer |= {"functions": list(bends)} if bends else {}
+    bends = network.bends if isinstance(network, CurvedNetwork) else ()
+    for layer, functions in zip(layers, bends, strict=False):
+        layer.update({"functions": list(functions)} if functions else {})
     return {"kind": "relu-network", "dtype": network.dtype, "layers": layers}
 
 

@@ -17,7 +17,10 @@ MOST_WEIGHTS = 500_000
 LAYER = {"weight": [[float]], "bias": [float]}
 LAYERS = [LAYER]
 """The shape of a network's layers."""
-FUNCTIONS = {"relu", "identity", "sigmoid", "square"}
+NETWORK = {
+    "dtype": {"float32", "float64"},
+    "layers": [LAYER | {"functions?": maybe([{"relu", "identity", "sigmoid", "square"}])}],
+}
 
 ARRAYS = ("feature", "threshold", "left", "right", "value")
 TREES = [{key: [float] for key in ARRAYS} | {"missing_left?": maybe([bool])}]
@@ -34,7 +37,7 @@ FOREST = {
 }
 CLASSIFIER = by(
     "kind",
-    {"relu-network": {"dtype": PRECISION, "layers": [LAYER | {"functions?": maybe([FUNCTIONS])}]}, "tree-ensemble": FOREST},
+    {"relu-network": NETWORK, "tree-ensemble": FOREST},
 )
 LARGEST_SCORE = 1e30
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial, reduce
+from itertools import repeat
 from math import inf, nextafter
 from typing import Any, NamedTuple
 
@@ -175,9 +176,7 @@ class Configuration:
             labels = [self._folded("indicator", plus(value, UNIT, -k)) for k in range(len(table))]
             found += [combined(column, labels) for column in zip(*table, strict=True)] if table else [value]
         for layer in self.model.front:
-            found = self._affine(layer, found)
-            names = layer.get("functions") or ["relu"] * len(found)
-            pairs = zip(names, found, strict=True)
+            pairs = zip(layer.get("functions") or repeat("relu"), self._affine(layer, found))
             found = [form if name == "identity" else self._folded(name, form) for name, form in pairs]
         return found
 
