@@ -15,8 +15,8 @@ from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import refuse, require
 
 _ALLOWED = (
-    "Linear, ReLU, LeakyReLU, Hardtanh, BatchNorm1d and Dropout in eval mode, Flatten(1, -1), Identity, "
-    "Sequential, a closing Sigmoid, Softmax or LogSoftmax"
+    "Linear, ReLU, LeakyReLU, Hardtanh, Tanh, Sigmoid, BatchNorm1d and Dropout in eval mode, "
+    "Flatten(1, -1), Identity, Sequential, a closing Softmax or LogSoftmax"
 )
 TIED = 2.0**7
 """How far, in unit roundoffs, a logit can be from 0 while the rounded sigmoid or softmax ties the classes."""

@@ -82,7 +82,7 @@ class Layers:
         self.bends: list[Bends] = []  # what follows each segment but the last
         self.slack = 0.0  # how far a logit may be above 0 while the closing function ties the classes
         self._closed = ""
-        self._last_unit = 0.0  # of a sigmoid that may close the network
+        self._last = "", 0.0  # the place and unit roundoff of a sigmoid that may close the network
 
     @property
     def outputs(self) -> int | None:
@@ -110,7 +110,7 @@ class Layers:
             Shapes do not fit, a number is not finite, or a closing function came before.
         """
         w, b = np.array(weight, dtype=np.float64), np.array(bias, dtype=np.float64)
-        self._go_on(where)
+        self._go_on()
         if self._closed:
             raise refuse(where, f"an affine map right after {self._closed}", f"nothing after {self._closed}")
         if w.ndim != 2 or b.shape != (len(w),):
@@ -217,22 +217,22 @@ class Layers:
 
     def sigmoid(self, where: str, unit: float) -> None:
         """Append a sigmoid, which ends a network of one logit unless something follows."""
-        self._go_on(where)
-        self._last_unit = unit
+        self._go_on()
+        self._last = where, unit
         self.close(_SIGMOID, 0.0)
 
-    def _go_on(self, where: str) -> None:
+    def _go_on(self) -> None:
         """A sigmoid that something follows is a function like others."""
         if self._closed == _SIGMOID:
             self._closed = ""
-            self.curve("sigmoid", where, self._last_unit)
+            self.curve("sigmoid", *self._last)
 
     def _end(self) -> None:
         """End the network: a sigmoid of several outputs would round the large ones to 1 and so tie classes
         whose logits differ."""
         if self._closed == _SIGMOID and (self.outputs or 1) > 1:
             got = f"a sigmoid of {self.outputs} outputs, whose order is lost where it rounds to 1"
-            raise refuse("last layer", got, "a softmax, or nothing, after several outputs")
+            raise refuse(self._last[0], got, "a softmax, or nothing, after several outputs")
         self._closed = ""
 
     def softmax(self, where: str) -> None:
@@ -352,7 +352,7 @@ class Layers:
             raise Unsupported(str(error)) from error
 
     def _count(self, where: str, what: str) -> int:
-        self._go_on(where)
+        self._go_on()
         if self._closed or self.outputs is None:
             raise refuse(
                 where, f"{what} right after {self._closed or 'the input'}", f"{what} after an affine map"

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from milp_recourse.problem.several import along_the_diagonal
 from milp_recourse.readers.classes import classes_of
-from milp_recourse.readers.formulas import by_largest
+from milp_recourse.readers.formulas import by_largest, by_margin
 from milp_recourse.readers.layers import UNIT, Layers
+from milp_recourse.readers.links import Link, logistic
 from milp_recourse.readers.member import Member
 from milp_recourse.readers.places import Place
 from milp_recourse.readers.scores import Score, TreeScore, outputs_of
@@ -38,12 +39,9 @@ def naive_bayes(model: Any, place: Place) -> Member:
     check_is_fitted(model)
     classes = classes_of(model)
     if isinstance(model, GaussianNB | QuadraticDiscriminantAnalysis):
-        layers, columns = place.layers()
-        append = _squares_of_columns if isinstance(model, GaussianNB) else _squares_of_sums
-        append(model, layers, place.where)
-        scores: tuple[Score, ...] = outputs_of(layers, columns)
-        return Member(type(model).__name__, classes, scores, by_largest(len(classes)))
+        return _quadratic(model, place, classes)
     prior = np.zeros(len(classes)) if isinstance(model, ComplementNB) else np.asarray(model.class_log_prior_)
+    scores: tuple[Score, ...]
     if isinstance(model, CategoricalNB):
         tables = [np.asarray(one) for one in model.feature_log_prob_]
         cuts = [np.nextafter(np.arange(1.0, t.shape[1]), 0.0) for t in tables]  # decimals are cut off
@@ -61,6 +59,20 @@ def naive_bayes(model: Any, place: Place) -> Member:
         layers.affine(weight, prior, place.where, UNIT["float64"])
         scores = outputs_of(layers, columns)
     return Member(type(model).__name__, classes, scores, by_largest(len(classes)))
+
+
+def _quadratic(model: Any, place: Place, classes: tuple[object, ...]) -> Member:
+    """A Gaussian model; of two classes by the difference of their log probabilities."""
+    layers, columns = place.layers()
+    name = type(model).__name__
+    append = _squares_of_columns if name == "GaussianNB" else _squares_of_sums
+    append(model, layers, place.where)
+    if len(classes) > 2:
+        unit = UNIT["float64"]
+        return Member(name, classes, outputs_of(layers, columns), by_largest(len(classes)), softmax=unit)
+    layers.affine([[-1.0, 1.0]], [0.0], place.where)
+    scores, link = outputs_of(layers, columns), Link(logistic, logistic=(1.0, 0.0), unit=UNIT["float64"])
+    return Member(name, classes, scores, by_margin(), link=link, measure="log odds")
 
 
 def _squares_of_columns(model: Any, layers: Layers, where: str) -> None:

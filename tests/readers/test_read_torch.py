@@ -111,9 +111,9 @@ def hooked():
 
 
 REFUSALS = {
-    "tanh": (
-        lambda: nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1)),
-        "layer 1: got Tanh; allowed: ",
+    "gelu": (
+        lambda: nn.Sequential(nn.Linear(2, 2), nn.GELU(), nn.Linear(2, 1)),
+        "layer 1: got GELU; allowed: ",
     ),
     "nested path": (
         lambda: nn.Sequential(nn.Sequential(nn.Linear(2, 2), nn.Bilinear(2, 2, 2))),
