@@ -136,10 +136,6 @@ REFUSALS = {
         lambda: nn.Sequential(nn.Linear(2, 1), nn.ReLU()),
         "last layer: got a ReLU; allowed: an affine",
     ),
-    "sigmoid inside": (
-        lambda: nn.Sequential(nn.Linear(2, 1), nn.Sigmoid(), nn.Linear(1, 1)),
-        "layer 2 (Linear): got an affine map right after a sigmoid",
-    ),
     "softmax of one": (
         lambda: nn.Sequential(nn.Linear(2, 1), nn.Softmax(1)),
         "layer 1 (Softmax): got a softmax of one output, which is the same for all inputs; allowed:",
