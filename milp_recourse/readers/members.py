@@ -31,7 +31,7 @@ from milp_recourse.readers.support_vectors import is_support_vectors, support_ve
 from milp_recourse.readers.wrappers import contained
 
 ALLOWED = (
-    "linear models, MLPs with ReLUs, trees and boosting of scikit-learn, XGBoost, LightGBM, CatBoost or "
+    "linear models, MLPs, trees and boosting of scikit-learn, XGBoost, LightGBM, CatBoost or "
     "interpret, what scikit-learn and imbalanced-learn make of these, a torch module, or an ONNX model"
 )
 

@@ -98,7 +98,7 @@ LINEAR: dict[str, Kind] = {
         lambda s: MLPClassifier((4, 3), activation="tanh", max_iter=60, random_state=s), ("three",)
     ),
     "mlp of sigmoids": Kind(
-        lambda s: MLPClassifier((4,), activation="logistic", solver="lbfgs", max_iter=200, random_state=s), TWO
+        lambda s: MLPClassifier((4,), activation="logistic", solver="lbfgs", random_state=s), TWO
     ),
     "gaussian": Kind(lambda s: naive_bayes.GaussianNB(), TWO),
     "quadratic": Kind(

@@ -176,7 +176,7 @@ class Configuration:
             labels = [self._folded("indicator", plus(value, UNIT, -k)) for k in range(len(table))]
             found += [combined(column, labels) for column in zip(*table, strict=True)] if table else [value]
         for layer in self.model.front:
-            pairs = zip(layer.get("functions") or repeat("relu"), self._affine(layer, found))
+            pairs = zip(layer.get("functions") or repeat("relu"), self._affine(layer, found), strict=False)
             found = [form if name == "identity" else self._folded(name, form) for name, form in pairs]
         return found
 
