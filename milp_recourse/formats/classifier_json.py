@@ -14,6 +14,7 @@ from milp_recourse.formats import schema
 from milp_recourse.formats.schema_scm import Layer
 from milp_recourse.formats.strict_json import parse_json, read_bytes
 from milp_recourse.formats.validate import validate
+from milp_recourse.problem.curved_network import Bends, with_bends
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Classifier, Instance
 from milp_recourse.problem.network import DType, ReluNetwork
@@ -48,8 +49,18 @@ def build_classifier(
     if isinstance(model, schema.NetworkModel):
         network = build_network(model.layers, model.dtype, path)
         _check_columns(network.inputs, columns, f"{path}.layers.0.weight")
-        return network
+        return with_bends(network, _bends(model.layers, path))
     return _build_forest(model, columns, path)
+
+
+def _bends(layers: Sequence[schema.HiddenLayer], path: str) -> list[Bends]:
+    """The functions of the hidden layers."""
+    for k, layer in enumerate(layers):
+        most = len(layer.bias) if k + 1 < len(layers) else 0
+        if layer.functions is not None and len(layer.functions) != most:
+            allowed = f"{most}, one per output" if most else "none in the last layer"
+            raise BadInput(f"{path}.layers.{k}.functions", f"{len(layer.functions)} names", allowed)
+    return [None if layer.functions is None else tuple(layer.functions) for layer in layers[:-1]]
 
 
 def build_network(layers: Sequence[Layer], dtype: DType, path: str) -> ReluNetwork:

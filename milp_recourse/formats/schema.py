@@ -16,6 +16,7 @@ from milp_recourse.formats.schema_conditions import ConditionModel
 from milp_recourse.formats.schema_scm import Layer, ScmModel
 from milp_recourse.formats.validate import Interval, NonNegative, Number, Positive, Strict, Value, Word
 from milp_recourse.problem.cost import KINDS, CostKind
+from milp_recourse.problem.curved_network import Bend
 
 INSTANCE_FORMAT = "milp-recourse/instance-1"
 POPULATION_FORMAT = "milp-recourse/population-1"
@@ -69,12 +70,20 @@ class FeatureModel(Strict):
     )
 
 
+class HiddenLayer(Layer):
+    """A layer of the classifier."""
+
+    functions: list[Bend] | None = Field(
+        None, description="of each output, between this layer and the next; default ReLUs"
+    )
+
+
 class NetworkModel(Strict):
-    """A fully connected ReLU network on the features' columns; the last layer is one number, the logit."""
+    """A fully connected network on the features' columns; the last layer is one number, the logit."""
 
     kind: Literal["relu-network"]
     dtype: Literal["float32", "float64"]
-    layers: Annotated[list[Layer], Field(min_length=1)]
+    layers: Annotated[list[HiddenLayer], Field(min_length=1)]
 
 
 class TreeModel(Strict):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from milp_recourse.judge.judgement import Judgement, judged_together
 from milp_recourse.judge.proposal import Proposal
 from milp_recourse.problem.asked_model import AskedModel
+from milp_recourse.problem.curved_network import CurvedNetwork
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import Proof
@@ -78,11 +79,11 @@ def at_rest_in_words(rest: Judgement | None) -> str | None:
 def _surely_refused(instances: Sequence[Instance]) -> NDArray[np.bool_]:
     """Per instance, whether the factual's float64 logit plus its rounding error is below the threshold.
 
-    All instances have one classifier. False throughout for trees.
+    All instances have one classifier. False throughout for trees and for networks with curves.
     """
     first = instances[0]
     network = first.classifier
-    if not isinstance(network, ReluNetwork):
+    if not isinstance(network, ReluNetwork) or isinstance(network, CurvedNetwork):
         return np.zeros(len(instances), dtype=bool)
     z = first.model_rows(np.array([[one.factual[f.name] for f in first.features] for one in instances]))
     size, operations = np.abs(z), 0

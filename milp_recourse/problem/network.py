@@ -121,8 +121,12 @@ class ReluNetwork:
         for k, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
             z = z @ w.T + b
             if k < last:
-                z = np.maximum(z, 0.0)
+                z = self.bent(k, z)
         return z
+
+    def bent(self, layer: int, z: NDArray) -> NDArray:
+        """A hidden layer's ReLUs of its arguments, (..., units), in their precision."""
+        return np.maximum(z, z.dtype.type(0))
 
     def scores(self, x: NDArray) -> FloatArray:
         """The logits of rows (..., inputs) in float64, by :meth:`evaluate`."""
@@ -138,7 +142,7 @@ class ReluNetwork:
             for k, (w, b) in enumerate(zip(self._deployed_weights, self._deployed_biases, strict=True)):
                 z = w @ z + b
                 if k < last:
-                    z = np.maximum(z, z.dtype.type(0))
+                    z = self.bent(k, z)
         return float(z[0])
 
     def deploys_at_least(self, x: NDArray, threshold: float) -> bool:
@@ -152,7 +156,7 @@ class ReluNetwork:
             z = np.asarray(x, dtype=np.float64).astype(self.dtype)
             for k, (w, b) in enumerate(zip(self._deployed_weights, self._deployed_biases, strict=True)):
                 if k:
-                    z = np.maximum(z, z.dtype.type(0))
+                    z = self.bent(k - 1, z)
                 z = np.cumsum(w * z, axis=1, dtype=z.dtype)[:, -1] + b
         return float(z[0]) >= threshold and self.deployed_logit(x) >= threshold
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+
+from numpy.typing import NDArray
 
 from milp_recourse.problem.expression import (
     Constant,
@@ -61,6 +63,13 @@ class Builder:
         plus, minus = self.elementary("square", a + b), self.elementary("square", a - b)
         return (plus - minus).scaled(Fraction(1, 4))
 
+    def affine(self, weight: NDArray, bias: NDArray, z: Sequence[Affine]) -> list[Affine]:
+        """The forms W z + b."""
+        return [
+            sum((zi.scaled(w) for zi, w in zip(z, row, strict=True) if w), Affine.of(b))
+            for row, b in zip(weight.tolist(), bias.tolist(), strict=True)
+        ]
+
     def lower(self, expression: Expression, values: Mapping[str, Affine]) -> Affine:
         """The form of an expression, given the form of every feature."""
         match expression:
@@ -85,10 +94,7 @@ class Builder:
                 z = [self.lower(e, values) for e in inputs]
                 last = len(network.weights) - 1
                 for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
-                    z = [
-                        sum((zi.scaled(w) for zi, w in zip(z, row, strict=True) if w), Affine.of(b))
-                        for row, b in zip(weight, bias, strict=True)
-                    ]
+                    z = self.affine(weight, bias, z)
                     if k < last:
                         z = [self.elementary("relu", v) for v in z]
                 return z[0]

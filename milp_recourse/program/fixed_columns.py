@@ -55,8 +55,7 @@ def without_fixed(instance: Instance) -> tuple[Instance, list[int]] | None:
     new = np.zeros((len(parts), max(map(len, parts))))  # type: ignore[arg-type]
     for place, part in zip(new, parts, strict=True):
         place[: len(part)] = part  # type: ignore[arg-type]
-    layers = [(np.hstack([network.weights[0][:, read], new]), network.biases[0])]
-    layers += list(zip(network.weights[1:], network.biases[1:], strict=True))
+    weight = np.hstack([network.weights[0][:, read], new])
     features = [f for f, one in zip(instance.features, stays, strict=True) if one]
     known = {f.name for f in features}
     ones = [Feature("'" * (1 + max(map(len, known), default=0)) + str(k)) for k in range(new.shape[1])]
@@ -68,7 +67,7 @@ def without_fixed(instance: Instance) -> tuple[Instance, list[int]] | None:
             {name: scm.mechanisms[name] for name in moved if scm.parents(name)},
             scm.name,
         ),
-        classifier=ReluNetwork.from_layers(layers, "float64"),
+        classifier=replace(network, weights=(weight, *network.weights[1:]), dtype="float64"),
         factual={f.name: instance.factual[f.name] for f in features} | {one.name: 1.0 for one in ones},
         conditions=(),  # they hold whatever is done: nothing is demanded
         preferences=replace(instance.preferences, conditions=()),

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.conditions import TRUE, Demand, Factor, factors, unlabelled
 from milp_recourse.problem.conditions import Row as ConditionRow
+from milp_recourse.problem.curved_network import CurvedNetwork
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
@@ -27,7 +28,7 @@ from milp_recourse.problem.several import smallest_logit
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.demands import Span, reachable_demand, spans
 from milp_recourse.program.equations import Builder
-from milp_recourse.program.functions import EDGE
+from milp_recourse.program.functions import EDGE, Function
 from milp_recourse.program.neutral_program import (
     Action,
     Ball,
@@ -116,11 +117,15 @@ def _lower(
         if instance.plausible:
             energies += _energy(build, instance, f, values, natural[f], factual)
     columns, names, classifier = _columns(build, instance, values), instance.columns, instance.classifier
+    if isinstance(classifier, CurvedNetwork):
+        classifier = classifier.head
+        names = tuple(f"unit {k}" for k in range(1, 1 + len(columns)))
+    own = names
     if instance.scenarios:
         assert isinstance(classifier, ReluNetwork)
         for k, scenario in enumerate(instance.scenarios, 1):
             columns += _columns(build, instance, _in_scenario(build, instance, scenario, factual, values))
-            names += tuple(f"{name} in scenario {k}" for name in instance.columns)
+            names += tuple(f"{name} in scenario {k}" for name in own)
         classifier = smallest_logit(classifier, 1 + len(instance.scenarios))
     rows = tuple(
         Row(f"domain_{f.name}", values[f.name], *f.domain) for f in instance.features if f.domain is not None
@@ -151,8 +156,9 @@ def _lower(
 
 
 def _columns(build: Builder, instance: Instance, values: Mapping[str, Affine]) -> list[Affine]:
-    """The classifier's input columns as forms, given the forms of the features' values."""
-    columns = []
+    """The classifier's input columns as forms, given the forms of the features' values; of one with curves
+    what enters the layers after these."""
+    columns: list[Affine] = []
     for feature in instance.features:
         value, lookup = values[feature.name], feature.lookup if feature.by_label else None
         if lookup is None:
@@ -162,6 +168,19 @@ def _columns(build: Builder, instance: Instance, values: Mapping[str, Affine]) -
         for numbers in lookup.T.tolist():
             terms = (label.scaled(Fraction(c)) for label, c in zip(labels, numbers, strict=True) if c)
             columns.append(sum(terms, Affine()))
+    if isinstance(instance.classifier, CurvedNetwork):
+        return _bent(build, instance.classifier, columns)
+    return columns
+
+
+def _bent(build: Builder, network: CurvedNetwork, columns: list[Affine]) -> list[Affine]:
+    for layer, bends in network.front:
+        columns = build.affine(layer.weights[0], layer.biases[0], columns)
+        names = bends or ("relu",) * len(columns)
+        columns = [
+            z if name == "identity" else build.elementary(cast(Function, name), z)
+            for z, name in zip(columns, names, strict=True)
+        ]
     return columns
 
 

@@ -17,8 +17,8 @@ from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.refusal import refuse, require
 
 _ALLOWED = (
-    "Gemm, MatMul, Add, Relu, LeakyRelu, Clip, BatchNormalization, Dropout, Flatten, Identity, and a "
-    "Sigmoid, Softmax or LogSoftmax at the end"
+    "Gemm, MatMul, Add, Relu, LeakyRelu, Clip, Tanh, Sigmoid, BatchNormalization, Dropout, Flatten, "
+    "Identity, and a Softmax or LogSoftmax at the end"
 )
 _OLDEST_OPSET = 7  # in earlier ones, Gemm and Add broadcast by attributes
 
@@ -171,7 +171,8 @@ class _Walk:
             "LeakyRelu": self._leaky,
             "Clip": self._clip,
             "BatchNormalization": self._normalise,
-            "Sigmoid": lambda node, attributes, where: self._layers.sigmoid(where),
+            "Sigmoid": lambda node, attributes, where: self._layers.sigmoid(where, self._unit),
+            "Tanh": lambda node, attributes, where: self._layers.curve("tanh", where, self._unit),
             "Softmax": self._softmax,
             "LogSoftmax": self._softmax,
             "Dropout": self._dropout,

@@ -15,8 +15,8 @@ from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.refusal import refuse, require
 
 _ALLOWED = (
-    "Linear, ReLU, LeakyReLU, Hardtanh, BatchNorm1d and Dropout in eval mode, Flatten(1, -1), Identity, "
-    "Sequential, a closing Sigmoid, Softmax or LogSoftmax"
+    "Linear, ReLU, LeakyReLU, Hardtanh, Tanh, Sigmoid, BatchNorm1d and Dropout in eval mode, "
+    "Flatten(1, -1), Identity, Sequential, a closing Softmax or LogSoftmax"
 )
 TIED = 2.0**7
 """How far, in unit roundoffs, a logit can be from 0 while the rounded sigmoid or softmax ties the classes."""
@@ -66,7 +66,8 @@ def append_torch(module: Any, layers: Layers) -> DType:
         nn.LeakyReLU: _leaky,
         nn.Hardtanh: _clamp,
         nn.BatchNorm1d: _normalise,
-        nn.Sigmoid: lambda layer, layers, where, dtype: layers.sigmoid(where),
+        nn.Sigmoid: lambda layer, layers, where, dtype: layers.sigmoid(where, UNIT[dtype]),
+        nn.Tanh: lambda layer, layers, where, dtype: layers.curve("tanh", where, UNIT[dtype]),
         nn.Softmax: _softmax,
         nn.LogSoftmax: _softmax,
         nn.Flatten: _flatten,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from milp_recourse.problem.asked_model import AskedModel
+from milp_recourse.problem.curved_network import CurvedNetwork
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.readers.refusal import refuse
@@ -41,7 +42,11 @@ def to_json(network: ReluNetwork | TreeEnsemble | AskedModel) -> dict[str, Any]:
         raise refuse("model", "one that is asked", "one that is read, where a file is written")
     if isinstance(network, TreeEnsemble):
         return _forest_to_json(network)
-    return {"kind": "relu-network", "dtype": network.dtype, "layers": layers_to_json(network)}
+    layers = layers_to_json(network)
+    bends = network.bends if isinstance(network, CurvedNetwork) else ()
+    for layer, functions in zip(layers, bends, strict=False):
+        layer.update({"functions": list(functions)} if functions else {})
+    return {"kind": "relu-network", "dtype": network.dtype, "layers": layers}
 
 
 def layers_to_json(network: ReluNetwork) -> list[dict[str, Any]]:

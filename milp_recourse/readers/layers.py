@@ -1,8 +1,8 @@
-r"""The affine maps and ReLUs of a piecewise linear model, and the ReLU network that they make.
+r"""The affine maps and functions of a model, and the network that they make.
 
 :class:`Layers` holds a list of segments. A segment is a list of affine maps (:class:`Map`), applied one after
-another; a ReLU follows each segment but the last. Layer k of the network is the product of segment k's maps.
-Other functions are rewritten with ReLUs, which changes nothing in real arithmetic:
+another; ReLUs, or other functions, follow each segment but the last. Layer k of the network is the product of
+segment k's maps. Further functions are rewritten with these, which changes nothing in real arithmetic:
 
 ====================  =================================================================
 LeakyReLU, slope s    relu(z) - s relu(-z)
@@ -10,6 +10,7 @@ Hardtanh, l <= u      l + relu(z - l) - relu(z - u)
 the smaller of a, b   a - relu(a - b)
 the larger of a, b    a + relu(b - a)
 a unchanged           relu(a) - relu(-a)
+tanh                  2 sigmoid(2 z) - 1
 ====================  =================================================================
 """
 
@@ -17,11 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from milp_recourse.errors import Unsupported
+from milp_recourse.problem.curved_network import Bends, with_bends
 from milp_recourse.problem.log_sum_exp import pairwise_log_sum
 from milp_recourse.problem.network import DType, ReluNetwork
 from milp_recourse.problem.several import along_the_diagonal, extreme_of_each
@@ -31,6 +34,9 @@ FloatArray = NDArray[np.float64]
 
 UNIT: dict[str, float] = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 """Unit roundoff of each precision."""
+
+LIBRARY = 64
+"""More units of roundoff than any library's sigmoid or tanh is off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +79,10 @@ class Layers:
     def __init__(self, inputs: int | None = None) -> None:
         self.inputs = inputs
         self.segments: list[list[Map]] = [[]]
+        self.bends: list[Bends] = []  # what follows each segment but the last
         self.slack = 0.0  # how far a logit may be above 0 while the closing function ties the classes
         self._closed = ""
+        self._last = "", 0.0  # the place and unit roundoff of a sigmoid that may close the network
 
     @property
     def outputs(self) -> int | None:
@@ -102,6 +110,7 @@ class Layers:
             Shapes do not fit, a number is not finite, or a closing function came before.
         """
         w, b = np.array(weight, dtype=np.float64), np.array(bias, dtype=np.float64)
+        self._go_on()
         if self._closed:
             raise refuse(where, f"an affine map right after {self._closed}", f"nothing after {self._closed}")
         if w.ndim != 2 or b.shape != (len(w),):
@@ -148,15 +157,28 @@ class Layers:
 
     def relu(self, where: str) -> None:
         """Append max(0, z). A ReLU directly after another one is dropped."""
-        if self._closed or self.outputs is None:
-            raise refuse(
-                where, f"a ReLU right after {self._closed or 'the input'}", "a ReLU after an affine map"
-            )
+        count = self._count(where, "a ReLU")
+        if not self.segments[-1] and self.bends and self.bends[-1] is None:
+            return
+        self.bend(None, where, count)
+
+    def bend(self, functions: Bends, where: str, count: int = 0) -> None:
+        """Append a function for each output, ReLUs if None."""
+        count = count or self._count(where, "a function")
         if not self.segments[-1]:
-            if len(self.segments) > 1:
-                return
-            self.segments[-1].append(self._identity())
+            self.segments[-1].append(_unchanged(count))
         self.segments.append([])
+        self.bends.append(functions)
+
+    def curve(self, name: Literal["sigmoid", "tanh"], where: str, unit: float) -> None:
+        """Append a sigmoid or tanh of each output."""
+        count = self._count(where, f"a {name}")
+        steep, shift = (2.0, -1.0) if name == "tanh" else (1.0, 0.0)
+        eye = np.eye(count)
+        if steep != 1.0:
+            self.affine(steep * eye, np.zeros(count), where)
+        self.bend(("sigmoid",) * count, where)
+        self.affine(steep * eye, np.full(count, shift), where, off=np.full(count, LIBRARY * unit))
 
     def leaky(self, slope: float, where: str, unit: float) -> None:
         """Append max(0, z) + slope min(0, z)."""
@@ -193,15 +215,25 @@ class Layers:
         self._closed = what
         self.slack += slack
 
-    def sigmoid(self, where: str) -> None:
-        """End with a sigmoid of one logit.
+    def sigmoid(self, where: str, unit: float) -> None:
+        """Append a sigmoid, which ends a network of one logit unless something follows."""
+        self._go_on()
+        self._last = where, unit
+        self.close(_SIGMOID, 0.0)
 
-        Of several, it would round the large ones to 1 and so tie classes whose logits differ.
-        """
-        if (self.outputs or 1) > 1:
+    def _go_on(self) -> None:
+        """A sigmoid that something follows is a function like others."""
+        if self._closed == _SIGMOID:
+            self._closed = ""
+            self.curve("sigmoid", *self._last)
+
+    def _end(self) -> None:
+        """End the network: a sigmoid of several outputs would round the large ones to 1 and so tie classes
+        whose logits differ."""
+        if self._closed == _SIGMOID and (self.outputs or 1) > 1:
             got = f"a sigmoid of {self.outputs} outputs, whose order is lost where it rounds to 1"
-            raise refuse(where, got, "a softmax, or nothing, after several outputs")
-        self.close("a sigmoid", 0.0)
+            raise refuse(self._last[0], got, "a softmax, or nothing, after several outputs")
+        self._closed = ""
 
     def softmax(self, where: str) -> None:
         """End with a softmax of several logits, or its logarithm; of one it is a constant."""
@@ -218,7 +250,7 @@ class Layers:
         terms
             Per j the matrix of the rows :math:`w_{jk}`, which are differences of outputs, and the thresholds.
         """
-        self._closed = ""
+        self._end()
         rows = np.vstack([np.asarray(row, dtype=np.float64) for row, _ in terms])
         thresholds = np.concatenate([np.asarray(t, dtype=np.float64) for _, t in terms])
         self.affine(rows, 0.0 - thresholds, "class", choice=True)
@@ -233,7 +265,7 @@ class Layers:
         """Append the maps and ReLUs of another network."""
         for k, segment in enumerate(other.segments):
             if k:
-                self.relu("model")
+                self.bend(other.bends[k - 1], "model")
             for step in segment:
                 self.affine(step.weight, step.bias, "model", step.unit, step.size, step.choice, step.off)
         self.slack += other.slack
@@ -247,7 +279,7 @@ class Layers:
         together = Layers(sum(one.inputs or 0 for one in networks))
         for k in range(length):
             if k:
-                together.relu("model")
+                together.bend(_side_by_side(even, k - 1), "model")
             for step in zip(*_of_one_length([one.segments[k] for one in even]), strict=True):
                 weight = along_the_diagonal([one.weight for one in step])
                 bias = np.concatenate([one.bias for one in step])
@@ -261,7 +293,7 @@ class Layers:
     def lengthened(self, segments: int) -> Layers:
         """The same outputs after at least so many segments."""
         longer = Layers(self.inputs)
-        longer.segments = [list(segment) for segment in self.segments]
+        longer.segments, longer.bends = [list(segment) for segment in self.segments], list(self.bends)
         while len(longer.segments) < segments:
             longer.leaky(1.0, "model", 0.0)
         return longer
@@ -279,7 +311,7 @@ class Layers:
         weight
             One row per difference between another class's logit and the wanted one's.
         """
-        self._closed = ""
+        self._end()
         rows = np.asarray(weight, dtype=np.float64)
         self.affine(rows, np.zeros(len(rows)), "class", choice=True)
         for before, shift, after, constant in pairwise_log_sum(len(rows)):
@@ -314,20 +346,29 @@ class Layers:
         with np.errstate(over="ignore"):
             same = all((a.astype(np.float32) == a).all() for layer in layers for a in layer)
         try:
-            return ReluNetwork.from_layers(layers, "float32" if dtype == "float32" and same else "float64")
+            made = ReluNetwork.from_layers(layers, "float32" if dtype == "float32" and same else "float64")
+            return with_bends(made, self.bends)
         except ValueError as error:
             raise Unsupported(str(error)) from error
 
     def _count(self, where: str, what: str) -> int:
+        self._go_on()
         if self._closed or self.outputs is None:
             raise refuse(
                 where, f"{what} right after {self._closed or 'the input'}", f"{what} after an affine map"
             )
         return self.outputs
 
-    def _identity(self) -> Map:
-        assert self.inputs is not None
-        return Map(np.eye(self.inputs), np.zeros(self.inputs))
+
+_SIGMOID = "a sigmoid"
+
+
+def _side_by_side(networks: Sequence[Layers], k: int) -> Bends:
+    """The functions of several networks' layers k together."""
+    if not any(one.bends[k] for one in networks):
+        return None
+    relus = (one.bends[k] or ("relu",) * len(one.segments[k][-1].bias) for one in networks)
+    return tuple(name for names in relus for name in names)
 
 
 def _of_one_length(segments: Sequence[list[Map]]) -> list[list[Map]]:

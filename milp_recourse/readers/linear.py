@@ -13,7 +13,7 @@ from milp_recourse.readers.layers import UNIT, Layers
 from milp_recourse.readers.links import Link, logistic
 from milp_recourse.readers.member import Member
 from milp_recourse.readers.places import Inputs, Place
-from milp_recourse.readers.refusal import OR_ASK, refuse
+from milp_recourse.readers.refusal import refuse
 from milp_recourse.readers.scores import outputs_of
 
 _SIGMOID = 2.0**-46  # for logits above it, the logistic function in doubles is above 1/2 despite rounding
@@ -66,8 +66,7 @@ def read_linear(estimator: Any, layers: Layers, where: str) -> tuple[float, floa
     NotFittedError
         The estimator is not fitted (scikit-learn's error).
     Unsupported
-        The estimator does not decide by its linear function, has several outputs, or has an activation that
-        is not piecewise linear.
+        The estimator does not decide by its linear function, or has several outputs.
     """
     from sklearn.neural_network import MLPClassifier
     from sklearn.utils.validation import check_is_fitted
@@ -149,22 +148,15 @@ def _read_perceptron(estimator: Any, layers: Layers, where: str) -> tuple[float,
 
 
 def append_perceptron(estimator: Any, layers: Layers, where: str) -> float:
-    """Append the maps and ReLUs of an MLPClassifier or MLPRegressor, and return their unit roundoff.
-
-    Raises
-    ------
-    Unsupported
-        The activation is not piecewise linear.
-    """
-    if estimator.activation not in ("relu", "identity"):
-        got = f"{type(estimator).__name__} with activation {estimator.activation}"
-        raise refuse(where, got, f"relu or identity, {OR_ASK}")
+    """Append the maps and functions of an MLPClassifier or MLPRegressor, and return their unit roundoff."""
     unit = _unit(estimator)
     last = len(estimator.coefs_) - 1
     for k, (weight, bias) in enumerate(zip(estimator.coefs_, estimator.intercepts_, strict=True)):
         layers.affine(dense(weight).T, dense(bias), where, unit)
         if k < last and estimator.activation == "relu":
             layers.relu(where)
+        elif k < last and estimator.activation != "identity":
+            layers.curve("tanh" if estimator.activation == "tanh" else "sigmoid", where, unit)
     return unit
 
 

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from milp_recourse.errors import BadInput
+from milp_recourse.problem.curved_network import Bends
+from milp_recourse.problem.expression import sigmoid
 from milp_recourse.problem.network import products
 from milp_recourse.readers.layers import UNIT, FloatArray, Map
 
@@ -47,6 +49,8 @@ class Arithmetic:
     segments
         As in :class:`milp_recourse.readers.layers.Layers`; the first map makes the entries from the
         classifier's inputs.
+    bends
+        Of each segment but the last, likewise.
     slack
         How far above 0 a logit may be while the closing sigmoid or softmax ties the classes.
     softmax_unit
@@ -57,6 +61,7 @@ class Arithmetic:
 
     entries: tuple[Entry, ...]
     segments: tuple[tuple[Map, ...], ...]
+    bends: tuple[Bends, ...] = ()
     slack: float = 0.0
     softmax_unit: float = 0.0
     input_unit: float = 0.0
@@ -99,11 +104,53 @@ def margins_of(arithmetic: Arithmetic, lower: ArrayLike, upper: ArrayLike) -> Fl
             rounding = gamma(terms, UNIT["float64"]) * size
             folded, low, high = folded + rounding, low - rounding, high + rounding
             if k < last:
-                off = high + computed + folded < 0
-                computed, folded = np.where(off, 0.0, computed), np.where(off, 0.0, folded)
-                low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
+                state, unit = (low, high, computed, folded), max(step.unit for step in segment)
+                low, high, computed, folded = _bent(arithmetic.bends[k], state, unit)
         total = (computed.max(axis=1) + folded.max(axis=1) + settled + extra + arithmetic.slack) * _OUTWARD
         return np.where(np.isfinite(total), np.nextafter(total, np.inf), np.inf)
+
+
+_State = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Lowest and highest arguments, and bounds of the differences ``computed`` and ``folded``."""
+
+
+def _bent(bends: Bends, state: _State, unit: float) -> _State:
+    """What a layer's functions make of their arguments; each function's own rounding in a library is part of
+    :attr:`Map.off`, a square's is added here."""
+    if bends is None:
+        return _FUNCTIONS["relu"](state, unit)
+    made: _State = tuple(one.copy() for one in state)  # type: ignore[assignment]
+    for name in {*bends} - {"identity"}:
+        some = np.array([one == name for one in bends])
+        own: _State = tuple(one[:, some] for one in state)  # type: ignore[assignment]
+        for whole, part in zip(made, _FUNCTIONS[name](own, unit), strict=True):
+            whole[:, some] = part
+    return made
+
+
+def _relu(state: _State, unit: float) -> _State:
+    low, high, computed, folded = state
+    off = high + computed + folded < 0
+    computed, folded = np.where(off, 0.0, computed), np.where(off, 0.0, folded)
+    return np.maximum(low, 0.0), np.maximum(high, 0.0), computed, folded
+
+
+def _sigmoid(state: _State, unit: float) -> _State:
+    low, high, computed, folded = state
+    return sigmoid(low) - _ROUNDED, sigmoid(high) + _ROUNDED, computed / 4, folded / 4
+
+
+def _square(state: _State, unit: float) -> _State:
+    low, high, computed, folded = state
+    size = _size(low, high)
+    reach = size + computed + folded
+    least = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
+    ends = least**2 * (1 - _ROUNDED), size**2 * (1 + _ROUNDED)
+    return *ends, (size + reach) * computed + gamma(4, unit) * reach**2, (size + reach) * folded
+
+
+_ROUNDED = 2.0**-48
+_FUNCTIONS = {"relu": _relu, "sigmoid": _sigmoid, "square": _square}
 
 
 def _start(entries: tuple[Entry, ...], lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -31,7 +31,7 @@ from milp_recourse.readers.support_vectors import is_support_vectors, support_ve
 from milp_recourse.readers.wrappers import contained
 
 ALLOWED = (
-    "linear models, MLPs with ReLUs, trees and boosting of scikit-learn, XGBoost, LightGBM, CatBoost or "
+    "linear models, MLPs, trees and boosting of scikit-learn, XGBoost, LightGBM, CatBoost or "
     "interpret, what scikit-learn and imbalanced-learn make of these, a torch module, or an ONNX model"
 )
 
@@ -120,8 +120,6 @@ _NEIGHBOURS = "which compares a row with the rows of the fit", "a forest or boos
 _GAUSSIAN = "whose decision is a sum of curves", "boosting, or a support vector machine with kernel='linear'"
 _OUTPUTS = "which has several outputs", "a model with one output"
 _NEAREST: dict[str, tuple[str, str]] = {
-    "GaussianNB": _QUADRATIC,
-    "QuadraticDiscriminantAnalysis": _QUADRATIC,
     "EllipticEnvelope": (_QUADRATIC[0], "IsolationForest or OneClassSVM(kernel='linear')"),
     "LocalOutlierFactor": (_NEIGHBOURS[0], "IsolationForest"),
     "NearestCentroid": (_NEIGHBOURS[0], "LinearDiscriminantAnalysis"),

@@ -169,7 +169,8 @@ def _read_graph(
     choose_logit(layers, target, len(classes))
     unit = UNIT[dtype]
     segments = tuple(tuple(segment) for segment in layers.segments)
-    arithmetic = Arithmetic(entries, segments, layers.slack, unit if outputs > 1 else 0.0, unit)
+    rest = tuple(layers.bends), layers.slack, unit if outputs > 1 else 0.0, unit
+    arithmetic = Arithmetic(entries, segments, *rest)
     return Reading(columns, layers.network(dtype), Acceptance(), classes, target, arithmetic)
 
 
@@ -189,7 +190,7 @@ def _network(
     accept, softmax = network_decision(formula, member.scores, layers)
     narrow = UNIT["float32"] if preprocessing.narrow else 0.0
     segments = tuple(tuple(segment) for segment in layers.segments)
-    arithmetic = Arithmetic(entries, segments, layers.slack, softmax, narrow)
+    arithmetic = Arithmetic(entries, segments, tuple(layers.bends), layers.slack, softmax, narrow)
     network = layers.network("float64")
     own = (columns, network, accept, member.classes, wish, arithmetic)
     return Reading(*own, near=member.near, measure=member.measure)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -55,9 +57,10 @@ def standardised(
         layers = [(weight, first[1] - weight @ shift), *rest]
         rounded = [(w.astype(dtype), b.astype(dtype)) for w, b in layers]
     try:
-        return ReluNetwork.from_layers(rounded, dtype)
+        made = ReluNetwork.from_layers(rounded, dtype)
     except ValueError as error:
         raise BadInput("mean, sd", str(error), f"values that fold to finite {dtype} weights") from error
+    return replace(network, weights=made.weights, biases=made.biases, dtype=dtype)
 
 
 def _vector(field: str, values: ArrayLike, length: int) -> NDArray[np.float64]:

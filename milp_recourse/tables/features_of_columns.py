@@ -355,11 +355,8 @@ def _rearranged(classifier: Classifier, order: NDArray[np.int64]) -> Classifier:
     if isinstance(classifier, AskedModel):
         return replace(classifier, inputs=len(order))
     if isinstance(classifier, ReluNetwork):
-        first = classifier.weights[0]
-        weight = np.where(order >= 0, first[:, np.maximum(order, 0)], 0.0)
-        layers = [(weight, classifier.biases[0])]
-        layers += list(zip(classifier.weights[1:], classifier.biases[1:], strict=True))
-        return ReluNetwork.from_layers(layers, classifier.dtype)
+        weight = np.where(order >= 0, classifier.weights[0][:, np.maximum(order, 0)], 0.0)
+        return replace(classifier, weights=(weight, *classifier.weights[1:]))
     assert isinstance(classifier, TreeEnsemble)
     place = np.full(classifier.inputs + 2, -2, dtype=np.int64)
     place[order[order >= 0]] = np.flatnonzero(order >= 0)

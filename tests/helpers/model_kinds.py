@@ -94,6 +94,16 @@ LINEAR: dict[str, Kind] = {
     "svc": Kind(lambda s: svm.SVC(kernel="linear")),
     "nu svc": Kind(lambda s: svm.NuSVC(kernel="linear", nu=0.2)),
     "mlp": Kind(lambda s: MLPClassifier((5,), max_iter=60, random_state=s)),
+    "mlp of tanh": Kind(
+        lambda s: MLPClassifier((4, 3), activation="tanh", max_iter=60, random_state=s), ("three",)
+    ),
+    "mlp of sigmoids": Kind(
+        lambda s: MLPClassifier((4,), activation="logistic", solver="lbfgs", random_state=s), TWO
+    ),
+    "gaussian": Kind(lambda s: naive_bayes.GaussianNB(), TWO),
+    "quadratic": Kind(
+        lambda s: discriminant_analysis.QuadraticDiscriminantAnalysis(reg_param=0.1), ("three",)
+    ),
     "multinomial": Kind(lambda s: naive_bayes.MultinomialNB(), columns="counts"),
     "complement": Kind(lambda s: naive_bayes.ComplementNB(), columns="counts"),
     "self-training": Kind(lambda s: SelfTrainingClassifier(linear_model.LogisticRegression())),

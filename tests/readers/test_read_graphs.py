@@ -41,6 +41,8 @@ def random_module(seed: int) -> tuple[nn.Sequential, int, int]:
             nn.LeakyReLU(1.7),
             nn.Hardtanh(-0.7, 1.3),
             nn.ReLU6(),
+            nn.Tanh(),
+            nn.Sigmoid(),
             nn.Identity(),
         ]
         layers.append(kinds[rng.integers(len(kinds))])

@@ -288,12 +288,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
         lambda: read_model(logistic().fit(X, Y), X.assign(age="old")),
         "column 'age': got 'old' where the model takes a number",
     ),
-    "another activation": (
-        lambda: read_model(
-            make_pipeline(StandardScaler(), MLPClassifier((2,), activation="tanh", max_iter=300)).fit(X, Y), X
-        ),
-        "activation tanh",
-    ),
     "sparse zeros that are missing": (
         lambda: read_model(xgboost_on(JOBS, LABELLED), LABELLED),
         "sparse_output=False",

@@ -97,10 +97,6 @@ def test_a_sparse_coefficient_matrix_is_read():
 
 
 REFUSALS = {
-    "tanh": (
-        lambda: perceptron(activation="tanh").fit(ROWS, LABELS),
-        "estimator: got MLPClassifier with activation tanh; allowed: relu or identity",
-    ),
     "three classes": (
         lambda: LogisticRegression().fit(ROWS / 1000, np.arange(200) % 3),
         "estimator: got LogisticRegression with 3 classes; allowed: two classes",

@@ -111,9 +111,9 @@ def hooked():
 
 
 REFUSALS = {
-    "tanh": (
-        lambda: nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1)),
-        "layer 1: got Tanh; allowed: ",
+    "gelu": (
+        lambda: nn.Sequential(nn.Linear(2, 2), nn.GELU(), nn.Linear(2, 1)),
+        "layer 1: got GELU; allowed: ",
     ),
     "nested path": (
         lambda: nn.Sequential(nn.Sequential(nn.Linear(2, 2), nn.Bilinear(2, 2, 2))),
@@ -135,10 +135,6 @@ REFUSALS = {
     "relu last": (
         lambda: nn.Sequential(nn.Linear(2, 1), nn.ReLU()),
         "last layer: got a ReLU; allowed: an affine",
-    ),
-    "sigmoid inside": (
-        lambda: nn.Sequential(nn.Linear(2, 1), nn.Sigmoid(), nn.Linear(1, 1)),
-        "layer 2 (Linear): got an affine map right after a sigmoid",
     ),
     "softmax of one": (
         lambda: nn.Sequential(nn.Linear(2, 1), nn.Softmax(1)),

@@ -231,12 +231,15 @@ def to_refuse(problem: Problem, box: Mapping[str, Interval], noisy: Mapping[str,
     features = [f._replace(domain=None) for f in model.features]
     features += [Feature(name, whole=False, lattice=None, domain=None, table=None) for name in names.values()]
     levers = {**box, **{names[f]: ends for f, ends in noisy.items()}}
+    layers = negated([*model.front, *model.layers], len(noisy)) if model.layers else []
+    cut = len(model.front)
     refusing = replace(
         model,
         features=features,
         mechanisms=mechanisms,
         plausible=False,
-        layers=model.layers and negated(model.layers, len(noisy)),
+        front=layers[:cut],
+        layers=layers[cut:] or None,
         at_least=-model.at_least,
         margin=-model.margin,
         forests=[turned(one) for one in model.forests],

@@ -14,8 +14,13 @@ from verify.kernel.trees import Ensemble, Node, float32
 
 MOST_LAYERS = 100
 MOST_WEIGHTS = 500_000
-LAYERS = [{"weight": [[float]], "bias": [float]}]
+LAYER = {"weight": [[float]], "bias": [float]}
+LAYERS = [LAYER]
 """The shape of a network's layers."""
+NETWORK = {
+    "dtype": {"float32", "float64"},
+    "layers": [LAYER | {"functions?": maybe([{"relu", "identity", "sigmoid", "square"}])}],
+}
 
 ARRAYS = ("feature", "threshold", "left", "right", "value")
 TREES = [{key: [float] for key in ARRAYS} | {"missing_left?": maybe([bool])}]
@@ -32,7 +37,7 @@ FOREST = {
 }
 CLASSIFIER = by(
     "kind",
-    {"relu-network": {"dtype": PRECISION, "layers": LAYERS}, "tree-ensemble": FOREST},
+    {"relu-network": NETWORK, "tree-ensemble": FOREST},
 )
 LARGEST_SCORE = 1e30
 
@@ -47,7 +52,15 @@ def read_classifier(data: Any, folder: Path) -> dict[str, Any]:
             raise Rejected(f"classifier: {file.name} is not the file with the sha256 that the instance gives")
         data = parse_json(unpacked(raw, file, INSTANCE), file.name, INSTANCE)
     found: dict[str, Any] = conform(data, CLASSIFIER, "classifier")
-    return _forest(found) if "trees" in found else found
+    if "trees" in found:
+        return _forest(found)
+    for k, layer in enumerate(found["layers"]):
+        functions = layer.pop("functions")
+        if functions is not None and len(functions) != (k + 1 < len(found["layers"])) * len(layer["bias"]):
+            raise Rejected(f"classifier.layers.{k}.functions: allowed: one per output of a hidden layer")
+        if {*(functions or ())} - {"relu"}:
+            layer["functions"] = functions
+    return found
 
 
 def accepted(classifier: dict[str, Any], given: dict[str, Any] | None, columns: int) -> dict[str, Any]:
@@ -71,6 +84,12 @@ def accepted(classifier: dict[str, Any], given: dict[str, Any] | None, columns: 
         raise Rejected("accept: got both above and at_least; allowed: one of them")
     check_trees(classifier, columns)
     return rule or {"above": 0.0 if "aggregate" in classifier else 0.5}
+
+
+def parted(layers: Any) -> tuple[Any, Any]:
+    """A network's layers up to the last one with functions, and those after it, which are a ReLU network."""
+    cut = max((k + 1 for k, layer in enumerate(layers or ()) if "functions" in layer), default=0)
+    return (layers[:cut], layers[cut:]) if cut else ([], layers)
 
 
 def check_layers(layers: Any, inputs: int) -> None:

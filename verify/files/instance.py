@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from verify.certain.outcomes import Withstood, reads
-from verify.files.classifier import LAYERS, accepted, check_layers, ensembles, read_classifier, without_rule
+from verify.files.classifier import (
+    LAYERS,
+    accepted,
+    check_layers,
+    ensembles,
+    parted,
+    read_classifier,
+    without_rule,
+)
 from verify.files.conditions import canonical
 from verify.files.costs import PARTS, lever, term
 from verify.files.demands import Reader, counted, settled
@@ -207,11 +215,13 @@ class Everyone:
         places = [(i, k) for i, width in enumerate(widths) for k in range(width)]
         lacking = without_rule(classifier)
         self.without_rule = {i for k, (i, _) in enumerate(places) if k in lacking}
+        front, layers = parted(classifier.get("layers"))
         self.model = Model(
             features=kernels,
             mechanisms={name: _mechanism(mechanisms.get(name, NOTHING)) for name in order},
             plausible=self.content["plausibility"],
-            layers=classifier.get("layers"),
+            front=front,
+            layers=layers,
             single=classifier["dtype"] == "float32",
             at_least=accept.get("at_least", 0.0),
             margin=accept.get("margin", 0.0),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial, reduce
+from itertools import repeat
 from math import inf, nextafter
 from typing import Any, NamedTuple
 
@@ -167,12 +168,16 @@ class Configuration:
         return (any if self.one_suffices else all)(one.accepts(inside, pick) for one in self.forests)
 
     def columns(self) -> list[Form]:
-        """The classifier's inputs (section 5): values, or labels' numbers by one indicator per label."""
+        """What enters the ensemble or the ReLU network (section 5): values, or labels' numbers by one
+        indicator per label; after layers with curves, what comes out of these."""
         found: list[Form] = []
         for f in self.model.features:
             value, table = self.values[f.name], f.table or ()
             labels = [self._folded("indicator", plus(value, UNIT, -k)) for k in range(len(table))]
             found += [combined(column, labels) for column in zip(*table, strict=True)] if table else [value]
+        for layer in self.model.front:
+            pairs = zip(layer.get("functions") or repeat("relu"), self._affine(layer, found), strict=False)
+            found = [form if name == "identity" else self._folded(name, form) for name, form in pairs]
         return found
 
     @cached_property
@@ -251,9 +256,12 @@ class Configuration:
         """A network's output; ``relu`` returns the relu of a form, as a form."""
         for k, layer in enumerate(layers):
             forms = list(map(relu, forms)) if k else forms
-            rows = zip(layer["weight"], layer["bias"], strict=True)
-            forms = [combined((*row, bias), (*forms, UNIT)) for row, bias in rows]
+            forms = self._affine(layer, forms)
         return forms[0]
+
+    def _affine(self, layer: Any, forms: list[Form]) -> list[Form]:
+        rows = zip(layer["weight"], layer["bias"], strict=True)
+        return [combined((*row, bias), (*forms, UNIT)) for row, bias in rows]
 
     def _product(self, p: Form, q: Form) -> Form:
         for a, b in ((p, q), (q, p)):

@@ -181,9 +181,10 @@ class Model:
         By feature, causes before effects.
     plausible
         Whether the counterfactual must not be less plausible than the factual.
-    layers, single, at_least, margin
-        A network's layers (None for trees), whether the classifier computes in float32, and the two numbers
-        whose sum the network's logit must reach.
+    front, layers, single, at_least, margin
+        A network's layers up to the last one with curves (section 1), and those after it (None for trees);
+        whether the classifier computes in float32, and the two numbers whose sum the network's logit must
+        reach.
     forests, one_suffices
         The ensemble's parts (none for a network), and whether one of them must accept, or all.
     """
@@ -191,6 +192,7 @@ class Model:
     features: Sequence[Feature]
     mechanisms: Mapping[str, Mechanism]
     plausible: bool
+    front: Sequence[Any]
     layers: Sequence[Any] | None
     single: bool
     at_least: float

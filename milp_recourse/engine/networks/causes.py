@@ -117,7 +117,8 @@ class Effects:
     Attributes
     ----------
     network
-        What takes the inputs: the classifier, or with scenarios the least of its logits in any of them.
+        What takes the inputs: the classifier, or with scenarios the least of its logits in any of them, or
+        of a classifier with curves the layers after these.
     acts
         Levers acted on whatever their value, (C, d): those that others move and that are not left to follow,
         and those that conditions ask to be acted on.
@@ -135,7 +136,7 @@ class Effects:
     owners
         The lever that each residual is the noise of, (F,), causes before effects.
     inputs_at, arguments_at, noise
-        Inputs (None: the factual's columns), arguments and residuals at the factual, (C, inputs),
+        Inputs (None: the factual's columns), arguments and residuals at the factual, (people, C, inputs),
         (people, C, M) and (people, F).
     kinds, resting
         What causal units are (:mod:`milp_recourse.engine.networks.elementary`), (M,), and their values at
@@ -192,8 +193,8 @@ class Effects:
         program, people = self.program, len(instances)
         assert isinstance(program.classifier, ReluNetwork)
         self.network, self.inputs = program.classifier, self._forms(program.columns)
-        if self.instance.scenarios:
-            self.inputs_at = _table([self._values(form) for form in program.columns], 1)[0]
+        if self.network is not self.instance.classifier:
+            self.inputs_at = _table([self._values(form) for form in program.columns], people)
         self.arguments = self._stacked([argument for _, argument, _, _ in self._units])
         self.kinds = np.array([kind for kind, _, _, _ in self._units], dtype=np.int64)
         self.arguments_at = _table([value for _, _, value, _ in self._units], people)

@@ -355,7 +355,7 @@ class Lowered:
         """Layers 0 and 1 at every factual and the sums of absolute terms behind them, (n, C, 2, 2, n)."""
         effects, network = self.effects, self.effects.network
         weight, bias = network.weights[0], network.biases[0]
-        row = self.inputs[:, None] if effects.inputs_at is None else effects.inputs_at[None]
+        row = self.inputs[:, None] if effects.inputs_at is None else effects.inputs_at
         argument = effects.arguments_at
         units = argument.shape[2]
         offset = np.zeros((len(self.inputs), cases, 2, 2, self.forms[0].shape[3]))

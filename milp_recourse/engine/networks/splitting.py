@@ -332,14 +332,17 @@ def _lost_by_lever(p, w, i, count):
             value = knot if knot < INF else _between(p, w, i)
     for r in range(count):
         moved += w.row[at.MULTIPLIERS, r] * abs(w.rows[r, p.start[i]])
-    if grid > 0.0 and mode == 1 and l < h:
+    apart = 0.0  # how far the optimum is from the lever's steps
+    if grid > 0.0:
         part = (t - p.lever[at.SHIFT, i]) / grid
         part -= np.floor(part)  # beyond 2^63 an integer would overflow
         part = min(part, 1.0 - part)
-        lost = moved * part * grid if part > COARSE else -1.0
+        apart = part * grid if part > COARSE else 0.0
+    if grid > 0.0 and mode == 1 and l < h:
+        lost = moved * apart if apart > 0.0 else -1.0
     elif mode == 0 and t != 0.0:
         far = max(h, 0.0) if t > 0.0 else max(-l, 0.0)
-        lost = fixed * (1.0 - abs(t) / far) if far > 0.0 else fixed
+        lost = (fixed * (1.0 - abs(t) / far) if far > 0.0 else fixed) + moved * apart
         if not l <= t <= h:
             lost += moved * min(abs(t), abs(t - (l if l > 0.0 else h)))
     return (lost, t) if lost > best else (best, value)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
+from milp_recourse.problem.curved_network import CurvedNetwork
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 
@@ -28,8 +29,8 @@ def actions(frame: Any, population: Population) -> Any:
     import pandas as pd
 
     network = population.template.classifier
-    if not isinstance(network, ReluNetwork):
-        raise Unsupported("gradient: the classifier has no gradient")
+    if not isinstance(network, ReluNetwork) or isinstance(network, CurvedNetwork):
+        raise Unsupported("gradient: the classifier is no ReLU network")
     names = [f.name for f in population.template.features]
     x = frame[names].to_numpy(dtype=np.float64)
     free = np.zeros(x.shape, dtype=bool)

@@ -226,8 +226,8 @@ def _refusing(model: Classifier, accept: Acceptance, more: int) -> tuple[Classif
     if isinstance(model, ReluNetwork):
         padded = np.pad(model.weights[0], ((0, 0), (0, more)))
         weights = [padded, *model.weights[1:]]
-        weights[-1], biases = -weights[-1], [*model.biases[:-1], -model.biases[-1]]
-        negated = ReluNetwork.from_layers(list(zip(weights, biases, strict=True)), "float64")
+        weights[-1], biases = -weights[-1], (*model.biases[:-1], -model.biases[-1])
+        negated = replace(model, weights=tuple(weights), biases=biases, dtype="float64")
         return negated, _at_most(accept.needed)
     assert isinstance(model, TreeEnsemble)
     trees = tuple(replace(tree, value=-tree.value) for tree in model.trees)  # rounding is symmetric
