@@ -165,11 +165,11 @@ def _apart(track: Track) -> float:
 
 def _scale(preprocessing: Preprocessing, layers: Layers) -> None:
     """Append the scalers' operations on numbers: map d applies the d-th operation of every column."""
-    unit = UNIT["float32" if preprocessing.narrow else "float64"]
+    unit = UNIT["float32" if preprocessing.narrow or preprocessing.rounds else "float64"]
     chains = [
         []
         if t.raw in preprocessing.labels or curved(t.operations)
-        else [o for o in t.operations if o.kind not in ("impute", "known")]
+        else [o for o in t.operations if o.kind not in ("impute", "known", "round")]
         for t in preprocessing.tracks
     ]
     for depth in range(max((len(chain) for chain in chains), default=0)):

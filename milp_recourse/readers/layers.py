@@ -229,13 +229,24 @@ class Layers:
                 self.relu("class")
                 self.affine(after, np.zeros(len(after)), "class")
 
+    def append(self, step: Map | None, where: str) -> None:
+        """Append a map of another network; None stands for a ReLU."""
+        if step is None:
+            self.segments.append([])
+            return
+        if self.outputs is not None and step.weight.shape[1] != self.outputs:
+            got = f"{step.weight.shape[1]} inputs"
+            raise refuse(where, got, f"{self.outputs}, as many as come out before it")
+        self.inputs = step.weight.shape[1] if self.inputs is None else self.inputs
+        self.segments[-1].append(step)
+
     def extend(self, other: Layers) -> None:
         """Append the maps and ReLUs of another network."""
         for k, segment in enumerate(other.segments):
             if k:
                 self.relu("model")
             for step in segment:
-                self.affine(step.weight, step.bias, "model", step.unit, step.size, step.choice, step.off)
+                self.append(step, "model")
         self.slack += other.slack
 
     @staticmethod
@@ -261,7 +272,7 @@ class Layers:
     def lengthened(self, segments: int) -> Layers:
         """The same outputs after at least so many segments."""
         longer = Layers(self.inputs)
-        longer.segments = [list(segment) for segment in self.segments]
+        longer.segments, longer.slack = [list(segment) for segment in self.segments], self.slack
         while len(longer.segments) < segments:
             longer.leaky(1.0, "model", 0.0)
         return longer
