@@ -63,8 +63,9 @@ def tree_regressor(attributes: Attributes, columns: Columns, source: Source, whe
         if score.base:
             raise refuse(where, "an average with a base value", f"a sum, {OR_ASK}")
         score = replace(score, aggregate="mean", exact=False)
+        score = replace(score, unsure=score.rounding)
     narrow = score.reach * 2.0**-24 if score.sum_dtype == "float64" else 0.0  # the output is float32
-    return Sums((replace(score, unsure=score.rounding + narrow),))
+    return Sums((replace(score, unsure=score.unsure + narrow),))
 
 
 def _text(attributes: Attributes, name: str, default: str) -> str:
@@ -118,7 +119,8 @@ def _sums(
         trees = tuple(ReadTree(replace(nodes[tree], value=values[tree])) for tree in used)
         start = float(base[target]) if len(base) == count else float(base.sum())
         score = TreeScore(trees, start, kind, kind, exact=adds_exactly(trees, start))
-        scores[target] = replace(score, unsure=score.rounding).at(positions)
+        unsure = 0.0 if len(trees) == 1 else score.rounding  # one sum of two is the same in any order
+        scores[target] = replace(score, unsure=unsure).at(positions)
     return scores
 
 
@@ -144,7 +146,7 @@ def _tree(attributes: Attributes, at: Mapping[int, int], kind: Precision, where:
         left, right = (false, true) if swapped else (true, false)
         tracks = bool(rules[k]) if len(rules) else False
         rows.append((attributes["nodes_featureids"][k], float(threshold), left, right, tracks is not swapped))
-    feature, cuts, left, right, missing = (np.array(column) for column in zip(*rows, strict=True))
-    whole = [column.astype(np.int64) for column in (feature, left, right)]
-    cuts = np.clip(cuts.astype(np.float64), -LARGEST, LARGEST)
-    return Tree(whole[0], cuts, whole[1], whole[2], np.zeros(len(rows)), missing.astype(bool))
+    table = np.array(rows, dtype=np.float64).T
+    feature, lefts, rights = (column.astype(np.int64) for column in table[[0, 2, 3]])
+    cuts = np.clip(table[1], -LARGEST, LARGEST)
+    return Tree(feature, cuts, lefts, rights, np.zeros(len(rows)), table[4].astype(bool))
