@@ -189,7 +189,7 @@ def test_what_is_refused_can_be_asked():
     fitted = make_pipeline(Normalizer(), LogisticRegression()).fit(few, (few.debt > 0.4).astype(int))
     graph = to_onnx(fitted, initial_types=[("x", FloatTensorType([None, 2]))])
     with pytest.raises(Unsupported, match=r"\(Normalizer\): got Normalizer; allowed: .*steps= for debt"):
-        Recourse(graph, few)
+        Recourse(graph, few).certify(few.head(1))
     asked = Recourse(graph, few, steps={"debt": 0.1})
     answers = asked.certify(few[fitted.predict(few) == 0].head(2))
     assert set(answers.table.status) <= {"optimal", "infeasible"} and set(answers.table.proof) == {"asked"}
