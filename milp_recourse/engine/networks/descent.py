@@ -102,7 +102,7 @@ def inside(p, w, slack):
 def logit_slack(p, w):
     """The largest rounding error of the logit at the last point of
     :func:`~milp_recourse.engine.networks.linear_bounds.logit_at`."""
-    return 3.0 * p.line * arguments(p, w, w.col[at.PLACE], w.unit[at.Z_SIZE], 1, False) + p.tiny
+    return 3.0 * p.line * arguments(p, w, w.at[at.PLACE], w.unit[at.Z_SIZE], 1, False) + p.tiny
 
 
 @compiled
