@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.log_sum_exp import pairwise_log_sum
-from milp_recourse.problem.network import DType, ReluNetwork
+from milp_recourse.problem.network import DType, ReluNetwork, single_entries
 from milp_recourse.problem.several import along_the_diagonal, extreme_of_each
 from milp_recourse.readers.refusal import refuse
 
@@ -318,7 +318,7 @@ class Layers:
             weight, bias = segment[0].weight, segment[0].bias
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):
                 for after in segment[1:]:
-                    weight, bias = after.weight @ weight, after.weight @ bias + after.bias
+                    weight, bias = _times(after.weight, weight), after.weight @ bias + after.bias
             layers.append((weight, bias))
         if len(layers[-1][1]) != 1:
             raise refuse("last layer", f"{len(layers[-1][1])} outputs", "1, the logit, or one per class")
@@ -339,6 +339,15 @@ class Layers:
     def _identity(self) -> Map:
         assert self.inputs is not None
         return Map(np.eye(self.inputs), np.zeros(self.inputs))
+
+
+def _times(after: FloatArray, before: FloatArray) -> FloatArray:
+    """The product of two matrices; rows of the first with one number only pick a row of the second."""
+    alone, column, value = single_entries(after)
+    made = np.empty((len(after), before.shape[1]))
+    made[alone] = value[:, None] * before[column]
+    made[~alone] = after[~alone] @ before
+    return made
 
 
 def _of_one_length(segments: Sequence[list[Map]]) -> list[list[Map]]:
