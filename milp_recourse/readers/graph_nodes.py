@@ -176,7 +176,7 @@ class Call:
         return np.broadcast_to(constant.reshape(-1), (outputs,))
 
 
-ALLOWED = f"affine maps, ReLUs, encoders, trees and what is beside them (docs/models.md), {OR_ASK}"
+ALLOWED = f"affine maps, ReLUs, encoders and trees, {OR_ASK}"
 
 
 def _probabilities(where: str) -> Unsupported:

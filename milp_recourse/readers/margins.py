@@ -137,12 +137,11 @@ def _start(entries: tuple[Entry, ...], lower: ArrayLike, upper: ArrayLike) -> tu
             possible = above[:, entry.start : entry.start + len(values)] > 0
             possible |= ~possible.any(axis=1, keepdims=True)
             known[key] = possible, np.count_nonzero(possible, axis=1)
-        possible, count = known[key]
-        at = np.flatnonzero(values)  # of one label in a one-hot column
-        some, zero = possible[:, at], count - np.count_nonzero(possible[:, at], axis=1) > 0
-        ends = np.where(some, values[at], np.inf), np.where(some, values[at], -np.inf)
-        low[:, k] = ends[0].min(axis=1, initial=np.inf)
-        high[:, k] = ends[1].max(axis=1, initial=-np.inf)
+        own = np.flatnonzero(values)  # of one label in a one-hot column
+        some, all_possible = known[key][0][:, own], known[key][1]
+        zero = all_possible > np.count_nonzero(some, axis=1)
+        low[:, k] = np.where(some, values[own], np.inf).min(axis=1, initial=np.inf)
+        high[:, k] = np.where(some, values[own], -np.inf).max(axis=1, initial=-np.inf)
         low[zero, k], high[zero, k] = np.minimum(low[zero, k], 0.0), np.maximum(high[zero, k], 0.0)
     return low, high
 

@@ -198,7 +198,7 @@ W, B = np.ones((4, 1)), np.ones(1)
 REFUSALS = {
     "operator": (
         lambda: model([*GEMM[:1], ("Tanh", ["a"], "y", {})], layers()),
-        "node n_y (Tanh): got Tanh; allowed: affine maps, ReLUs, encoders, trees and what is beside them",
+        "node n_y (Tanh): got Tanh; allowed: affine maps, ReLUs, encoders and trees",
     ),
     "skip": (
         lambda: model([*GEMM, ("Add", ["y", "a"], "z", {})], layers(), outputs=("z",)),
