@@ -77,6 +77,9 @@ class Nodes:
             made = self._made(node, attributes, where)
         except Unsupported as error:
             made = [Hidden(error)] * len(node.output)
+        except (KeyError, IndexError, ValueError, TypeError) as error:
+            unfit = refuse(where, f"attributes that do not fit ({error!r})", "a graph as exporters write it")
+            made = [Hidden(unfit)] * len(node.output)
         self.values |= dict(zip(node.output, made, strict=False))
 
     def _made(self, node: Any, attributes: dict[str, Any], where: str) -> Sequence[Value]:
@@ -466,7 +469,7 @@ def _concat(call: Call) -> Value:
         why = next((one.truncated for one in found if one.truncated), "")
         return Columns(call.output, tracks, found[0].kind, why)
     nets = [one for one in parts if isinstance(one, Net)]
-    if [one.closed for one in nets] == ["rest", "sigmoid"] == [one.closed for one in parts]:  # type: ignore[union-attr]
+    if len(parts) == 2 and [one.closed for one in nets] == ["rest", "sigmoid"]:
         first, second = nets
         if first.layers is not second.layers or first.width != 1:
             raise refuse(call.where, "two sigmoids", "one minus a sigmoid, and the sigmoid")

@@ -147,6 +147,9 @@ def _tree(attributes: Attributes, at: Mapping[int, int], kind: Precision, where:
         tracks = bool(rules[k]) if len(rules) else False
         rows.append((attributes["nodes_featureids"][k], float(threshold), left, right, tracks is not swapped))
     table = np.array(rows, dtype=np.float64).T
+    below_one = table[2:4, table[0] >= 0]
+    if sorted(below_one.ravel().tolist()) != list(range(1, len(rows))):
+        raise refuse(where, "nodes that are no tree below the first", "a graph as exporters write it")
     feature, lefts, rights = (column.astype(np.int64) for column in table[[0, 2, 3]])
     cuts = np.clip(table[1], -LARGEST, LARGEST)
     return Tree(feature, cuts, lefts, rights, np.zeros(len(rows)), table[4].astype(bool))

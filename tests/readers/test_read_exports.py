@@ -142,10 +142,8 @@ def test_missing_values_and_doubles():
         assert answers.table.status.eq("optimal").all() and answers.table.confirmed.all()
 
 
-@pytest.mark.parametrize("mode", ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GT", "BRANCH_GTE"])
-@pytest.mark.parametrize("tracks", [0, 1])
-def test_every_mode_of_a_node(mode, tracks):
-    """At the threshold, beside it, and for a missing value."""
+def one_node(**changed):
+    """A tree of one node on one column, as a graph."""
     node = helper.make_node(
         "TreeEnsembleClassifier",
         ["x"],
@@ -155,15 +153,12 @@ def test_every_mode_of_a_node(mode, tracks):
         nodes_nodeids=[0, 1, 2],
         nodes_featureids=[0, 0, 0],
         nodes_values=[0.1, 0.0, 0.0],
-        nodes_modes=[mode, "LEAF", "LEAF"],
-        nodes_truenodeids=[1, 0, 0],
         nodes_falsenodeids=[2, 0, 0],
-        nodes_missing_value_tracks_true=[tracks, 0, 0],
         class_treeids=[0, 0],
         class_nodeids=[1, 2],
-        class_ids=[0, 0],
         class_weights=[1.0, -1.0],
         classlabels_strings=["no", "yes"],
+        **TREE | changed,
     )
     ends = [("label", TensorProto.STRING, ["n"]), ("scores", TensorProto.FLOAT, ["n", 2])]
     graph = helper.make_graph(
@@ -173,7 +168,17 @@ def test_every_mode_of_a_node(mode, tracks):
         [helper.make_tensor_value_info(*end) for end in ends],
     )
     opsets = [helper.make_opsetid("", 15), helper.make_opsetid("ai.onnx.ml", 3)]
-    made = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+TREE = {"nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"], "nodes_truenodeids": [1, 0, 0], "class_ids": [0, 0]}
+
+
+@pytest.mark.parametrize("mode", ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GT", "BRANCH_GTE"])
+@pytest.mark.parametrize("tracks", [0, 1])
+def test_every_mode_of_a_node(mode, tracks):
+    """At the threshold, beside it, and for a missing value."""
+    made = one_node(nodes_modes=[mode, "LEAF", "LEAF"], nodes_missing_value_tracks_true=[tracks, 0, 0])
     at = float(np.float32(0.1))
     halves = [at + 2.0**-29 * k for k in range(-40, 41)]
     table = pd.DataFrame({"x": [*halves, 0.0, 1.0, np.nan, -1e300, 1e300]})
@@ -181,6 +186,21 @@ def test_every_mode_of_a_node(mode, tracks):
     said = said_by_runtime(made, table) == "yes"
     assert 0 < said.sum() < len(said)
     assert (reading.classifier.scores(table.to_numpy()) > reading.accept.above).tolist() == said.tolist()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"nodes_modes": ["BRANCH_EQ", "LEAF", "LEAF"]}, "got a node of mode BRANCH_EQ; allowed: BRANCH_LEQ"),
+        ({"nodes_truenodeids": [0, 0, 0]}, "got nodes that are no tree below the first"),
+        ({"nodes_truenodeids": [7, 0, 0]}, "got attributes that do not fit"),
+        ({"class_ids": [0, 1]}, "got two classes with weights or base values of their own"),
+    ],
+)
+def test_trees_that_are_refused(changed, said):
+    with pytest.raises(Unsupported, match=said) as caught:
+        read_model(one_node(**changed), pd.DataFrame({"x": [0.0, 1.0]}))
+    assert "\n" not in str(caught.value)
 
 
 def test_what_is_refused_can_be_asked():
