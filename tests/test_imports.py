@@ -40,7 +40,7 @@ ONLY = {
 
 HEAVY = (
     *("torch", "zuko", "pyomo", "ortools", "highspy", "gurobipy", "sklearn", "pandas", "numba"),
-    *("xgboost", "lightgbm", "catboost", "interpret", "imblearn"),
+    *("xgboost", "lightgbm", "catboost", "interpret", "imblearn", "onnxruntime"),
 )
 SOLVERS = ("highspy", "pyomo", "ortools", "gurobipy", "pyscipopt", "scipy")
 

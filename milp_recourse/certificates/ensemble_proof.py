@@ -17,8 +17,8 @@ from milp_recourse.certificates.acted_sets import acted_sets, dearest
 from milp_recourse.certificates.conditions import Case, tied
 from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.certificates.single_tree import Box, refined, single_tree_configurations
-from milp_recourse.engine.forests.axes import Axis, axes_of, factual_cells
-from milp_recourse.engine.forests.goal import window, with_cells
+from milp_recourse.engine.forests.axes import Axis, axes_of, factual_cells, with_cells
+from milp_recourse.engine.forests.goal import window
 from milp_recourse.engine.forests.parts import each_part
 from milp_recourse.engine.forests.table import LeafTable, TooLarge
 from milp_recourse.problem.conditions import FALSE, TRUE, Row, factors, unlabelled

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from milp_recourse.formats.schema_base import NonNegative, Positive, Strict, Word
 from milp_recourse.formats.schema_choices import Shown
 from milp_recourse.formats.schema_result import StatusName
+from milp_recourse.formats.validate import NonNegative, Positive, Strict, Word
 
 OFFERS_FORMAT, SHARE_FORMAT = "milp-recourse/offers-1", "milp-recourse/share-1"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -102,7 +103,7 @@ class Feature:
             return tuple(f"{self.name}[{k}]" for k in range(len(self.table[0])))
         return (self.name,)
 
-    @property
+    @cached_property
     def lookup(self) -> NDArray[np.float64] | None:
         """The numbers each label puts into the columns, (labels x columns); None for numeric kinds."""
         if self.categories is None:

@@ -190,6 +190,11 @@ class TreeEnsemble:
         return tuple(np.unique(ends[a:b]) for a, b in pairwise(borders.tolist()))
 
     @cached_property
+    def split(self) -> tuple[int, ...]:
+        """The columns that trees split on."""
+        return tuple(k for k, cuts in enumerate(self.cuts) if len(cuts))
+
+    @cached_property
     def _last_left(self) -> NDArray[np.float64]:
         """:func:`last_left` of every node of :attr:`nodes`."""
         return last_left(self.nodes[0].threshold, self.dtype)

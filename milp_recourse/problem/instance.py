@@ -314,8 +314,9 @@ class Instance:
             if lookup is None:
                 parts.append(value)
             else:
-                numbers = (value == np.arange(len(lookup))).astype(np.float64) @ lookup
-                parts.append(np.where(np.isnan(value), np.nan, numbers))
+                known = (value >= 0) & (value < len(lookup)) & (value == np.floor(value))
+                numbers = lookup[np.where(known, value, 0)[..., 0].astype(np.int64)]
+                parts.append(np.where(np.isnan(value), np.nan, np.where(known, numbers, 0.0)))
         return np.concatenate(parts, axis=-1)
 
     @cached_property

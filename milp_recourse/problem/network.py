@@ -312,8 +312,25 @@ class ReluNetwork:
 def products(rows: FloatArray, weight: FloatArray) -> FloatArray:
     """rows weight^T, (n, outputs). BLAS would sum in an order that depends on the number of rows, so that
     last digits would depend on who else is judged."""
-    products: FloatArray = np.einsum("nj,kj->nk", rows, weight)
-    return products
+    if weight.size < _DENSE:
+        made: FloatArray = np.einsum("nj,kj->nk", rows, weight)
+        return made
+    alone, column, value = single_entries(weight)
+    made = np.empty((len(rows), len(weight)))
+    made[:, alone] = rows[:, column] * value
+    made[:, ~alone] = np.einsum("nj,kj->nk", rows, weight[~alone])
+    return made
+
+
+def single_entries(weight: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.int64], FloatArray]:
+    """Which rows of a matrix have at most one number that is not 0, in which column it is, and the number."""
+    alone = np.count_nonzero(weight, axis=1) <= 1
+    column = (weight[alone] != 0.0).argmax(axis=1)
+    return alone, column, weight[alone, column]
+
+
+_DENSE = 2**16
+"""A matrix of fewer numbers is not searched for rows of one."""
 
 
 def _is_float32(values: FloatArray) -> bool:

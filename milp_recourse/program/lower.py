@@ -165,8 +165,9 @@ def _columns(build: Builder, instance: Instance, values: Mapping[str, Affine]) -
             columns.append(value)
             continue
         labels = [build.elementary("indicator", value, k) for k in range(len(lookup))]
-        for numbers in lookup.T.tolist():
-            terms = (label.scaled(Fraction(c)) for label, c in zip(labels, numbers, strict=True) if c)
+        for numbers in np.ascontiguousarray(lookup.T):
+            at = np.flatnonzero(numbers)
+            terms = (labels[k].scaled(Fraction(c)) for k, c in zip(at, numbers[at].tolist(), strict=True))
             columns.append(sum(terms, Affine()))
     if isinstance(instance.classifier, CurvedNetwork):
         return _bent(build, instance.classifier, columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -91,17 +92,32 @@ def _curves(preprocessing: Preprocessing) -> dict[int, Pieces]:
         where = f"column {preprocessing.names[raw]!r}"
         if preprocessing.narrow:
             raise refuse("X", "float32 columns before a transformer", "float64: X.astype('float64')")
-        marks = [own for track in tracks for own in marks_of(track.operations)]
-        stepped = [any(o.stepped for o in track.operations) for track in tracks]
-        functions = [partial(apply, track.operations) for track in tracks]
+        chains = [[o for o in track.operations if o.kind != "round"] for track in tracks]
+        marks = [own for chain in chains for own in marks_of(chain)]
+        stepped = [any(o.stepped for o in chain) for chain in chains]
+        functions = [partial(apply, chain) for chain in chains]
         seen = preprocessing.numbers[raw]
         known = preprocessing.within(raw)
         filled = preprocessing.filled(raw)
         name = next(o.name for o in tracks[0].operations if curved([o]))
         gap = None if filled is None else float(filled)  # type: ignore[arg-type]
         own_marks = np.concatenate(marks)
-        made[raw] = pieces_of(functions, seen, own_marks, stepped, known, gap, most, where, name)
+        pieces = pieces_of(functions, seen, own_marks, stepped, known, gap, most, where, name)
+        rounded = np.array([_rounded_by(track, pieces.within) for track in tracks])
+        made[raw] = replace(pieces, off=pieces.off + rounded)
     return made
+
+
+def _rounded_by(track: Track, within: tuple[float, float]) -> float:
+    """How far roundings to float32 between sums, products and clips can move a number."""
+    ends, off = np.array(within), 0.0
+    for o in track.operations:
+        if o.kind == "round":
+            off += 2 * UNIT["float32"] * float(np.abs(ends).max()) + float(np.finfo(np.float32).tiny)
+        else:
+            ends = apply([o], ends)
+            off *= abs(o.a) if o.kind == "multiply" else 1.0 / abs(o.a) if o.kind == "divide" else 1.0
+    return off
 
 
 def _bend(
@@ -165,11 +181,11 @@ def _apart(track: Track) -> float:
 
 def _scale(preprocessing: Preprocessing, layers: Layers) -> None:
     """Append the scalers' operations on numbers: map d applies the d-th operation of every column."""
-    unit = UNIT["float32" if preprocessing.narrow else "float64"]
+    unit = UNIT["float32" if preprocessing.narrow or preprocessing.rounds else "float64"]
     chains = [
         []
         if t.raw in preprocessing.labels or curved(t.operations)
-        else [o for o in t.operations if o.kind not in ("impute", "known")]
+        else [o for o in t.operations if o.kind not in ("impute", "known", "round")]
         for t in preprocessing.tracks
     ]
     for depth in range(max((len(chain) for chain in chains), default=0)):

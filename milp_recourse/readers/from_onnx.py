@@ -1,7 +1,10 @@
-"""Read a network from an ONNX graph."""
+"""Read a classifier, regression or network from an ONNX graph."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,35 +15,40 @@ from numpy.typing import NDArray
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.network import DType, ReluNetwork
 from milp_recourse.readers.classes import two_classes
+from milp_recourse.readers.formulas import by_largest, by_margin
 from milp_recourse.readers.from_torch import TIED
-from milp_recourse.readers.layers import UNIT, Layers
-from milp_recourse.readers.refusal import refuse, require
-
-_ALLOWED = (
-    "Gemm, MatMul, Add, Relu, LeakyRelu, Clip, Tanh, Sigmoid, BatchNormalization, Dropout, Flatten, "
-    "Identity, and a Softmax or LogSoftmax at the end"
+from milp_recourse.readers.graph_nodes import Nodes
+from milp_recourse.readers.graph_run import GraphInputs, GraphStep, Runtime
+from milp_recourse.readers.graph_values import (
+    ROUND,
+    Columns,
+    Hidden,
+    Net,
+    Source,
+    Sums,
+    Unknown,
+    Value,
+    Winner,
 )
+from milp_recourse.readers.layers import UNIT, Layers
+from milp_recourse.readers.member import Member, regression
+from milp_recourse.readers.places import Place
+from milp_recourse.readers.refusal import OR_ASK, refuse, require
+from milp_recourse.readers.scores import outputs_of
+from milp_recourse.readers.track import Track
+
+_LABELS = (6, 7, 8)  # int32, int64 and text
 _OLDEST_OPSET = 7  # in earlier ones, Gemm and Add broadcast by attributes
 
 
 def read_onnx(path_or_model: str | PathLike[str] | Any) -> ReluNetwork:
-    r"""Read a feed-forward ReLU classifier from a graph that is one chain of nodes.
+    """Read a feed-forward ReLU classifier from a graph of one input; :mod:`milp_recourse.readers.graph_nodes`
+    lists the operators.
 
-    ======================  ==============================================================
-    Gemm                    :math:`\alpha A' B' + \beta C` with transA, transB
-    MatMul, then Add        the constant may stand on either side
-    Relu, LeakyRelu, Clip   after an affine map
-    BatchNormalization      :math:`(z - \mu) / \sqrt{v + \epsilon} \cdot w + b`
-    Flatten (axis 1)        does nothing to rows
-    Identity, Dropout       do nothing
-    Sigmoid                 at the end; dropped, as sigmoid(z) >= 1/2 exactly when z >= 0
-    Softmax, LogSoftmax     at the end; dropped, as they keep the classes' order
-    ======================  ==============================================================
-
-    Applicants may be rows, ``x W + b``, or columns, ``W x + b``; a graph that mixes the two is
-    refused. Weights are taken bit for bit, with two exceptions: they are multiplied by an alpha or beta other
-    than 1, and an Add after a Gemm with bias is added to the bias. Both round to the graph's precision.
-    Consecutive affine maps are multiplied, in doubles. Of two logits, the second minus the first is read.
+    A closing Sigmoid, Softmax or LogSoftmax is dropped, as it keeps the order of logits. Weights are taken
+    bit for bit, with two exceptions: they are multiplied by an alpha or beta other than 1, and an Add after a
+    Gemm with bias is added to the bias. Both round to the graph's precision. Consecutive affine maps are
+    multiplied, in doubles. Of two logits, the second minus the first is read.
 
     Parameters
     ----------
@@ -57,29 +65,229 @@ def read_onnx(path_or_model: str | PathLike[str] | Any) -> ReluNetwork:
     Raises
     ------
     Unsupported
-        The graph has another operator or option, an opset before 7, more than one input, is no chain, has
-        more than two outputs or another precision; the file is no ONNX model, or its numbers are in a file
+        The graph has another operator or option, an opset before 7, more than one input, more than
+        two outputs or another precision; the file is no ONNX model, or its numbers are in a file
         outside its folder; or onnx is not installed.
     FileNotFoundError
         There is no such file.
     """
-    return two_classes(append_onnx, path_or_model)
+
+    def append(path_or_model: Any, layers: Layers) -> DType:
+        graph = Graph(path_or_model)
+        inputs = [one.name for one in graph.proto.graph.input if one.name not in graph.constants]
+        if len(inputs) != 1:
+            raise refuse("graph", f"{len(inputs)} inputs", "one input, the features")
+        nodes = graph.follow({inputs[0]: Columns(inputs[0], None, "float32")}, Unknown())
+        net = graph.answer(nodes)
+        if not isinstance(net, Net):
+            raise refuse("graph", "an answer that is no network's", "read_model, with the DataFrame")
+        net.check_order()
+        own = net.layers.lengthened(0)
+        layers.inputs, layers.segments, layers.bends = own.inputs, own.segments, own.bends
+        return "float64" if nodes.dtypes == {"float64"} else "float32"
+
+    return two_classes(append, path_or_model)
 
 
-def append_onnx(path_or_model: str | PathLike[str] | Any, layers: Layers) -> DType:
-    """Append a graph's maps to ``layers``, and return the precision in which it computes."""
-    onnx, folder = require("onnx", "read_onnx", "onnx"), None
-    if isinstance(path_or_model, onnx.ModelProto):
-        model = path_or_model
-    else:
-        model, folder = _load(onnx, path_or_model), Path(path_or_model).resolve().parent
-    for opset in model.opset_import:
-        if opset.domain in ("", "ai.onnx") and opset.version < _OLDEST_OPSET:
-            raise refuse("model", f"opset {opset.version}", f"opset {_OLDEST_OPSET} or later")
-    walk = _Walk(model.graph, layers, _Data(folder))
-    for index, node in enumerate(model.graph.node):
-        walk.visit(node, f"node {node.name or index} ({node.op_type})")
-    return walk.end([output.name for output in model.graph.output])
+def is_onnx(model: Any) -> bool:
+    """Whether a model is a file, an ONNX model, or a session of onnxruntime."""
+    roots = {kind.__module__.split(".")[0] for kind in type(model).__mro__}
+    return isinstance(model, str | PathLike) or bool(roots & {"onnx", "onnxruntime"})
+
+
+def graph_of(model: Any, X: Any) -> TableGraph:
+    """The graph of such a model, on rows of X."""
+    return TableGraph(model, X)
+
+
+class Graph:
+    """An ONNX graph and its constants.
+
+    Parameters
+    ----------
+    model
+        A file, an ``onnx.ModelProto``, or an ``onnxruntime.InferenceSession``.
+    """
+
+    def __init__(self, model: Any) -> None:
+        onnx, folder = require("onnx", "read_onnx", "onnx"), None
+        if hasattr(model, "_model_bytes"):
+            path, held = model._model_path, model._model_bytes
+            model = path if path else onnx.load_model_from_string(held)
+        if isinstance(model, onnx.ModelProto):
+            self.proto = model
+        else:
+            self.proto, folder = _load(onnx, model), Path(model).resolve().parent
+        for opset in self.proto.opset_import:
+            if opset.domain in ("", "ai.onnx") and opset.version < _OLDEST_OPSET:
+                raise refuse("model", f"opset {opset.version}", f"opset {_OLDEST_OPSET} or later")
+        read = _Data(folder)
+        self.constants = {one.name: read(one) for one in self.proto.graph.initializer}
+        for node in self.proto.graph.node:
+            if node.op_type == "Constant" and len(node.attribute) == 1:
+                held = onnx.helper.get_attribute_value(node.attribute[0])
+                tensor = isinstance(held, onnx.TensorProto)
+                self.constants[node.output[0]] = read(held) if tensor else _plain(held)
+        self.folder = folder
+
+    def follow(
+        self, inputs: dict[str, Columns], source: Source, labels: dict[int, list[object]] | None = None
+    ) -> Nodes:
+        """What all tensors hold; ``labels`` is filled with those that encoders know."""
+        values: dict[str, Value] = {**self.constants, **inputs}
+        nodes = Nodes(values, source, {} if labels is None else labels)
+        kinds = {str(one.dtype) for one in self.constants.values() if one.dtype.kind == "f"}
+        nodes.dtypes |= kinds if kinds <= {"float64"} else set()
+        for index, node in enumerate(self.proto.graph.node):
+            nodes.visit(node, f"node {node.name or index} ({node.op_type})")
+        return nodes
+
+    def answer(self, nodes: Nodes) -> Net | Sums | Winner:
+        """What the graph's output holds: of several, the first label."""
+        names = [output.name for output in self.proto.graph.output]
+        found = [nodes.values.get(name) for name in names]
+        labels = [one for one in found if isinstance(one, Winner)]
+        if labels:
+            return labels[0]
+        hidden = next((one for one in found if isinstance(one, Hidden)), None)
+        if hidden is not None:
+            raise hidden.error
+        if len(found) != 1:
+            raise refuse("graph", f"outputs {', '.join(names)}", f"one of them alone, or labels, {OR_ASK}")
+        (value,) = found
+        if isinstance(value, Net | Sums):
+            return value
+        raise refuse("graph", f"the output {names[0]}", f"labels, logits or numbers, {OR_ASK}")
+
+
+def _plain(held: Any) -> NDArray:
+    """A Constant node's numbers, in the precision that ONNX gives them."""
+    array = np.asarray(held)
+    return array.astype(np.float32) if array.dtype.kind == "f" else array
+
+
+class TableGraph(Graph):
+    """An ONNX graph on rows of a table."""
+
+    def __init__(self, model: Any, X: Any) -> None:
+        super().__init__(model)
+        self.inputs = GraphInputs(self.proto.graph, self.constants, X)
+
+    def member(self, place: Place, desired: object) -> Member:
+        """The graph as a classifier or, where its answer is a number, a regression.
+
+        Parameters
+        ----------
+        place
+            The whole model's.
+        desired
+            A network's only output is a logit, above 0 for the second class, or a number if this is
+            (low, high).
+
+        Raises
+        ------
+        Unsupported
+            The answer depends on a node that cannot be read.
+        """
+        source = _Table(self, place)
+        nodes = self.follow(self._columns(), source, source.labels)
+        value, name = self.answer(nodes), "the graph"
+        if isinstance(value, Winner):
+            return Member(name, value.classes, value.scores, value.rule, measure=value.measure)
+        if isinstance(value, Sums):
+            return regression(name, value.scores[0])
+        unit = UNIT["float64" if nodes.dtypes == {"float64"} else "float32"]
+        value.check_order()
+        scores = outputs_of(value.layers, value.columns, unit if value.width > 1 else 0.0)
+        if isinstance(desired, list | tuple) and value.width == 1 and not value.closed:
+            return regression(name, scores[0])
+        slack, count = TIED * unit, len(scores)  # whether or not a sigmoid or softmax closes the network
+        rule = by_margin(slack=(slack, slack)) if count == 1 else by_largest(count, slack=slack)
+        return Member(name, tuple(range(max(count, 2))), scores, rule, measure="logit")
+
+    def predict(self, classes: Sequence[object]) -> Callable[[Any], list[object]] | None:
+        """What onnxruntime predicts for rows of X: a label, the class of the largest output, or a number;
+        None if it cannot be said.
+
+        Parameters
+        ----------
+        classes
+            The classes of a network without labels; () for a regression.
+        """
+        if find_spec("onnxruntime") is None:
+            return None
+        closed, rows = "", True
+        try:
+            value = self.answer(self.follow(self._columns(), Unknown()))
+            closed, rows = (value.closed, value.rows) if isinstance(value, Net) else ("", True)
+        except Unsupported:
+            pass
+        if not rows:
+            return None
+        runtime, outputs = Runtime(self.full, self.inputs), self.proto.graph.output
+        kinds = [output.type.tensor_type.elem_type for output in outputs]
+        labels = [one.name for one, kind in zip(outputs, kinds, strict=True) if kind in _LABELS]
+        name, labelled = (labels or [outputs[0].name])[0], bool(labels)
+
+        def predict(frame: Any) -> list[object]:
+            out = runtime(frame, name).reshape(len(frame), -1)
+            if labelled or (out.shape[1] == 1 and len(classes) != 2):
+                return list(out[:, 0].tolist())
+            if out.shape[1] == 1:
+                return [classes[int(z >= (0.5 if closed else 0.0))] for z in out[:, 0]]
+            return [classes[k] for k in out.argmax(axis=1).tolist()]
+
+        return predict
+
+    @cached_property
+    def full(self) -> Any:
+        """The model with all its data, which has been checked when the constants were read."""
+        from onnx.external_data_helper import load_external_data_for_model
+
+        full = type(self.proto)()
+        full.CopyFrom(self.proto)
+        if self.folder is not None:
+            load_external_data_for_model(full, str(self.folder))
+        return full
+
+    def _columns(self) -> dict[str, Columns]:
+        """What the inputs hold."""
+        found = {}
+        for value, kind, own in zip(self.inputs.inputs, self.inputs.kinds, self.inputs.columns, strict=True):
+            name = "str" if kind is str else np.dtype(kind).name
+            operations = (ROUND,) if name == "float32" else ()
+            found[value.name] = Columns(value.name, tuple(Track(k, operations) for k in own), name)
+        return found
+
+
+class _Table(Source):
+    """Tensors as the last of the transformers before a model."""
+
+    def __init__(self, graph: TableGraph, place: Place) -> None:
+        self._graph, self._place = graph, place
+        self.labels: dict[int, list[object]] = {}
+        self._places: dict[str, Place] = {}
+        self._runtime: Runtime | None = None
+
+    def layers(self, columns: Columns) -> tuple[Layers, tuple[int, ...]]:
+        return self._at(columns).layers()
+
+    def positions(self, columns: Columns) -> tuple[int, ...]:
+        return self._at(columns).columns
+
+    def _at(self, columns: Columns) -> Place:
+        if columns.name not in self._places:
+            names = [one.name for one in self._graph.proto.graph.output]
+            step = GraphStep(columns, self._graph.inputs, self.labels, self._run)
+            where = f"tensor {columns.name}"
+            self._places[columns.name] = self._place.after([(where, step)], where)
+            self._runtime = self._runtime if columns.name in names else None
+        return self._places[columns.name]
+
+    def _run(self) -> Runtime:
+        if self._runtime is None:
+            self._runtime = Runtime(self._graph.full, self._graph.inputs, list(self._places))
+        return self._runtime
 
 
 def _load(onnx: Any, path: str | PathLike[str]) -> Any:
@@ -135,175 +343,3 @@ class _Data:
         if not inside:
             raise refuse(where, f"data in {', '.join(named) or 'no file'}", allowed)
         return self.folder
-
-
-class _Walk:
-    """Follows the one tensor that depends on the input from node to node, and appends each node's maps."""
-
-    def __init__(self, graph: Any, layers: Layers, data: _Data) -> None:
-        self._to_array = data
-        self._constants = {tensor.name: self._to_array(tensor) for tensor in graph.initializer}
-        inputs = [value.name for value in graph.input if value.name not in self._constants]
-        if len(inputs) != 1:
-            raise refuse("graph", f"{len(inputs)} inputs", "one input, the features")
-        self._current: str = inputs[0]
-        self._layers = layers
-        self._dtypes: set[str] = {str(a.dtype) for a in self._constants.values() if a.dtype.kind == "f"}
-        self._rows: bool | None = None  # whether applicants are rows; None if not known yet
-
-    def visit(self, node: Any, where: str) -> None:
-        """Append one node, which must follow the one before it."""
-        attributes = {a.name: a for a in node.attribute}
-        if node.domain not in ("", "ai.onnx"):
-            raise refuse(where, f"an operator of domain {node.domain}", _ALLOWED)
-        if node.op_type == "Constant" and "value" in attributes:
-            self._constants[node.output[0]] = self._to_array(attributes["value"].t)
-            return
-        if node.op_type == "Identity" and node.input[0] in self._constants:
-            self._constants[node.output[0]] = self._constants[node.input[0]]
-            return
-        operations = {
-            "Gemm": self._gemm,
-            "MatMul": self._matmul,
-            "Add": self._add,
-            "Flatten": self._flatten,
-            "Relu": lambda node, attributes, where: self._layers.relu(where),
-            "LeakyRelu": self._leaky,
-            "Clip": self._clip,
-            "BatchNormalization": self._normalise,
-            "Sigmoid": lambda node, attributes, where: self._layers.sigmoid(where, self._unit),
-            "Tanh": lambda node, attributes, where: self._layers.curve("tanh", where, self._unit),
-            "Softmax": self._softmax,
-            "LogSoftmax": self._softmax,
-            "Dropout": self._dropout,
-            "Identity": lambda node, attributes, where: None,
-        }
-        if node.op_type not in operations:
-            raise refuse(where, node.op_type, _ALLOWED)
-        if list(node.input).count(self._current) != 1:
-            raise refuse(where, f"inputs {', '.join(node.input)}", f"a chain: {self._current} comes next")
-        operations[node.op_type](node, attributes, where)
-        self._current = node.output[0]
-
-    def end(self, outputs: list[str]) -> DType:
-        """Check the outputs after the last node, and return the precision."""
-        if outputs != [self._current]:
-            raise refuse("graph", f"outputs {', '.join(outputs)}", f"the chain's end, {self._current}, alone")
-        self._layers.slack += TIED * self._unit
-        return self._dtype
-
-    @property
-    def _dtype(self) -> DType:
-        return "float64" if self._dtypes == {"float64"} else "float32"
-
-    @property
-    def _unit(self) -> float:
-        return UNIT[self._dtype]
-
-    def _gemm(self, node: Any, attributes: dict[str, Any], where: str) -> None:
-        alpha, beta = (attributes[n].f if n in attributes else 1.0 for n in ("alpha", "beta"))
-        transposed = [bool(attributes[n].i) if n in attributes else False for n in ("transA", "transB")]
-        first = node.input[0] == self._current
-        data_transposed, matrix_transposed = transposed if first else reversed(transposed)
-        self._orient(first, first != data_transposed, where)
-        matrix = self._constant(node, 1 if first else 0, where)
-        weight = _outputs_first(matrix.T if matrix_transposed else matrix, first, where)
-        bias = np.zeros(len(weight), weight.dtype)
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            if len(node.input) > 2 and node.input[2]:
-                bias = bias + weight.dtype.type(beta) * self._bias(node, 2, len(weight), where)
-            size = np.abs(bias).astype(np.float64)
-            self._layers.affine(weight.dtype.type(alpha) * weight, bias, where, self._unit, size)
-
-    def _matmul(self, node: Any, attributes: dict[str, Any], where: str) -> None:
-        first = node.input[0] == self._current
-        self._orient(first, first, where)
-        weight = _outputs_first(self._constant(node, 1 if first else 0, where), first, where)
-        self._layers.affine(weight, np.zeros(len(weight)), where, self._unit)
-
-    def _add(self, node: Any, attributes: dict[str, Any], where: str) -> None:
-        position = 1 if node.input[0] == self._current else 0
-        if self._rows is None:
-            raise refuse(where, "Add before the first affine map", "Add right after MatMul or Gemm")
-        outputs = self._layers.outputs
-        assert outputs is not None
-        self._layers.shift(self._bias(node, position, outputs, where), where, self._dtype)
-
-    def _leaky(self, node: Any, attributes: dict[str, Any], where: str) -> None:
-        slope = attributes["alpha"].f if "alpha" in attributes else float(np.float32(0.01))
-        self._layers.leaky(float(slope), where, self._unit)
-
-    def _clip(self, node: Any, attributes: dict[str, Any], where: str) -> None:
-        ends: list[float | None] = [None, None]
-        for k, name in enumerate(("min", "max")):
-            if name in attributes:
-                ends[k] = float(attributes[name].f)
-            elif len(node.input) > k + 1 and node.input[k + 1]:
-                ends[k] = float(np.asarray(self._constant(node, k + 1, where)).reshape(()))
-        low, high = ends
-        if low == 0 and high is None:
-            self._layers.relu(where)
-        elif low is None or high is None:
-            raise refuse(where, f"limits {low} and {high}", "both limits, or the lower limit 0 alone")
-        else:
-            self._layers.clamp(low, high, where)
-
-    def _normalise(self, node: Any, attributes: dict[str, Any], where: str) -> None:
-        if "training_mode" in attributes and attributes["training_mode"].i:
-            raise refuse(where, "training mode", "a graph exported in eval mode")
-        if self._rows is False:
-            raise refuse(where, "applicants as columns", "applicants as rows")
-        self._rows = True
-        epsilon = attributes["epsilon"].f if "epsilon" in attributes else float(np.float32(1e-5))
-        held = [np.asarray(self._constant(node, k, where), dtype=np.float64) for k in (1, 2, 3, 4)]
-        weight, bias, mean, variance = held
-        self._layers.normalise(mean, variance, float(epsilon), weight, bias, where, self._unit)
-
-    def _softmax(self, node: Any, attributes: dict[str, Any], where: str) -> None:
-        axis = attributes["axis"].i if "axis" in attributes else -1
-        if axis not in (1, -1) or self._rows is False:
-            raise refuse(where, f"axis {axis}", "axis 1, over the classes, applicants as rows")
-        self._layers.softmax(where)
-
-    def _dropout(self, node: Any, attributes: dict[str, Any], where: str) -> None:
-        if len(node.input) > 2 and node.input[2] and bool(self._constants.get(node.input[2], True)):
-            raise refuse(where, "Dropout in training mode", "a graph exported in eval mode")
-
-    def _flatten(self, node: Any, attributes: dict[str, Any], where: str) -> None:
-        axis = attributes["axis"].i if "axis" in attributes else 1
-        if axis != 1:
-            raise refuse(where, f"Flatten with axis {axis}", "axis 1")
-
-    def _orient(self, rows_out: bool, rows_in: bool, where: str) -> None:
-        """Check that a product has applicants as rows, or as columns, like the nodes before it."""
-        if self._rows is not None and self._rows != rows_in:
-            held, met = ("rows", "columns") if self._rows else ("columns", "rows")
-            raise refuse(where, f"applicants as {met}", f"applicants as {held}, as in the nodes before")
-        self._rows = rows_out
-
-    def _constant(self, node: Any, position: int, where: str) -> NDArray:
-        name = node.input[position]
-        if name not in self._constants:
-            raise refuse(where, f"input {name}, which is no constant", "an initialiser or Constant node")
-        constant = self._constants[name]
-        self._dtypes.add(str(constant.dtype))
-        if self._dtypes not in ({"float32"}, {"float64"}):
-            held = " and ".join(sorted(self._dtypes))
-            raise refuse(where, f"constants of {held}", "all float32 or all float64")
-        return constant
-
-    def _bias(self, node: Any, position: int, outputs: int, where: str) -> NDArray:
-        """A constant broadcast to one number per output; it must be the same for every applicant."""
-        constant = self._constant(node, position, where)
-        full = [(outputs,), (1, outputs)] if self._rows else [(outputs, 1)]
-        if (constant.size != 1 and constant.shape not in full) or constant.ndim > 2:
-            shapes = " or ".join(str(shape) for shape in full)
-            raise refuse(where, f"a shift of shape {constant.shape}", f"shape {shapes}")
-        return np.broadcast_to(constant.reshape(-1), (outputs,))
-
-
-def _outputs_first(matrix: NDArray, data_first: bool, where: str) -> NDArray:
-    """The matrix as (outputs, inputs): transposed if rows are multiplied by it from the right."""
-    if matrix.ndim != 2:
-        raise refuse(where, f"a factor of shape {matrix.shape}", "a matrix")
-    return matrix.T if data_first else matrix

@@ -55,6 +55,11 @@ def read_torch(module: Any) -> ReluNetwork:
     return two_classes(append_torch, module)
 
 
+def is_torch(model: Any) -> bool:
+    """Whether a model is of torch."""
+    return any(kind.__module__.split(".")[0] == "torch" for kind in type(model).__mro__)
+
+
 def append_torch(module: Any, layers: Layers) -> DType:
     """Append a module's layers to ``layers``, and return the precision in which it computes."""
     nn = require("torch", "read_torch", "torch").nn

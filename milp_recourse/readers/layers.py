@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.curved_network import Bends, with_bends
 from milp_recourse.problem.log_sum_exp import pairwise_log_sum
-from milp_recourse.problem.network import DType, ReluNetwork
+from milp_recourse.problem.network import DType, ReluNetwork, single_entries
 from milp_recourse.problem.several import along_the_diagonal, extreme_of_each
 from milp_recourse.readers.refusal import refuse
 
@@ -261,13 +261,24 @@ class Layers:
                 self.relu("class")
                 self.affine(after, np.zeros(len(after)), "class")
 
+    def append(self, step: Map | Bends, where: str) -> None:
+        """Append a map of another network, or its functions (None: ReLUs)."""
+        if not isinstance(step, Map):
+            self.bend(step, where)
+            return
+        if self.outputs is not None and step.weight.shape[1] != self.outputs:
+            got = f"{step.weight.shape[1]} inputs"
+            raise refuse(where, got, f"{self.outputs}, as many as come out before it")
+        self.inputs = step.weight.shape[1] if self.inputs is None else self.inputs
+        self.segments[-1].append(step)
+
     def extend(self, other: Layers) -> None:
         """Append the maps and ReLUs of another network."""
         for k, segment in enumerate(other.segments):
             if k:
                 self.bend(other.bends[k - 1], "model")
             for step in segment:
-                self.affine(step.weight, step.bias, "model", step.unit, step.size, step.choice, step.off)
+                self.append(step, "model")
         self.slack += other.slack
 
     @staticmethod
@@ -294,6 +305,7 @@ class Layers:
         """The same outputs after at least so many segments."""
         longer = Layers(self.inputs)
         longer.segments, longer.bends = [list(segment) for segment in self.segments], list(self.bends)
+        longer.slack = self.slack
         while len(longer.segments) < segments:
             longer.leaky(1.0, "model", 0.0)
         return longer
@@ -339,7 +351,7 @@ class Layers:
             weight, bias = segment[0].weight, segment[0].bias
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):
                 for after in segment[1:]:
-                    weight, bias = after.weight @ weight, after.weight @ bias + after.bias
+                    weight, bias = _times(after.weight, weight), after.weight @ bias + after.bias
             layers.append((weight, bias))
         if len(layers[-1][1]) != 1:
             raise refuse("last layer", f"{len(layers[-1][1])} outputs", "1, the logit, or one per class")
@@ -369,6 +381,15 @@ def _side_by_side(networks: Sequence[Layers], k: int) -> Bends:
         return None
     relus = (one.bends[k] or ("relu",) * len(one.segments[k][-1].bias) for one in networks)
     return tuple(name for names in relus for name in names)
+
+
+def _times(after: FloatArray, before: FloatArray) -> FloatArray:
+    """The product of two matrices; rows of the first with one number only pick a row of the second."""
+    alone, column, value = single_entries(after)
+    made = np.empty((len(after), before.shape[1]))
+    made[alone] = value[:, None] * before[column]
+    made[~alone] = after[~alone] @ before
+    return made
 
 
 def _of_one_length(segments: Sequence[list[Map]]) -> list[list[Map]]:

@@ -173,15 +173,23 @@ def _start(entries: tuple[Entry, ...], lower: ArrayLike, upper: ArrayLike) -> tu
         got = f"{below[box, at]} above {above[box, at]} in column {at}"
         raise BadInput("lower", got, "lower ends below upper ends")
     low, high = (np.zeros((len(below), len(entries))) for _ in range(2))
+    known: dict[tuple[int, int], tuple[NDArray[np.bool_], NDArray[np.intp]]] = {}
     for k, entry in enumerate(entries):
         if entry.values is None:
             low[:, k], high[:, k] = below[:, entry.start], above[:, entry.start]
             continue
         values = np.array(entry.values)
-        possible = above[:, entry.start : entry.start + len(values)] > 0
-        possible |= ~possible.any(axis=1, keepdims=True)
-        low[:, k] = np.where(possible, values, np.inf).min(axis=1)
-        high[:, k] = np.where(possible, values, -np.inf).max(axis=1)
+        key = entry.start, len(values)
+        if key not in known:
+            possible = above[:, entry.start : entry.start + len(values)] > 0
+            possible |= ~possible.any(axis=1, keepdims=True)
+            known[key] = possible, np.count_nonzero(possible, axis=1)
+        own = np.flatnonzero(values)  # of one label in a one-hot column
+        some, all_possible = known[key][0][:, own], known[key][1]
+        zero = all_possible > np.count_nonzero(some, axis=1)
+        low[:, k] = np.where(some, values[own], np.inf).min(axis=1, initial=np.inf)
+        high[:, k] = np.where(some, values[own], -np.inf).max(axis=1, initial=-np.inf)
+        low[zero, k], high[zero, k] = np.minimum(low[zero, k], 0.0), np.maximum(high[zero, k], 0.0)
     return low, high
 
 

@@ -19,9 +19,9 @@ _SIGN = np.int64(-(2**63))
 @dataclass(frozen=True)
 class Operation:
     """One elementwise operation in doubles: z + a, z * a, z / a, min(max(z, a), b), a if z is missing
-    (``impute``), z itself (``known``), missing if z is 0 (``sparse``), 1 if z is missing, else 0
-    (``indicator``), or a function, which is known between a and b and is taken at the nearer end beyond: one
-    that rises, or any other (``curve``).
+    (``impute``), z itself (``known``), z as float32 (``round``), missing if z is 0 (``sparse``), 1 if z is
+    missing, else 0 (``indicator``), or a function, which is known between a and b and is taken at the nearer
+    end beyond: one that rises, or any other (``curve``).
 
     Attributes
     ----------
@@ -36,7 +36,17 @@ class Operation:
     """
 
     kind: Literal[
-        "add", "multiply", "divide", "clip", "impute", "known", "sparse", "indicator", "function", "curve"
+        "add",
+        "multiply",
+        "divide",
+        "clip",
+        "impute",
+        "known",
+        "round",
+        "sparse",
+        "indicator",
+        "function",
+        "curve",
     ]
     a: float
     b: float = 0.0
@@ -59,6 +69,8 @@ def apply(operations: Sequence[Operation], z: np.ndarray) -> np.ndarray:
                 z = z / o.a
             elif o.kind == "clip":
                 z = np.clip(z, o.a, o.b)
+            elif o.kind == "round":
+                z = z.astype(np.float32).astype(np.float64)
             elif o.function is not None:
                 known = ~np.isnan(z)
                 made = np.full(z.shape, np.nan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from milp_recourse.problem.instance import Acceptance
-from milp_recourse.problem.network import DType
 from milp_recourse.readers.classes import choose_interval, choose_logit, choose_target
 from milp_recourse.readers.column import Reading
 from milp_recourse.readers.confidence import at_confidence
 from milp_recourse.readers.entering import entry
 from milp_recourse.readers.formulas import Formula, Wish, network_decision, tree_decision
-from milp_recourse.readers.from_onnx import append_onnx
-from milp_recourse.readers.from_torch import append_torch
-from milp_recourse.readers.layers import UNIT, Layers
+from milp_recourse.readers.from_onnx import graph_of, is_onnx
+from milp_recourse.readers.from_torch import append_torch, is_torch
+from milp_recourse.readers.layers import UNIT
 from milp_recourse.readers.margins import Arithmetic, margins_of
 from milp_recourse.readers.member import Member
 from milp_recourse.readers.members import read_member
@@ -27,7 +26,7 @@ from milp_recourse.readers.places import Chains, Place
 from milp_recourse.readers.raw_trees import on_raw_columns
 from milp_recourse.readers.refusal import refuse
 from milp_recourse.readers.stepped import as_trees, is_stepped
-from milp_recourse.readers.steps_before import Preprocessing, model_columns, read_preprocessing
+from milp_recourse.readers.steps_before import Preprocessing, check_frame, model_columns, read_preprocessing
 
 
 def read_model(
@@ -78,15 +77,17 @@ def read_model(
     """
     if isinstance(model, str | PathLike) and not Path(model).is_file():
         raise refuse("model", f"{str(model)!r}, which is no file", "a fitted classifier, or an ONNX file")
-    names = model_columns(model, X)
-    graph = _graph(model)
+    check_frame(X)
+    graph = graph_of(model, X) if is_onnx(model) else None
+    names = graph.inputs.names if graph is not None else model_columns(model, X)
     if confidence is not None and not hasattr(model, "predict_proba"):
         got = f"{type(model).__name__}, which has no predict_proba"
         raise refuse("confidence", got, "a classifier with predict_proba, or margin, of its score")
-    if graph is not None:
-        return _read_graph(graph, model, read_preprocessing([()], names, X), X, desired)
+    if is_torch(model):
+        return _read_torch(model, read_preprocessing([()], names, X), X, desired)
     chains = Chains(names, X, open_to)
-    member = read_member(model, Place(chains, "model"))
+    place = Place(chains, "model")
+    member = read_member(model, place) if graph is None else graph.member(place, desired)
     if member.classes:
         wish: Wish = choose_target(desired, member.classes)
     else:
@@ -150,19 +151,9 @@ def rounding_margins(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> ND
     return margins_of(reading.arithmetic, lower, upper)
 
 
-def _graph(final: Any) -> Callable[[Any, Layers], DType] | None:
-    """The function that appends a torch module or an ONNX model to layers; None for anything else."""
-    roots = {kind.__module__.split(".")[0] for kind in type(final).__mro__}
-    if "torch" in roots:
-        return append_torch
-    return append_onnx if "onnx" in roots or isinstance(final, str | PathLike) else None
-
-
-def _read_graph(
-    append: Callable[[Any, Layers], DType], final: Any, preprocessing: Preprocessing, X: Any, desired: object
-) -> Reading:
+def _read_torch(final: Any, preprocessing: Preprocessing, X: Any, desired: object) -> Reading:
     columns, entries, layers = entry(preprocessing, list(X.columns))
-    dtype = append(final, layers)
+    dtype = append_torch(final, layers)
     outputs = layers.outputs or 0
     classes = tuple(range(max(outputs, 2)))
     target = choose_target(desired, classes)
@@ -188,7 +179,7 @@ def _network(
 ) -> Reading:
     columns, entries, layers = entry(preprocessing, order)
     accept, softmax = network_decision(formula, member.scores, layers)
-    narrow = UNIT["float32"] if preprocessing.narrow else 0.0
+    narrow = UNIT["float32"] if preprocessing.narrow or preprocessing.rounds else 0.0
     segments = tuple(tuple(segment) for segment in layers.segments)
     arithmetic = Arithmetic(entries, segments, tuple(layers.bends), layers.slack, softmax, narrow)
     network = layers.network("float64")

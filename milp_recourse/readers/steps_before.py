@@ -114,6 +114,11 @@ class Preprocessing:
         """Whether the steps take a missing value of a raw column."""
         return all(o.gaps for t in self.tracks if t.raw == raw for o in t.operations)
 
+    @property
+    def rounds(self) -> bool:
+        """Whether steps round numbers to float32, as ONNX graphs do."""
+        return any(o.kind == "round" for track in self.tracks for o in track.operations)
+
     def plain(self) -> bool:
         """Whether the classifier receives all columns as the raw numbers."""
         return not self.labels and not self.scaled()
@@ -225,6 +230,8 @@ def read_preprocessing(
             known.append(OTHER)
     numbers = {raw: _numbers(frame.iloc[:, raw], names[raw]) for raw in sorted(reached - {*labels, *coded})}
     narrow = any(str(frame.iloc[:, raw].dtype).lower() == "float32" for raw in numbers)
+    if any(hasattr(step, "follow") for steps in chains for _, step in steps):
+        narrow = False  # a graph rounds by operations of its own
     if not any(chains):
         own_labels = {raw: tuple(label for label, _ in pairs) for raw, pairs in coded.items()}
         codes = {raw: np.array([[code] for _, code in pairs]) for raw, pairs in coded.items()}

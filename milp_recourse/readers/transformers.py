@@ -60,6 +60,8 @@ class Walk:
         Unsupported
             The step is of a kind or has an option that cannot be read, or takes another number of columns.
         """
+        if hasattr(step, "follow"):  # a tensor of an ONNX graph
+            return list(step.follow(self, tracks, where))
         from sklearn import compose, feature_selection, pipeline
         from sklearn.preprocessing import FunctionTransformer
 
@@ -219,7 +221,7 @@ class Walk:
                     where, f"SimpleImputer(missing_values={value!r})", "missing_values=nan for numbers"
                 )
             left = track.coded or not imputes_missing
-            output.append(track if left else _filled(track, filled, imputed_gaps(value), where))
+            output.append(track if left else after_imputer(track, filled, imputed_gaps(value), where))
         return output + self._indicators(step, tracks, where)
 
     def _impute_from_others(self, step: Any, tracks: list[Track], where: str) -> list[Track]:
@@ -268,7 +270,7 @@ class Walk:
         return output
 
 
-def _filled(track: Track, value: object, gaps: frozenset[str], where: str) -> Track:
+def after_imputer(track: Track, value: object, gaps: frozenset[str], where: str) -> Track:
     """The track after an imputer; after a second one it is the same, since no number is missing any more."""
     if track.filled is not None:
         return track

@@ -16,6 +16,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.readers import Reading, model_columns
 from milp_recourse.readers.classes import Interval, Target
+from milp_recourse.readers.from_onnx import graph_of, is_onnx
 from milp_recourse.readers.from_xgboost import booster_objective
 from milp_recourse.readers.refusal import listed
 from milp_recourse.tables.columns import is_missing, position, shown
@@ -58,9 +59,11 @@ def own_predict(model: Any, X: pd.DataFrame, classes: Sequence[object]) -> Predi
     Columns are put into the order of the fit, which scikit-learn requires. A torch module is called with the
     columns as one float tensor, and its logits, or probabilities after a closing sigmoid, are turned into
     labels; so are the probabilities, margins or numbers of classes that the boosters of XGBoost and LightGBM
-    predict.
+    predict. An ONNX graph is run by onnxruntime, if that is installed.
     """
     kind = type(model).__module__.split(".")[0]
+    if is_onnx(model):
+        return graph_of(model, X).predict(classes)
     if kind in ("xgboost", "lightgbm") and not hasattr(model, "fit"):
         return _booster(model, kind, model_columns(model, X), classes)
     if hasattr(model, "predict"):

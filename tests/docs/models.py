@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import sklearn
-from sklearn import ensemble, linear_model, svm, tree
+from sklearn import decomposition, ensemble, linear_model, neural_network, preprocessing, svm, tree
 from sklearn.base import OutlierMixin
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
@@ -226,6 +226,22 @@ def rows_of_onnx() -> Iterator[Row]:
         yield operator, read(helper.make_model(graph, opset_imports=opset, ir_version=8), X, None)
 
 
+def rows_of_exports() -> Iterator[Row]:
+    """What skl2onnx makes of models behind StandardScaler, and of transformers before LogisticRegression."""
+    from skl2onnx import to_onnx
+
+    models = [LOGISTIC(), neural_network.MLPClassifier((4,), random_state=0), linear_model.LinearRegression()]
+    models += [TREE(), FOREST(5), BOOSTING(n_estimators=5)]
+    models += [ensemble.HistGradientBoostingRegressor(max_iter=5)]
+    pairs = [(preprocessing.StandardScaler(), model, model) for model in models]
+    pairs += [(one, LOGISTIC(), one) for one in (decomposition.PCA(2), preprocessing.Normalizer())]
+    for before, model, shown in pairs:
+        y = TWO if hasattr(model, "predict_proba") else NUMBER
+        fitted = make_pipeline(before, model).fit(X.to_numpy(), y)
+        graph = to_onnx(fitted, X.to_numpy(np.float32)[:1])
+        yield f"{type(shown).__name__}()", read(graph, X, (3.0, None) if y is NUMBER else None)
+
+
 def written(name: str, arguments: dict[str, Any]) -> str:
     """The call as one would write it."""
     return f"{name}({', '.join(f'{k}={_shown(v)}' for k, v in arguments.items() if k != 'verbose')})"
@@ -282,6 +298,7 @@ def sections() -> Iterator[tuple[str, Callable[[], Iterator[Row]]]]:
         yield library, lambda library=library: rows_of(library)  # type: ignore[misc]
     yield "torch: layers of a Sequential", rows_of_torch
     yield "ONNX: operators", rows_of_onnx
+    yield "ONNX: exports of skl2onnx", rows_of_exports
 
 
 def table_of(rows: Iterator[Row]) -> str:

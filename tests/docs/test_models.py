@@ -11,6 +11,8 @@ pytest.importorskip("catboost")
 pytest.importorskip("interpret")
 pytest.importorskip("imblearn")
 pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+pytest.importorskip("skl2onnx")
 
 from tests.docs.models import ASK, PAGE, answers, page, tables
 

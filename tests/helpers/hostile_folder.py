@@ -8,7 +8,17 @@ MODULES = (
     *("json", "pickle", "random", "typing", "logging", "tempfile", "struct", "runpy", "trace", "csv"),
     *("multiprocessing", "concurrent", "sitecustomize", "usercustomize"),
     *("numpy", "pandas", "numba", "joblib", "yaml", "pyarrow", "scipy", "highspy", "ortools", "pyomo"),
-    *("matplotlib", "torch", "onnx", "dask", "gurobipy", "filelock", "milp_recourse", "verify"),
+    *(
+        "matplotlib",
+        "torch",
+        "onnx",
+        "onnxruntime",
+        "dask",
+        "gurobipy",
+        "filelock",
+        "milp_recourse",
+        "verify",
+    ),
 )
 """Modules that are imported by Python, by this package, or by what it imports if they are there at all."""
 

@@ -18,7 +18,9 @@ from torch import nn
 
 from milp_recourse import Recourse
 from milp_recourse.errors import BadInput, Unsupported
+from milp_recourse.problem.network import products
 from milp_recourse.readers import Reading, read_model, read_torch, rounding_margin
+from milp_recourse.readers.margins import Entry, _start
 from tests.helpers.pipelines import decide, encode
 
 
@@ -154,6 +156,28 @@ def test_a_sigmoid_before_an_identity_is_a_sigmoid() -> None:
     refused = X[forward(module, X.to_numpy())[:, 0] < 0.5].head(5)
     table = Recourse(module, X).certify(refused).table
     assert len(table) and table["status"].eq("optimal").all() and table["confirmed"].all()
+
+
+def test_rows_of_one_number_are_multiplied_as_all_others() -> None:
+    """To the last bit: of large matrices they only pick a column."""
+    rng = np.random.default_rng(0)
+    rows, weight = rng.normal(size=(5, 300)), rng.normal(size=(300, 300))
+    weight[:200] = np.diag(rng.normal(size=300))[:200]
+    weight[150] = 0.0
+    assert (products(rows, weight) == np.einsum("nj,kj->nk", rows, weight)).all()
+
+
+def test_a_box_of_labels_has_the_least_and_largest_number_of_those_that_are_possible() -> None:
+    """Of one-hot columns and of any others."""
+    rng = np.random.default_rng(1)
+    tables = [np.eye(5), rng.normal(size=(5, 2)), np.zeros((5, 1))]
+    entries = tuple(Entry(0, tuple(column)) for table in tables for column in table.T)
+    above = (rng.random((40, 5)) < 0.4).astype(float)
+    low, high = _start(entries, np.zeros((40, 5)), above)
+    values = np.hstack(tables)
+    for row, box in enumerate(above):
+        possible = values[box > 0] if box.any() else values
+        assert (low[row] == possible.min(axis=0)).all() and (high[row] == possible.max(axis=0)).all()
 
 
 def _point(value: float):

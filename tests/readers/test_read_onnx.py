@@ -159,6 +159,30 @@ def test_constants_may_be_nodes_or_renamed():
     assert_agrees(model(nodes, constants), "float32")
 
 
+def test_branches_that_meet_again():
+    """A shift behind a ReLU, a residual block, branches beside each other and the input itself."""
+    rng = np.random.default_rng(5)
+    constants = layers(widths=(4, 7, 7, 7)) | {"W3": rng.normal(size=(1, 18)), "b3": np.ones(1)}
+    nodes = [
+        ("Gemm", ["x", "W0", "b0"], "a", {"transB": 1}),
+        ("Relu", ["a"], "b", {}),
+        ("Add", ["b", "b1"], "c", {}),
+        ("Gemm", ["c", "W1", "b1"], "d", {"transB": 1}),
+        ("Relu", ["d"], "e", {}),
+        ("Sub", ["b", "e"], "f", {}),
+        ("Relu", ["f"], "g", {}),
+        ("LeakyRelu", ["d"], "h", {"alpha": 0.25}),
+        ("Mul", ["h", "b2"], "i", {}),
+        ("Concat", ["g", "i", "x"], "j", {"axis": 1}),
+        ("Gemm", ["j", "W3", "b3"], "y", {"transB": 1}),
+    ]
+    made = model(nodes, constants)
+    network, evaluator = read_onnx(made), ReferenceEvaluator(made)
+    for x in rng.normal(size=(40, 4)).astype(np.float32) * 3:
+        expected = evaluator.run(None, {"x": x[None]})[0].item()
+        assert network.deployed_logit(x) == pytest.approx(expected, abs=1e-3)
+
+
 def test_a_file_is_read_like_the_model(tmp_path):
     made = model(GEMM, layers())
     onnx.save(made, tmp_path / "network.onnx")
@@ -174,20 +198,20 @@ W, B = np.ones((4, 1)), np.ones(1)
 REFUSALS = {
     "operator": (
         lambda: model([*GEMM[:1], ("Erf", ["a"], "y", {})], layers()),
-        "node n_y (Erf): got Erf; allowed: Gemm, MatMul, Add, Relu, LeakyRelu, Clip",
+        "node n_y (Erf): got Erf; allowed: affine maps, ReLUs, encoders and trees",
     ),
     "skip": (
         lambda: model([*GEMM, ("Add", ["y", "a"], "z", {})], layers(), outputs=("z",)),
-        "node n_z (Add): got input a, which is no constant; allowed: an initialiser",
+        "node n_z (Add): got 1 and 7 columns; allowed: as many of both",
     ),
     "branch": (
         lambda: model([*GEMM, ("Relu", ["a"], "z", {})], layers(), outputs=("z",)),
-        "node n_z (Relu): got inputs a; allowed: a chain: y comes next",
+        "last layer: got a ReLU; allowed: an affine map",
     ),
-    "square": (one(("MatMul", ["x", "x"], "y", {}), {}), "got inputs x, x; allowed: a chain"),
+    "square": (one(("MatMul", ["x", "x"], "y", {}), {}), "got input x, which is no constant"),
     "outputs": (
         lambda: model(GEMM, layers(), outputs=("y", "a")),
-        "graph: got outputs y, a; allowed: the chain's end, y, alone",
+        "graph: got outputs y, a; allowed: one of them alone, or labels",
     ),
     "precision": (
         one(("MatMul", ["x", "W"], "y", {}), {"W": W}, dtype="float16"),
@@ -199,11 +223,11 @@ REFUSALS = {
     ),
     "add first": (
         lambda: model([("Add", ["x", "B"], "a", {}), ("MatMul", ["a", "W"], "y", {})], {"W": W, "B": B}),
-        "node n_a (Add): got Add before the first affine map; allowed: Add right after MatMul",
+        "node n_a (Add): got Add before the first affine map; allowed: it after MatMul or Gemm",
     ),
-    "add after relu": (
-        lambda: model([*GEMM[:2], ("Add", ["b", "b0"], "y", {})], layers()),
-        "node n_y (Add): got a shift right after a ReLU; allowed: a shift right after an affine map",
+    "product of two": (
+        lambda: model([*GEMM[:2], ("Mul", ["a", "b"], "y", {})], layers()),
+        "node n_y (Mul): got Mul of two tensors; allowed: Add or Sub",
     ),
     "shift per applicant": (
         one(("Gemm", ["W", "x", "B"], "y", {}), {"W": np.ones((3, 4)), "B": np.ones(3)}, columns=True),
@@ -220,7 +244,7 @@ REFUSALS = {
     "flatten": (one(("Flatten", ["x"], "y", {"axis": 0}), {}), "got Flatten with axis 0; allowed: axis 1"),
     "domain": (
         one(("Gemm", ["x", "W"], "y", {"domain": "com.example"}), {"W": W}),
-        "got an operator of domain com.example; allowed: Gemm",
+        "got an operator of domain com.example; allowed: affine maps",
     ),
     "opset": (
         one(("MatMul", ["x", "W"], "y", {}), {"W": W}, opset=6),

@@ -142,8 +142,34 @@ def _label_cells(
 ) -> tuple[tuple[int, Cells], ...]:
     """The cells of labels on the columns that they fill."""
     assert feature.lookup is not None
-    numbers = feature.lookup[labels.astype(np.int64)]
-    return tuple((c, _cell(forest.cuts[c], numbers[:, k])) for k, c in enumerate(columns))
+    at, unsplit = labels.astype(np.int64), np.zeros(len(labels), dtype=np.int64)
+    pairs = ((k, c, forest.cuts[c]) for k, c in enumerate(columns))
+    return tuple((c, _cell(cuts, feature.lookup[at, k]) if len(cuts) else unsplit) for k, c, cuts in pairs)
+
+
+def without_twins(axis: Axis, forest: TreeEnsemble) -> tuple[Axis, Cells]:
+    """The axis with the cheapest of the cells that the ensemble tells from no other, on the columns that it
+    splits; and for every cell the place of the one that stands for it."""
+    split = tuple(one for one in axis.columns if len(forest.cuts[one[0]])) or axis.columns[:1]
+    axis, order = replace(axis, columns=split), np.argsort(axis.added + axis.widest, kind="stable")
+    cells = np.stack([cells for _, cells in split])[:, order]
+    _, first, which = np.unique(cells, axis=1, return_index=True, return_inverse=True)
+    kept = np.zeros(len(axis), dtype=bool)
+    kept[order[first]] = True
+    place = np.empty(len(axis), dtype=np.int64)
+    place[order] = (np.cumsum(kept) - 1)[order[first]][which.reshape(-1)]
+    return with_cells(axis, kept), place
+
+
+def with_cells(axis: Axis, kept: NDArray[np.bool_]) -> Axis:
+    """The axis with some of its cells. It keeps its start, or if that is not among them starts at the first
+    of the cheapest."""
+    names = ("values", "low", "high", "added", "widest", "settable")
+    arrays = {name: getattr(axis, name)[kept] for name in names}
+    before = int(np.count_nonzero(kept[: axis.start]))
+    start = before if kept[axis.start] else int(arrays["added"].argmin())
+    columns = tuple((column, cells[kept]) for column, cells in axis.columns)
+    return replace(axis, start=start, columns=columns, **arrays)
 
 
 def _or_missing(axis: Axis) -> Axis:
@@ -195,7 +221,9 @@ def _cell(cuts: Array, values: Array) -> Cells:
 def factual_cells(instance: Instance, forest: TreeEnsemble) -> Cells:
     """The factual's cell on every column, shape (columns,)."""
     row = instance.model_rows(instance.factual_row)
-    cells = np.array([_cell(cuts, row[k : k + 1])[0] for k, cuts in enumerate(forest.cuts)], dtype=np.int64)
+    cells = np.zeros(len(row), dtype=np.int64)
+    for k in forest.split:
+        cells[k] = _cell(forest.cuts[k], row[k : k + 1])[0]
     return np.where(np.isnan(row), MISSING, cells)
 
 

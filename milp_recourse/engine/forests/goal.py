@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from milp_recourse.engine.forests.axes import Array, Axis, rounded_down
+from milp_recourse.engine.forests.axes import Array, Axis, rounded_down, with_cells
 from milp_recourse.engine.forests.table import LeafTable
 from milp_recourse.problem.forest import TreeEnsemble
 
@@ -83,14 +81,3 @@ def window(axis: Axis, first: int, last: int) -> Axis:
     inside = np.zeros(len(axis), dtype=np.bool_)
     inside[first : last + 1] = True
     return with_cells(axis, inside)
-
-
-def with_cells(axis: Axis, kept: NDArray[np.bool_]) -> Axis:
-    """The axis with some of its cells. It keeps its start, or if that is not among them starts at the first
-    of the cheapest."""
-    names = ("values", "low", "high", "added", "widest", "settable")
-    arrays = {name: getattr(axis, name)[kept] for name in names}
-    before = int(np.count_nonzero(kept[: axis.start]))
-    start = before if kept[axis.start] else int(arrays["added"].argmin())
-    columns = tuple((column, cells[kept]) for column, cells in axis.columns)
-    return replace(axis, start=start, columns=columns, **arrays)

@@ -28,9 +28,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.engine.compiling import announced
-from milp_recourse.engine.forests.axes import Axis, action_of, axes_of, factual_cells, rounded_down
+from milp_recourse.engine.forests.axes import (
+    Axis,
+    Cells,
+    action_of,
+    axes_of,
+    factual_cells,
+    rounded_down,
+    with_cells,
+    without_twins,
+)
 from milp_recourse.engine.forests.factors import Array, Factors, Ints, cell_masks, factors
-from milp_recourse.engine.forests.goal import affordable, first_multiplier, least_change, with_cells
+from milp_recourse.engine.forests.goal import affordable, first_multiplier, least_change
 from milp_recourse.engine.forests.graphs import Graph
 from milp_recourse.engine.forests.living import shrink
 from milp_recourse.engine.forests.prices import ascend, assess, choose_split, take_out
@@ -133,8 +142,11 @@ class PricedSearch(BestFirst[_Node]):
         axes = axes_of(self.instance)
         if axes is None:
             return Proposal(None, math.inf, "rigorous", 0)
+        told = [without_twins(axis, self.forest) for axis in axes]
+        starts = self._rows(axes, [place for _, place in told])
+        axes = [axis for axis, _ in told]
         self._set(axes)
-        self._offer(*good_point(self.points, self._rows(axes), KICKS, self.clock))
+        self._offer(*good_point(self.points, self._points(starts), KICKS, self.clock))
         if self.best.action is not None:
             self._set([affordable(axis, self.target) for axis in axes])
         cells = factual_cells(self.instance, self.forest)
@@ -191,12 +203,11 @@ class PricedSearch(BestFirst[_Node]):
         self.cheapest = low
         return self.offer(action_of(self.axes, point - self.points.axis_from[:-1])).feasible
 
-    def _rows(self, axes: Sequence[Axis]) -> Ints:
-        """The cheapest of the given rows as points, (rows, axes)."""
+    def _rows(self, axes: Sequence[Axis], places: Sequence[Cells]) -> Cells:
+        """The cheapest of the given rows as cells of axes without twins, (rows, axes)."""
         if self.starts is None or not len(self.starts) or not axes:
-            return np.empty((0, len(axes)), dtype=np.int32)
+            return np.empty((0, len(axes)), dtype=np.int64)
         names = [f.name for f in self.instance.features]
-        offset = self.points.axis_from
         rows, paid = [], np.zeros(len(self.starts))
         for i, axis in enumerate(axes):
             values = self.starts[:, names.index(axis.feature)]
@@ -204,9 +215,13 @@ class PricedSearch(BestFirst[_Node]):
             cells = after + np.searchsorted(axis.high[after:], values)
             cells = np.where(np.isnan(values), axis.start, np.minimum(cells, len(axis) - 1))
             paid += axis.added[cells] + axis.widest[cells]
-            rows.append(cells + offset[i])
+            rows.append(places[i][cells])
         nearest = np.argsort(paid, kind="stable")[:NEAREST]
-        return np.ascontiguousarray(np.stack(rows, axis=1)[nearest].astype(np.int32))
+        return np.stack(rows, axis=1)[nearest]
+
+    def _points(self, cells: Cells) -> Ints:
+        """Rows of cells as points."""
+        return np.ascontiguousarray((cells + self.points.axis_from[:-1]).astype(np.int32))
 
     def _search(self) -> Proposal:
         """Bound the root, then split open nodes until none is left, or time is over."""

@@ -15,7 +15,7 @@ from milp_recourse.engine.compiling import ROUND, clock, compiled
 from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.interior import solve_node
 from milp_recourse.engine.networks.lever_arrays import ACTED, EITHER, IDLE
-from milp_recourse.engine.networks.levers import contract, cost_at, cost_of, respond, to_whole
+from milp_recourse.engine.networks.levers import contract, cost_at, cost_of, respond, to_whole, top_of
 from milp_recourse.engine.networks.linear_bounds import arguments, at_point, logit_at
 from milp_recourse.engine.networks.numerics import COARSE, ROUNDOFF, SAME
 from milp_recourse.engine.networks.rows import (
@@ -102,7 +102,7 @@ def inside(p, w, slack):
 def logit_slack(p, w):
     """The largest rounding error of the logit at the last point of
     :func:`~milp_recourse.engine.networks.linear_bounds.logit_at`."""
-    return 3.0 * p.line * arguments(p, w, w.col[at.PLACE], w.unit[at.Z_SIZE], 1, False) + p.tiny
+    return 3.0 * p.line * arguments(p, w, w.at[at.PLACE], w.unit[at.Z_SIZE], 1, False) + p.tiny
 
 
 @compiled
@@ -239,6 +239,10 @@ def hops(p, w, u, most):
 @compiled
 def cheapest_value(p, w, i):
     """The coordinate or label where a lever costs least: the factual's where that is allowed."""
+    if p.lever[at.LABEL, i] > 0.0:
+        own = p.lever[at.FACTUAL, i]
+        if _allows(p, i, own) and cost_of(p, i, own) + top_of(p, i, own) == 0.0:
+            return own
     respond(p, p.box, p.allowed, i, w.col[at.NOTHING], 1.0, 1.0, w.at[at.OTHER])
     return w.at[at.OTHER, i]
 

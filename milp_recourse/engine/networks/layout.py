@@ -17,9 +17,9 @@ COST, TOP = range(2)
 # unit
 ZL, ZH, SPLIT, ZS, ALPHA, Z, ZB, SCORE, SLOPE, RISE, FALL, THETA_HIGH, THETA_LOW, Z_SIZE = range(14)
 # at
-BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START = range(11)
+BEST, POINT, CHOICE, TRIAL, OTHER, ANCHOR, SHARES, TRY_SHARES, CUT_SHARES, IDLE, START, PLACE = range(12)
 # col
-GRAD, LINE, GAIN, SIZE, SHARE, CUT, NOTHING, PLACE = range(8)
+GRAD, LINE, GAIN, SIZE, SHARE, CUT, NOTHING = range(7)
 # lines: of each its unit and side, constant, sum of absolute terms, largest value over the box and within the
 # budget, and the theta of that; then work of `within`; then its terms, a row for each column
 UNIT_OF, SIDE_OF, CONST_OF, SPREAD_OF, TOP_OF, BOUND, THETA_OF = range(7)

@@ -118,7 +118,11 @@ class Levers:
                 allowed = [
                     (low <= label <= high and settable[label]) or (idle and label == x) for label in labels
                 ]
-                made = [self._label(cost, float(label), i) for label in labels]
+                # of labels that are all equally far apart, one that is not the factual stands for the others
+                keys = [label == x if cost.label else float(label) for label in labels]
+                different = {key: float(label) for label, key in enumerate(keys)}
+                paid = {key: self._label(cost, label, i) for key, label in different.items()}
+                made = [paid[key] for key in keys]
                 known[x, low, high, cost.weight] = allowed, np.array(made).T
             self.allowed[k, here], self.column[k, :, here] = known[x, low, high, cost.weight]
             self.dearest[k, :, i] = self.column[k, :, here].max(axis=1)

@@ -29,28 +29,38 @@ CHORD = 2.0**32
 
 
 @compiled
-def arguments(p, w, x, z, sums, clipped):
-    """Every unit's argument where the columns have values x (labels have shares), into z, (K + 1, n); the
-    logit.
+def entry_of(p, u, i):
+    """The column in which a lever stands at a point, and its value there; all its others are 0."""
+    if p.lever[at.LABEL, i] > 0.0:
+        return p.start[i] + int(u[i]), 1.0
+    return p.start[i], u[i]
+
+
+@compiled
+def arguments(p, w, x, z, sums, relaxed):
+    """Every unit's argument at a point, into z, (K + 1, n); the logit.
 
     Parameters
     ----------
+    x
+        The point: coordinates of the levers or, if relaxed, values of the columns (labels have shares).
     sums
         1 for the sums of absolute terms behind the arguments in w.unit[Z] instead, the logit's as well, and
         those behind the causal units into w.layer[2]; else 0.
-    clipped
-        Whether arguments of curves stay inside their bounds, which relaxed points may leave.
+    relaxed
+        Then arguments of curves stay inside their bounds, which such points may leave.
     """
     layers, logit = len(p.widths), w.layer[0]
     for k in range(2):
         out = logit[:1] if k == layers else z[k, : p.widths[k]]
         copied(p.offset[sums, k], out)
         for c in range(len(x)):
-            v = x[c] if sums == 0 else abs(x[c])
+            column, v = (c, x[c]) if relaxed else entry_of(p, x, c)
+            v = v if sums == 0 else abs(v)
             for j in range(len(out) if v != 0.0 else 0):
-                out[j] += p.first[sums, k, j, c] * v
+                out[j] += p.first[sums, k, j, column] * v
         for m in range(p.widths[0]):  # in layer 0 each feeds those after it
-            if k == 0 and clipped and p.kind[m] != RELU:
+            if k == 0 and relaxed and p.kind[m] != RELU:
                 z[0, m] = min(max(z[0, m], w.unit[at.ZL, 0, m]), w.unit[at.ZH, 0, m])
             if sums == 0:
                 v = curve(p.kind[m], z[0, m], p.edge[m]) - p.resting[m]
@@ -74,24 +84,17 @@ def arguments(p, w, x, z, sums, clipped):
 
 @compiled
 def logit_at(p, w, u):
-    """The logit at a point, every unit's argument there into w.unit[Z], and the columns' values into
-    w.col[PLACE]."""
-    x = w.col[at.PLACE]
-    cleared(x)
-    for i in range(len(u)):
-        if p.lever[at.LABEL, i] > 0.0:
-            x[p.start[i] + int(u[i])] = 1.0
-        else:
-            x[p.start[i]] = u[i]
-    return arguments(p, w, x, w.unit[at.Z], 0, False)
+    """The logit at a point, every unit's argument there into w.unit[Z], and the point into w.at[PLACE]."""
+    copied(u, w.at[at.PLACE])
+    return arguments(p, w, u, w.unit[at.Z], 0, False)
 
 
 @compiled
 def at_point(p, w, form, caused, value, size):
     """A form's value at the point of :func:`logit_at` and the sum of absolute terms behind it, added to what
     is given, with w.layer[2] of :func:`arguments`."""
-    for c in range(w.col.shape[1]):
-        v = w.col[at.PLACE, c]
+    for i in range(w.at.shape[1]):
+        c, v = entry_of(p, w.at[at.PLACE], i)
         if v != 0.0:
             value += form[0, c] * v
             size += form[1, c] * abs(v)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from milp_recourse.engine.forests.axes import Axis, without_twins
 from milp_recourse.problem.forest import Tree, TreeEnsemble, last_left
 from tests.helpers.tree_samples import random_tree_instance
 
@@ -53,6 +54,29 @@ def test_leaves_are_the_boxes_the_deployed_model_has() -> None:
             inside = ((leaves.low <= cells[:, None]) & (cells[:, None] <= leaves.high)).all(axis=2)
             assert (inside.sum(axis=1) == 1).all()
             assert (leaves.value[inside.argmax(axis=1)] == deployed[:, t]).all()
+
+
+def test_labels_that_no_tree_tells_apart_are_one_cell() -> None:
+    """Every label is stood for by one of the same cells, at no higher cost; the factual label stays."""
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        labels = int(rng.integers(1, 12))
+        inputs = int(rng.integers(1, 4))
+        cuts = [rng.normal(size=int(rng.integers(0, 2))) for _ in range(inputs)]
+        tree = Tree(*(np.zeros(0, dtype=kind) for kind in (int, float, int, int, float)))
+        forest = TreeEnsemble((tree,), inputs)
+        forest.__dict__["cuts"] = tuple(cuts)
+        cells = [np.searchsorted(own, rng.normal(size=labels)) for own in cuts]
+        added = rng.integers(0, 3, labels).astype(float)
+        numbers = np.arange(labels, dtype=float)
+        start, settable = int(added.argmin()), np.ones(labels, dtype=bool)
+        columns = tuple(enumerate(cells))
+        axis = Axis("x", numbers, numbers, numbers, added, 0 * added, start, settable, columns)
+        slim, place = without_twins(axis, forest)
+        kept = slim.values[place].astype(int)
+        assert all((own == own[kept]).all() for own in cells)
+        assert (added[kept] <= added).all() and slim.values[slim.start] == start
+        assert len(slim) == len(set(zip(*cells, strict=True)))
 
 
 def test_scores_are_added_one_by_one() -> None:
