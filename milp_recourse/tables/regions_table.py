@@ -87,6 +87,6 @@ def refused_corner(
     answers = accepts(counterfactual_rows(own, columns, changed))
     wrong = (corner for corner, word in zip(corners, answers, strict=True) if word is not True)
     refused = next(wrong, None)
-    return (
-        None if refused is None else {c.name: c.value(refused[c.name]) for c in columns if c.name in refused}
-    )
+    if refused is None:
+        return None
+    return {c.name: c.value(refused[c.name]) for c in columns if c.name in refused}
