@@ -6,35 +6,53 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 
+from milp_recourse.problem.conditions import Demand, unlabelled
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.lever_cost import exact_cost
-from milp_recourse.program.demands import told_apart
+from milp_recourse.program.demands import limited, told_apart
 from milp_recourse.program.fold import told_apart_by_scenarios
 
 
-def not_idle(instance: Instance) -> list[str]:
+def counted(instance: Instance) -> tuple[int | None, Demand]:
+    """How many levers may be acted on, None without a limit that proofs by prices count, and what else is
+    demanded. In percentiles values may change at no cost, which those proofs do not count."""
+    demand = unlabelled(instance.demand)
+    return (None, demand) if instance.cost.quantiles else limited(demand)
+
+
+def not_idle(instance: Instance, priced: bool = False) -> list[str]:
     """Levers that are not idle: acting on them at their factual value is not allowed, or differs in cost or
-    effect, in some scenario, from not acting on them."""
-    levers = list(instance.levers)
+    effect, in some scenario, from not acting on them.
+
+    ``priced``: whether proofs are by prices, which themselves count how many values change.
+    """
+    levers, demand = list(instance.levers), instance.demand
     driven = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
-    apart = driven | told_apart(instance.demand, levers) | told_apart_by_scenarios(instance)
+    told = told_apart(counted(instance)[1] if priced else demand, levers)
+    apart = driven | told | told_apart_by_scenarios(instance)
     return [
         f for f in levers if instance.lever_cost(f).prices.fixed or f in apart or not instance.may_hold(f)
     ]
 
 
-def acted_sets(instance: Instance) -> Iterator[tuple[str, ...]]:
+def acted_sets(instance: Instance, priced: bool = False) -> Iterator[tuple[str, ...]]:
     """Sets of levers that together stand for every set: every combination of those that are not idle, with
     all idle ones.
 
-    Each set is in the order of the features, and not empty.
+    Each set is in the order of the features, and not empty. With ``priced``, as in :func:`not_idle`, only
+    sets that may be acted on are stood for; where there is room for one idle lever, each has its own set.
     """
-    levers, others = [f.name for f in instance.features if f.name in instance.levers], not_idle(instance)
-    for size in range(len(others) + 1):
+    levers = [f.name for f in instance.features if f.name in instance.levers]
+    others, most = not_idle(instance, priced), len(levers)
+    if priced and (limit := counted(instance)[0]) is not None:
+        most = limit
+    idle = [f for f in levers if f not in others]
+    for size in range(min(len(others), most) + 1):
         for chosen in combinations(others, size):
-            acted = tuple(f for f in levers if f not in others or f in chosen)
-            if acted:
-                yield acted
+            for held in combinations(idle, most - size) if most - size <= 1 < len(idle) else [idle]:
+                acted = tuple(f for f in levers if f in held or f in chosen)
+                if acted:
+                    yield acted
 
 
 def dearest(instance: Instance, acted: Sequence[str]) -> Fraction:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 
-from milp_recourse.certificates.acted_sets import acted_sets
+from milp_recourse.certificates.acted_sets import acted_sets, counted
 from milp_recourse.engine.forests.axes import separable
 from milp_recourse.problem.conditions import (
     FALSE,
@@ -96,7 +96,9 @@ def cases_of(instance: Instance) -> list[tuple[frozenset[str], Case]]:
     demand = unlabelled(instance.demand)
     sets: Iterable[frozenset[str]]
     if isinstance(instance.classifier, TreeEnsemble):
-        sets = (frozenset(acted) for acted in acted_sets(instance))
+        priced = by_prices(instance)
+        demand = counted(instance)[1] if priced else demand
+        sets = (frozenset(acted) for acted in acted_sets(instance, priced))
     else:
         sets = replace(without_demand(instance), demand=demand).configurations()
     settled = ((acted, for_acted(demand, acted)) for acted in sets if acted)
@@ -104,8 +106,10 @@ def cases_of(instance: Instance) -> list[tuple[frozenset[str], Case]]:
 
 
 def by_prices(instance: Instance) -> bool:
-    """Whether an ensemble is proven by prices: its levers move nothing else, no plausibility is asked for,
-    and no condition limits a sum of several of them."""
+    """Whether it is an ensemble that is proven by prices: its levers move nothing else, no plausibility is
+    asked for, and no condition limits a sum of several of them."""
+    if not isinstance(instance.classifier, TreeEnsemble):
+        return False
     rows = (one for one in leaves(unlabelled(instance.demand)) if isinstance(one, Row))
     return separable(without_conditions(instance)) and not any(tied(row, instance.levers) for row in rows)
 
@@ -117,7 +121,8 @@ def tied(row: Row, levers: Collection[str]) -> bool:
 
 def why_not_cases(instance: Instance, most_levers: int) -> str | None:
     """Why the cases of an instance's conditions are not proven one by one, or None."""
-    conditional = told_apart(instance.demand, list(instance.levers))
+    demand = counted(instance)[1] if by_prices(instance) else instance.demand
+    conditional = told_apart(demand, list(instance.levers))
     if len(conditional & instance.levers.keys()) > most_levers:
         return f"conditions ask of more than {most_levers} levers whether they are acted on"
     if instance.missing and isinstance(instance.classifier, TreeEnsemble) and not by_prices(instance):

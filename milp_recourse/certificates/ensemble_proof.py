@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.certificates.acted_sets import acted_sets, dearest
+from milp_recourse.certificates.acted_sets import acted_sets, counted, dearest
 from milp_recourse.certificates.conditions import Case, tied
 from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.certificates.single_tree import Box, refined, single_tree_configurations
@@ -59,14 +59,15 @@ def ensemble_configurations(
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     demand, plain = unlabelled(instance.demand), without_conditions(instance)
+    limit, rest = (None, demand) if proofs else counted(instance)
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     if len(forest.trees) == 1 and demand == TRUE and proofs is None:
         found = single_tree_configurations(instance, bound, deadline)
         if found is not None:
             return found
     configurations, left = [], MOST_NODES
-    for acted in acted_sets(instance):
-        remaining = for_acted(demand, acted)
+    for acted in acted_sets(instance, priced=proofs is None):
+        remaining, most = for_acted(rest, acted), None if limit is None or len(acted) <= limit else limit
         if remaining == FALSE:
             continue
         if _outside_domain(instance, acted):
@@ -74,7 +75,9 @@ def ensemble_configurations(
             continue
         cases = []
         for part in each_part(plain):
-            proof = (proofs or PriceProofs)(part, acted, bound, deadline).of(Case().joined(remaining), left)
+            own = part, acted, bound, deadline
+            proved = proofs(*own) if proofs else PriceProofs(*own, most)
+            proof = proved.of(Case().joined(remaining), left)
             if proof is None or len(proof["tree"]) > left:
                 return None
             left -= len(proof["tree"])
@@ -108,12 +111,15 @@ class PriceProofs:
     bound, deadline
         The lower bound to prove (None: that there is no action), and the ``time.perf_counter()`` value to
         stop at, or None.
+    most
+        How many of the levers may change their values, or None.
     """
 
     instance: Instance
     acted: tuple[str, ...]
     bound: float | None
     deadline: float | None
+    most: int | None = None
 
     def of(self, root: Case, most_nodes: int) -> dict[str, Any] | None:
         """The configuration's tree and tables of prices; None if a case is not proven."""
@@ -215,7 +221,7 @@ class PriceProofs:
         rank = None if demanded else np.concatenate([_ranks(instance, axis) for axis in axes])
         try:
             table = LeafTable(forest, factual_cells(instance, forest), axes, LARGEST_TABLE, clock)
-            proof = PriceProof(table, axes, cost, wide, above, target, room, rank)
+            proof = PriceProof(table, axes, cost, wide, above, target, room, rank, self.most)
             if not proof.run():
                 return False
         except (TooLarge, OutOfTime):
@@ -412,6 +418,7 @@ class _Writer:
             self.numbers += sum(map(len, prices)) + 1
         made = {"unit": table.unit, "mu": table.mu, "trees": shortened(trees)}
         made |= {"weights": table.weights.tolist()} if len(table.weights) > 1 else {}
+        made |= {"nu": table.nu} if table.nu else {}
         return made | ({"shares": table.shares.tolist()} if len(table.shares) else {})
 
     def nodes(self, step: Any, levers: list[Axis]) -> Iterator[Node]:

@@ -109,13 +109,15 @@ def paid_for(costs: Sequence[Array], wide: Sequence[Array], target: float) -> li
 @dataclass(frozen=True)
 class PriceTable:
     """A table as it is written: prices in units, per class of the factor graph (None: all are 0), with the
-    multiplier, the weights of the sums and the shares of the maximum."""
+    multiplier, the weights of the sums, the shares of the maximum and, in units, what a counted action costs
+    more."""
 
     unit: float
     mu: float
     price: NDArray[np.int64] | None
     weights: Array
     shares: Array
+    nu: int = 0
 
 
 @dataclass
@@ -138,13 +140,14 @@ class _State:
 
 @dataclass(frozen=True)
 class _Prices:
-    """Prices as they are improved, not rounded yet, with multiplier, weights and shares as in
-    :class:`PriceTable`."""
+    """Prices as they are improved, not rounded yet, with multiplier, weights, shares and what a counted
+    action costs more as in :class:`PriceTable`."""
 
     price: Array
     mu: float
     weights: Array
     shares: Array
+    nu: float = 0.0
 
 
 @dataclass
@@ -176,6 +179,8 @@ class PriceProof:
     rank
         The places of every axis' cells by exact cost, one axis after the other: the first stands for others
         that lead to the same leaves. None: no cell may stand for others, as under conditions.
+    most
+        How many axes may be in cells that cost anything; None: all.
 
     Attributes
     ----------
@@ -191,6 +196,7 @@ class PriceProof:
     target: float
     most_nodes: int
     rank: Cells | None = None
+    most: int | None = None
     steps: list[Step] = field(default_factory=list)
     tables: list[PriceTable] = field(default_factory=list)
 
@@ -203,6 +209,9 @@ class PriceProof:
         self.word_of = tree * self.table.words + rank // BITS
         self.flag_of = np.left_shift(np.uint32(1), (rank % BITS).astype(np.uint32))
         self.cell_cost = self.cost + self.wide
+        limited = self.most is not None
+        self.moved = (self.cell_cost > 0.0).astype(np.float64) if limited else np.empty(0)
+        self.limit = float(self.most or 0)
         self.room, self.x = lists(f), np.zeros(len(self.axes), dtype=np.int32)
         self.energy = np.zeros(len(f.value))
         self.loss = np.zeros((3, len(self.cost)))
@@ -296,7 +305,7 @@ class PriceProof:
         """
         live, now, start, goal = self.room, state.copy(), node.start, self.goal(FINE)
         price, shares = start.price.copy(), start.shares.copy()
-        mu, weights, length, best = start.mu, start.weights, LENGTH, -math.inf
+        mu, nu, weights, length, best = start.mu, start.nu, start.weights, LENGTH, -math.inf
         rounds: list[_Prices] = []
         closed = False
         for round_ in range(node.rounds):
@@ -309,10 +318,12 @@ class PriceProof:
                 closed = True
                 break
             aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (goal, WEIGHT)
-            costs = self.cost, self.wide, shares
-            _, mu, length = ascend(f, *costs, live, mu, needed, price, aim, STEPS, max(length, 0.02), weight)
+            costs = self.cost, self.wide, shares, self.moved, self.limit
+            _, mu, nu, length = ascend(
+                f, *costs, live, mu, nu, needed, price, aim, STEPS, max(length, 0.02), weight
+            )
             self._calm_idle(price)
-            rounds.append(_Prices(price.copy(), float(mu), weights, shares.copy()))
+            rounds.append(_Prices(price.copy(), float(mu), weights, shares.copy(), float(nu)))
             bound, slack = self._assessed(rounds[-1], FINE)
             if bound >= goal:
                 closed = True
@@ -420,10 +431,14 @@ class PriceProof:
         (f, goal), unit, cost = self._under(prices.weights), self.unit(bits), self.cost
         if len(prices.shares):
             cost = cost + self._shares(prices)[self.of_cell] * self.wide
+        nu = round(prices.nu / unit) * unit
+        if nu:
+            cost = cost + nu * self.moved
+        if nu or len(prices.shares):
             cost = np.maximum(cost * (1.0 - 2.0**-48) - 2.0**-1000, 0.0)
         price = np.round(prices.price / unit) * unit
         bound, slack = assess(f, cost, self.room, prices.mu, goal, price, self.x, self.energy, self.loss)
-        return float(bound), float(slack)
+        return float(bound) - nu * self.limit * (1.0 + 2.0**-48), float(slack)
 
     def _take_out(self, state: _State, bound: float, slack: float, bits: int) -> None:
         """Take out of the state what the last assessment rules out."""
@@ -471,6 +486,8 @@ class PriceProof:
             return self._closing(nothing)
         paid, most = (np.where(state.alive, of, np.inf) for of in (self.cost, self.wide))
         least, wide = (np.minimum.reduceat(of, f.axis_from[:-1]) for of in (paid, most))
+        if self.most is not None and np.count_nonzero(least + wide) > self.most:
+            return self._closing(replace(nothing, nu=math.ceil(2.0 * self.target / nothing.unit)))
         if (least.sum() + wide.max()) * (1 - 2.0**-44) >= self.goal(FINE) and not self.only_maximum:
             shares = np.eye(len(wide))[int(wide.argmax())] if self.shared else nothing.shares
             return self._closing(replace(nothing, shares=shares))
@@ -501,7 +518,8 @@ class PriceProof:
         price = np.where(kept, price - lowest[self.slot_of], 0)
         scale = (1.0 + 2.0**-30) / (CLEAR * AIM) if self.only_maximum else 1.0
         shares = self._shares(prices) if len(prices.shares) else prices.shares
-        return PriceTable(unit * scale, prices.mu * scale, price, prices.weights, shares)
+        nu = round(prices.nu / unit)
+        return PriceTable(unit * scale, prices.mu * scale, price, prices.weights, shares, nu)
 
     def _closing(self, table: PriceTable) -> Step:
         """The leaf that a table closes."""
@@ -512,8 +530,8 @@ class PriceProof:
         for number in range(len(self.tables) - 1, -1, -1):
             known = self.tables[number]
             bare = known.price is table.price is None
-            numbers = (known.unit, known.mu, *known.weights, *known.shares)
-            if known is table or (bare and numbers == (table.unit, table.mu, *table.weights, *table.shares)):
+            numbers, own = ((t.unit, t.mu, t.nu, *t.weights, *t.shares) for t in (known, table))
+            if known is table or (bare and numbers == own):
                 return number
         self.tables.append(table)
         return len(self.tables) - 1

@@ -23,7 +23,6 @@ from milp_recourse.engine.networks.problem_arrays import jumping
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.cost import root_below
-from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance, under
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.options import Clock
@@ -48,12 +47,11 @@ def why_not(instance: Instance) -> str | None:
     """Why no certificate can be had for an instance whose answer needs a search, or None."""
     if isinstance(instance.classifier, AskedModel):
         return _beyond_limits(instance)
-    of_trees = isinstance(instance.classifier, TreeEnsemble)
     if instance.demand != TRUE:
         reason = why_not_cases(instance, MOST_LEVERS)
         if reason is not None:
             return reason
-    own = None if of_trees and by_prices(instance) else jumping(instance)
+    own = None if by_prices(instance) else jumping(instance)
     return own or _beyond_limits(instance) or beyond_a_support(instance)
 
 
@@ -67,7 +65,7 @@ def _beyond_limits(instance: Instance) -> str | None:
     reason = too_large(instance)
     if reason is not None:
         return reason
-    count = len(not_idle(instance)) if len(instance.levers) > MOST_LEVERS else 0
+    count = len(not_idle(instance, by_prices(instance))) if len(instance.levers) > MOST_LEVERS else 0
     if count > MOST_LEVERS:
         return (
             f"{count} levers can be acted on or not, at different cost or effect, and a certificate has a "
@@ -124,7 +122,7 @@ def _needs_no_tree(instance: Instance, result: Result) -> bool:
 
 def _trivial(instance: Instance) -> list[dict[str, Any]]:
     """Configurations of one leaf each, which prove a bound of 0; none if there is no lever."""
-    return [{"acted": list(names), "tree": [["e"]]} for names in acted_sets(instance)]
+    return [{"acted": list(names), "tree": [["e"]]} for names in acted_sets(instance, by_prices(instance))]
 
 
 def ready(instance: Instance) -> None:
@@ -135,7 +133,7 @@ def ready(instance: Instance) -> None:
     classifier_text(instance.classifier)
     if why_not(instance) is not None:
         return
-    if isinstance(instance.classifier, TreeEnsemble) and by_prices(instance):
+    if by_prices(instance):
         from milp_recourse.engine.forests.priced import ready as compile_all  # loads numba
 
         compile_all()

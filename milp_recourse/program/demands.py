@@ -13,6 +13,7 @@ from milp_recourse.problem.conditions import (
     Demand,
     Row,
     Switched,
+    all_of,
     leaves,
     settled,
     value_of,
@@ -72,6 +73,15 @@ def conjuncts(demand: Demand) -> tuple[list[Row], Demand]:
     rows = [part for part in parts if isinstance(part, Row)]
     rest = tuple(part for part in parts if not isinstance(part, Row))
     return rows, rest[0] if len(rest) == 1 else AllOf(rest)
+
+
+def limited(demand: Demand) -> tuple[int | None, Demand]:
+    """How many features may be acted on in any case, None without a limit, and the rest of the demand."""
+    parts = demand.parts if isinstance(demand, AllOf) else (demand,)
+    most = [p.at_most for p in parts if isinstance(p, Counted) and not p.at_least and p.at_most is not None]
+    if not most:
+        return None, demand
+    return min(most), all_of([p for p in parts if not (isinstance(p, Counted) and not p.at_least)])
 
 
 def told_apart(demand: Demand, features: Collection[str]) -> frozenset[str]:

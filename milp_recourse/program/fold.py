@@ -15,7 +15,7 @@ from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
 
-Literal = Row | Switched
+Literal = Row | Switched | Counted
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,10 @@ class Folded:
 
 
 def fold(instance: Instance, literals: Iterable[Literal]) -> Folded | None:
-    """The problem with all literals in place of its conditions; None if they contradict each other."""
+    """The problem with all literals in place of its conditions; None if they contradict each other.
+
+    A count is left out beside other demands, which only searches without counts know.
+    """
     literals = list(literals)
     wanted = {one.feature: one.acted for one in literals if isinstance(one, Switched)}
     if any(wanted[one.feature] != one.acted for one in literals if isinstance(one, Switched)):
@@ -47,11 +50,11 @@ def fold(instance: Instance, literals: Iterable[Literal]) -> Folded | None:
     mask = tuple(name for name in instance.preferences.actionable if wanted.get(name, True))
     features = {f.name: f for f in instance.features}
     undriven = {name for name in features if not driven(instance, name, mask)}
-    demands: list[Row | Switched] = []
+    demands: list[Literal] = []
     for one in literals:
         if isinstance(one, Switched):
             continue
-        if len(one.terms) != 1 or one.terms[0][0] not in undriven:
+        if isinstance(one, Counted) or len(one.terms) != 1 or one.terms[0][0] not in undriven:
             demands.append(one)
             continue
         name = one.terms[0][0]
@@ -78,7 +81,8 @@ def fold(instance: Instance, literals: Iterable[Literal]) -> Folded | None:
             held.append(name)
         elif name not in undriven or not _must_move(features[name], instance.factual[name]):
             demands.append(Switched(name, True))
-    return Folded(replace(folded, demands=tuple(demands)) if demands else folded, tuple(held))
+    others = [one for one in demands if not isinstance(one, Counted)]
+    return Folded(replace(folded, demands=tuple(others or demands)) if demands else folded, tuple(held))
 
 
 def _must_move(feature: Feature, x: float) -> bool:

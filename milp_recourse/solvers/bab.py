@@ -72,7 +72,7 @@ class BabBackend:
             from milp_recourse.engine.networks.nearby import near
 
             own = [instances[k] for k in cased]
-            for position, proposal in solve_cases(own, options, self._solve_plain, near):
+            for position, proposal in solve_cases(own, options, self._solve_plain, near, counts=True):
                 yield cased[position], proposal
         plain = sorted(set(range(len(instances))) - set(cased))
         for position, proposal in self._solve_plain([instances[k] for k in plain], options):

@@ -12,10 +12,12 @@ from milp_recourse.engine.forests.axes import separable
 from milp_recourse.engine.forests.causal_pieces import why_not_pieces
 from milp_recourse.engine.forests.causal_search import CausalSearch
 from milp_recourse.engine.forests.single import leaf_recourses
+from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
 from milp_recourse.program.cost_units import cost_units, in_own_units, options_for_units
+from milp_recourse.program.demands import limited
 from milp_recourse.program.fold import folds_away, without_conditions
 from milp_recourse.solvers.cheapest_part import cheapest_part
 from milp_recourse.solvers.missing_levers import why_not_gaps
@@ -47,10 +49,13 @@ def _solve(instance: Instance, options: Options) -> Proposal:
     """The same where the score is one sum, or the smallest of several."""
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
+    most, rest = limited(instance.demand)
+    if most is not None and rest == TRUE:
+        instance = without_conditions(instance)
     if not separable(instance):
         ready_for_boxes()
         return _timed(instance, options, lambda own, _, clock: CausalSearch(own, clock).run())
-    if len(forest.trees) == 1:
+    if len(forest.trees) == 1 and most is None:
         start = time.perf_counter()
         leaves = leaf_recourses(instance)
         action, bound = (leaves[0].action, leaves[0].lower_bound) if leaves else (None, math.inf)
@@ -58,7 +63,7 @@ def _solve(instance: Instance, options: Options) -> Proposal:
     from milp_recourse.engine.forests.priced import PricedSearch, ready  # loads numba
 
     def search(own: Instance, scaled: Options, clock: Clock) -> Proposal:
-        return PricedSearch(own, clock, scaled.starts, scaled.watch).run()
+        return PricedSearch(own, clock, scaled.starts, scaled.watch, most).run()
 
     ready()
     return _timed(instance, options, search)

@@ -47,6 +47,7 @@ from milp_recourse.problem.conditions import (
     all_of,
     factors,
     holds,
+    leaves,
     unlabelled,
 )
 from milp_recourse.problem.enclosure import Enclosure
@@ -91,6 +92,9 @@ class CaseSearch(BestFirst[_Case]):
         With conditions.
     repair
         Moves an action that fails by a rounding error inward, or returns None.
+    counts
+        Whether the back end itself counts the values that change, where an ensemble is a choice of cells:
+        "at most k actions" is then a literal from the start (for k = 1 there are few cases).
     """
 
     def __init__(
@@ -98,6 +102,7 @@ class CaseSearch(BestFirst[_Case]):
         instance: Instance,
         clock: Clock,
         repair: Callable[[Instance, Mapping[str, float]], Mapping[str, float] | None] | None = None,
+        counts: bool = False,
     ) -> None:
         super().__init__(instance, clock)
         self.instance, self.repair, self.seconds = instance, repair, 0.0
@@ -108,6 +113,7 @@ class CaseSearch(BestFirst[_Case]):
         forest = isinstance(instance.classifier, TreeEnsemble)
         self._cells = forest and separable(without_conditions(instance))
         demand = unlabelled(instance.demand)
+        self._counts = counts and self._cells and not any(map(self._apart, leaves(demand)))
         if demand != FALSE:
             self._open(0.0, frozenset(), (), demand)
         else:
@@ -246,8 +252,11 @@ class CaseSearch(BestFirst[_Case]):
     ) -> None:
         """Add the case in which ``more`` holds too."""
         parts = more.parts if isinstance(more, AllOf) else (more,)
-        new = frozenset(p for p in parts if isinstance(p, Row | Switched) and not self._apart(p))
+        new = frozenset[Literal](p for p in parts if isinstance(p, Row | Switched) and not self._apart(p))
         others = tuple(p for p in parts if isinstance(p, Undecided) and p not in new)
+        if self._counts:  # what is held counts as well, so the count stays open
+            counts = (p.at_most or 0 for p in others if isinstance(p, Counted))
+            new |= {Counted(0, most) for most in counts if 1 < most < len(self.instance.levers)}
         for part in new:
             self._rest_on(part)
         case = _Case(literals | new, open_ + others)
@@ -303,6 +312,7 @@ def solve_cases(
     options: Options,
     solve_many: SolveMany,
     repair: Callable[[Instance, Mapping[str, float]], Mapping[str, float] | None] | None = None,
+    counts: bool = False,
 ) -> Iterator[tuple[int, Proposal]]:
     """(position, proposal) of instances with conditions, each as soon as it is known.
 
@@ -313,12 +323,14 @@ def solve_cases(
     solve_many
         An exact back end's, for instances without conditions, whose demands are rows and features that must
         be acted on.
+    repair, counts
+        As in :class:`CaseSearch`.
     """
     options = replace(options, watch=None)  # a case's bound is none of the whole problem
     every = range(len(instances))
     for group in [list(every)] if options.time_limit is None else [[k] for k in every]:
         clock = Clock.start(options.time_limit)
-        searches = [CaseSearch(instances[k], clock, repair) for k in group]
+        searches = [CaseSearch(instances[k], clock, repair, counts) for k in group]
         for position, proposal in _side_by_side(searches, options, solve_many, clock):
             yield group[position], proposal
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import floor
+from math import floor, inf
 from typing import Any
 
 from verify.certain.outcomes import (
@@ -48,6 +48,8 @@ def check(
         return BoxTree(withstood.missed, ways(planned), *given)
 
     asked = problem.asked_about | told_apart(problem.model, [one for some in chosen for one in some])
+    if problem.most < inf:  # the number of actions is told from what is acted on (section 12.3)
+        asked |= problem.levers.keys()
     kernel.check(stated, action, replace(problem, asked_about=asked), arithmetics, tree)
 
 

@@ -108,7 +108,7 @@ class Prices(kernel.Prices):
         self.digits = max(below.bit_length() - 1 for _, below in values)
         self.whole_values = [above << self.digits - below.bit_length() + 1 for above, below in values]
         self._costs: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
-        self.in_units: dict[Fraction, list[dict[int, int]]] = {}  # per unit and action, what cells cost
+        self.in_units: dict[Fraction, list[dict[int, Pair]]] = {}  # see Table.costs
         self.firsts = [{i: _firsts(classes) for i, classes in own.items()} for own in self.ordered.classes]
         self.looking = [self._looking(i) for i in range(len(self.ordered.levers))]
         self.places = [[place for _, place, _ in own] for own in self.looking]
@@ -358,7 +358,10 @@ class Table:
     taken
         Per action and cell, the prices that all trees pay for it.
     rest, costs
-        Per action and cell, once computed: the cost less these prices; the cost.
+        Per action and cell, once computed: the cost less these prices, with ``nu`` where it counts; the cost,
+        and whether it is above 0.
+    nu
+        What an action that costs anything costs more.
     rates
         Per part of the ensemble, what a unit of its score is worth, in grid units.
     paying
@@ -387,9 +390,10 @@ class Table:
                     before = price
         self.taken = [list(accumulate(own)) for own in steps]
         self.rest: list[dict[int, int]] = [{} for _ in view.levers]
-        fresh: list[dict[int, int]] = [{} for _ in view.levers]
+        fresh: list[dict[int, Pair]] = [{} for _ in view.levers]
         self.costs = prices.in_units.setdefault(self.grid, fresh) if not any(self.shares) else fresh
-        self.start = floor(sum(map(mul, rates, prices.goals)) / self.grid)
+        self.nu, most = given.nu << FINER, prices.configuration.problem.most
+        self.start = floor(sum(map(mul, rates, prices.goals)) / self.grid) - (self.nu and self.nu * int(most))
         self.rates = [mu / self.grid / 2**prices.digits for mu in rates]
         self.paying = [t for t, paid in enumerate(self.paid) if paid]
 
@@ -453,20 +457,24 @@ class Table:
             if c not in rest:
                 if c not in self.costs[i]:
                     self.costs[i][c] = self._cost(i, c, own[c])
-                rest[c] = self.costs[i][c] - (self.taken[i][c] << FINER)
+                cost, counts = self.costs[i][c]
+                rest[c] = cost + self.nu * counts - (self.taken[i][c] << FINER)
             found.append(rest[c])
         for place in (0, -1) if not left.whole[i] else ():  # only these may be in the box in part
             c, box = inside[place], left.ends[i]
             assert box is not None
-            found[place] = self._cost(i, c, box) - (self.taken[i][c] << FINER)
+            cost, counts = self._cost(i, c, box)
+            found[place] = cost + self.nu * counts - (self.taken[i][c] << FINER)
         return found
 
-    def _cost(self, i: int, c: int, box: Interval) -> int:
-        """The least cost over the part of a cell that is in a box, its share of the maximum included."""
+    def _cost(self, i: int, c: int, box: Interval) -> Pair:
+        """The least cost over the part of a cell that is in a box, its share of the maximum included, and
+        whether any of it is above 0."""
         cost, most = self.prices.cost(i, c, box)
         if self.shares[i] and most:
             cost += self.shares[i] * most
-        return cost.numerator * self.grid.denominator // (cost.denominator * self.grid.numerator)
+        whole = cost.numerator * self.grid.denominator // (cost.denominator * self.grid.numerator)
+        return whole, bool(cost or most)
 
 
 class Payments:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from verify.files.shapes import Reading, conform, placed, positive, refuse
+from verify.files.shapes import Reading, conform, not_negative, placed, positive, refuse
 from verify.kernel import checks
 from verify.kernel.certificate import Read
 from verify.kernel.checks import Rejected
@@ -41,18 +41,20 @@ def _some(value: Any, where: str) -> bool:
     return any(value)
 
 
-TABLE = {"unit": positive, "mu": float, "trees": list, "weights?": [float], "shares?": [float]}
+SOME = {"weights?": [float], "shares?": [float], "nu?": not_negative}
+TABLE = {"unit": positive, "mu": float, "trees": list, **SOME}
 
 
 class Counted(NamedTuple):
     """A table as the file has it: prices by tree, feature and class, as whole numbers of ``unit``.
 
-    ``rates`` has mu times the weight for each part of the ensemble.
+    ``rates`` has mu times the weight for each part of the ensemble; ``nu`` is in units, too.
     """
 
     unit: Fraction
     shares: Sequence[float] | None
     rates: Sequence[Fraction]
+    nu: int
     prices: Sequence[Mapping[int, Sequence[float]]]
 
 
@@ -85,6 +87,7 @@ class Priced:
 
     def __init__(self, listed: Sequence[Any], where: str, configuration: Configuration) -> None:
         self.listed, self.where, self.forests = listed, where, configuration.forests
+        self.most = configuration.problem.most
         self.box: Sequence[Interval] = configuration.box
         features = configuration.model.features
         acted = [j for j, f in enumerate(features) if f.name in configuration.acted]
@@ -140,10 +143,10 @@ class Priced:
 
     def table(self, k: float) -> Table:
         """The k-th table, with a price for every cell."""
-        unit, shares, rates, paid = self.counted(k)
+        unit, shares, rates, nu, paid = self.counted(k)
         each = zip(self.classes, paid, strict=True)
         found = [{j: [unit * int(own[c]) for c in of[j]] for j, own in tree.items()} for of, tree in each]
-        return Table(shares, rates, found)
+        return Table(shares, rates, unit * nu, found)
 
     def counted(self, k: float) -> Counted:
         """The k-th table as the file has it, once the number of trees, actions and classes is checked."""
@@ -164,7 +167,10 @@ class Priced:
         numbers = [given["mu"], *(weights or [1.0])]
         mu, *each = checks.multipliers(f"{where}, mu and weights", numbers, len(numbers))
         rates = [mu * weight for weight in each]
-        return Counted(Fraction(given["unit"]), given["shares"], rates, prices)
+        _some([nu := given["nu"] or 0.0], f"{where}.nu")
+        if nu and self.most == math.inf:
+            raise Rejected(f"{where}.nu: allowed: only where a condition limits the number of actions")
+        return Counted(Fraction(given["unit"]), given["shares"], rates, int(nu), prices)
 
 
 def filled(listed: Any, count: int, where: str) -> dict[int, list[Any]]:

@@ -54,6 +54,13 @@ def settled(demand: Open, acted: Collection[str]) -> Demand:
     return demand
 
 
+def limited(demand: Open, levers: Collection[str]) -> tuple[float, Open]:
+    """How many levers may be acted on at most, whatever else is demanded, and the rest of the demand."""
+    parts = demand.parts if isinstance(demand, Parts) and demand.every else (demand,)
+    apart = [p for p in parts if isinstance(p, Count) and p.least <= 0 and p.features.issuperset(levers)]
+    return min((p.most for p in apart), default=inf), join(True, [p for p in parts if p not in apart])
+
+
 def counted(demand: Open) -> set[str]:
     """The features of which a demand asks whether they are acted on."""
     if isinstance(demand, Parts):

@@ -30,7 +30,7 @@ from verify.files.classifier import (
 )
 from verify.files.conditions import canonical
 from verify.files.costs import PARTS, lever, term
-from verify.files.demands import Reader, counted, settled
+from verify.files.demands import Reader, counted, limited, settled
 from verify.files.features import FEATURE, Variable, feature_content, table_cells
 from verify.files.lines import Lines
 from verify.files.loan import LOAN_FEATURES, LOANS
@@ -323,6 +323,7 @@ class Everyone:
             if self.parents[name] & moved:
                 moved.add(name)
         demand = Reader(self.variables, factual, missing, self.variables.keys() - moved).all(conditions)
+        most, demand = limited(demand, levers)
         own = replace(self.model, margin=person["accept"]["margin"]) if "accept" in person else self.model
         return Problem(
             own,
@@ -338,6 +339,7 @@ class Everyone:
             offset=Fraction(person.get("density_offset", 0.0)),
             demand=partial(settled, demand),
             asked_about=counted(demand) & levers.keys(),
+            most=most,
             under=lambda some: self._problem(
                 person | {"conditions": [conditions[checked_index(k, len(conditions))] for k in some]}
             ),

@@ -169,7 +169,7 @@ def check_coverage(problem: Problem, cubes: list[tuple[frozenset[str], frozenset
         if apart := next(filter(None, parts), open_ & problem.asked_about):
             f = min(apart, key=list(problem.levers).index)
             waiting += [(least | {f}, most, met), (least, most - {f}, met)]
-        elif problem.demand(least) != FALSE:
+        elif len(least) <= problem.most and problem.demand(least) != FALSE:
             names = ", ".join(f for f in problem.levers if f in (least or most))
             raise Rejected(f"configurations: none covers acting on exactly {names} (section 5)")
 

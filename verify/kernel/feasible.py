@@ -29,7 +29,7 @@ class Point:
         configuration, box = self.configuration, self.box
         if out := [f for (f, _), row in configuration.domains({}).items() if box.least(row) < 0]:
             return f"{out[0]} leaves its domain"
-        if not self.meets(configuration.demand):
+        if len(self.ends) > configuration.problem.most or not self.meets(configuration.demand):
             return "a condition does not hold"
         model, values = configuration.model, configuration.values
         ends = {f: box.interval(value) for f, value in values.items()} if model.forests else {}

@@ -25,12 +25,15 @@ class Table(NamedTuple):
         For each action, its share of the cost's maximum; None: zeros.
     rates
         For each part of the ensemble, the multiplier mu of its score.
+    nu
+        What a cell that costs anything costs more; that times the most actions is taken off the bound.
     prices
         By tree, then by feature's number, the price of each cell; no entry: all are 0.
     """
 
     shares: Sequence[float] | None
     rates: Sequence[Fraction]
+    nu: Fraction
     prices: Sequence[Mapping[int, Sequence[Fraction]]]
 
 
@@ -139,12 +142,13 @@ class Prices:
         if not all(inside):
             return math.inf, {}
         total: Any = self.configuration.fixed + sum(mu * g for mu, g in zip(rates, self.goals, strict=True))
+        total -= table.nu and table.nu * self.configuration.problem.most
         for i, j in enumerate(self.actions):
             Clock.look()
             for c, _ in inside[j]:
                 cost, most = self._paid(i, c, ends[i])
                 paid = sum(prices[j][c] for prices in table.prices if j in prices)
-                rises["cell", j, c] = cost + share[i] * most - paid
+                rises["cell", j, c] = cost + share[i] * most + (table.nu if cost or most else 0) - paid
             total += lowered(rises, [("cell", j, c) for c, _ in inside[j]])
         cells = list(rises)
         for t, ((part, _), prices) in enumerate(zip(self.trees, table.prices, strict=True)):

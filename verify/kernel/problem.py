@@ -7,6 +7,7 @@ share, a :class:`Problem` is one applicant's.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import Any, NamedTuple
 
 from verify.kernel.checks import Rejected
@@ -220,6 +221,8 @@ class Problem:
     demand, asked_about
         A function from the features acted on to what the conditions then demand; the levers of which the
         conditions ask whether they are acted on (section 11).
+    most
+        How many levers may be acted on, which ``demand`` leaves out.
     under
         From positions of conditions to the problem with these alone; None where there are none.
     """
@@ -234,4 +237,5 @@ class Problem:
     offset: Fraction
     demand: Callable[[Collection[str]], Demand]
     asked_about: set[str]
+    most: float = inf
     under: Callable[[Sequence[float]], "Problem"] | None = None

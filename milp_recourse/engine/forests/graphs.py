@@ -27,6 +27,9 @@ class Graph:
         What cells cost with nothing else acted on; lower bounds of what they cost in the sum.
     of_cell
         The axis of each cell.
+    moved, most
+        1 for cells that cost anything, else 0, and how many axes may be in such cells; without a limit no
+        entries, and 0.
     """
 
     def __init__(self, sums: WeightedSums, points: TreeArrays, cell: Ints) -> None:
@@ -37,6 +40,9 @@ class Graph:
         self.added, self.wide = points.added[cell], points.widest[cell]
         self.cost, self.least = self.added + self.wide, rounded_down(self.added, len(self.x))
         self.of_cell = np.repeat(np.arange(len(self.x)), np.diff(f.axis_from))
+        limited = points.most < len(points.start)
+        self.most = float(points.most if limited else 0)
+        self.moved = (self.cost > 0.0).astype(np.float64) if limited else np.empty(0)
 
     def of_living(self, price: Array) -> tuple[Graph, Array]:
         """The graph of the cells and leaves that :attr:`room` lists, and its prices; its bounds are the

@@ -109,6 +109,7 @@ class _Node:
     price: NDArray[np.float32]
     shares: Array
     mu: float
+    nu: float
     weights: Array
     choice: tuple[int, int]
 
@@ -123,6 +124,8 @@ class PricedSearch(BestFirst[_Node]):
         plausibility is asked. Of several sums, the smallest is its score.
     starts
         Rows (n, features) that are thought to be accepted, or None.
+    most
+        How many levers may be in cells that cost anything; None: all.
     """
 
     def __init__(
@@ -131,10 +134,11 @@ class PricedSearch(BestFirst[_Node]):
         clock: Clock = NEVER,
         starts: Array | None = None,
         watch: Callable[[float, float], object] | None = None,
+        most: int | None = None,
     ) -> None:
         assert isinstance(instance.classifier, TreeEnsemble)
         super().__init__(instance, clock, watch=watch, newest=True)
-        self.instance, self.forest, self.starts = instance, instance.classifier, starts
+        self.instance, self.forest, self.starts, self.most = instance, instance.classifier, starts, most
         self.cheapest = math.inf  # what the best point costs, rounded down
 
     def run(self) -> Proposal:
@@ -186,7 +190,7 @@ class PricedSearch(BestFirst[_Node]):
         """Search over these axes from now on."""
         self.axes = list(axes)
         cells = factual_cells(self.instance, self.forest)
-        self.points = tree_arrays(self.forest, cells, self.axes, self.instance.accept.above)
+        self.points = tree_arrays(self.forest, cells, self.axes, self.instance.accept.above, self.most)
 
     def _enter(self, graph: Graph) -> None:
         """Bound nodes in this graph from now on."""
@@ -233,7 +237,7 @@ class PricedSearch(BestFirst[_Node]):
         cost = min(self.best.cost, self.ceiling)
         mu = first_multiplier(self.table, self.instance.accept.above, score, cost)
         mu, even = mu * (CLEAR if self.only_maximum else 1.0), self.graph.sums.even
-        root = self._bounded(-math.inf, *self._everything(), price, shares, mu, even, ROOT_ROUNDS)
+        root = self._bounded(-math.inf, *self._everything(), price, shares, mu, 0.0, even, ROOT_ROUNDS)
         if root is not None and root.bound < (1.0 - OPEN) * self.target and not self.clock.over:
             root = self._rebuilt(root)
         f = self.factors  # the rebuilt root's
@@ -252,7 +256,8 @@ class PricedSearch(BestFirst[_Node]):
             for side in (0, 1):
                 alive, leaves = self._half(node, side), node.leaves.copy()
                 price, shares = node.price.astype(np.float64), node.shares.copy()
-                child = self._bounded(bound, alive, leaves, price, shares, node.mu, node.weights, ROUNDS)
+                own = price, shares, node.mu, node.nu, node.weights
+                child = self._bounded(bound, alive, leaves, *own, ROUNDS)
                 if child is not None:
                     self.push(child.bound, child, soon=self.count >= most)
         self.close()  # cells and leaves were taken out against the target
@@ -273,9 +278,9 @@ class PricedSearch(BestFirst[_Node]):
         self._set([with_cells(axis, own) for axis, own in zip(self.axes, cells, strict=True)])
         self._enter(Graph(self.graph.sums, self.points, np.arange(len(self.points.added), dtype=np.int32)))
         price = root.price.astype(np.float64)
-        return self._bounded(
-            root.bound, *self._everything(), price, root.shares, root.mu, root.weights, ROUNDS
-        )
+        alive, leaves = self._everything()
+        own = price, root.shares, root.mu, root.nu, root.weights
+        return self._bounded(root.bound, alive, leaves, *own, ROUNDS)
 
     def _in_own_graph(self, node: _Node) -> bool:
         """Give a node a graph of nothing but its living cells and leaves; False where none are left."""
@@ -316,6 +321,7 @@ class PricedSearch(BestFirst[_Node]):
         price: Array,
         shares: Array,
         mu: float,
+        nu: float,
         weights: Array,
         rounds: int,
     ) -> _Node | None:
@@ -334,12 +340,12 @@ class PricedSearch(BestFirst[_Node]):
                 return None
             if not self._largest() > self.instance.accept.above or self._cheapest(alive):
                 return None
-            target, costs = self.target, (g.added, g.wide, shares)
+            target, costs = self.target, (g.added, g.wide, shares, g.moved, g.most)
             aim, weight = (AIM * target, 0.0) if self.only_maximum else (target, WEIGHT)
-            _, mu, length = ascend(
-                self.factors, *costs, live, mu, self.goal, price, aim, STEPS, max(length, 0.02), weight
+            _, mu, nu, length = ascend(
+                self.factors, *costs, live, mu, nu, self.goal, price, aim, STEPS, max(length, 0.02), weight
             )
-            bound, slack = self._assess(mu, price, shares)
+            bound, slack = self._assess(mu, nu, price, shares)
             if bound >= (LEAST if self.only_maximum else target):
                 self.close(max(bound, target))
                 return None
@@ -363,9 +369,10 @@ class PricedSearch(BestFirst[_Node]):
         if taken_out:
             if not self._shrunk(self.factors, alive, leaves):
                 return None
-            bound, _ = self._assess(mu, price, shares)
+            bound, _ = self._assess(mu, nu, price, shares)
         i, c = choose_split(live, (LEAST if self.only_maximum else self.target) - bound, g.loss)
-        return _Node(g, best, alive, leaves, price.astype(np.float32), shares, mu, weights, (int(i), int(c)))
+        choice, less = (int(i), int(c)), price.astype(np.float32)
+        return _Node(g, best, alive, leaves, less, shares, mu, nu, weights, choice)
 
     def _box(self, alive: NDArray[np.bool_]) -> float:
         """What the dearest axis costs at least, rounded down, after cells that cost the target or more have
@@ -375,18 +382,20 @@ class PricedSearch(BestFirst[_Node]):
         least = np.minimum.reduceat(np.where(alive, cost, np.inf), self.factors.axis_from[:-1])
         return max(float(least.max()) * (1.0 - 2.0**-48) - 2.0**-1000, 0.0)
 
-    def _assess(self, mu: float, price: Array, shares: Array) -> tuple[float, float]:
+    def _assess(self, mu: float, nu: float, price: Array, shares: Array) -> tuple[float, float]:
         """The node's bound, rounded down, and by how much."""
-        f, g, cost = self.factors, self.graph, self._separate(shares)
+        f, g, cost = self.factors, self.graph, self._separate(shares, nu)
         bound, slack = assess(f, cost, g.room, mu, self.goal, price, g.x, g.energy, g.loss)
-        return float(bound), float(slack)
+        return float(bound) - nu * g.most * (1.0 + 2.0**-48), float(slack)
 
-    def _separate(self, shares: Array) -> Array:
-        """What cells cost in a sum over the axes, with each axis' share of the maximum; rounded down."""
+    def _separate(self, shares: Array, nu: float) -> Array:
+        """What cells cost in a sum over the axes, with each axis' share of the maximum and what a counted
+        action costs more; rounded down."""
         g, cost = self.graph, self.graph.added
         if len(shares):
             whole = shares / (shares.sum() * (1.0 + 2.0**-44))  # together at most 1, whatever was rounded
             cost = cost + whole[g.of_cell] * g.wide
+        cost = cost + nu * g.moved if len(g.moved) else cost
         return np.maximum(cost * (1.0 - 2.0**-48) - 2.0**-1000, 0.0)
 
     def _largest(self) -> float:
@@ -396,10 +405,12 @@ class PricedSearch(BestFirst[_Node]):
 
     def _cheapest(self, alive: NDArray[np.bool_]) -> bool:
         """Whether the cheapest living point is accepted; if so, nothing in the node is cheaper, and it is
-        kept if it is the best."""
+        kept if it is the best. Also true where every living point has too many actions."""
         p, g, first = self.points, self.graph, self.factors.axis_from
         cost = np.where(alive, g.cost, np.inf)
         point = g.cell[[a + int(np.argmin(cost[a:b])) for a, b in pairwise(first)]]
+        if np.count_nonzero(p.added[point] + p.widest[point]) > p.most:
+            return True
         if not score_at(p, point) > self.instance.accept.above:
             return False
         self._offer(point, float(cost_of(p, point)))

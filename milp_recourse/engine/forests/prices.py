@@ -12,7 +12,8 @@ linear program. Where the cost has a maximum, :math:`\max_i m_i(k_i) \ge \sum_i 
 shares :math:`q_i \ge 0` of the maximum that add up to at most 1: a sum again. The bound is concave in
 prices, shares and multiplier; subgradients with Polyak's step raise it, its aim being the cost of the
 action in hand. The same minima tell which cells, leaves and halves of axes cannot hold anything cheaper than
-that action (:func:`assess`).
+that action (:func:`assess`). Where at most m axes may be in cells that cost anything, these may cost any
+:math:`\nu \ge 0` more, and :math:`m \nu` is taken off the bound.
 
 References
 ----------
@@ -36,6 +37,9 @@ ROUNDOFF = 2.0**-53
 FLAT, EVEN = 1e-3, 0.05
 """Splits are compared by a product: of how much each half's bound rises, plus FLAT, and of the smaller half's
 share of the cells, plus EVEN."""
+
+COUNTED = 3.0
+"""How much larger a step of nu is than one of a price."""
 
 STALLED = 12
 """After so many steps without progress the steps become 0.6 times as long."""
@@ -95,8 +99,8 @@ def _onto_simplex(q):  # type: ignore[no-untyped-def]
 
 
 @entry
-def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]
-    """Improve prices, shares and multiplier; returns the best bound, its multiplier and the last factor of
+def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, price, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]
+    """Improve prices, shares and multipliers; returns the best bound, its multipliers and the last factor of
     the step.
 
     Prices and shares are improved in place.
@@ -106,6 +110,8 @@ def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, we
     cost, wide, q
         What cells cost in the sum, and in the maximum; the axes' shares of the maximum, empty where the cost
         has no maximum.
+    moved, most
+        1 for cells that count as an action, else 0, and how many may be chosen; no entries if any number may.
     live, goal
         What is left in the node; what the leaves' values must add up to.
     target
@@ -119,13 +125,14 @@ def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, we
     set_price, energy, rest = np.empty(f.set_from[-1]), np.empty(len(f.value)), np.empty(len(cost))
     paid, x, unit = cost.copy(), np.zeros(axes, np.int32), weight / max(target, 1e-300)
     slope, slope_q = np.zeros(size), np.zeros(len(q))
-    direction, direction_q, turn = np.zeros(size), np.zeros(len(q)), 0.0  # turn: the multiplier's
-    best, best_mu, best_price, best_q, length, stalled = -INF, mu, price.copy(), q.copy(), 0.0, 0
+    direction, direction_q = np.zeros(size), np.zeros(len(q))
+    turn, turn_nu = 0.0, 0.0  # the multipliers'
+    best, best_mu, best_nu, best_price, best_q, length, stalled = -INF, mu, nu, price.copy(), q.copy(), 0.0, 0
     for _ in range(steps):
-        if shared:
-            _share_out(cost, wide, q, live, paid)
+        if shared or len(moved):
+            _charge(cost, wide, q, moved, nu, f.axis_from, live, paid)
         _left_over(f, paid, live, price, rest)
-        total, miss = mu * goal, goal
+        total, miss = mu * goal - nu * most, goal
         for i in range(axes):
             least, x[i] = _cheapest_cell(live, i, rest)
             total += least
@@ -134,7 +141,7 @@ def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, we
         miss -= values
         if total > best:
             stalled = 0 if total > best + 1e-3 * (target - best) else stalled + 1
-            best, best_mu = total, mu
+            best, best_mu, best_nu = total, mu, nu
             best_price[:] = price
             best_q[:] = q
             if best >= target:
@@ -145,13 +152,14 @@ def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, we
             shrinking, stalled = 0.6 * shrinking, 0
         if shared:
             _slope_of_shares(wide, x, unit, slope_q)
-        steep = miss * weight * mu
-        now = steep * steep + _square(slope) + _square(slope_q)
+        steep, steep_nu = miss * weight * mu, _slope_of_count(moved, most, x, nu)
+        now = steep * steep + steep_nu * steep_nu + _square(slope) + _square(slope_q)
         if now == 0.0:
             break
         pull = np.sqrt(now / length) if length > 0.0 else 0.0  # weight of the step before
-        turn = steep + pull * turn
-        length = turn * turn + _turned(direction, slope, pull) + _turned(direction_q, slope_q, pull)
+        turn, turn_nu = steep + pull * turn, steep_nu + pull * turn_nu
+        length = turn * turn + turn_nu * turn_nu
+        length += _turned(direction, slope, pull) + _turned(direction_q, slope_q, pull)
         if length < 1e-30:
             break
         move = shrinking * (target - total) / length
@@ -160,18 +168,33 @@ def ascend(f, cost, wide, q, live, mu, goal, price, target, steps, shrinking, we
             _move(q, move * unit, direction_q)
             _onto_simplex(q)
         mu = max(mu + move * turn * weight * mu, 0.2 * mu)
+        nu = max(nu + move * turn_nu * COUNTED, 0.0)
     price[:] = best_price
     q[:] = best_q
-    return best, best_mu, shrinking
+    return best, best_mu, best_nu, shrinking
 
 
 @compiled
-def _share_out(cost, wide, q, live, paid):  # type: ignore[no-untyped-def]
-    """paid = cost and the axis' share of the maximum, for living cells."""
-    for i in range(len(q)):
+def _slope_of_count(moved, most, x, nu):  # type: ignore[no-untyped-def]
+    """By how much more actions than may be are chosen, in steps of nu; 0 where nu would fall below 0."""
+    over = -most
+    if len(moved):
+        for i in range(len(x)):
+            over += moved[x[i]]
+    return COUNTED * (over if nu > 0.0 else max(over, 0.0))
+
+
+@compiled
+def _charge(cost, wide, q, moved, nu, axis_from, live, paid):  # type: ignore[no-untyped-def]
+    """paid = cost, the axis' share of the maximum and nu where an action counts, for living cells."""
+    for i in range(len(axis_from) - 1):
         for n in range(live.cell_to[i], live.cell_to[i + 1]):
             c = live.cell[n]
-            paid[c] = cost[c] + q[i] * wide[c]
+            paid[c] = cost[c]
+            if len(q):
+                paid[c] += q[i] * wide[c]
+            if len(moved):
+                paid[c] += nu * moved[c]
 
 
 @compiled

@@ -33,6 +33,15 @@ def cost_of(w, x):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def moved(w, x):  # type: ignore[no-untyped-def]
+    """How many axes are in cells that cost anything."""
+    count = 0
+    for i in range(len(x)):
+        count += w.added[x[i]] + w.widest[x[i]] > 0.0
+    return count
+
+
+@compiled
 def _needed(w):  # type: ignore[no-untyped-def]
     """What the sum of the trees' values has to be above, rounding aside."""
     return w.threshold * len(w.root) if w.mean else w.threshold
@@ -40,19 +49,26 @@ def _needed(w):  # type: ignore[no-untyped-def]
 
 @compiled
 def _climb(w, x, greedy):  # type: ignore[no-untyped-def]
-    """Move one axis at a time to where most score is gained (per cost, if greedy); returns whether the point
-    becomes accepted."""
+    """Move one axis at a time to where most score is gained (per cost, if greedy), after too many moves have
+    been taken back; returns whether the point becomes accepted."""
     axes, values, sums = len(x), np.empty(len(w.root)), np.empty(len(w.added))
     needed = _needed(w)
     values_at(w, x, values)
     for _ in range(4 * axes + 8):
-        if deployed(w, values) > w.threshold:
+        count = moved(w, x)
+        if count <= w.most and deployed(w, values) > w.threshold:
             return True
         score = summed(w, values)
-        best, at, cell = 0.0, -1, -1
+        best, at, cell = -np.inf if count > w.most else 0.0, -1, -1
         for i in range(axes):
             sums_along(w, x, i, values, sums)
             now = w.added[x[i]] + w.widest[x[i]]
+            if count > w.most:
+                if now > 0.0 and sums[w.start[i]] > best:
+                    best, at, cell = sums[w.start[i]], i, w.start[i]
+                continue
+            if count == w.most and now == 0.0:
+                continue
             for c in range(w.axis_from[i], w.axis_from[i + 1]):
                 if sums[c] > score + w.error:
                     gain = min(sums[c], needed + 2.0 * w.error) - score
@@ -64,7 +80,7 @@ def _climb(w, x, greedy):  # type: ignore[no-untyped-def]
             return False
         x[at] = cell
         update_values(w, x, at, values)
-    return deployed(w, values) > w.threshold
+    return moved(w, x) <= w.most and deployed(w, values) > w.threshold
 
 
 @compiled
@@ -129,8 +145,9 @@ def _exchange(w, x, values, sums):  # type: ignore[no-untyped-def]
                 before = x[j]
                 x[j] = w.start[j]
                 room = cost - cost_of(w, x) + w.added[x[j]] + w.widest[x[j]]
+                full = moved(w, x) >= w.most
                 x[j] = before
-                if room <= 0.0:
+                if room <= 0.0 or full:
                     continue
                 better = _cheapest(w, x, j, values, sums, room * (1.0 - 1e-12))
                 if better >= 0:

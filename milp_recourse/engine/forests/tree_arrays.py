@@ -69,6 +69,8 @@ class TreeArrays(NamedTuple):
         Costs of cells: what they add to the sum, and their entries in the maximum.
     start
         The cheapest cell of every axis.
+    most
+        How many axes may be in cells that cost anything.
     """
 
     axis_from: Ints
@@ -98,6 +100,7 @@ class TreeArrays(NamedTuple):
     added: Array
     widest: Array
     start: Ints
+    most: int
 
 
 class _Sides(NamedTuple):
@@ -148,7 +151,11 @@ def _nodes(forest: TreeEnsemble) -> _Nodes:
 
 
 def tree_arrays(
-    forest: TreeEnsemble, factual: NDArray[np.int64], axes: list[Axis], threshold: float
+    forest: TreeEnsemble,
+    factual: NDArray[np.int64],
+    axes: list[Axis],
+    threshold: float,
+    most: int | None = None,
 ) -> TreeArrays:
     """The arrays for an ensemble over an applicant's axes.
 
@@ -156,6 +163,8 @@ def tree_arrays(
     ----------
     factual
         The factual's cell on every column.
+    most
+        How many axes may be in cells that cost anything; None: all.
     """
     nodes = _nodes(forest)
     axis_from = np.concatenate([[0], np.cumsum([len(a) for a in axes])]).astype(np.int32)
@@ -193,6 +202,7 @@ def tree_arrays(
         added=np.concatenate([np.empty(0), *(a.added for a in axes)]),
         widest=np.concatenate([np.empty(0), *(a.widest for a in axes)]),
         start=np.array([a.start for a in axes], dtype=np.int32) + axis_from[:-1],
+        most=len(axes) if most is None else min(most, len(axes)),
     )
 
 

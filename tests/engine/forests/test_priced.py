@@ -150,8 +150,8 @@ def test_any_prices_give_a_lower_bound() -> None:
             target = float(best) * (1 + 1e-9) + 1e-12
             shares = rng.dirichlet(np.ones(len(axes))) if top else np.empty(0)
             if round_ % 2:  # towards more than there is to be had
-                costs = p.added, wide, shares
-                _, mu, _ = ascend(f, *costs, live, mu, goal, price, 2.0 * target, 40, 0.5, 10.0)
+                costs = p.added, wide, shares, np.empty(0), 0.0
+                _, mu, *_ = ascend(f, *costs, live, mu, 0.0, goal, price, 2.0 * target, 40, 0.5, 10.0)
             paid = p.added + (shares[of_cell] * wide if top else 0.0)
             assert not top or ((shares >= 0).all() and shares.sum() <= 1 + 1e-12)
             bound, slack = assess(f, paid * (1 - 1e-12), live, mu, goal, price, x, energy, loss)
