@@ -1,6 +1,6 @@
 """A column of 2000 labels: how long reading takes, and answering 330 refused people.
 
-    python -m tests.readers.many_labels --json docs/results/readers/many_labels.json
+    python -m tests.readers.many_labels --json FILE
 
 Seconds are of the processor and of the clock, once the search is compiled.
 """
