@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,7 +86,8 @@ def read_or_ask(
 
 def _function(model: Any, X: pd.DataFrame) -> Predict | None:
     """What to ask of a model: its ``predict``, or the model itself if it is a function."""
-    if isinstance(model, type):
+    no_file = isinstance(model, str | PathLike) and not Path(model).is_file()
+    if isinstance(model, type) or no_file:
         return None
     own: Predict | None = own_predict(model, X, range(2**31))
     return model if own is None and callable(model) else own

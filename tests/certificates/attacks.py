@@ -1232,8 +1232,8 @@ def conditions_said_to_be_idle(c):
 
 @attack("conditioned_trees.json", "none covers acting on exactly")
 def lever_asked_about_taken_for_idle(c):
-    """A set of levers left out of which the conditions ask whether they are acted on."""
-    c["configurations"].pop()
+    """Three levers without f2, of which the conditions ask whether it is acted on, left out."""
+    c["configurations"] = [one for one in c["configurations"] if one["acted"] != ["f0", "f1", "f3"]]
 
 
 @edited("A condition that asks for less.", "conditioned_trees.json")

@@ -14,7 +14,6 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import SVC
@@ -79,7 +78,6 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
         told(model=numeric(make_pipeline(PolynomialFeatures(), RandomForestClassifier(2))), X=TWO),
         "PolynomialFeatures",
     ),
-    "tanh": (told(model=numeric(MLPClassifier((3,), "tanh", max_iter=2000, tol=0.1)), X=TWO), "tanh"),
     "three classes": (make(model=three_classes(), X=TWO), "one of the 3 classes 0, 1, 2, or {'not': one}"),
     "one class": (make(model=RandomForestClassifier(2).fit(TWO, np.ones(len(TWO))), X=TWO), "class"),
     "desired is no class": (make(desired="yes"), "a class of 0, 1, or {'not': one}"),
