@@ -416,11 +416,10 @@ class _Writer:
         """A table of prices as JSON."""
         trees = []
         for row in self.listed if table.price is not None else []:
-            prices = [[] if at is None else np.where(at < 0, 0, table.price[at]).tolist() for at in row]
-            prices = [own if any(own) else [] for own in prices]
+            prices = [[] if at is None else _steps(np.where(at < 0, 0, table.price[at])) for at in row]
             trees.append(shortened(prices))
             self.numbers += sum(map(len, prices)) + 1
-        made = {"unit": table.unit, "mu": table.mu, "trees": shortened(trees)}
+        made = {"unit": table.unit, "mu": table.mu, "trees": shortened(trees), "steps": True}
         made |= {"weights": table.weights.tolist()} if len(table.weights) > 1 else {}
         return made | ({"shares": table.shares.tolist()} if len(table.shares) else {})
 
@@ -432,6 +431,13 @@ class _Writer:
         if step.kind == "merge":
             return ["m"]
         return ["p" if step.kind == "prices" else "t", self.before + step.table]
+
+
+def _steps(prices: NDArray[np.int64]) -> list[int]:
+    """Where prices change, starting from 0, and to what: the leaves that count tell few classes apart."""
+    at = np.flatnonzero(np.diff(prices, prepend=0))
+    found: list[int] = np.column_stack([at, prices[at]]).ravel().tolist()
+    return found
 
 
 def shortened(lists: list[list[Any]]) -> list[Any]:

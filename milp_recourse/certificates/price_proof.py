@@ -31,7 +31,7 @@ from milp_recourse.engine.forests.weighted import WeightedSums
 Cells = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-FINE, COARSE = 26, (12, 18)
+FINE, COARSE = 26, (10, 14)
 """Binary digits of prices: they are whole numbers of a unit, which is about the target times 2 to the minus
 this. Coarse units make short files and are tried first."""
 

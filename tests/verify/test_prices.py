@@ -10,16 +10,17 @@ from fractions import Fraction
 from itertools import product
 from math import floor
 
+import numpy as np
 import pytest
 
-from milp_recourse.certificates.ensemble_proof import shortened
+from milp_recourse.certificates.ensemble_proof import _steps, shortened
 from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
 from tests.helpers.tree_samples import random_tree_instance, with_missing
 from verify.fast.box import PricesNearby
 from verify.fast.box import prices as fast_prices
 from verify.fast.prices import Prices as Fast
-from verify.files.cells import Priced, filled
+from verify.files.cells import Priced, filled, spread
 from verify.files.certificate import Certificate
 from verify.files.instance import Source
 from verify.files.reading import parse_json
@@ -115,7 +116,7 @@ def targets(prices, rng, room):
 
 
 def walks(prices, fast, configuration, rng, whole):
-    """A random way down: what both have left after each table, merging or split (``whole``: at cells' ends)."""
+    """A random way down: what both have left after each table, merging or split (``whole``: at cells)."""
     ends = list(configuration.box)
     removed, left = Removed(), fast.everything
     for _ in range(6):
@@ -163,7 +164,8 @@ def test_the_fast_path_takes_out_what_the_kernel_does(trees, ways, size, tmp_pat
             for aim in ((next(aims) if n % 3 else FAR) for n in range(ways))
         ]
         steps = ((pair, walks(*pair, configuration, rng, pair[0].target < FAR)) for pair in both)
-        for (prices, fast), (kind, ends, removed, left) in ((pair, one) for pair, way in steps for one in way):
+        each = ((pair, one) for pair, way in steps for one in way)
+        for (prices, fast), (kind, ends, removed, left) in each:
             dear += len(fast.ordered.leaves[0]) < sum(isinstance(n, float) for n in prices.trees[0][1])
             for k in range(len(listed.listed)):
                 slow, quick = prices.bound(k, ends, removed), fast.bound(k, ends, left)
@@ -308,6 +310,18 @@ def test_a_number_stands_for_empty_lists(tmp_path):
     for wrong in ([4.0], [2.0], [[], [], [], []], [-1.0], [1.5], [True], ["1"], [float("inf")]):
         with pytest.raises(Rejected):
             filled(wrong, 3, "here")
+
+
+def test_prices_are_read_from_where_they_change():
+    """Steps are spread over all classes; pairs out of order, or of other classes, are refused."""
+    rng = np.random.default_rng(0)
+    for count in range(1, 40):
+        prices = rng.integers(-1, 2, count)
+        steps = list(map(float, _steps(prices)))
+        assert spread(steps, count, "here") == prices.tolist()
+    for wrong in ([0.0], [3.0, 1.0], [-1.0, 1.0], [0.5, 1.0], [1.0, 1.0, 1.0, 2.0], [1.0, 1.0, 0.0, 2.0]):
+        with pytest.raises(Rejected, match=r"here: .*allowed"):
+            spread(wrong, 3, "here")
 
 
 def test_the_examples_use_every_rule():
