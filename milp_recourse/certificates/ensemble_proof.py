@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import groupby
 from typing import Any
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from milp_recourse.certificates.acted_sets import acted_sets, counted, dearest
 from milp_recourse.certificates.conditions import Case, tied
-from milp_recourse.certificates.limits import MOST_NODES
-from milp_recourse.certificates.single_tree import Box, refined, single_tree_configurations
+from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
+from milp_recourse.certificates.single_tree import single_tree_configurations
 from milp_recourse.engine.forests.axes import Axis, axes_of, factual_cells, with_cells
 from milp_recourse.engine.forests.goal import window
 from milp_recourse.engine.forests.parts import each_part
-from milp_recourse.engine.forests.table import LeafTable, TooLarge
+from milp_recourse.engine.forests.table import Budget, LeafTable, TooLarge
 from milp_recourse.problem.conditions import FALSE, TRUE, Row, factors, unlabelled
 from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.forest import TreeEnsemble, last_left
@@ -65,7 +65,7 @@ def ensemble_configurations(
         found = single_tree_configurations(instance, bound, deadline)
         if found is not None:
             return found
-    configurations, left = [], MOST_NODES
+    configurations, left, seconds = [], MOST_NODES, 0.0
     for acted in acted_sets(instance, priced=proofs is None):
         remaining, most = for_acted(rest, acted), None if limit is None or len(acted) <= limit else limit
         if remaining == FALSE:
@@ -76,9 +76,10 @@ def ensemble_configurations(
         cases = []
         for part in each_part(plain):
             own = part, acted, bound, deadline
-            proved = proofs(*own) if proofs else PriceProofs(*own, most)
-            proof = proved.of(Case().joined(remaining), left)
-            if proof is None or len(proof["tree"]) > left:
+            prover = proofs(*own) if proofs else PriceProofs(*own, most)
+            proof = prover.of(Case().joined(remaining), left)
+            seconds += prover.seconds
+            if proof is None or len(proof["tree"]) > left or seconds > MOST_SECONDS:
                 return None
             left -= len(proof["tree"])
             cases.append(proof)
@@ -113,6 +114,11 @@ class PriceProofs:
         stop at, or None.
     most
         How many of the levers may change their values, or None.
+
+    Attributes
+    ----------
+    seconds
+        About how long a check of the boxes that are proven by prices takes.
     """
 
     instance: Instance
@@ -120,6 +126,7 @@ class PriceProofs:
     bound: float | None
     deadline: float | None
     most: int | None = None
+    seconds: float = field(default=0.0, init=False)
 
     def of(self, root: Case, most_nodes: int) -> dict[str, Any] | None:
         """The configuration's tree and tables of prices; None if a case is not proven."""
@@ -200,7 +207,6 @@ class PriceProofs:
         if axes is None or everything is None:
             self.nodes.append(["e"])
             return True
-        levers = axes
         whole = [self._cells(axis) for axis in everything if axis.feature in acted]
         axes = [self._cells(axis) for axis in axes if axis.feature in acted]
         costs, widest = zip(*(_paid(instance, axis) for axis in axes), strict=True)
@@ -220,16 +226,20 @@ class PriceProofs:
         above, room, clock = instance.accept.above, most_nodes - len(self.nodes), Clock(self.deadline)
         rank = None if demanded else np.concatenate([_ranks(instance, axis) for axis in axes])
         try:
-            table = LeafTable(forest, factual_cells(instance, forest), axes, LARGEST_TABLE, clock)
+            split = np.cumsum([len(axis) for axis in axes])[:-1]
+            budget = Budget(np.split(cost, split), np.split(0.0 * wide, split), target)
+            table = LeafTable(forest, factual_cells(instance, forest), axes, LARGEST_TABLE, clock, budget)
             proof = PriceProof(table, axes, cost, wide, above, target, room, rank, self.most)
             if not proof.run():
                 return False
         except (TooLarge, OutOfTime):
             return False
-        writer = _Writer(inside, acted, axes, whole, proof.factors, len(self.tables))
-        self.tables += [writer.table(one) for one in proof.tables]
-        self.nodes += [node for step in proof.steps for node in writer.nodes(step, levers)] + after
-        return writer.numbers <= MOST_PRICES
+        writer = _Writer(inside, axes, whole, proof.factors, len(self.tables))
+        tables = [writer.table(one) for one in proof.tables]
+        nodes = [writer.node(step) for step in proof.steps]
+        self.seconds += check_seconds(instance, len(acted), nodes, tables, len(proof.factors.value))
+        self.tables, self.nodes = self.tables + tables, [*self.nodes, *nodes, *after]
+        return writer.numbers <= MOST_PRICES and self.seconds <= MOST_SECONDS
 
     def _cut_to(self, axes: Sequence[Axis], kept: Sequence[tuple[int, int]]) -> list[Node]:
         """Cut the axes to their cells of these numbers, and close the other parts by cost: append the nodes
@@ -355,13 +365,12 @@ class _Writer:
     def __init__(
         self,
         instance: Instance,
-        acted: tuple[str, ...],
         axes: list[Axis],
         whole: list[Axis],
         factors: Any,
         tables: int,
     ) -> None:
-        self.instance, self.acted, self.axes, self.numbers, self.before = instance, acted, axes, 0, tables
+        self.instance, self.axes, self.numbers, self.before = instance, axes, 0, tables
         self.first = factors.axis_from
         forest = instance.classifier
         assert isinstance(forest, TreeEnsemble)
@@ -412,30 +421,29 @@ class _Writer:
         """A table of prices as JSON."""
         trees = []
         for row in self.listed if table.price is not None else []:
-            prices = [[] if at is None else np.where(at < 0, 0, table.price[at]).tolist() for at in row]
-            prices = [own if any(own) else [] for own in prices]
+            prices = [[] if at is None else _steps(np.where(at < 0, 0, table.price[at])) for at in row]
             trees.append(shortened(prices))
             self.numbers += sum(map(len, prices)) + 1
-        made = {"unit": table.unit, "mu": table.mu, "trees": shortened(trees)}
+        made = {"unit": table.unit, "mu": table.mu, "trees": shortened(trees), "steps": True}
         made |= {"weights": table.weights.tolist()} if len(table.weights) > 1 else {}
         made |= {"nu": table.nu} if table.nu else {}
         return made | ({"shares": table.shares.tolist()} if len(table.shares) else {})
 
-    def nodes(self, step: Any, levers: list[Axis]) -> Iterator[Node]:
-        """The nodes of one step."""
+    def node(self, step: Any) -> Node:
+        """The node of one step."""
         if step.kind == "split":
             cell = step.cell - int(self.first[step.axis])
-            yield ["s", step.axis, float(self.axes[step.axis].high[cell])]
-        elif step.kind in ("prices", "take"):
-            yield ["p" if step.kind == "prices" else "t", self.before + step.table]
-        elif step.kind == "merge":
-            yield ["m"]
-        else:
-            box: Box = {
-                axis.feature: (float(axis.low[a]), float(axis.high[b]))
-                for axis, a, b in zip(self.axes, step.low, step.high, strict=True)
-            }
-            yield from refined(self.instance, levers, self.acted, box)
+            return ["s", step.axis, float(self.axes[step.axis].high[cell])]
+        if step.kind == "merge":
+            return ["m"]
+        return ["p" if step.kind == "prices" else "t", self.before + step.table]
+
+
+def _steps(prices: NDArray[np.int64]) -> list[int]:
+    """Where prices change, starting from 0, and to what: the leaves that count tell few classes apart."""
+    at = np.flatnonzero(np.diff(prices, prepend=0))
+    found: list[int] = np.column_stack([at, prices[at]]).ravel().tolist()
+    return found
 
 
 def shortened(lists: list[list[Any]]) -> list[Any]:

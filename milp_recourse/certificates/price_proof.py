@@ -31,7 +31,7 @@ from milp_recourse.engine.forests.weighted import WeightedSums
 Cells = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-FINE, COARSE = 26, (12, 18)
+FINE, COARSE = 26, (10, 14)
 """Binary digits of prices: they are whole numbers of a unit, which is about the target times 2 to the minus
 this. Coarse units make short files and are tried first."""
 
@@ -64,17 +64,14 @@ AIM, CLEAR = 0.1, 1e-7
 """Where the cost is a maximum alone: the share of the target that the steps' length aims at, and the share of
 that with which a bound counts as above zero."""
 
-NO_BUDGET = np.empty(0), math.inf
-"""What :func:`~milp_recourse.engine.forests.living.shrink` gets: nothing is left out because of its cost."""
-
-SPLIT, PRICES, SCORE, TAKE, MERGE = "split", "prices", "score", "take", "merge"
+SPLIT, PRICES, TAKE, MERGE = "split", "prices", "take", "merge"
 """Kinds of steps."""
 
 
 @dataclass(frozen=True)
 class Step:
     """A node of the proof, in preorder: split an axis after a cell; take out what a table does; let the
-    cheapest of equal cells stand for the others; or a leaf, closed by a table or by score.
+    cheapest of equal cells stand for the others; or a leaf, closed by a table.
 
     Attributes
     ----------
@@ -82,16 +79,12 @@ class Step:
         The axis that is split, and the last cell of its lower half.
     table
         Number of the table that is applied or closes the leaf.
-    low, high
-        First and last cells of a box closed by score.
     """
 
     kind: str
     axis: int = -1
     cell: int = -1
     table: int = -1
-    low: Cells | None = None
-    high: Cells | None = None
 
 
 def paid_for(costs: Sequence[Array], wide: Sequence[Array], target: float) -> list[tuple[int, int]] | None:
@@ -212,6 +205,7 @@ class PriceProof:
         limited = self.most is not None
         self.moved = (self.cell_cost > 0.0).astype(np.float64) if limited else np.empty(0)
         self.limit = float(self.most or 0)
+        self.budget = self.cost, self.target  # leaves whose cells cost the target do not count
         self.room, self.x = lists(f), np.zeros(len(self.axes), dtype=np.int32)
         self.energy = np.zeros(len(f.value))
         self.loss = np.zeros((3, len(self.cost)))
@@ -269,23 +263,20 @@ class PriceProof:
     def _visit(self, node: _Open) -> list[_Open | Step] | None:
         """The steps and open nodes, in preorder, that a node is replaced by; None where it holds an accepted
         point below the target."""
-        state, before, after = node.state, list[_Open | Step](), list[_Open | Step]()
+        state, before = node.state, list[Step]()
         closed = self._plainly(state)
         if closed is None:
-            more, closed, prices = self._improved(state, node)
-            before += more
+            before, closed, prices = self._improved(state, node)
         if closed is None:
             closed = self._plainly(state)
         if closed is not None:
-            return [*before, closed, *reversed(after)]
+            return [*before, closed]
         bound, _ = self._judged(state, prices, FINE)
         if bound >= self.goal(FINE):
-            return [*before, self._closing(self._rounded(prices, FINE)), *reversed(after)]
+            return [*before, self._closing(self._rounded(prices, FINE))]
         i, c = choose_split(self.room, self.goal(FINE) - bound, self.loss)
-        if i < 0:  # one point, whose score is nearly accepted
-            self._cut_to_living(state, before, after)
-            closed = self._plainly(state)
-            return None if closed is None else [*before, closed, *reversed(after)]
+        if i < 0:  # one point, whose score is accepted
+            return None
         halves = []
         for a, b in ((state.low[i], c), (c + 1, state.high[i])):
             half = state.copy()
@@ -293,7 +284,7 @@ class PriceProof:
             half.alive[b + 1 : state.high[i] + 1] = False
             half.low[i], half.high[i] = a, b
             halves.append(_Open(half, prices))
-        return [*before, Step(SPLIT, int(i), int(c)), *halves, *reversed(after)]
+        return [*before, Step(SPLIT, int(i), int(c)), *halves]
 
     def _improved(self, state: _State, node: _Open) -> tuple[list[Step], Step | None, _Prices]:
         """Improve prices, and take out of the state what tables of them do.
@@ -314,7 +305,7 @@ class PriceProof:
                 weights = self.sums.reweighted(weights, live, self.energy)
             f, needed = self._under(weights)
             merge = self.rank is not None
-            if not shrink(f, self.cell_cost, now.alive, now.leaves, live, merge, True, *NO_BUDGET):
+            if not shrink(f, self.cell_cost, now.alive, now.leaves, live, merge, True, *self.budget):
                 closed = True
                 break
             aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (goal, WEIGHT)
@@ -391,7 +382,7 @@ class PriceProof:
         f, room = self.factors, self.room
         if self.rank is None:
             return
-        if not shrink(f, self.cost, state.alive, state.leaves, room, False, False, *NO_BUDGET):
+        if not shrink(f, self.cost, state.alive, state.leaves, room, False, False, *self.budget):
             return
         living = np.zeros_like(self.table.full)
         leaves = np.flatnonzero(state.leaves)
@@ -422,7 +413,7 @@ class PriceProof:
         The bound is inf where the state is empty. Leaves that its cells do not lead to are taken out of it.
         """
         f, _ = self._under(prices.weights)
-        if not shrink(f, self.cost, state.alive, state.leaves, self.room, False, False, *NO_BUDGET):
+        if not shrink(f, self.cost, state.alive, state.leaves, self.room, False, False, *self.budget):
             return math.inf, 0.0
         return self._assessed(prices, bits)
 
@@ -460,18 +451,6 @@ class PriceProof:
         np.minimum.at(lowest, self.slot_of[chosen], price[chosen])
         price[chosen] = lowest[self.slot_of[chosen]]
 
-    def _cut_to_living(self, state: _State, before: list[_Open | Step], after: list[_Open | Step]) -> None:
-        """Split off, as leaves, the ends of intervals that have no cell left; likewise."""
-        nothing = self._closing(self._nothing())
-        for i, (a, b) in enumerate(pairwise(self.factors.axis_from)):
-            cells = a + np.flatnonzero(state.alive[a:b])
-            if cells[0] > state.low[i]:
-                before += [Step(SPLIT, i, int(cells[0]) - 1), nothing]
-            if cells[-1] < state.high[i]:
-                before.append(Step(SPLIT, i, int(cells[-1])))
-                after.append(nothing)
-            state.low[i], state.high[i] = cells[0], cells[-1]
-
     def _nothing(self) -> PriceTable:
         """A table without prices, which closes an empty state."""
         return PriceTable(self.unit(FINE), 0.0, None, self.sums.even, np.empty(0))
@@ -480,31 +459,20 @@ class PriceProof:
         """A leaf without prices, if nothing is left, if least costs alone reach the target, or if not even
         the trees' largest values are accepted; else None."""
         f, _ = self._under(self.sums.even)
-        nothing = self._nothing()
+        nothing = self._closing(self._nothing())
         alive, leaves = state.alive.copy(), state.leaves.copy()
-        if not shrink(f, self.cost, alive, leaves, self.room, False, False, *NO_BUDGET):
-            return self._closing(nothing)
+        if not shrink(f, self.cost, alive, leaves, self.room, False, False, *self.budget):
+            return nothing
         paid, most = (np.where(state.alive, of, np.inf) for of in (self.cost, self.wide))
         least, wide = (np.minimum.reduceat(of, f.axis_from[:-1]) for of in (paid, most))
         if self.most is not None and np.count_nonzero(least + wide) > self.most:
-            return self._closing(replace(nothing, nu=math.ceil(2.0 * self.target / nothing.unit)))
+            table = self._nothing()
+            return self._closing(replace(table, nu=math.ceil(2.0 * self.target / table.unit)))
         if (least.sum() + wide.max()) * (1 - 2.0**-44) >= self.goal(FINE) and not self.only_maximum:
-            shares = np.eye(len(wide))[int(wide.argmax())] if self.shared else nothing.shares
-            return self._closing(replace(nothing, shares=shares))
+            shares = np.eye(len(wide))[int(wide.argmax())] if self.shared else np.empty(0)
+            return self._closing(replace(self._nothing(), shares=shares))
         best = self.sums.values[self.room.leaf[self.room.leaf_to[:-1]]]
-        goals = self.sums.goals - 2.0**-50 * self.sums.reach
-        missing = goals - np.bincount(self.table.forest.part_of, best, len(goals))
-        clear = 1e-6 * np.maximum(1.0, np.abs(goals))
-        worst = int(np.argmax(missing / clear))
-        if missing[worst] > clear[worst]:
-            mu = 1.01 * (self.target + 1e-300) / float(clear[worst])
-            return self._closing(replace(nothing, mu=mu, weights=np.eye(len(goals))[worst]))
-        first = self.factors.axis_from[:-1]
-        low, high = state.low - first, state.high - first
-        masks = self.table.met(low[None], high[None])
-        if self.table.bound(masks)[0] > self.above:
-            return None
-        return Step(SCORE, low=low, high=high)
+        return None if self.table.forest.total(best[None])[0] > self.above else nothing
 
     def _rounded(self, prices: _Prices, bits: int) -> PriceTable:
         """The table of some prices in whole units, 0 for classes without living cells.

@@ -82,6 +82,7 @@ class PricesModel(Strict):
     shares: list[NonNegative] = Field(
         default_factory=list, description="each action's share of the cost's maximum; without it zeros"
     )
+    steps: bool = Field(False, description="whether lists are [class, price from it on, ...], 0 before")
 
 
 class CaseModel(Strict):

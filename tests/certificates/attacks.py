@@ -22,6 +22,7 @@ ACCEPTED = {
     "causal_trees.json": "tests/certificates/instances/causal_trees.json",
     "priced_trees.json": "tests/certificates/instances/priced_trees.json",
     "taken_out_trees.json": "tests/certificates/instances/taken_out_trees.json",
+    "dear_leaves.json": "tests/certificates/instances/dear_leaves.json",
     "shared_trees.json": "tests/certificates/instances/shared_trees.json",
     "conditioned_trees.json": "tests/certificates/instances/conditioned_trees.json",
     "gaps.json": "tests/certificates/instances/gaps.json",
@@ -983,7 +984,8 @@ def table(c: dict[str, Any]) -> dict[str, Any]:
 
 def paid(c: dict[str, Any]) -> list[float]:
     """The first list of prices that are not zeros."""
-    return next(own for tree in table(c)["trees"] for own in tree if own)
+    trees = (tree for tree in table(c)["trees"] if isinstance(tree, list))
+    return next(own for tree in trees for own in tree if isinstance(own, list) and own)
 
 
 @attack("priced_trees.json", "proves less than is claimed")
@@ -1012,8 +1014,9 @@ def price_lowered(c):
 
 @attack("priced_trees.json", "proves less than is claimed")
 def prices_of_another_box(c):
-    """A leaf that is closed by its cost said to be closed by prices that close others."""
-    tree(c)[-1] = ["p", 0]
+    """Boxes said to be closed by prices that close others."""
+    for node in tree(c):
+        node[1:] = [1 - node[1]] if node[0] in "tp" else node[1:]
 
 
 @attack("priced_trees.json", "proves less than is claimed")
@@ -1119,8 +1122,8 @@ def unit_of_nothing(c):
 
 @attack("taken_out_trees.json", "proves less than is claimed")
 def nothing_taken_out(c):
-    """A leaf that needs what a table above it takes out, without that table."""
-    tree(c).remove(first(c, "t"))
+    """Leaves that need what tables above them take out, without these tables."""
+    tree(c)[:] = [node for node in tree(c) if node[0] != "t"]
 
 
 @attack("taken_out_trees.json", "proves less than is claimed")
@@ -1190,6 +1193,24 @@ def merged_without_prices(c):
 def taken_out_without_prices(c):
     """A table that takes something out of a network's boxes."""
     tree(c).insert(0, ["t", 0])
+
+
+@attack("dear_leaves.json", "proves less than is claimed")
+def leaf_of_the_cheapest_action_called_too_dear(c):
+    """The bound raised to the double above what the action costs exactly: its leaves count then."""
+    c["lower_bound"] = c["cost"]
+
+
+@attack("dear_leaves.json", "proves less than is claimed")
+def dear_leaves_beside_a_dearer_action(c):
+    """Another action's cost as target: leaves that cost less count again, whatever the claim."""
+    c["action"], c["cost"], c["lower_bound"] = {"income": 1.0}, 1.0, 1.0
+
+
+@attack("dear_leaves.json", "proves less than is claimed")
+def dear_leaves_of_a_claim_that_nothing_exists(c):
+    """Called infeasible: the target is above what any action costs, so that every leaf counts."""
+    c["claim"], c["action"], c["cost"], c["lower_bound"] = "infeasible", None, None, None
 
 
 # -- trees under conditions ------------------------------------------------------------------------

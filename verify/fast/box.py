@@ -86,12 +86,12 @@ def ordinary(numbers: Iterable[Any]) -> bool:
     return all(not v or 1 / ORDINARY < abs(v) < ORDINARY for v in numbers)
 
 
-def prices(configuration: Configuration, tables: Any) -> KernelPrices:
+def prices(configuration: Configuration, tables: Any, target: Fraction) -> KernelPrices:
     """The configuration's tables of prices; the kernel's own where the fast ones are unsuited."""
     try:
-        return Prices(configuration, tables)
+        return Prices(configuration, tables, target)
     except Unsuited:
-        return KernelPrices(configuration, tables)
+        return KernelPrices(configuration, tables, target)
 
 
 class PricesNearby:
@@ -101,9 +101,10 @@ class PricesNearby:
     there: a node that takes something out has its own box in the one that prices were made for.
     """
 
-    def __init__(self, configuration: Configuration, tables: Any) -> None:
-        self.configuration, self.tables = configuration, tables
-        KernelPrices(configuration, tables.within([(low, low) for low, _ in configuration.box]))  # may reject
+    def __init__(self, configuration: Configuration, tables: Any, target: Fraction) -> None:
+        self.configuration, self.tables, self.target = configuration, tables, target
+        corner = tables.within([(low, low) for low, _ in configuration.box])
+        KernelPrices(configuration, corner, target)  # may reject
         self.made: KernelPrices | None = None
 
     def _made(self, ends: Sequence[Interval], left: Any) -> KernelPrices:
@@ -112,16 +113,16 @@ class PricesNearby:
             if left:
                 raise Rejected("cells taken out in another box, a fault of verify/fast: use --slow")
             self.made, box = None, self.configuration.box
-        self.made = self.made or prices(self.configuration, self.tables.within(box))
+        self.made = self.made or prices(self.configuration, self.tables.within(box), self.target)
         return self.made
 
     def bound(self, k: int, ends: Sequence[Interval], left: Any) -> Fraction | float:
         """As :meth:`verify.kernel.prices.Prices.bound`."""
         return self._made(ends, left).bound(k, ends, left)
 
-    def taken_out(self, k: int, ends: Sequence[Interval], left: Any, target: Fraction) -> Any:
+    def taken_out(self, k: int, ends: Sequence[Interval], left: Any) -> Any:
         """As :meth:`verify.kernel.prices.Prices.taken_out`."""
-        return self._made(ends, left).taken_out(k, ends, left, target)
+        return self._made(ends, left).taken_out(k, ends, left)
 
     def merged(self, ends: Sequence[Interval], left: Any) -> Any:
         """As :meth:`verify.kernel.prices.Prices.merged`."""

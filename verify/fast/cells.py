@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
+from math import floor
 from typing import NamedTuple
 
 from verify.kernel.checks import Clock
@@ -21,6 +23,10 @@ Allowed = dict[int, tuple[int, int] | int]
 
 MOST_WAYS = 1_000_000
 """The most nodes, plus actions tested above each of them, that finding the leaves of all trees may visit."""
+
+
+FINE = 48
+"""What leaves' cells cost is counted in units of 2^-FINE of what may be paid."""
 
 
 class Unsuited(Exception):
@@ -43,6 +49,60 @@ class Lever(NamedTuple):
     least: list[float]
     most: list[float]
     numbers: list[list[float]] | None
+
+
+class Budget:
+    """What cells cost, and what may be paid: a leaf that costs more does not count (section 7.3).
+
+    Amounts are whole units, rounded down, and a cell that a box holds in part costs what the whole cell does,
+    so that more leaves may count than for the kernel.
+
+    Attributes
+    ----------
+    most
+        The target less the fixed part of the cost.
+    costs, cheapest
+        Per action, the least cost of each cell; the cell towards which the costs fall from both sides, None
+        where there is no such cell.
+    room
+        What may be paid besides all actions' cheapest cells.
+    """
+
+    def __init__(self, prices: Prices) -> None:
+        configuration = prices.configuration
+        most = prices.target - configuration.fixed
+        unit = (abs(most) or Fraction(1)) / 2**FINE
+        self.most, self.costs, self.cheapest = floor(most / unit), list[list[int]](), list[int | None]()
+        for i, cells in enumerate(prices.tables.cells):
+            own = [floor(configuration.paid(i, *cell)[0][0] / unit) for cell in cells]
+            at = own.index(min(own))
+            falls = all(a >= b for a, b in pairwise(own[: at + 1]))
+            rises = all(a <= b for a, b in pairwise(own[at:]))
+            self.costs.append(own)
+            self.cheapest.append(at if falls and rises else None)
+        self.room = self.most - sum(map(min, self.costs))
+
+    def least(self, i: int, cells: int) -> int:
+        """The least cost of some cells of an action, given as bits that are not 0."""
+        own, at = self.costs[i], self.cheapest[i]
+        if at is None:
+            return min(own[c] for c in listed(cells))
+        below, above = cells & (2 << at) - 1, cells >> at
+        low = own[below.bit_length() - 1] if below else own[-1]
+        return min(low, own[at + lowest(above)]) if above else low
+
+    def pays_for(self, allowed: Allowed) -> bool:
+        """Whether there is room for a leaf with these cells."""
+        paid = 0
+        for i, cells in allowed.items():
+            own, at = self.costs[i], self.cheapest[i]
+            if isinstance(cells, int):
+                paid += self.least(i, cells) - min(own)
+            elif at is None:
+                paid += min(own[cells[0] : cells[1] + 1]) - min(own)
+            else:
+                paid += own[min(max(at, cells[0]), cells[1])] - own[at]
+        return paid < self.room
 
 
 class Leaf(NamedTuple):
@@ -78,9 +138,12 @@ class Ordered:
         Per tree, the leaf with the largest value first.
     values
         All different values of leaves, ascending.
+    budget
+        Which leaves cost less than what is to be proven. Of the others none is listed.
     """
 
     def __init__(self, prices: Prices, all_classes: Sequence[Mapping[int, Sequence[int]]]) -> None:
+        self.budget = Budget(prices)
         at = {j: i for i, j in enumerate(prices.actions)}
         columns = [(j, k, prices.compared[j]) for j, k in prices.forests[0].places]
         self.columns = [
@@ -143,7 +206,7 @@ class Ordered:
                 continue
             for child, left in ((node[2], True), (node[3], False)):
                 inside = self._child(node, allowed, left)
-                if inside is not None:
+                if inside is not None and self.budget.pays_for(inside):
                     waiting.append((child, inside))
 
     def _child(self, node: Inner, allowed: Allowed, left: bool) -> Allowed | None:
@@ -172,6 +235,11 @@ def bits(cells: tuple[int, int] | int, classes: Sequence[int]) -> int:
         return cells
     first, last = cells
     return (2 << classes[last]) - (1 << classes[first])
+
+
+def lowest(bits: int) -> int:
+    """The place of a whole number's lowest bit."""
+    return (bits & -bits).bit_length() - 1
 
 
 @lru_cache(2**14)

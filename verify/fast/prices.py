@@ -16,7 +16,7 @@ from operator import mul
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from verify.fast.cells import Leaf, Ordered, listed
+from verify.fast.cells import Leaf, Ordered, listed, lowest
 from verify.kernel import prices as kernel
 from verify.kernel.checks import Clock, Empty, Rejected, multipliers
 from verify.kernel.forms import Configuration
@@ -97,8 +97,8 @@ class Prices(kernel.Prices):
         Per tree and action, the first cell of each class, and the number of cells.
     """
 
-    def __init__(self, configuration: Configuration, tables: Counted) -> None:
-        super().__init__(configuration, tables)
+    def __init__(self, configuration: Configuration, tables: Counted, target: Fraction) -> None:
+        super().__init__(configuration, tables, target)
         self.written = tables
         self.ordered = Ordered(self, tables.classes)
         self.read: dict[float, Table] = {}
@@ -155,17 +155,19 @@ class Prices(kernel.Prices):
     def bound(self, k: int, ends: Sequence[Interval], left: Any) -> Fraction | float:
         """As :meth:`verify.kernel.prices.Prices.bound`, rounded down."""
         try:
-            table = self._table(k)
-            total = table.bound(self.within_box(ends, left))
+            table, left = self._table(k), self.within_box(ends, left)
+            total = table.bound(left)
         except Empty:
+            return inf
+        if not self._passes(self.ordered.values[own[0].value] for own in left.trees):
             return inf
         return total * table.grid + self.configuration.fixed
 
-    def taken_out(self, k: int, ends: Sequence[Interval], left: Any, target: Fraction) -> Any:
+    def taken_out(self, k: int, ends: Sequence[Interval], left: Any) -> Any:
         """What is left below ``["t", k]``: no cells and leaves whose use raises the bound to the target."""
         try:
             table = self._table(k)
-            need = -floor((self.configuration.fixed - target) / table.grid)
+            need = -floor((self.configuration.fixed - self.target) / table.grid)
             return table.taken_out(self.within_box(ends, left), need)
         except Empty:
             return left
@@ -198,7 +200,7 @@ class Prices(kernel.Prices):
         if self.ordered.levers[i].numbers is not None:
             return [(k, k + 1) for k in listed(mask)]
         first = self.firsts[t][i]
-        return ((first[_lowest(mask)], first[mask.bit_length()]),)
+        return ((first[lowest(mask)], first[mask.bit_length()]),)
 
     def _cheapest_cells(self, i: int, cells: int, box: Interval, steps: dict[int, int], left: Left) -> int:
         """An action's cells without those that lead to the same leaves as a cheaper one.
@@ -240,7 +242,14 @@ class Prices(kernel.Prices):
         return True
 
     def cut(self, left: Left, cells: tuple[int, ...], leaves: Mapping[int, list[Leaf]] = NONE) -> Left:
-        """What is left if only these cells are, and of the trees in ``leaves`` only these leaves."""
+        """What is left if only these cells are, and of the trees in ``leaves`` only these leaves.
+
+        No cell, where what is left costs the target.
+        """
+        budget = self.ordered.budget
+        least = [budget.least(i, own) if own else budget.most for i, own in enumerate(cells)]
+        if (room := budget.most - sum(least)) <= 0:
+            return left._replace(cells=(0,) * len(cells))
         changed: dict[int, dict[int, int]] = {}
         reached, open_ = list(left.reached), set(left.open)
         for i, (before, after) in enumerate(zip(left.cells, cells, strict=True)):
@@ -248,7 +257,7 @@ class Prices(kernel.Prices):
                 reached[i] = now = self._reached(i, after)
                 gone = left.reached[i] ^ now
                 while gone:
-                    t, place, classes = self.looking[i][bisect_right(self.places[i], _lowest(gone)) - 1]
+                    t, place, classes = self.looking[i][bisect_right(self.places[i], lowest(gone)) - 1]
                     if t in open_:
                         changed.setdefault(t, {})[i] = now >> place & (1 << classes) - 1
                     gone &= -1 << place + classes
@@ -257,7 +266,27 @@ class Prices(kernel.Prices):
             trees[t] = some
         for t, own in changed.items():
             trees[t] = _within(trees[t], own)
+        for t in left.open:
+            trees[t] = self._paid_for(t, trees[t], cells, least, room)
         return self._with(left._replace(cells=cells, reached=tuple(reached)), trees)
+
+    def _paid_for(
+        self, t: int, leaves: list[Leaf], cells: Sequence[int], least: Sequence[int], room: int
+    ) -> list[Leaf]:
+        """A tree's leaves whose cells cost less than ``room`` more than the cheapest cells, ``least``."""
+        Clock.look()
+        known, found, budget = dict[Pair, int](), list[Leaf](), self.ordered.budget
+        for leaf in leaves:
+            paid = 0
+            for pair in leaf.tested:
+                if (more := known.get(pair)) is None:
+                    i, mask = pair
+                    own = sum((1 << b) - (1 << a) for a, b in self._runs(t, i, mask))
+                    more = known[pair] = budget.least(i, own & cells[i]) - least[i]
+                paid += more
+            if paid < room:
+                found.append(leaf)
+        return found if len(found) < len(leaves) else leaves
 
     def _with(self, left: Left, trees: list[list[Leaf]]) -> Left:
         """``left`` with these leaves of the trees; trees that are now settled are no longer open."""
@@ -302,10 +331,10 @@ class Prices(kernel.Prices):
             last = bisect_right(cells, high, key=lambda cell: cell[0]) - 1
             inside[i] &= (2 << last) - (1 << first) if first <= last else 0
             whole[i] = first <= last and low <= cells[first][0] and cells[last][1] <= high
-        if not all(inside):
-            raise Empty
         cells_ = tuple(inside)
         left = left if cells_ == left.cells else self.cut(left, cells_)
+        if not all(left.cells):
+            raise Empty
         return left._replace(ends=tuple(ends), whole=tuple(whole))
 
 
@@ -334,11 +363,6 @@ def _within(leaves: list[Leaf], changed: dict[int, int]) -> list[Leaf]:
         else:
             found.append(leaf if same else Leaf(leaf.node, leaf.value, tuple(some)))
     return found
-
-
-def _lowest(bits: int) -> int:
-    """The place of a whole number's lowest bit."""
-    return (bits & -bits).bit_length() - 1
 
 
 def _firsts(classes: Sequence[int]) -> list[int]:

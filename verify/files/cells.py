@@ -13,6 +13,7 @@ from collections.abc import Mapping, MutableSequence, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from verify.files.shapes import Reading, conform, not_negative, placed, positive, refuse
@@ -41,7 +42,7 @@ def _some(value: Any, where: str) -> bool:
     return any(value)
 
 
-SOME = {"weights?": [float], "shares?": [float], "nu?": not_negative}
+SOME = {"weights?": [float], "shares?": [float], "nu?": not_negative, "steps?": bool}
 TABLE = {"unit": positive, "mu": float, "trees": list, **SOME}
 
 
@@ -158,8 +159,9 @@ class Priced:
         prices: list[dict[int, list[float]]] = [{} for _ in self.classes]
         for t, paid in filled(given["trees"], len(prices), f"{where}.trees").items():
             at, looked = f"{where}.trees.{t}", list(self.numbered[t].items())
-            for place, own in filled(paid, len(looked), at).items():
-                (j, (first, count)), some = looked[place], _some(own, at)
+            for place, listed in filled(paid, len(looked), at).items():
+                (j, (first, count)), some = looked[place], _some(listed, at)
+                own = spread(listed, count, at) if given["steps"] else listed
                 if len(own) != count:
                     raise Rejected(f"{at}: {len(own)} prices; allowed: none or {count}, one per class")
                 if some:
@@ -189,6 +191,18 @@ def filled(listed: Any, count: int, where: str) -> dict[int, list[Any]]:
                 place += checks.index(conform(one, float, "an entry"), count - place + 1)
     if place not in (0, count):
         raise Rejected(f"{where}: {place} lists; allowed: none or {count}")
+    return found
+
+
+def spread(steps: Sequence[float], count: int, where: str) -> list[float]:
+    """One price per class, from [class, price, class, price, ...]: each price holds up to the next class."""
+    with placed(where):
+        firsts = [checks.index(k, count) for k in steps[::2]]
+    if len(steps) % 2 or any(a >= b for a, b in pairwise(firsts)):
+        raise Rejected(f"{where}: got {len(steps)} numbers; allowed: pairs of a class and a price, ascending")
+    found = [0.0] * min(firsts, default=count)
+    for first, end, price in zip(firsts, [*firsts, count][1:], steps[1::2], strict=True):
+        found += [price] * (end - first)
     return found
 
 

@@ -179,7 +179,7 @@ class Tree:
 
     def __init__(self, arithmetics: Sequence[Exact], read: Read | None, target: Fraction) -> None:
         self.arithmetics, self.target, self.configuration = arithmetics, target, arithmetics[0].configuration
-        self.prices: Any = arithmetics[0].prices(read(self.configuration)) if read else None
+        self.prices: Any = arithmetics[0].prices(read(self.configuration), target) if read else None
         self.region = Region(list(self.configuration.box), spliced(self.configuration.demand))
 
     def check(self, nodes: Iterable[Any]) -> None:
@@ -241,7 +241,7 @@ class Tree:
             case ["o"]:
                 return vars(region), "case", region.case, alternatives(region.case)
             case ["t", k]:
-                left = self.prices.taken_out(k, region.ends, region.removed, self.target)
+                left = self.prices.taken_out(k, region.ends, region.removed)
                 return vars(region), "removed", region.removed, [left]
             case ["m"]:
                 box = self.arithmetics[-1].box(region.ends, "", {})

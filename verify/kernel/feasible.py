@@ -26,13 +26,12 @@ class Point:
 
     def why_not(self) -> str | None:
         """Why a permitted action is not feasible; None where it is."""
-        configuration, box = self.configuration, self.box
+        configuration, box, model = self.configuration, self.box, self.configuration.model
         if out := [f for (f, _), row in configuration.domains({}).items() if box.least(row) < 0]:
             return f"{out[0]} leaves its domain"
         if len(self.ends) > configuration.problem.most or not self.meets(configuration.demand):
             return "a condition does not hold"
-        model, values = configuration.model, configuration.values
-        ends = {f: box.interval(value) for f, value in values.items()} if model.forests else {}
+        ends = {f: box.interval(v) for f, v in configuration.values.items()} if model.forests else {}
         if not (configuration.accepts(ends, min) if ends else accepts(model, self.inputs())):
             return "the classifier does not accept the counterfactual"
         if self.impossible():
@@ -74,8 +73,7 @@ def row_form(row: Row, configuration: Configuration) -> Form:
     """How far a condition's sum is above what is demanded, as a form (section 11)."""
     values, products = configuration.values, configuration.products
     forms = [values[f] if isinstance(f, str) else products[f] for f, _ in row.terms]
-    factors = [c for _, c in row.terms]
-    return combined((1, *factors), (constant(-row.least), *forms))
+    return combined((1, *(c for _, c in row.terms)), (constant(-row.least), *forms))
 
 
 def whole(rows: Iterable[Sequence[Any]]) -> tuple[list[list[int]], int]:

@@ -92,8 +92,9 @@ class Configuration:
     ----------
     box, lattices
         By action, its lever interval, and the lattice that its values are limited to, None for all doubles.
-    terms, fixed
-        What the actions cost, and the fixed part of the cost.
+    terms, fixed, paid
+        What the actions cost, and the fixed part of the cost; ``paid``: the least and the most that the k-th
+        costs in an interval.
     demand
         What the conditions demand where exactly these features are acted on (section 11).
     values
@@ -121,7 +122,7 @@ class Configuration:
         self.lattices = [f.lattice for f in self.model.features if f.name in place]
         self.terms = [problem.terms[f] for f in acted]
         self.fixed = sum((problem.fixed[f] for f in acted), ZERO)
-        self._paid = lru_cache(2**10)(lambda k, *ends: self.terms[k].ends(*ends))
+        self.paid = lru_cache(2**16)(lambda k, *ends: self.terms[k].ends(*ends))
         self.demand, self.missing = problem.demand(acted), problem.missing - place.keys()
         self.widths = [len(layer["bias"]) for layer in (self.model.layers or ())[:-1]]
         self.units, self.neurons, self._known = dict[int, Unit](), range(0), dict[Any, int]()
@@ -140,7 +141,7 @@ class Configuration:
 
     def costs(self, ends: Sequence[Interval]) -> Interval:
         """A lower and an upper bound of the cost on a box: all terms at their least, at their most."""
-        both = [self._paid(k, *pair) for k, pair in enumerate(ends)]
+        both = [self.paid(k, *pair) for k, pair in enumerate(ends)]
         return self.fixed + total(least for least, _ in both), self.fixed + total(most for _, most in both)
 
     def domains(self, cells: Mapping[str, Range]) -> dict[tuple[str, int], Form]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from verify.kernel.box import Box
@@ -57,13 +58,13 @@ Removed = frozenset[Key]
 class Prices:
     """The bounds that a configuration's tables prove, for boxes inside theirs.
 
-    ``compared`` has, for every feature, its cells as trees compare them. Raises :class:`Rejected` where an
-    action moves another feature, or one of several parts suffices.
+    ``target`` is what they have to prove; ``compared`` has, for every feature, its cells as trees compare
+    them. Raises :class:`Rejected` where an action moves another feature, or one of several parts suffices.
     """
 
-    def __init__(self, configuration: Configuration, tables: Tables) -> None:
+    def __init__(self, configuration: Configuration, tables: Tables, target: Fraction) -> None:
         self.configuration, self.tables, self.forests = configuration, tables, configuration.forests
-        features = configuration.model.features
+        features, self.target = configuration.model.features, target
         if configuration.one_suffices:
             raise Rejected("allowed: only in cases, because combine is 'largest' (section 7.4)")
         self.trees = [(part, tree) for part, forest in enumerate(self.forests) for tree in forest.trees]
@@ -83,21 +84,27 @@ class Prices:
     def bound(self, k: int, ends: Sequence[Interval], removed: Any) -> Fraction | float:
         """The least cost, by table k, of an accepted action in what is left of a box.
 
-        Infinite where nothing is left.
+        Infinite where nothing is left, or where the trees' largest values are not accepted.
         """
-        return self._terms(k, ends, removed)[0]
+        inside, (bound, _) = self._inside(ends, removed), self._terms(k, ends, removed)
+        values = ([v for _, v, _ in self._leaves(t, inside, ends, removed)] for t in range(len(self.trees)))
+        return bound if self._passes(max(own, default=-math.inf) for own in values) else math.inf
 
-    def taken_out(self, k: int, ends: Sequence[Interval], removed: Any, target: Fraction) -> Any:
+    def _passes(self, values: Iterator[float]) -> bool:
+        """Whether all parts' scores are accepted if the trees have these values."""
+        return all(forest.passes(islice(values, len(forest.trees))) for forest in self.forests)
+
+    def taken_out(self, k: int, ends: Sequence[Interval], removed: Any) -> Any:
         """``removed`` and the cells and leaves whose use raises the bound to the target (``["t", k]``)."""
         bound, rises = self._terms(k, ends, removed)
-        return removed | {key for key, more in rises.items() if bound + more >= target}
+        return removed | {key for key, more in rises.items() if bound + more >= self.target}
 
     def merged(self, ends: Sequence[Interval], removed: Any) -> Any:
         """``removed`` and, of cells that lead to the same leaves, all but the cheapest: node ``["m"]``."""
         inside, found = self._inside(ends, removed), set(removed)
         met: dict[Key, list[Key]] = {cell: [] for cell in self._cells(inside)}
         for t in range(len(self.trees)):
-            for leaf, _, left in self._leaves(t, inside, removed):
+            for leaf, _, left in self._leaves(t, inside, ends, removed):
                 for cell in self._cells(left):
                     met[cell].append(leaf)
         for i, j in enumerate(self.actions):
@@ -110,7 +117,7 @@ class Prices:
     def _paid(self, i: int, c: int, box: Interval) -> tuple[Fraction, Fraction]:
         """The least cost, and what enters the maximum, over the part of an action's cell that is in a box."""
         low, high = self.tables.cells[i][c]
-        return self.configuration.terms[i].ends(max(low, box[0]), min(high, box[1]))[0]
+        return self.configuration.paid(i, max(low, box[0]), min(high, box[1]))[0]
 
     def _cells(self, inside: Inside) -> list[Key]:
         """The keys of the actions' cells."""
@@ -124,11 +131,14 @@ class Prices:
             found[j] = tuple(self.compared[j][c] for c in met if ("cell", j, c) not in removed)
         return tuple(found)
 
-    def _leaves(self, t: int, inside: Inside, removed: Removed) -> Iterator[tuple[Key, float, Inside]]:
-        """A tree's leaves that are left: key, value, and the cells from which the leaf is reached."""
+    def _leaves(self, t: int, inside: Inside, ends: Any, removed: Any) -> Iterator[tuple[Key, float, Inside]]:
+        """A tree's leaves that are left and cost less than the target: key, value, and the cells from which
+        the leaf is reached."""
         part, tree = self.trees[t]
         for number, value, left in self.forests[part].reached(tree, inside) if all(inside) else ():
-            if (key := ("leaf", t, number)) not in removed:
+            each = ((self._paid(i, c, ends[i])[0] for c, _ in left[j]) for i, j in enumerate(self.actions))
+            cheap = self.configuration.fixed + sum(map(min, each)) < self.target
+            if cheap and (key := ("leaf", t, number)) not in removed:
                 yield key, value, left
 
     def _terms(self, k: float, ends: Sequence[Interval], removed: Removed) -> tuple[Any, dict[Key, Any]]:
@@ -154,7 +164,7 @@ class Prices:
         for t, ((part, _), prices) in enumerate(zip(self.trees, table.prices, strict=True)):
             least: dict[Key, Any] = dict.fromkeys(cells, math.inf)
             found = list[Key]()
-            for leaf, value, left in self._leaves(t, inside, removed):
+            for leaf, value, left in self._leaves(t, inside, ends, removed):
                 lows = {j: min(paid[c] for c, _ in left[j]) for j, paid in prices.items()}
                 rises[leaf] = here = sum(lows.values()) - rates[part] * Fraction(value)
                 found.append(leaf)
@@ -188,7 +198,7 @@ class Exact:
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
         self.box: Callable[..., Box] = partial(Box, configuration)
-        self.prices: Callable[[Any], Any] = partial(Prices, configuration)
+        self.prices: Callable[[Any, Fraction], Any] = partial(Prices, configuration)
 
 
 def check_cells(configuration: Configuration, tables: Tables) -> None:

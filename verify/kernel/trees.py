@@ -2,7 +2,7 @@
 
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -56,10 +56,14 @@ class Ensemble:
 
     def accepts(self, inside: Inside, pick: Any) -> bool:
         """Whether the least (``min``) or largest (``max``) score that a box's leaves sum to is accepted."""
+        each = ((value for _, value, _ in self.reached(tree, inside)) for tree in self.trees)
+        return self.passes(pick(values, default=-math.inf) for values in each)
+
+    def passes(self, values: Iterable[float]) -> bool:
+        """Whether the score is accepted if the trees have these values."""
         total = self.base
-        for tree in self.trees:
-            total += pick((value for _, value, _ in self.reached(tree, inside)), default=-math.inf)
-            total = float32(total) if self.single_sum else total
+        for value in values:
+            total = float32(total + value) if self.single_sum else total + value
         score = total / len(self.trees) if self.mean else total
         return score > self.threshold or (score == self.threshold and not self.strict)
 

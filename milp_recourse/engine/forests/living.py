@@ -120,7 +120,7 @@ def shrink(f, cost, alive, leaf_alive, live, merge, settle, added, below):  # ty
     while changed:
         changed = False
         if below < np.inf:
-            room = _pay(f, added, below, alive, marks)
+            room = _pay(f, added, below, alive, settle, marks)
             if not room > 0.0:
                 return False
         for t in range(len(f.slot_from) - 1):
@@ -138,7 +138,7 @@ def shrink(f, cost, alive, leaf_alive, live, merge, settle, added, below):  # ty
 
 
 @compiled
-def _pay(f, added, below, alive, marks):  # type: ignore[no-untyped-def]
+def _pay(f, added, below, alive, settle, marks):  # type: ignore[no-untyped-def]
     """Take out cells that cost too much; returns what is left of the budget if all axes are in their cheapest
     cell, rounded up."""
     total, axes = 0.0, len(f.axis_from) - 1
@@ -153,7 +153,7 @@ def _pay(f, added, below, alive, marks):  # type: ignore[no-untyped-def]
     room = below - total + 2.0**-50 * (axes + 2) * (below + total)  # also for what leaves add up
     for i in range(axes):
         for c in range(f.axis_from[i], f.axis_from[i + 1]):
-            if alive[c] and added[c] - marks.paid[i] >= room:
+            if settle and alive[c] and added[c] - marks.paid[i] >= room:
                 alive[c] = False
     return room
 
