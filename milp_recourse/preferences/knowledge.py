@@ -212,8 +212,8 @@ class Knowledge:
         names = self.levers
         if self.stated is not None:
             return tuple(self.stated.get(name, 1.0) for name in names)
-        if len(names) == 1:
-            return (1.0,)
+        if len(names) < 2:
+            return (1.0,) * len(names)
         if self._weights is None:
             mean = self.draws.mean(axis=0)
             if pool := self.pool(*self._optima.values()):

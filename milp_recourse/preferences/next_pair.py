@@ -105,7 +105,7 @@ class _Drawn:
     """Of each of the drawn weights (rows): the costs of the pool relative to V, the weights divided by V, and
     phi of the recourse that is cheapest under them."""
 
-    relative: FloatArray
+    ratios: FloatArray
     scaled: FloatArray
     taken: FloatArray
 
@@ -138,11 +138,11 @@ def _regret(p: FloatArray, drawn: _Drawn, pair: Pair) -> float:
 
 
 def _selection(p: FloatArray, drawn: _Drawn, pair: Pair) -> float:
-    return -float((p * drawn.relative[:, pair[0]] + (1 - p) * drawn.relative[:, pair[1]]).sum())
+    return -float((p * drawn.ratios[:, pair[0]] + (1 - p) * drawn.ratios[:, pair[1]]).sum())
 
 
 def _margin(p: FloatArray, drawn: _Drawn, pair: Pair) -> float:
-    more = drawn.relative[:, pair[1]] - drawn.relative[:, pair[0]]
+    more = drawn.ratios[:, pair[1]] - drawn.ratios[:, pair[0]]
     return float(min(more.max(), -more.min()))
 
 
