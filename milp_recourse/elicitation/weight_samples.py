@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-STEPS_PER_LEVER = 60
+STEPS_PER_LEVER = 40
 """Steps of each chain for every lever."""
 
 _SHRINKS = 60  # of a slice: after that the step is not taken

@@ -13,9 +13,9 @@ import numpy as np
 from milp_recourse.elicitation.schemes import CostProfile, Scores, group, likert, named_weights, rank
 from milp_recourse.elicitation.weight_samples import FloatArray
 from milp_recourse.preferences.cost_parts import Parts
-from milp_recourse.preferences.knowledge import DRAWS, SOLVED_FIRST, SOLVED_NEXT, Knowledge
+from milp_recourse.preferences.knowledge import SOLVED_FIRST, SOLVED_NEXT, Knowledge
 from milp_recourse.preferences.known_optima import Optima
-from milp_recourse.preferences.next_pair import Strategy, next_pair
+from milp_recourse.preferences.next_pair import Strategy, chosen_by, next_pair
 from milp_recourse.preferences.question import ONE, Option, Question, part_of
 
 Dialogue = Generator[Question, str, None]
@@ -23,6 +23,9 @@ Dialogue = Generator[Question, str, None]
 
 POOL = 40
 """The most recourses that pairs are made of."""
+
+SHARPENED = 8
+"""How often the pair of the strategy ``regret`` is replaced by optima for those who would choose each."""
 
 SETTLED = 1e-4
 """Where one recourse costs no more than this share above the cheapest under all weights that were drawn, the
@@ -115,41 +118,62 @@ def _pair(
         return None
     if strategy == "minimax":
         return _against_worst(known, optima, asked)
-    weights = known.draws(DRAWS, number + 1)
+    weights = known.draws
     solved = SOLVED_NEXT if number else SOLVED_FIRST
-    optima.at([known.weights, *(tuple(w) for w in weights[:solved].tolist())])
+    known.look_at(optima, [known.weights, *(tuple(w) for w in weights[:solved].tolist())])
     pool = _pool(known, optima, weights)
     if len(pool) > 1:
-        costs = weights @ np.array([[float(p) for p in parts] for _, parts in pool]).T
-        least = costs.min(axis=1)
-        doubt = (costs / np.maximum(least, 1e-300)[:, None]).max(axis=0).min() - 1
+        shown = np.array([parts for _, parts in pool], dtype=np.float64)
+        costs = weights @ shown.T
+        doubt = (costs / np.maximum(costs.min(axis=1), 1e-300)[:, None]).max(axis=0).min() - 1
         if doubt <= SETTLED and (worst := _against_worst(known, optima, asked)) is not None:
             return worst
         numbers = {parts: k for k, (_, parts) in enumerate(pool)}
         known_pairs = set[tuple[int, int]]()
-        for pair in asked:
-            if all(parts in numbers for parts in pair):
-                first, second = sorted(numbers[parts] for parts in pair)
+        for two in asked:
+            if all(parts in numbers for parts in two):
+                first, second = sorted(numbers[parts] for parts in two)
                 known_pairs.add((first, second))
         noise = known.belief.noise * float(known.unit)
         rng = np.random.default_rng([known.seed, number, 1])
-        found = next_pair(strategy, costs, least, noise, known_pairs, rng)
+        found = next_pair(strategy, weights, shown, noise, known_pairs, rng)
         if found is not None:
-            return [pool[k] for k in found]
+            pair = [pool[k] for k in found]
+            return _sharpened(known, optima, pair, shown, noise, asked) if strategy == "regret" else pair
     return _against_worst(known, optima, asked)
 
 
+def _sharpened(
+    known: Knowledge,
+    optima: Optima,
+    pair: list[tuple[Option, Parts]],
+    pool: FloatArray,
+    noise: float,
+    asked: set[frozenset[Parts]],
+) -> list[tuple[Option, Parts]]:
+    """Replace each of a pair by the optimum for those who would choose it, a few times."""
+    best = pair
+    for _ in range(SHARPENED):
+        weights = chosen_by(known.draws, pool, np.array([p for _, p in pair], dtype=np.float64), noise)
+        if weights is None:
+            return best
+        best = pair
+        pair = known.options(known.look_at(optima, [tuple(w) for w in weights.tolist()]))
+        two = frozenset(parts for _, parts in pair)
+        if len(two) < 2 or two in asked or two == frozenset(parts for _, parts in best):
+            return best
+    return best
+
+
 def _pool(known: Knowledge, optima: Optima, weights: FloatArray) -> list[tuple[Option, Parts]]:
-    """The recourses among all optima so far that are the cheapest, or nearly, under some of the weights."""
-    found = {one.parts: one for one in optima.known if one.parts is not None}
+    """The recourses that are the cheapest, or nearly, under some of the weights."""
+    found = known.pool(optima)
     if not found:
         return []
-    costs = weights @ np.array([[float(p) for p in parts] for parts in found]).T
-    order = np.argsort(
-        (costs / np.maximum(costs.min(axis=1, keepdims=True), 1e-300)).min(axis=0), kind="stable"
-    )
-    listed = list(found.values())
-    return known.options([listed[k] for k in order[:POOL]])
+    costs = weights @ np.array([one.phi for one in found]).T
+    least = np.maximum(costs.min(axis=1, keepdims=True), 1e-300)
+    order = np.argsort((costs / least).min(axis=0), kind="stable")
+    return known.options([found[k] for k in order[:POOL]])
 
 
 def _against_worst(
@@ -160,7 +184,7 @@ def _against_worst(
     regret = known.regret(best.result, SEARCHES)
     if regret.most <= PROVEN:
         return None
-    pair = known.options([best, *optima.at([regret.worst])])
+    pair = known.options([best, *known.look_at(optima, [regret.worst])])
     return pair if len(pair) == 2 and frozenset(p for _, p in pair) not in asked else None
 
 

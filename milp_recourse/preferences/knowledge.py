@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -27,14 +28,11 @@ OUTER, NEAR, MIDDLE, INNER = 1.0, 0.9, 0.5, 0.0
 to be possible. What is proven of regret holds for the first. Nothing is asked or recommended beyond the
 second: who refuses 6 is not asked about 5.99."""
 
-DRAWS = 64
-"""Weights that are drawn before each question."""
+DRAWS = 256
+"""Weights that are drawn after each answer: questions and the recommended weights rest on them."""
 
-SOLVED_FIRST, SOLVED_NEXT = 24, 8
+SOLVED_FIRST, SOLVED_NEXT = 64, 4
 """For so many of them the optimum is found, before the first question and before each other."""
-
-MEAN_OF = 512
-"""Weights whose mean is the recommended one."""
 
 
 class Knowledge:
@@ -76,12 +74,14 @@ class Knowledge:
         self._optima: dict[str, Optima] = {}
         self._learned: Learned | None = None
         self._weights: Weights | None = None
+        self._looked_at: list[Weights] = []
+        self._options: dict[Parts, Option | None] = {}
 
     # -- answers ---------------------------------------------------------------------------
 
     def tell(self, number: int, question: Question, answer: str) -> None:
         """Add the answer to a pair or to one recourse."""
-        self._learned = self._weights = None
+        self._forget()
         left = question.left.numbers if question.left else {}
         right = question.right.numbers if question.right else {}
         possible = {"left": [left], "right": [right], "same": [left, right], "yes": [left]}
@@ -98,8 +98,13 @@ class Knowledge:
 
     def state(self, weights: Mapping[str, float], order: Sequence[tuple[str, str]]) -> None:
         """Take weights that the person stated for the levers, and pairs of levers, the easier one first."""
-        self.stated, self._order, self._learned = dict(weights), list(order), None
-        self._weights = None
+        self.stated, self._order = dict(weights), list(order)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop what followed from fewer answers."""
+        self._learned = self._weights = None
+        self.__dict__.pop("draws", None)
 
     @property
     def compared(self) -> list[Compared]:
@@ -176,21 +181,45 @@ class Knowledge:
         [equal] = optima.at([(1.0,) * len(optima.levers)])
         return sum(equal.parts, Fraction(0)) if equal.parts and any(equal.parts) else Fraction(1)
 
-    def draws(self, count: int, stream: int) -> FloatArray:
-        """Weights in proportion to what is known, (count, levers); the same ``stream`` gives the same
-        ones."""
-        return self.learned.samples(count, np.random.default_rng([self.seed, stream]))
+    @cached_property
+    def draws(self) -> FloatArray:
+        """Weights in proportion to what is known, shape (:data:`DRAWS`, levers)."""
+        return self.learned.samples(DRAWS, np.random.default_rng([self.seed, len(self.choices)]))
+
+    def look_at(self, optima: Optima, weights: Sequence[Weights]) -> list[Optimum]:
+        """The optima for weights, which questions may show from now on."""
+        self._looked_at += weights
+        return optima.at(weights)
+
+    def pool(self, *optima: Optima) -> list[Optimum]:
+        """What was looked at of these optima, each recourse once, without those that pass a limit.
+
+        Questions rest on these: not on what else was searched for, such as the regret between them."""
+        found: dict[Parts, Optimum] = {}
+        for one in (one for some in optima for one in some.found(self._looked_at)):
+            if one.parts is not None and self.limits.allows(self.instance.numbers(one.result.action or {})):
+                found.setdefault(one.parts, one)
+        return list(found.values())
 
     @property
     def weights(self) -> Weights:
-        """The mean of the weights that are still possible; or what the person stated."""
+        r"""What the person stated; else, with mean 1, the mean of :math:`w / V(w)` over the weights w that
+        are still possible.
+
+        V(w) is the least cost under w, of the recourses that were looked at. The optimum under this mean has
+        the least expected regret, :math:`E[w \cdot \phi / V(w)] - 1`.
+        """
         names = self.levers
         if self.stated is not None:
             return tuple(self.stated.get(name, 1.0) for name in names)
-        if len(names) == 1:
-            return (1.0,)
+        if len(names) < 2:
+            return (1.0,) * len(names)
         if self._weights is None:
-            self._weights = tuple(self.draws(MEAN_OF, 0).mean(axis=0).tolist())
+            mean = self.draws.mean(axis=0)
+            if pool := self.pool(*self._optima.values()):
+                costs = self.draws @ np.array([one.phi for one in pool]).T
+                mean = (self.draws / np.maximum(costs.min(axis=1), 1e-300)[:, None]).mean(axis=0)
+            self._weights = tuple((mean / mean.mean()).tolist())
         return self._weights
 
     def preferences(self) -> Preferences:
@@ -214,10 +243,12 @@ class Knowledge:
         """The distinct recourses among optima that the model itself confirms, and phi of each."""
         found: dict[Parts, Option] = {}
         for one in optima:
-            if one.parts is not None and one.parts not in found and one.result.action:
-                shown = option(self.instance, self.instance.numbers(one.result.action))
-                if shown is not None:
-                    found[one.parts] = shown
+            if one.parts is not None and one.result.action:
+                if one.parts not in self._options:
+                    action = self.instance.numbers(one.result.action)
+                    self._options[one.parts] = option(self.instance, action)
+                if (shown := self._options[one.parts]) is not None:
+                    found.setdefault(one.parts, shown)
         said = self.confirms(list(found.values()))
         return [(o, parts) for (parts, o), yes in zip(found.items(), said, strict=True) if yes]
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,11 @@ class Optimum:
     weights: Weights
     result: Result
     parts: Parts | None
+
+    @cached_property
+    def phi(self) -> FloatArray:
+        """:attr:`parts` in floating point."""
+        return np.array(self.parts, dtype=np.float64)
 
     @property
     def bound(self) -> Fraction:
@@ -81,6 +87,10 @@ class Optima:
                 parts = cost_parts(self.instance, self.instance.numbers(result.action), self.levers)
             self._found[w] = Optimum(w, result, parts, self._power)
         return [self._found[w] for w in weights]
+
+    def found(self, weights: Sequence[Weights]) -> list[Optimum]:
+        """The optimum for each of the weights for which it is known."""
+        return [self._found[w] for w in weights if w in self._found]
 
     def problem(self, weights: Weights) -> Instance:
         """The problem under weights."""

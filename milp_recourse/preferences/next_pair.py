@@ -2,13 +2,15 @@ r"""Which two recourses to ask about next.
 
 All strategies choose among pairs of a pool of certified optima, by the costs of the pool under weights that
 are drawn from those still possible. With cost C(s, i) of recourse i under weights s, p(s) the probability of
-answering i rather than j under s, and V(s) the least cost:
+answering i rather than j under s, and V(s) the least cost of the pool:
 
 ==============  ========================================================================================
 information     the pair whose answer is expected to say most about the weights: the mutual information
                 :math:`H(\bar p) - \overline{H(p)}`
-regret          the pair after whose answer the best recourse for what is then known has the least
-                expected regret, relative to V
+regret          the pair after whose answer weights that are still possible differ least: the expected
+                regret of taking, under one of them, the recourse that is cheapest under another. Then each
+                of the two is replaced, a few times, by the optimum for those who would choose it (query
+                iteration, Viappiani and Boutilier 2010)
 pear            the pair of least expected regret if the person takes the better one of the two: the
                 expected utility of selection (De Toni et al. 2024)
 minimax         the recommended recourse against the one that is cheapest under the weights of its largest
@@ -18,8 +20,8 @@ margin          the pair whose two optima are furthest apart: the largest m such
 random          any pair
 ==============  ========================================================================================
 
-Each is exact over the pool: all pairs are compared. The pool is as good as its draws, except for ``minimax``,
-whose second recourse is the optimum at the worst weights there are.
+Each is exact over the pool: all pairs are compared. The pool is as good as its draws, except for ``regret``,
+and for ``minimax``, whose second recourse is the optimum at the worst weights there are.
 
 References
 ----------
@@ -31,6 +33,7 @@ recommendation sets and myopically optimal choice query sets"."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -45,26 +48,28 @@ Pair = tuple[int, int]
 
 def next_pair(
     strategy: Strategy,
-    costs: FloatArray,
-    least: FloatArray,
+    weights: FloatArray,
+    parts: FloatArray,
     noise: float,
     asked: Collection[Pair],
     rng: np.random.Generator,
 ) -> Pair | None:
-    """Two columns of ``costs``, the first the smaller number; None if no answer is in doubt.
+    """Two rows of ``parts``, the first the smaller number; None if no answer is in doubt.
 
     Parameters
     ----------
-    costs
-        Cost of each recourse of the pool (columns) under each of the drawn weights (rows).
-    least
-        V, the least cost under each of the drawn weights, above 0.
+    weights
+        Drawn from those that are possible, shape (draws, levers).
+    parts
+        phi of each recourse of the pool, shape (recourses, levers).
     noise
         Scale of a person's errors, in units of cost; 0 for none.
     asked
         Pairs that were asked already.
     """
-    relative = costs / least[:, None]
+    costs = weights @ parts.T
+    least = np.maximum(costs.min(axis=1, keepdims=True), 1e-300)
+    drawn = _Drawn(costs / least, weights / least, parts[costs.argmin(axis=1)])
     best, best_score = None, -np.inf
     pairs = [(i, j) for j in range(costs.shape[1]) for i in range(j) if (i, j) not in asked]
     if strategy == "random":
@@ -73,9 +78,36 @@ def next_pair(
     score = _SCORES["regret" if strategy == "minimax" else strategy]
     for pair in pairs:
         p = _first(costs, pair, noise)
-        if _doubtful(p) and (found := score(p, relative, pair)) > best_score + 1e-12:
+        if _doubtful(p) and (found := score(p, drawn, pair)) > best_score + 1e-12:
             best, best_score = pair, found
     return best
+
+
+def chosen_by(weights: FloatArray, pool: FloatArray, pair: FloatArray, noise: float) -> FloatArray | None:
+    """For each of two recourses the mean of w / V(w) over the weights under which it is chosen, scaled to
+    mean 1: their optimum has the least expected regret for these. None if no answer is in doubt.
+
+    Parameters
+    ----------
+    pool, pair
+        phi of the recourses that V is the least cost of, and of the two.
+    """
+    p = _first(weights @ pair.T, (0, 1), noise)
+    if not _doubtful(p):
+        return None
+    scaled = weights / np.maximum((weights @ pool.T).min(axis=1, keepdims=True), 1e-300)
+    found = np.stack([p, 1 - p]) @ scaled
+    return found / found.mean(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Of each of the drawn weights (rows): the costs of the pool relative to V, the weights divided by V, and
+    phi of the recourse that is cheapest under them."""
+
+    ratios: FloatArray
+    scaled: FloatArray
+    taken: FloatArray
 
 
 def _first(costs: FloatArray, pair: Pair, noise: float) -> FloatArray:
@@ -91,7 +123,7 @@ def _doubtful(p: FloatArray) -> bool:
     return bool(1e-9 < p.mean() < 1 - 1e-9)
 
 
-def _information(p: FloatArray, relative: FloatArray, pair: Pair) -> float:
+def _information(p: FloatArray, drawn: _Drawn, pair: Pair) -> float:
     return float(_entropy(p.mean(keepdims=True))[0] - _entropy(p).mean())
 
 
@@ -100,20 +132,21 @@ def _entropy(p: FloatArray) -> FloatArray:
     return -(q * np.log2(q)).sum(axis=0)
 
 
-def _regret(p: FloatArray, relative: FloatArray, pair: Pair) -> float:
-    return -float((p @ relative).min() + ((1 - p) @ relative).min())
+def _regret(p: FloatArray, drawn: _Drawn, pair: Pair) -> float:
+    left, right = ((q @ drawn.scaled) @ (q @ drawn.taken) / q.sum() for q in (p, 1 - p))
+    return -float(left + right)
 
 
-def _selection(p: FloatArray, relative: FloatArray, pair: Pair) -> float:
-    return -float((p * relative[:, pair[0]] + (1 - p) * relative[:, pair[1]]).sum())
+def _selection(p: FloatArray, drawn: _Drawn, pair: Pair) -> float:
+    return -float((p * drawn.ratios[:, pair[0]] + (1 - p) * drawn.ratios[:, pair[1]]).sum())
 
 
-def _margin(p: FloatArray, relative: FloatArray, pair: Pair) -> float:
-    more = relative[:, pair[1]] - relative[:, pair[0]]
+def _margin(p: FloatArray, drawn: _Drawn, pair: Pair) -> float:
+    more = drawn.ratios[:, pair[1]] - drawn.ratios[:, pair[0]]
     return float(min(more.max(), -more.min()))
 
 
-_SCORES: dict[str, Callable[[FloatArray, FloatArray, Pair], float]] = {
+_SCORES: dict[str, Callable[[FloatArray, _Drawn, Pair], float]] = {
     "information": _information,
     "regret": _regret,
     "pear": _selection,

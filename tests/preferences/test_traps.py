@@ -174,7 +174,7 @@ def test_infeasible_limits_are_named() -> None:
     result = interview.recommend()
     assert result.status is Status.INFEASIBLE and result.proof == "rigorous"
     lifted = {one for found in interview.why().minimal for one in found.lift}
-    assert len(interview.answers) < 30
+    assert len(interview.answers) < 40
     assert lifted and all(one.split(":")[0] in ("range", "condition") for one in lifted)
     assert any(one.startswith("range:") for one in lifted)
     assert interview.ask() is None

@@ -54,8 +54,32 @@ PUBLISHED = {
 """GTP of base, HARE and Multi-HARE, then GTD of the three."""
 
 
-def fitted(data: str, model: str, seed: int, folder: Path, rows: int = 6000) -> tuple[Recourse, pd.DataFrame]:
-    """A pipeline trained on the first rows of a shuffled data set, and the refused ones of the rows after."""
+FIXED = {
+    "adult": ("age", "sex", "race"),
+    "compas": ("age", "race", "sex"),
+    "gmsc": ("age", "NumberOfDependents"),
+}
+"""The columns that the paper calls immutable, of those that are read here."""
+
+
+def fitted(
+    data: str,
+    model: str,
+    seed: int,
+    folder: Path,
+    rows: int = 6000,
+    their_levers: bool = False,
+    binary: bool = False,
+) -> tuple[Recourse, pd.DataFrame]:
+    """A pipeline trained on the first rows of a shuffled data set, and the refused ones of the rows after.
+
+    Parameters
+    ----------
+    their_levers
+        All columns but those of :data:`FIXED` can be changed, in both directions, as in the paper.
+    binary
+        Of each column with labels only the commonest label is told from the others, as in the paper.
+    """
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.neural_network import MLPClassifier
@@ -69,6 +93,8 @@ def fitted(data: str, model: str, seed: int, folder: Path, rows: int = 6000) -> 
     x = x.reset_index(drop=True)
     labels = [name for name, column in chosen.columns.items() if column.kind == "categorical"]
     numbers = [name for name in chosen.columns if name not in labels]
+    for name in labels if binary else ():
+        x[name] = x[name].where(x[name] == x[name].mode()[0], "other")
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     first = make_column_transformer((encoder, labels), (MinMaxScaler(), numbers))
     network = MLPClassifier((16, 8), early_stopping=True, random_state=seed)
@@ -79,6 +105,8 @@ def fitted(data: str, model: str, seed: int, folder: Path, rows: int = 6000) -> 
     moved = {way: [n for n, c in chosen.columns.items() if c.monotone == way] for way in ways}
     still = [name for name, column in chosen.columns.items() if not column.actionable]
     up, down = moved["increase"], moved["decrease"]
+    if their_levers:
+        still, up, down = list(FIXED[data]), [], []
     recourse = Recourse(pipe, x.iloc[:cut], immutable=still, increase=up, decrease=down)
     later = x.iloc[cut:]
     return recourse, later[pipe.predict(later) == 0]
