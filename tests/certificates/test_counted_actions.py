@@ -84,9 +84,10 @@ def test_forged_nu_proves_nothing(tmp_path, forged) -> None:
             for one in certificate["configurations"]:
                 for table in (table for table in one.get("prices", []) if "nu" in table):
                     table["nu"] = forged
-            assert verdict(tmp_path, instance, certificate) == "REJECTED"
-            return
-    raise AssertionError("no certificate has a nu")
+            if verdict(tmp_path, instance, certificate) == "REJECTED":
+                return
+            assert forged == 0  # other rules may close what the table closed
+    raise AssertionError("no certificate needs its nu")
 
 
 def test_a_count_proves_nothing_where_more_actions_are_allowed(tmp_path) -> None:

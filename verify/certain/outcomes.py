@@ -232,14 +232,13 @@ def to_refuse(problem: Problem, box: Mapping[str, Interval], noisy: Mapping[str,
     features += [Feature(name, whole=False, lattice=None, domain=None, table=None) for name in names.values()]
     levers = {**box, **{names[f]: ends for f, ends in noisy.items()}}
     layers = negated([*model.front, *model.layers], len(noisy)) if model.layers else []
-    cut = len(model.front)
     refusing = replace(
         model,
         features=features,
         mechanisms=mechanisms,
         plausible=False,
-        front=layers[:cut],
-        layers=layers[cut:] or None,
+        front=layers[: len(model.front)],
+        layers=layers[len(model.front) :] or None,
         at_least=-model.at_least,
         margin=-model.margin,
         forests=[turned(one) for one in model.forests],
