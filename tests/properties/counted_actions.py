@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +27,16 @@ def measure(count: int, trees: int) -> dict[str, Any]:
     for k in (0, 0, 3, 2, 1):  # the first time everything is compiled
         conditions = [f"at most {k} actions"] if k else []
         recourse = Recourse(model, X, immutable=["age"], increase=["MonthlyIncome"], conditions=conditions)
-        start = time.process_time()
+        start = sum(os.times()[:4])
         answers = recourse.certify(people, time_limit=30, certificates=True)
-        solved = time.process_time()
+        solved = sum(os.times()[:4])
         said = str(answers.verify()).split(";")[0]
         costs = answers.table["cost"]
         plain = costs if not k else plain
         found[str(k)] = {
             "binds": int((~(costs <= plain * (1 + 1e-5) + 1e-12)).sum()),
             "solving": round(solved - start, 2),
-            "checking": round(time.process_time() - solved, 2),
+            "checking": round(sum(os.times()[:4]) - solved, 2),
             "verdict": said,
         }
     return {"people": count, "trees": trees, "at most": found}
