@@ -3,7 +3,7 @@
 Per seed a random network of tanh or logistic units, GaussianNB or QuadraticDiscriminantAnalysis on three
 columns, two of which are levers. Of two refused people: predict accepts every action, certificates verify,
 no row of a grid that predict accepts costs less than the bound, and where levers take steps, the model that
-is read and the one that is asked (every row of these steps) cost the same.
+is read and the one that is asked (every row of these steps) cost the same, unless the search was stopped.
 """
 
 from __future__ import annotations
@@ -84,6 +84,9 @@ def check(seed: int) -> Checked:
     costs = asked.certify(people, time_limit=30).table
     for k in range(len(people)):
         one, other = read.table.iloc[k], costs.iloc[k]
+        if one["status"] == "limit" and one["lower_bound"] <= other["cost"]:
+            counts["stopped where levers take steps"] += 1
+            continue
         same = one["status"] == other["status"]
         if not same or (one["status"] == "optimal" and not np.isclose(one["cost"], other["cost"], rtol=2e-6)):
             wrong.append(f"seed {seed}, person {k}: read {one['cost']}, asked {other['cost']}")
