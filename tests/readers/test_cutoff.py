@@ -13,7 +13,7 @@ pytest.importorskip("lightgbm")  # an optional extra
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
-from sklearn.naive_bayes import ComplementNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -128,7 +128,7 @@ def test_a_tuned_threshold_is_read() -> None:
     [
         (LogisticRegression(), {"threshold": 1.0}, "threshold 1.0"),
         (LogisticRegression(), {"threshold": 0.5, "pos_label": "neither"}, "pos_label 'neither'"),
-        (ComplementNB(), {"threshold": 0.7}, "ComplementNB"),
+        (KNeighborsClassifier(), {"threshold": 0.7}, "KNeighborsClassifier"),
     ],
 )
 def test_what_is_not_read_is_refused(inner: object, options: dict[str, float], message: str) -> None:
