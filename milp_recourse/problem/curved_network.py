@@ -42,7 +42,7 @@ class CurvedNetwork(ReluNetwork):
 
     @property
     def head(self) -> ReluNetwork:
-        """The layers after these, which are a ReLU network."""
+        """The layers after these."""
         return self._parts[-1]
 
     @cached_property

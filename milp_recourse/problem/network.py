@@ -102,6 +102,11 @@ class ReluNetwork:
         """Number of ReLU units."""
         return sum(len(b) for b in self.biases[:-1])
 
+    @property
+    def head(self) -> ReluNetwork:
+        """The layers after the last curves; without curves the network itself."""
+        return self
+
     @cached_property
     def digest(self) -> bytes:
         """The SHA-256 of the layers' shapes and bits (0.0 and -0.0 differ) and of ``dtype``."""

@@ -118,9 +118,11 @@ def _network(instance: Instance, reach: Mapping[str, Enclosure]) -> str | None:
         sizes += [largest] if lookup is None else np.abs(lookup).max(axis=0).tolist()
     size = np.array(sizes)
     with np.errstate(over="ignore", invalid="ignore"):
-        for weight, bias in zip(network.weights, network.biases, strict=True):
-            size = np.abs(weight) @ size + np.abs(bias)
-            if not size.max() <= LARGEST_NUMBER:  # nan too
+        for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+            sums = size = np.abs(weight) @ size + np.abs(bias)
+            if k + 1 < len(network.weights):
+                size = network.bent(k, sums)
+            if not max(sums.max(), size.max()) <= LARGEST_NUMBER:  # nan too
                 return f"the classifier's numbers could pass {LARGEST_NUMBER:g}: scale its weights down"
         gain = np.ones(1)
         for weight in network.weights[:0:-1]:

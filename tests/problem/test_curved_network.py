@@ -19,7 +19,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.problem.curved_network import CurvedNetwork
 from milp_recourse.problem.enclosure import Enclosure
-from milp_recourse.questions.robust import robust
+from milp_recourse.questions.robust import certify, robust
 from verify.__main__ import examine
 
 
@@ -89,6 +89,20 @@ def test_the_optimum_is_that_of_a_grid_and_the_checker_confirms_it(seed: int, tm
         assert solve(instance, backend="highs").cost == pytest.approx(found.cost, rel=1e-5)
         sure = robust(instance, missed={"a": 0.01, "b": 0.01}).result
         assert sure.status == "optimal" and sure.cost > found.cost
+
+
+def test_outcomes_that_are_listed_are_verified(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Slopes of lines belong to the ReLUs behind the curves alone."""
+    monkeypatch.setattr(certify, "no_action", lambda *given: None)
+    data = problem(0)
+    data["features"] = [one | {"kind": "integer", "bounds": [-4, 4]} for one in data["features"]]
+    data["accept"]["at_least"] /= 4
+    sure = robust(instance_from_dict(data), missed={"a": 1.0, "b": 1.0}, certificates=True).result
+    assert sure.action
+    file, certificate = tmp_path / "instance.json", tmp_path / "one.json.gz"
+    file.write_text(json.dumps(data), encoding="utf-8")
+    certificate.write_bytes(sure.evidence)
+    assert examine(certificate, file).claim == "optimal"
 
 
 def test_functions_that_are_all_relus_are_no_curves() -> None:

@@ -11,6 +11,7 @@ from milp_recourse.cli import main
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats.write import write_instance
 from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.curved_network import with_bends
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
@@ -42,6 +43,12 @@ def plausible(spread: float) -> Instance:
     return replace(problem(), scm=StructuralCausalModel(scm.features, mechanisms), plausible=True)
 
 
+def squared(bound: float) -> Instance:
+    """The same of squares in place of ReLUs."""
+    made = problem(bound=bound, scale=bound)
+    return replace(made, classifier=with_bends(made.classifier, [("square", "square")]))
+
+
 REFUSED = {
     "Bounds": (problem(bound=1e308, scale=1e300), "'x' could pass 1e+150 in size"),
     "Cost": (problem(bound=1e140, scale=1e-140), "an action could cost more than 1e+300"),
@@ -50,6 +57,7 @@ REFUSED = {
     "Weights": (problem(weight=1e200), "the classifier's numbers could pass 1e+150"),
     "WeightsTogether": (problem(weight=1e100, second=1e100), "the classifier's numbers could pass"),
     "LargestWeights": (problem(weight=1e308, second=1e308), "the classifier's numbers could pass"),
+    "Squares": (squared(1e80), "the classifier's numbers could pass 1e+150"),
     "Gain": (problem(weight=5e-324, second=1e140), "multiplies what its first layer sums by more than"),
     "LittleNoise": (plausible(1e-155), "the noise of 'x' has spread 1e-155"),
     "MuchNoise": (plausible(1e155), "the noise of 'x' has spread 1e+155"),

@@ -128,7 +128,7 @@ def none_refused(refusing: Instance, listed: bool, deadline: float | None) -> di
         assert isinstance(refusing.classifier, ReluNetwork)
         tree = no_action(replace(refusing, demands=()), acted, _left(deadline))
         if tree is None and listed:
-            leaf = ["d", "0" * sum(len(bias) for bias in refusing.classifier.biases[:-1]), [{"g": 1.0}]]
+            leaf = ["d", "0" * refusing.classifier.head.hidden, [{"g": 1.0}]]
             tree = list(_one_by_one(list(refusing.levers.values()), leaf))
         if tree is None:
             return None
