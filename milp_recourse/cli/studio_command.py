@@ -12,7 +12,7 @@ from milp_recourse.cli.problems import read_problem
 
 
 def studio(
-    people: Annotated[Path, typer.Argument(metavar="PEOPLE.json", help="a population or an instance")],
+    people: Annotated[Path, typer.Argument(metavar="PEOPLE.json", help="people, or an audit folder")],
     index: Index = None,
     port: Annotated[int, typer.Option(help="of this machine; 0: any that is free")] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="only print the address")] = False,
@@ -23,9 +23,11 @@ def studio(
     nobody else of the population is shown. A words.json beside the file names features and units."""
     from milp_recourse.problem.instance import Instance
     from milp_recourse.problem.population import Population
+    from milp_recourse.reports.audit.audited_run import PROBLEM_FILE
     from milp_recourse.reports.own_words import words_in
     from milp_recourse.studio import studio as serve
 
+    people = people / PROBLEM_FILE if people.is_dir() else people
     problem = read_problem(people, index)
     if isinstance(problem, Instance):
         problem = Population.of(problem, [problem.factual], [problem.preferences], {})

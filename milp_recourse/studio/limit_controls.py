@@ -13,7 +13,7 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.lattice import Steps, Values
 from milp_recourse.reports.own_words import OwnWords
-from milp_recourse.reports.pages.values import said, shown
+from milp_recourse.reports.pages.values import said
 
 STOPS = (1 / 9, 1 / 3, 1.0, 3.0, 9.0)
 """Weights from "very easy" to "very hard", times the weight that the person came with."""
@@ -37,7 +37,7 @@ class Control:
     kind
         ``range``: two ends on a slider; ``order``: two ends among few values; ``labels``: boxes; ``none``.
     now, exact
-        The person's value in words, and as a number; None where it is missing.
+        The person's value, a label by its name, and as a number; None where it is missing.
     low, high
         The ends that are set, in the feature's unit (labels by index).
     least, most, step
@@ -57,7 +57,7 @@ class Control:
     called: str
     unit: str | None
     kind: Literal["range", "order", "labels", "none"]
-    now: str | None
+    now: float | str | None
     locked: bool
     only: str | None
     low: str
@@ -91,7 +91,7 @@ def _control(instance: Instance, start: Instance, f: Feature, words: OwnWords) -
         called=words.names.get(f.name, f.name),
         unit=words.units.get(f.name),
         kind=kind,
-        now=None if now is None else shown(now, 6),
+        now=now,
         locked=f.name not in own.actionable,
         only=f.monotone,
         low=_plain(ends[0]) if ends else (choices[0][0] if kind == "order" else least),
@@ -105,8 +105,13 @@ def _control(instance: Instance, start: Instance, f: Feature, words: OwnWords) -
         boxes=_boxes(instance, f),
         weight=weight,
         usual=usual,
-        stop=min(range(len(STOPS)), key=lambda k: abs(math.log(weight / (usual * STOPS[k])))),
+        stop=stop_of(weight, usual),
     )
+
+
+def stop_of(weight: float, usual: float) -> int:
+    """The position among :data:`STOPS` nearest to a weight."""
+    return min(range(len(STOPS)), key=lambda k: abs(math.log(weight / (usual * STOPS[k]))))
 
 
 def _kind(

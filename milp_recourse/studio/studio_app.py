@@ -39,8 +39,9 @@ from milp_recourse.reports.pages.person import Person
 from milp_recourse.studio.check_on_the_spot import checked_by_verify
 from milp_recourse.studio.requests_guard import LARGEST_BODY, Guard
 from milp_recourse.studio.solver_process import Busy, Progress, Solvers, Superseded
-from milp_recourse.studio.studio_tasks import Answer, unsettled
-from milp_recourse.studio.studio_views import LANGUAGES, Views, data_of
+from milp_recourse.studio.studio_says import LANGUAGES
+from milp_recourse.studio.studio_tasks import Answer, Pinned, unsettled
+from milp_recourse.studio.studio_views import Views, data_of
 
 MOST_TABS, MOST_KEPT, LARGEST_KEPT = 64, 128, 2**24
 """Tabs whose last question is remembered; answers kept; the bytes of the largest certificate kept."""
@@ -360,9 +361,13 @@ class Pages:
         if task == "verify":
             result = await office.ask("proof", question, gone)
             return await checked_by_verify(question.instance, result)
+        if task == "pinned":
+            start = office.question(question.index, QuestionModel())
+            found = await office.ask("answer", question, gone)
+            return Pinned(found, await office.ask("answer", start, gone))
         if task not in ("answer", "why", "ways", "interview", "region"):
             raise BadInput(
-                "task", task, "answer, why, ways, interview, region, verify, people, progress, stop"
+                "task", task, "answer, pinned, why, ways, interview, region, verify, people, progress, stop"
             )
         return await office.ask(task, question, gone)
 

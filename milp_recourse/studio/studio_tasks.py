@@ -59,6 +59,14 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Pinned:
+    """An answer that is compared with others, and the one within the limits that the person came with."""
+
+    own: Answer
+    start: Answer
+
+
+@dataclass(frozen=True)
 class Ways:
     """Ways that differ, and sets of levers with what is proven about acting on these alone."""
 

@@ -218,8 +218,14 @@ def test_other_ways(visit):
     """Plans side by side; what is proven not to be enough; taking one leads to its limits."""
     visit.open("en/ways/0")
     assert visit.page.locator(".plan").count() >= 1
+    visit.page.get_by_role("button", name="Pin to compare 1").click()
+    visit.page.locator("[data-unpin]").wait_for()
     visit.goes(visit.page.get_by_role("link", name="Take this way 1").click)
     assert visit.changed()
+    visit.page.locator("[data-unpin]").wait_for()
+    assert visit.faults() == []
+    visit.page.locator("[data-unpin]").click()
+    visit.page.locator("#pins").wait_for(state="hidden")
 
 
 def test_the_people_are_listed_filtered_and_opened(visit):

@@ -17,8 +17,11 @@ import pytest
 from milp_recourse.formats.applicant_json import build_preferences
 from milp_recourse.formats.instances_path import instance_files
 from milp_recourse.formats.schema import PreferencesModel
+from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve
+from milp_recourse.reports.own_words import OwnWords
 from milp_recourse.studio.requests_guard import LARGEST_BODY
+from milp_recourse.studio.studio_views import Views
 from tests.helpers.page_samples import HOSTILE
 from tests.studio.samples import JSON, SECRET, ask, people, studio, visited
 
@@ -170,6 +173,30 @@ def test_people_without_a_way_are_told_why(client):
     ]
     page = ask(client, "en/part/people/0").text
     assert page.count("<tr") == 4 and "cleo" in page and "stays as it is" in page
+    charts = page.partition('class="plots"')[2]
+    assert charts.count("<h2>") == 3 and ", of 1 without a way" in charts and "stays as it is" in charts
+
+
+def test_pinned_answers_say_their_limits_and_their_size(client):
+    """Measured by the weights at the start, so that answers with other weights compare."""
+    start = solve(people()[0])
+    assert "the smallest change" in ask(client, "en/part/pinned/0").text
+    own = {"actionable": ["years", "job"], "weights": {"years": 9.0}, "ranges": {"years": [0, 9]}}
+    text = ask(client, "en/part/pinned/0", {"preferences": own}).text
+    for words in ("stays as it is", "years between 0 and 9", "years: very hard"):
+        assert words in text
+    action = ask(client, "data/answer/0", {"preferences": own}).json()["action"]
+    template = people()[0]
+    times = float(template.cost_of(template.numbers(action))) / start.cost
+    assert f"{round(times, 2):g} times as much" in text
+
+
+def test_values_have_the_signs_of_the_language():
+    """Also beside the controls."""
+    one = replace(people()[0], factual={**people()[0].factual, "savings": 1.5})
+    views = Views(Population.of(one, [one.factual], [one.preferences], {}), "")
+    for language, now in (("en", "now 1.5"), ("de", "jetzt 1,5")):
+        assert now in views.page("person", language, 0, one, "ann", OwnWords())
 
 
 def test_what_is_saved_is_read_again(client):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from milp_recourse.studio.studio_views import WORDS
+from milp_recourse.studio.studio_says import WORDS
 from tests.studio.samples import HOME, PORT, SECRET, ask, studio
 
 PATHS = (

@@ -6,7 +6,7 @@ Widths are in percent, heights in pixels, so that text keeps its size on every s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import quantiles
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ class Histogram(NamedTuple):
     tallest: int
 
 
-def binned(values: Sequence[float]) -> Histogram:
+def binned(values: Sequence[float], say: Callable[[float], str] = shown) -> Histogram:
     """A histogram of costs.
 
     Bins of equal width reach up to three times the 90th percentile, or up to the largest value if that is
@@ -44,6 +44,8 @@ def binned(values: Sequence[float]) -> Histogram:
     ----------
     values
         At least one value; none is negative.
+    say
+        How a number is written.
     """
     high, cut = max(values), 3 * _quantile(values, 0.9)
     end = high if high <= cut or not cut else cut
@@ -53,15 +55,15 @@ def binned(values: Sequence[float]) -> Histogram:
     for v in values:
         counts[min(int(v / step), bins - 1)] += 1
     tallest, open_ = max(counts), high > bins * step
-    names = [f"{shown(k * step)} to {shown((k + 1) * step)}" for k in range(bins)]
+    names = [f"{say(k * step)} – {say((k + 1) * step)}" for k in range(bins)]
     if open_:
-        names[-1] = f"above {shown((bins - 1) * step)}"
+        names[-1] = f"> {say((bins - 1) * step)}"
     bars = [
         Bin(k / bins, count / tallest, name, count)
         for k, (count, name) in enumerate(zip(counts, names, strict=True))
     ]
     every = range(0, bins + 1, max(1, math.ceil(bins / 4)))
-    ticks = [(k / bins, shown(k * step) + (" +" if k == bins and open_ else "")) for k in every]
+    ticks = [(k / bins, say(k * step) + (" +" if k == bins and open_ else "")) for k in every]
     return Histogram(bars, 1 / bins, ticks, (counts.index(tallest) + 0.46) / bins, tallest)
 
 

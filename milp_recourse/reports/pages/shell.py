@@ -48,6 +48,12 @@ def rendered(template: str, **content: Any) -> str:
     return _templates().get_template(f"{template}.html.j2").render(style=style, **content)
 
 
+def chart(name: str, *content: Any) -> Markup:
+    """What a macro of ``charts.html.j2`` makes of its content, for a page with templates of its own."""
+    made: Markup = getattr(_templates().get_template("charts.html.j2").module, name)(*content)
+    return made
+
+
 @cache
 def asset(name: str) -> str:
     """The text of a file in this folder."""

@@ -276,6 +276,28 @@ function dialogue(place) {
   show();
 }
 
+/** Answers side by side, each by its limits, as long as this tab is open. */
+function pinned(place) {
+  const key = `${root} ${index}`, kept = () => JSON.parse(sessionStorage.getItem(key) || "[]");
+  async function show() {
+    try {
+      const cards = await Promise.all(kept().map((own) => part("pinned", { tab: "", preferences: JSON.parse(own) })));
+      one(".plans", place).innerHTML = cards.join("");
+      place.hidden = !cards.length;
+    } catch (error) {
+      fault(error);
+    }
+  }
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-pin], [data-unpin]");
+    if (!button) return;
+    const { pin, unpin } = button.dataset, others = kept().filter((own) => own !== (pin || unpin));
+    sessionStorage.setItem(key, JSON.stringify(pin ? [...others, pin].slice(-4) : others));
+    show().then(() => pin && place.scrollIntoView({ block: "nearest" }));
+  });
+  show();
+}
+
 // ---- The people
 
 function people(rows) {
@@ -301,6 +323,7 @@ function people(rows) {
       box.innerHTML = await part("people");
       const found = one("tbody", box);
       rows.append(...[...found.rows].slice(rows.rows.length));
+      one("#plots").replaceChildren(one(".plots", box));
       one("#done").textContent = found.dataset.said;
       show();
       if (!found.dataset.complete) setTimeout(more, 1000);
@@ -315,6 +338,7 @@ function people(rows) {
   more();
 }
 
+if (one("#pins")) pinned(one("#pins"));
 if (one("#limits")) limits(one("#limits"));
 if (one("#ways")) { const place = one("#ways"), state = JSON.parse(place.dataset.state); relink(state); fill(place, "ways", { preferences: state }); }
 if (one("#interview")) dialogue(one("#interview"));
