@@ -32,6 +32,10 @@ class Superseded(Exception):
     """Stopped before there was any answer."""
 
 
+class Ended(MachineFailed):
+    """The process ended before there was any answer."""
+
+
 @dataclass
 class Progress:
     """How far a question is. ``stop`` ends the search; ``pressed`` says that what is known is wanted."""
@@ -94,7 +98,11 @@ class SolverProcess:
             await asyncio.wait({turn, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if progress.stop.is_set():
                 raise Superseded
-            return await self._one(progress, (task, index, preferences, more))
+            question = task, index, preferences, more
+            try:
+                return await self._one(progress, question)
+            except Ended:  # perhaps before it was asked
+                return await self._one(progress, question)
         finally:
             stopped.cancel()
             if turn.done() and not turn.cancelled():
@@ -130,7 +138,7 @@ class SolverProcess:
             return progress.so_far
         if progress.stop.is_set():
             raise Superseded
-        raise MachineFailed("the process that searched has ended; another one is there for the next question")
+        raise Ended("the process that searched has ended; another one is there for the next question")
 
     async def _listen(self, process: Process, progress: Progress, question: Any) -> tuple[str, Any]:
         self._send(process, question)

@@ -123,7 +123,8 @@ def visit(request, launched):
         visit.open("en/person/0")
         yield visit
         assert [url for url in visit.asked if not url.startswith((address, "data:", "blob:"))] == []
-        assert visit.said == []
+        # 409: a newer question has stopped this one
+        assert [line for line in visit.said if "409" not in line] == []
 
 
 def lever(visit: Visit, name: str) -> Any:

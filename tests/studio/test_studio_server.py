@@ -239,8 +239,8 @@ def test_two_browsers_do_not_mix(client):
     assert "set-cookie" not in client.get(f"/{SECRET}/en/person/0").headers
 
 
-def test_a_killed_process_costs_one_answer_at_most():
-    """The next question starts another."""
+def test_a_killed_process_costs_no_answer():
+    """The next question starts another, also where nobody has noticed yet that the process is gone."""
     app = studio()
     with visited(app) as own:
         assert ask(own, "data/answer/0").status_code == 200
@@ -252,8 +252,7 @@ def test_a_killed_process_costs_one_answer_at_most():
             if process.pid is not None:
                 os.kill(process.pid, signal.SIGKILL)
         limits = {"preferences": {"actionable": ["years"]}}
-        found = [ask(own, "data/answer/0", limits).status_code for _ in range(2)]
-        assert found[1] == 200
+        assert ask(own, "data/answer/0", limits).status_code == 200
 
 
 def test_a_second_server_on_the_port_is_one_line(tmp_path):
