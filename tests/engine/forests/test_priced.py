@@ -198,7 +198,7 @@ def walked(instance: Instance, axes: list[Axis]) -> TreeArrays:
 def test_scores_along_an_axis_are_those_of_its_points(missing: bool) -> None:
     """At random points, every cell of every axis: the table's score, the ensemble's own, and the sum."""
     scored, unordered = 0, 0
-    for seed in range(320):
+    for seed in range(160):
         instance = random_tree_instance(seed, 5, depth=4)
         if not instance.levers:
             continue
@@ -232,7 +232,7 @@ def test_scores_along_an_axis_are_those_of_its_points(missing: bool) -> None:
                 assert abs(sums[c] - known * count) <= w.error, (seed, i, c)
                 assert judge(instance, action_of(axes, cells[0])).score == known, (seed, i, c)
                 scored += 1
-    assert scored >= 1000 and unordered >= 20
+    assert scored >= 500 and unordered >= 10
 
 
 def test_first_actions_are_accepted() -> None:
