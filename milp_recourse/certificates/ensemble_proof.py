@@ -43,6 +43,7 @@ def ensemble_configurations(
     bound: float | None,
     time_limit: float | None,
     proofs: Callable[..., PriceProofs] | None = None,
+    priced: bool = True,
 ) -> list[dict[str, Any]] | None:
     """Configurations that prove that no action costs less than ``bound`` (None: none exists).
 
@@ -55,18 +56,21 @@ def ensemble_configurations(
         Seconds; None for no limit.
     proofs
         What makes the proofs of a configuration, if not :class:`PriceProofs`.
+    priced
+        Whether prices may count the actions, which they may not beside the key ``withstands``.
     """
+    priced = priced and proofs is None
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     demand, plain = unlabelled(instance.demand), without_conditions(instance)
-    limit, rest = (None, demand) if proofs else counted(instance)
+    limit, rest = counted(instance) if priced else (None, demand)
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     if len(forest.trees) == 1 and demand == TRUE and proofs is None:
         found = single_tree_configurations(instance, bound, deadline)
         if found is not None:
             return found
     configurations, left, seconds = [], MOST_NODES, 0.0
-    for acted in acted_sets(instance, priced=proofs is None):
+    for acted in acted_sets(instance, priced):
         remaining, most = for_acted(rest, acted), None if limit is None or len(acted) <= limit else limit
         if remaining == FALSE:
             continue

@@ -71,6 +71,7 @@ def certain_certificate(
         What the lower bound rests on: the root of the search over refused boxes, or the scenarios.
     """
     deadline = None if time_limit is None else time.perf_counter() + time_limit
+    result = replace(result, rests_on=None)  # beside ``withstands``, all conditions count
     scenarios = [] if isinstance(evidence, Case) or not evidence else [Scenario(), *evidence]
     if isinstance(evidence, Case):
         own = partial(_BoxProofs, evidence, uncertainty, instance)
@@ -78,7 +79,8 @@ def certain_certificate(
         [found] = certificates_for([instance], [result], _left(deadline), ensemble=boxes)
     else:
         several = replace(instance, scenarios=tuple(evidence))
-        [found] = certificates_for([several], [result], _left(deadline))
+        sets = partial(ensemble_configurations, priced=False)
+        [found] = certificates_for([several], [result], _left(deadline), ensemble=sets)
     if found is None:
         return None
     for one in found["configurations"] if scenarios else ():

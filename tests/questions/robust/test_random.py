@@ -26,6 +26,14 @@ def test_a_label_can_be_given_up_for_another(seed):
     assert tally.counts["problems"] and tally.wrong == [] and tally.counts["certificates verified"]
 
 
+@pytest.mark.parametrize("seed", [196, 259, 639])
+def test_all_conditions_count_beside_what_is_withstood(seed):
+    """Each had a certificate that the checker refused: about some conditions, or with counted actions."""
+    tally = Tally()
+    case(seed, tally, 60.0)
+    assert tally.wrong == [] and tally.counts["certificates verified"]
+
+
 @pytest.mark.parametrize("seed", [0, 186, 195, 198, 258, 272])
 def test_a_pipeline_agrees_with_its_own_predict(seed):
     """Each was false, too: forests, boosting, three classes."""
