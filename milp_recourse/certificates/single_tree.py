@@ -1,10 +1,10 @@
-"""A single tree as a certificate, and leaves of an ensemble's that its score closes."""
+"""A single tree as a certificate."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from milp_recourse.certificates.acted_sets import acted_sets
 from milp_recourse.certificates.limits import MOST_NODES
-from milp_recourse.engine.forests.axes import Axis
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.problem.instance import Instance
@@ -118,58 +117,12 @@ def _label_cut(
     return float(first + np.flatnonzero(left[1:] != left[:-1])[0])
 
 
-def refined(
-    instance: Instance, axes: Sequence[Axis], acted: tuple[str, ...], box: Box
-) -> Iterator[list[Any]]:
-    """The nodes of a box that the search closed by score, split until the document's rule closes every part.
-
-    The search knows which leaves a *set* of values reaches. The document's rule follows each split of a tree
-    by itself: to it a whole number may lie between thresholds 0.2 and 0.3. Where one cell is left per lever,
-    the two agree.
-
-    Parameters
-    ----------
-    axes
-        The cells of all levers.
-    acted
-        The levers that are acted on, whose numbers the nodes have.
-    """
-    cuts = _cuts(axes, box) if _may_be_accepted(instance, box) else []
-    if not cuts:
-        yield ["e"]
-        return
-    name, cut = max(cuts, key=lambda c: sum(other == c[0] for other, _ in cuts))
-    own = [c for other, c in cuts if other == name]
-    cut = own[len(own) // 2]
-    yield ["s", acted.index(name), cut]
-    for half in _halves(instance, box, name, cut):
-        yield from refined(instance, axes, acted, half)
-
-
-def _cuts(axes: Sequence[Axis], box: Box) -> list[tuple[str, float]]:
-    """Last values of the cells that end inside a box, lever by lever."""
-    return [
-        (axis.feature, float(end))
-        for axis in axes
-        if axis.feature in box
-        for end in axis.high[axis.settable]
-        if box[axis.feature][0] <= end < box[axis.feature][1]
-    ]
-
-
 def _halves(instance: Instance, box: Box, name: str, cut: float) -> tuple[Box, Box]:
     """Values up to the cut, and from the next value on that an action may set."""
     (low, high), lattice = box[name], instance.feature(name).lattice
     after = math.nextafter(cut, math.inf) if lattice is None else lattice.after(cut)
     cut = cut if lattice is None else lattice.floor(cut)
     return {**box, name: (low, cut)}, {**box, name: (after, high)}
-
-
-def _may_be_accepted(instance: Instance, box: Box) -> bool:
-    """Whether the document's rule (section 8) leaves room for an accepted score in a box of actions."""
-    forest = _forest(instance)
-    best = [_largest(tree, *_columns(instance, box)) for tree in forest.trees]
-    return bool(forest.total(np.array([best]))[0] > instance.accept.above)
 
 
 def _forest(instance: Instance) -> TreeEnsemble:
@@ -200,19 +153,6 @@ def _rounded(instance: Instance, values: NDArray[np.float64]) -> NDArray[np.floa
     """Values as the classifier compares them."""
     with np.errstate(over="ignore"):
         return values.astype(_forest(instance).dtype).astype(np.float64)
-
-
-def _largest(tree: Tree, low: list[float], high: list[float]) -> float:
-    """The largest value of a leaf that columns from low to high can reach, each split taken by itself."""
-    best, open_nodes = -math.inf, [0]
-    while open_nodes:
-        node = open_nodes.pop()
-        if tree.left[node] == -1:
-            best = max(best, float(tree.value[node]))
-            continue
-        column = int(tree.feature[node])
-        open_nodes += _children(tree, node, low[column], high[column])
-    return best
 
 
 def _children(tree: Tree, node: int, low: float, high: float) -> list[int]:
