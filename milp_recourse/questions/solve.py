@@ -590,10 +590,10 @@ def _because_of_margin(instance: Instance, result: Result, backend: Backend, opt
         [(_, proposal, _)] = _searched([bare], backend, replace(options, time_limit=limit, watch=None))
     if proposal.action is None or not judge(bare, proposal.action).feasible:
         return None
-    return (
-        f"It is the margin of {margin:.3g} that forbids it: with a smaller one there is an action. Values "
-        "and bounds nearer to 0 need a smaller one, and margin can set one."
-    )
+    words = f"It is the margin of {margin:.3g} that forbids it: with a smaller one there is an action."
+    if isinstance(instance.classifier, TreeEnsemble):
+        return words
+    return f"{words} Values and bounds nearer to 0 need a smaller one, and margin can set one."
 
 
 def _searched(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
+from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.instance import Acceptance, Classifier
 from milp_recourse.readers.classes import Interval, Target
 from milp_recourse.readers.margins import Arithmetic
@@ -89,8 +92,8 @@ class Reading:
         How the model of a network computes, from which the margin follows; None for trees.
     near
         How far below the threshold a score can be that the model may accept: of trees because its rounding
-        is not known, of a network because it is nowhere above the function that it stands for. Such scores
-        count as refused. 0 where there are none.
+        is not known, of a network because it is nowhere above the function that it stands for. 0 where there
+        are none.
     """
 
     columns: tuple[Column, ...]
@@ -102,6 +105,16 @@ class Reading:
     near: float = 0.0
     measure: str = "logit"
     unit: float = 1.0
+
+    @property
+    def unsure(self) -> Acceptance:
+        """A threshold that everything passes that the model may accept, and a margin: what passes both also
+        passes :attr:`accept`. It is ``accept`` where ``near`` is 0."""
+        if not self.near:
+            return self.accept
+        least = Fraction(math.nextafter(self.accept.above, math.inf))
+        threshold = round_down(least - Fraction(self.near))
+        return Acceptance(threshold, round_up(least - Fraction(threshold)))
 
     @property
     def desired(self) -> str:

@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations, product
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from milp_recourse.readers.classes import Target, classes_of
 from milp_recourse.readers.curves import Curve, sums_from_below
 from milp_recourse.readers.formulas import Formula, Literal, Wish, by_largest, by_margin
-from milp_recourse.readers.from_sklearn_trees import takes_missing
+from milp_recourse.readers.from_sklearn_trees import by_means, takes_missing
 from milp_recourse.readers.layers import Layers
 from milp_recourse.readers.linear import is_linear, linear_member
 from milp_recourse.readers.links import Link
@@ -33,7 +33,15 @@ from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.places import Inputs, Place
 from milp_recourse.readers.refusal import OR_ASK, refuse
 from milp_recourse.readers.regressions import is_plain_regression, plain_regression
-from milp_recourse.readers.scores import NetworkScore, Score, TreeScore, composed, outputs_of, weighted
+from milp_recourse.readers.scores import (
+    NetworkScore,
+    Score,
+    TreeScore,
+    adds_exactly,
+    composed,
+    outputs_of,
+    weighted,
+)
 
 Read = Callable[[Any, Place, Sequence[str]], Member]
 """The reader of whatever a model contains; the last argument names the methods by which it is asked."""
@@ -86,8 +94,33 @@ def read_ensemble(model: Any, place: Place, read: Read) -> Member:
     soft = [hasattr(one, "predict_proba") if bag else model.voting == "soft" for one in parts]
     asked = ["predict_proba" if one else "predict" for one in soft]
     members = [read(one, at, (use,)) for one, at, use in zip(parts, places, asked, strict=True)]
-    combine = averaged if all(soft) else voted
-    return combine(type(model).__name__, classes_of(model), members, weights, place.where)
+    name, classes = type(model).__name__, classes_of(model)
+    if not all(soft):
+        return voted(name, classes, members, weights, place.where)
+    jobs = getattr(model, "n_jobs", None) if bag else None
+    means = (
+        _means_in_order(members, len(classes)) if (bag or model.weights is None) and jobs in (None, 1) else ()
+    )
+    return by_means(name, classes, means) if means else averaged(name, classes, members, weights, place.where)
+
+
+def _means_in_order(members: Sequence[Member], count: int) -> tuple[TreeScore, ...]:
+    """The mean of each class's probabilities, added in order and divided by their number, bit for bit; ()
+    unless the members are single trees that know all classes."""
+    trees = [[one for one in member.shares or () if _is_tree(one)] for member in members]
+    same = {one.dtype for own in trees for one in own}
+    if len(members) < 2 or len(same) != 1 or any(len(own) != count for own in trees):
+        return ()
+    dtype, sums = same.pop(), [tuple(own[k].trees[0] for own in trees) for k in range(count)]
+    exact = all(map(adds_exactly, sums))
+    return tuple(TreeScore(own, 0.0, dtype, aggregate="mean", exact=exact) for own in sums)
+
+
+def _is_tree(score: Score) -> TypeGuard[TreeScore]:
+    """Whether a score is a leaf's value as it is."""
+    if not isinstance(score, TreeScore) or score.sum_dtype != "float64":
+        return False
+    return len(score.trees) == 1 and not score.base and not score.unsure
 
 
 def averaged(

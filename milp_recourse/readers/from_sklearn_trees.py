@@ -135,12 +135,17 @@ def sklearn_trees_member(estimator: Any, place: Place) -> Member:
         won = [(each[0].argmax(axis=1) == k).astype(np.float64) for k in range(len(classes))]
         votes = tuple(replace(scores_of([w], "sum", 0.0), exact=True) for w in won)
         return Member(name, classes, votes, by_half(False), shares=shares, votes=votes, measure="probability")
+    return by_means(name, classes, shares)
+
+
+def by_means(name: str, classes: tuple[object, ...], shares: tuple[TreeScore, ...]) -> Member:
+    """The class with the largest mean of trees' probabilities is predicted, as a forest does."""
+    exact, terms = all(one.exact for one in shares), len(shares[0].trees)
     if len(classes) == 2:
-        near = 0.0 if exact else 2 * len(members) * 2.0**-52
+        near = 0.0 if exact else 2 * terms * 2.0**-52
         halves = tuple(replace(one, unsure=near) for one in shares)
         return Member(name, classes, halves, by_half(exact), shares=shares, measure="probability")
-    count = float(len(members))
-    sums = tuple(replace(one, aggregate="sum", unsure=0.0, unit=count) for one in shares)
+    sums = tuple(replace(one, aggregate="sum", unsure=0.0, unit=float(terms)) for one in shares)
     rule = by_largest(len(classes), exact)
     return Member(name, classes, sums, rule, shares=shares, measure="probability")
 

@@ -10,7 +10,6 @@ import pandas as pd
 
 from milp_recourse.formats.applicant_json import scales_to_dict
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.lattice import Values
 from milp_recourse.problem.network import ReluNetwork
@@ -73,24 +72,7 @@ def facts_of_answers(
         scale = "log odds" if reading.measure == "logit" else "probabilities"
         over = f", with {scale} up to {near:.1g} above that" if near and network else ""
         facts["confidence"] = f"accepted means a probability of at least {confidence:g}{over}"
-    ties = _ties(reading)
-    if ties is not None and confidence is None:
-        facts["ties"] = ties
     return facts
-
-
-def _ties(reading: Reading) -> str | None:
-    """A sentence on how scores that are equal up to rounding are counted; None where that does not arise."""
-    forest = reading.classifier
-    if not reading.near:
-        return None
-    if not isinstance(forest, TreeEnsemble):
-        return f"a {reading.measure} up to {reading.near:.1g} beyond the threshold can count as refused"
-    if not reading.classes:
-        return "a number at an end of the interval, up to rounding, counts as refused"
-    if forest.parts:
-        return f"a class whose score is within {reading.near:.2g} of the wanted one's counts as predicted"
-    return "a tie between the classes, up to rounding, counts as refused"
 
 
 def _values(feature: Feature) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
+from milp_recourse.problem.enclosure import round_up
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
@@ -29,7 +30,8 @@ TOGETHER = 1024
 def own_margins(
     problem: Instance, reading: Reading, given: float | None, rows: Rows, own: Sequence[Preferences]
 ) -> NDArray[np.float64]:
-    """Everybody's margin: the one that was given, or else the one that rounding needs; 0 for trees.
+    """Everybody's margin: the one that was given, or else the one that a network's rounding needs; and that
+    of :attr:`~milp_recourse.readers.Reading.unsure`.
 
     Returns
     -------
@@ -39,8 +41,9 @@ def own_margins(
     """
     margins = np.full(len(rows), np.nan)
     readable = [i for i in range(len(rows)) if i not in rows.faults]
+    unsure = Fraction(reading.unsure.margin)
     if given is not None or not isinstance(reading.classifier, ReluNetwork):
-        margins[readable] = (given or 0.0) * reading.unit
+        margins[readable] = round_up(Fraction(given or 0.0) * Fraction(reading.unit) + unsure)
         return margins
     for first in range(0, len(readable), TOGETHER):
         some = readable[first : first + TOGETHER]
@@ -52,7 +55,7 @@ def own_margins(
         finite = np.isfinite(lower).all(axis=1) & np.isfinite(upper).all(axis=1)
         margins[some] = np.inf
         margins[np.array(some)[finite]] = rounding_margins(reading, lower[finite], upper[finite])
-    return margins
+    return np.nextafter(margins + float(unsure), np.inf) if unsure else margins
 
 
 def _column_ranges(
@@ -95,9 +98,11 @@ def margin_in_words(reading: Reading, given: float | None, population: Populatio
     """What accepted means, if there is a margin."""
     readable = [k for k in range(len(population)) if k not in population.unreadable]
     margins = [population.margin_of(k) / reading.unit for k in readable]
-    low, high, at = min(margins), max(margins), population.template.accept.threshold / reading.unit
+    low, high, at = min(margins), max(margins), reading.accept.threshold / reading.unit
     if not high:
         return None
+    if reading.near and given is None:
+        return f"a {reading.measure} up to {high:.2g} beyond the threshold can count as refused"
     own = f"{high:.3g}" if low == high else f"each person's own margin, {low:.3g} to {high:.3g}"
     why = "which covers the model's rounding" if given is None else "as margin asks"
     return f"accepted means a {reading.measure} of at least {f'{at:.6g} + ' if at else ''}{own}, {why}"

@@ -259,7 +259,7 @@ class Recourse:
             factual={},
             preferences=self._common(weights, ranges),
             cost=cost_of(cost, scale, self.columns, X),
-            accept=self.reading.accept,
+            accept=self.reading.unsure,
             plausible=self._plausibility.is_density,
             density_offset=self._plausibility.offset,
             conditions=conditions_of(conditions, self.columns),
@@ -401,7 +401,8 @@ class Recourse:
 
     def margin_for(self, people: pd.DataFrame | pd.Series) -> pd.Series:
         """The margin that is demanded of each person, in units of the logit (of trees, see the argument
-        ``margin``): the one that was given, else the one that the model's own arithmetic needs; 0 for trees.
+        ``margin``): the one that was given, else the one that the model's own arithmetic needs; 0 for trees
+        whose sums are read bit for bit.
         nan for people who cannot be read, inf where the
         model's arithmetic has no bound.
 
