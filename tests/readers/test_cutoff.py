@@ -10,13 +10,14 @@ pytest.importorskip("sklearn")  # an optional extra: without it there is nothing
 pytest.importorskip("xgboost")  # an optional extra
 pytest.importorskip("lightgbm")  # an optional extra
 
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from milp_recourse import Recourse
 from milp_recourse.cli import main
@@ -176,3 +177,37 @@ def test_sums_in_the_order_in_which_threads_end_have_room() -> None:
         accepted = [decide(reading, encode(reading, X.head(1)))[0][0] for reading in readings]
         assert any(accepted) == sure
         assert not all(accepted)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_means_of_trees_meet_a_threshold_bit_for_bit(seed: int) -> None:
+    """Thresholds are means that rows have, so that the last bit of the library's sum decides."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.integers(0, 7, (120, 3)).astype(float), columns=list("abc"))
+    tree, several = DecisionTreeClassifier(max_depth=3, random_state=seed), int(rng.integers(3, 12))
+    votes = [(str(k), DecisionTreeClassifier(max_depth=2 + k % 3)) for k in range(several)]
+    model = (BaggingClassifier(tree, several, random_state=seed), VotingClassifier(votes, voting="soft"))[
+        seed % 2
+    ]
+    model.fit(X, rng.integers(0, 2, 120))
+    every = pd.DataFrame(np.stack(np.meshgrid(*[np.arange(7.0)] * 3), -1).reshape(-1, 3), columns=X.columns)
+    means = model.predict_proba(every)[:, 1]
+    for threshold in rng.choice(means, 5):
+        reading = read_model(
+            FixedThresholdClassifier(frozen.FrozenEstimator(model), threshold=threshold), X, 1
+        )
+        assert reading.near == 0.0
+        said = reading.classifier.scores(encode(reading, every)) > reading.accept.above
+        assert (said == (means >= threshold)).all()
+
+
+def test_where_only_a_tie_is_left_the_margin_is_named() -> None:
+    """Two trees whose shares round: predict gives class 0 in two of nine rows, and both are ties."""
+    rng = np.random.default_rng(42)
+    X = pd.DataFrame({name: rng.integers(0, 3, 20).astype(float) for name in "ab"})
+    model = RandomForestClassifier(2, max_depth=1, random_state=42).fit(X, rng.integers(0, 2, 20))
+    tied = X[model.predict(X) == 0]
+    assert len(tied) and (model.predict_proba(tied)[:, 0] == 0.5).all()
+    row = Recourse(model, X, desired=0).certify(X[model.predict(X) == 1].head(1)).table.iloc[0]
+    assert row["status"] == "infeasible" and 0.0 < row["margin"] < 1e-13
+    assert f"It is the margin of {row['margin']:.3g} that forbids it" in row["message"]
