@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from math import floor
+from types import MappingProxyType
 from typing import NamedTuple
 
 from verify.kernel.checks import Clock
@@ -27,6 +28,9 @@ MOST_WAYS = 1_000_000
 
 FINE = 48
 """What leaves' cells cost is counted in units of 2^-FINE of what may be paid."""
+
+
+WHOLE: Mapping[int, int] = MappingProxyType({})
 
 
 class Unsuited(Exception):
@@ -54,8 +58,7 @@ class Lever(NamedTuple):
 class Budget:
     """What cells cost, and what may be paid: a leaf that costs more does not count (section 7.3).
 
-    Amounts are whole units, rounded down, and a cell that a box holds in part costs what the whole cell does,
-    so that more leaves may count than for the kernel.
+    Amounts are whole units, rounded down, so that more leaves may count than for the kernel.
 
     Attributes
     ----------
@@ -73,8 +76,9 @@ class Budget:
         most = prices.target - configuration.fixed
         unit = (abs(most) or Fraction(1)) / 2**FINE
         self.most, self.costs, self.cheapest = floor(most / unit), list[list[int]](), list[int | None]()
+        self.paid = lambda i, low, high: floor(configuration.paid(i, low, high)[0][0] / unit)
         for i, cells in enumerate(prices.tables.cells):
-            own = [floor(configuration.paid(i, *cell)[0][0] / unit) for cell in cells]
+            own = [self.paid(i, *cell) for cell in cells]
             at = own.index(min(own))
             falls = all(a >= b for a, b in pairwise(own[: at + 1]))
             rises = all(a <= b for a, b in pairwise(own[at:]))
@@ -82,8 +86,18 @@ class Budget:
             self.cheapest.append(at if falls and rises else None)
         self.room = self.most - sum(map(min, self.costs))
 
-    def least(self, i: int, cells: int) -> int:
-        """The least cost of some cells of an action, given as bits that are not 0."""
+    def least(self, i: int, cells: int, parts: Mapping[int, int] = WHOLE) -> int:
+        """The least cost of some cells of an action, given as bits that are not 0.
+
+        ``parts`` has the cost of cells of which a box holds a part."""
+        found = []
+        for c, cost in parts.items():
+            if cells >> c & 1:
+                found.append(cost)
+                cells ^= 1 << c
+        return min([*found, self._least(i, cells)] if cells else found)
+
+    def _least(self, i: int, cells: int) -> int:
         own, at = self.costs[i], self.cheapest[i]
         if at is None:
             return min(own[c] for c in listed(cells))

@@ -16,7 +16,7 @@ from operator import mul
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from verify.fast.cells import Leaf, Ordered, listed, lowest
+from verify.fast.cells import WHOLE, Leaf, Ordered, listed, lowest
 from verify.kernel import prices as kernel
 from verify.kernel.checks import Clock, Empty, Rejected, multipliers
 from verify.kernel.forms import Configuration
@@ -66,6 +66,8 @@ class Left(NamedTuple):
         The box of the node; None per action before the first box.
     whole
         Per action, whether each cell that is left lies in the box entirely.
+    parts
+        Per action, what the cells cost that lie in the box in part, in the budget's units.
     reached
         Per action, the classes of its cells to all trees that look at it (as :attr:`Prices.by_cell`).
     open
@@ -78,6 +80,7 @@ class Left(NamedTuple):
     trees: tuple[list[Leaf], ...]
     ends: tuple[Interval | None, ...]
     whole: tuple[bool, ...]
+    parts: tuple[Mapping[int, int], ...]
     reached: tuple[int, ...]
     open: tuple[int, ...]
     settled: tuple[int, ...]
@@ -148,8 +151,9 @@ class Prices(kernel.Prices):
     def _everything(self) -> Left:
         cells = tuple((1 << len(lever.cells)) - 1 for lever in self.ordered.levers)
         reached = tuple(self._reached(i, own) for i, own in enumerate(cells))
-        ends, whole = (None,) * len(cells), (False,) * len(cells)
-        nothing = Left(cells, (), ends, whole, reached, tuple(range(len(self.trees))), (0,) * len(self.goals))
+        ends, whole, parts = (None,) * len(cells), (False,) * len(cells), (WHOLE,) * len(cells)
+        every, settled = tuple(range(len(self.trees))), (0,) * len(self.goals)
+        nothing = Left(cells, (), ends, whole, parts, reached, every, settled)
         return self._with(nothing, list(self.ordered.leaves))
 
     def bound(self, k: int, ends: Sequence[Interval], left: Any) -> Fraction | float:
@@ -247,7 +251,8 @@ class Prices(kernel.Prices):
         No cell, where what is left costs the target.
         """
         budget = self.ordered.budget
-        least = [budget.least(i, own) if own else budget.most for i, own in enumerate(cells)]
+        each = enumerate(zip(cells, left.parts, strict=True))
+        least = [budget.least(i, own, parts) if own else budget.most for i, (own, parts) in each]
         if (room := budget.most - sum(least)) <= 0:
             return left._replace(cells=(0,) * len(cells))
         changed: dict[int, dict[int, int]] = {}
@@ -267,11 +272,17 @@ class Prices(kernel.Prices):
         for t, own in changed.items():
             trees[t] = _within(trees[t], own)
         for t in left.open:
-            trees[t] = self._paid_for(t, trees[t], cells, least, room)
+            trees[t] = self._paid_for(t, trees[t], cells, left.parts, least, room)
         return self._with(left._replace(cells=cells, reached=tuple(reached)), trees)
 
     def _paid_for(
-        self, t: int, leaves: list[Leaf], cells: Sequence[int], least: Sequence[int], room: int
+        self,
+        t: int,
+        leaves: list[Leaf],
+        cells: Sequence[int],
+        parts: Sequence[Mapping[int, int]],
+        least: Sequence[int],
+        room: int,
     ) -> list[Leaf]:
         """A tree's leaves whose cells cost less than ``room`` more than the cheapest cells, ``least``."""
         Clock.look()
@@ -282,7 +293,7 @@ class Prices(kernel.Prices):
                 if (more := known.get(pair)) is None:
                     i, mask = pair
                     own = sum((1 << b) - (1 << a) for a, b in self._runs(t, i, mask))
-                    more = known[pair] = budget.least(i, own & cells[i]) - least[i]
+                    more = known[pair] = budget.least(i, own & cells[i], parts[i]) - least[i]
                 paid += more
             if paid < room:
                 found.append(leaf)
@@ -322,7 +333,7 @@ class Prices(kernel.Prices):
     def within_box(self, ends: Sequence[Interval], before: Any) -> Left:
         """What is left in a box, of what was left ``before`` (empty at the root: everything)."""
         left: Left = before or self.everything
-        inside, whole = list(left.cells), list(left.whole)
+        inside, whole, parts = list(left.cells), list(left.whole), list(left.parts)
         for i, (now, then) in enumerate(zip(ends, left.ends, strict=True)):
             if now is then:
                 continue
@@ -331,8 +342,12 @@ class Prices(kernel.Prices):
             last = bisect_right(cells, high, key=lambda cell: cell[0]) - 1
             inside[i] &= (2 << last) - (1 << first) if first <= last else 0
             whole[i] = first <= last and low <= cells[first][0] and cells[last][1] <= high
-        cells_ = tuple(inside)
-        left = left if cells_ == left.cells else self.cut(left, cells_)
+            cut = [(c, *cells[c]) for c in {first, last} if first <= last]
+            cut = [(c, max(a, low), min(b, high)) for c, a, b in cut if a < low or b > high]
+            parts[i] = {c: self.ordered.budget.paid(i, a, b) for c, a, b in cut}
+        cells_, parts_ = tuple(inside), tuple(parts)
+        if cells_ != left.cells or parts_ != left.parts:
+            left = self.cut(left._replace(parts=parts_), cells_)
         if not all(left.cells):
             raise Empty
         return left._replace(ends=tuple(ends), whole=tuple(whole))
