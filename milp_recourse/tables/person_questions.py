@@ -26,6 +26,7 @@ from milp_recourse.tables.arguments import by_column, check_path
 from milp_recourse.tables.columns import shown
 from milp_recourse.tables.reasons_table import counted, reasons_table
 from milp_recourse.tables.regions_table import refused_corner, region_table
+from milp_recourse.tables.shared_plans import compared_plans
 
 T = TypeVar("T")
 
@@ -210,8 +211,11 @@ class PersonQuestions(AnsweredPeople):
         Returns
         -------
         pandas.DataFrame
-            A row per person who could be read: served, offer, price, status, cost, lower_bound, and the
-            action as column -> value. ``attrs["document"]`` is the ``share-1`` document.
+            A row per person who could be read: served, offer, price, status, cost, lower_bound, confirmed,
+            and the action as column -> value. ``confirmed``: whether the model's own ``predict`` accepts the
+            row once it has what is given and the action; NA without an action, or where the offer lowers the
+            threshold, which ``predict`` does not know of. A plan that it refuses has the status ``limit``.
+            ``attrs["document"]`` is the ``share-1`` document.
 
         Raises
         ------
@@ -223,16 +227,18 @@ class PersonQuestions(AnsweredPeople):
         if not isinstance(offers, list | tuple):
             raise BadInput("offers", shown(offers), "a list of offers")
         named = [self._named_offer(one) if isinstance(one, Mapping) else one for one in offers]
-        found = share(self.problem, named, budget, weight, most_cost, self.asked, time_limit)
+        plans = share(self.problem, named, budget, weight, most_cost, self.asked, time_limit)
+        found, confirmed = compared_plans(plans, self.problem, self.rows, self.columns, self.compare)
         rows, places = [], list(found.fronts)
         for i, points in found.fronts.items():
             k = found.chosen[i]
-            point = points[0 if k is None else k]
-            own = result_part(point.result, "status", "cost", "lower_bound")
+            point, word = points[k or 0], confirmed[i][k or 0]
+            own = result_part(point.result, "status", "cost", "lower_bound") | {"confirmed": word}
             action = self._in_own_values(point.result.action or {})
             asked = {"served": k is not None, "offer": point.offer.name, "price": float(point.offer.price)}
             rows.append({**asked, **own, "action": action})
         frame = pd.DataFrame(rows, self.rows.frame.index[places])
+        frame["confirmed"] = frame["confirmed"].astype("boolean")
         frame.attrs["document"] = found.to_dict()
         return frame
 
