@@ -149,3 +149,21 @@ def test_a_whole_number_that_a_column_of_float32_would_round() -> None:
     after = answers.counterfactuals["a"]
     assert (after.astype("float32") != after).any()
     assert answers.table["status"].eq("optimal").all() and answers.table["confirmed"].all()
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_choices_and_fronts_are_compared_too(refuses: bool) -> None:
+    """A prediction that refuses every row but those of X: actions lead to others."""
+    known = set(map(tuple, X.to_numpy()))
+
+    def predict(rows: pd.DataFrame) -> Any:
+        return MODEL.predict(rows) * [not refuses or tuple(row) in known for row in rows.to_numpy()]
+
+    person = X[MODEL.predict(X) == 0].sort_values("b").head(1)
+    answers = Recourse(MODEL, X, predict=predict).certify(person)
+    each, points = answers.choices(person.index[0], 2), answers.front(person.index[0])
+    for table in (each, points):
+        assert len(table) and table["status"].eq("limit" if refuses else "optimal").all()
+        assert table["confirmed"].ne(refuses).all()
+    assert (each.attrs["lower_bound"] == 0) == refuses
+    assert refuses == ("predict refuses" in str(each.attrs["message"]))
