@@ -197,12 +197,24 @@ def share(
     population = everybody(people)
     listed = read_offers(offers, population.template)
     weight = (1.0 if budget is None else 0.0) if weight is None else weight
-    fronts = _fronts(population, listed, backend, time_limit, advance)
+    return chosen_offers(
+        listed, _fronts(population, listed, backend, time_limit, advance), budget, weight, most_cost
+    )
+
+
+def chosen_offers(
+    offers: Sequence[Offer],
+    fronts: Mapping[int, tuple[Point, ...]],
+    budget: float | None,
+    weight: float,
+    most_cost: float | None,
+) -> Shared:
+    """The best choice of points, and the bound that the points' own bounds prove."""
     found = _best(fronts, "cost", budget, weight, most_cost)
     bound = _best(fronts, "lower_bound", budget, weight, most_cost)
     served, at_most = (sum(k is not None for k in one[1]) for one in (found, bound))
     return Shared(
-        tuple(listed),
+        tuple(offers),
         fronts,
         dict(zip(fronts, found[1], strict=True)),
         budget,

@@ -62,7 +62,7 @@ def compared_with_model(
     population
         The problems; None if nobody could be read.
     word
-        The model's own word; None if it cannot be asked.
+        The model's own word; None if it cannot be asked, or is another rule than the problems'.
     doubt
         Why ``predict`` is another model than the one that was read; None if they agree on X.
 
@@ -73,7 +73,7 @@ def compared_with_model(
         one for which ``predict`` fails; and whether each action is confirmed.
     """
     if word is None or population is None:
-        return list(results), [None] * len(results)
+        return [_without_claim(result, doubt) for result in results], [None] * len(results)
     known = [i for i, result in enumerate(results) if result is not None]
     before = word.accepts_each(rows.frame.iloc[known])
     for k in _on_the_edge(rows, population, known):  # there sums may depend on how many rows are asked
@@ -91,9 +91,16 @@ def compared_with_model(
         if result.action is not None:
             confirmed[i] = failed is None and bool(now and (was if must or not result.action else not was))
         wrong = failed or doubt or contradiction(result, rest, population[i], now is True)
-        if wrong is not None and result.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.LIMIT):
-            compared[i] = replace(result, status=Status.LIMIT, lower_bound=0.0, message=wrong, evidence=None)
+        compared[i] = _without_claim(result, wrong)
     return compared, confirmed
+
+
+def _without_claim(result: Result | None, wrong: str | None) -> Result | None:
+    """The result, of which nothing is proven if there is something ``wrong`` with it."""
+    claims = (Status.OPTIMAL, Status.INFEASIBLE, Status.LIMIT)
+    if result is None or wrong is None or result.status not in claims:
+        return result
+    return replace(result, status=Status.LIMIT, lower_bound=0.0, message=wrong, evidence=None)
 
 
 def _on_the_edge(rows: Rows, population: Population, known: Sequence[int]) -> list[int]:

@@ -33,7 +33,7 @@ from milp_recourse.reports.pages import (
 )
 from milp_recourse.reports.result_rows import BAD_INPUT
 from milp_recourse.solvers.processes import python
-from milp_recourse.tables.arguments import check_path
+from milp_recourse.tables.arguments import check_path, written_to
 from milp_recourse.tables.people_rows import Rows
 from milp_recourse.tables.person_questions import PersonQuestions
 from milp_recourse.tables.run_folder import document_of, opened
@@ -236,10 +236,15 @@ class Answers(PersonQuestions):
             openpyxl is not installed.
         """
         check_path("out", out, "the path of a new folder or zip")
-        asked = Asked(reasons, why)
+        asked, left = Asked(reasons, why), len(self)
+        left -= sum(one is not None or i in self.rows.faults for i, one in enumerate(self.results))
+        if left:
+            allowed = "everybody's: certify them again; certify(people, out=DIR) goes on where it stopped"
+            raise BadInput("people", f"answers for {len(self) - left} of {len(self)}", allowed)
         with TemporaryDirectory() as folder:
             self.save(folder)
-            return write_audit(Path(folder), Path(out), None, asked, day, jobs)
+            with written_to("out"):
+                return write_audit(Path(folder), Path(out), None, asked, day, jobs)
 
     def _people(self, positions: Iterable[int]) -> list[Person]:
         rows, problem = self.rows, self.problem

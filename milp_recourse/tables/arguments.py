@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
@@ -131,6 +132,17 @@ def check_path(argument: str, given: object, allowed: str) -> None:
     """Raise BadInput, which says what is ``allowed``, if an argument is no path."""
     if not isinstance(given, str | PathLike):
         raise BadInput(argument, shown(given), allowed)
+
+
+@contextmanager
+def written_to(argument: str) -> Iterator[None]:
+    """Errors about ``--out`` name the argument that a caller from Python has given instead."""
+    try:
+        yield
+    except BadInput as error:
+        if error.field != "--out":
+            raise
+        raise BadInput(argument, error.got, error.allowed) from None
 
 
 def cost_of(

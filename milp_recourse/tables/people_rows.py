@@ -165,9 +165,17 @@ def _as_before(cells: NDArray, before: pd.Series, column: TableColumn) -> pd.Ser
     doubles = pd.api.types.is_float_dtype(dtype) and getattr(dtype, "itemsize", 0) == 8
     if column.feature.kind == "continuous" and not doubles:
         return column_after.astype(np.float64)
-    for wide in (dtype, "int64", "float64"):
+    narrow = pd.api.types.is_float_dtype(dtype) and not doubles  # rounds large whole numbers, silently
+    for wide in (dtype, "float64") if narrow else (dtype, "int64", "float64"):
         try:
-            return column_after.astype(wide)
+            after = column_after.astype(wide)
         except (OverflowError, TypeError, ValueError):
             continue
+        if not narrow or _equal(after, cells):
+            return after
     return column_after
+
+
+def _equal(column: pd.Series, cells: NDArray) -> bool:
+    """Whether no number was rounded."""
+    return all(is_missing(a) or a == b for a, b in zip(column.tolist(), cells.tolist(), strict=True))

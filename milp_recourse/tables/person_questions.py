@@ -13,6 +13,8 @@ from milp_recourse.errors import BadInput, is_number
 from milp_recourse.formats.strict_json import write_gzipped
 from milp_recourse.formats.write import result_part
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.population import Population
+from milp_recourse.problem.result import Result
 from milp_recourse.questions.choices import Differ, choices
 from milp_recourse.questions.front import front
 from milp_recourse.questions.reasons import reasons
@@ -24,8 +26,10 @@ from milp_recourse.reports.checked import checked, checked_region, with_certific
 from milp_recourse.tables.answered import AnsweredPeople
 from milp_recourse.tables.arguments import by_column, check_path
 from milp_recourse.tables.columns import shown
+from milp_recourse.tables.people_rows import chosen
 from milp_recourse.tables.reasons_table import counted, reasons_table
 from milp_recourse.tables.regions_table import refused_corner, region_table
+from milp_recourse.tables.shared_plans import compared_plans
 
 T = TypeVar("T")
 
@@ -46,21 +50,26 @@ class PersonQuestions(AnsweredPeople):
         Returns
         -------
         pandas.DataFrame
-            Indexed by the number of actions: status, cost, lower_bound, and the columns acted on.
+            Indexed by the number of actions: status, cost, lower_bound, the columns acted on, and confirmed:
+            whether the model's own ``predict`` accepts the row after the action. What it refuses is a
+            ``limit``.
 
         Raises
         ------
         BadInput
             No person, or more than one, has this label, or the person could not be read.
         """
-        found = front(self._problem_of(person), self.asked, time_limit)
+        problem = self._problem_of(person)
+        found = front(problem, self.asked, time_limit).points
         keys = {c.name: c.key for c in self.columns}
+        compared = self._compared(person, [point.result for point in found], [problem] * len(found))
         rows = [
-            (one.status.value, one.cost, one.lower_bound, [keys[name] for name in one.action or ()])
-            for one in (point.result for point in found.points)
+            (one.status.value, one.cost, one.lower_bound, [keys[name] for name in one.action or ()], word)
+            for one, word in compared
         ]
-        index = pd.Index([point.actions for point in found.points], name="actions")
-        return pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "acted"])
+        index = pd.Index([point.actions for point in found], name="actions")
+        frame = pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "acted", "confirmed"])
+        return frame.astype({"confirmed": "boolean"})
 
     def why(self, person: Hashable, time_limit: float | None = None) -> dict[str, Any]:
         """Which restrictions make recourse impossible, or what each one costs, as a ``why-1`` document.
@@ -165,9 +174,10 @@ class PersonQuestions(AnsweredPeople):
         Returns
         -------
         pandas.DataFrame
-            A row per choice, from 1: status, cost, lower_bound, and the action as column -> value. In
-            ``attrs``: ``exhausted``, ``lower_bound``, ``message`` and ``total`` (its cost and its lower
-            bound, or None) as in a ``choices-1`` document.
+            A row per choice, from 1: status, cost, lower_bound, the action as column -> value, and confirmed
+            as in :meth:`front`. In ``attrs``: ``exhausted``, ``lower_bound``, ``message`` and ``total`` (its
+            cost and its lower bound, or None) as in a ``choices-1`` document; if ``predict`` refuses a
+            choice, nothing of this is claimed.
 
         Raises
         ------
@@ -179,15 +189,33 @@ class PersonQuestions(AnsweredPeople):
         """
         scales, problem = self._named("scale", scale), self._problem_of(person)
         found = choices(problem, count, differ, apart, scales, self.asked, time_limit, together)
+        results = [choice.result for choice in found.choices]
+        compared = self._compared(person, results, [found.problem(k) for k in range(len(results))])
         rows = [
-            (one.status.value, one.cost, one.lower_bound, self._in_own_values(one.action or {}))
-            for one in (choice.result for choice in found.choices)
+            (one.status.value, one.cost, one.lower_bound, self._in_own_values(one.action or {}), word)
+            for one, word in compared
         ]
         index = pd.RangeIndex(1, 1 + len(rows), name="choice")
-        frame = pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "action"])
+        frame = pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "action", "confirmed"])
         told = ("exhausted", "lower_bound", "message", "total")
         frame.attrs |= {name: getattr(found, name) for name in told}
-        return frame
+        wrong = [one.message for (one, _), own in zip(compared, results, strict=True) if one is not own]
+        if wrong:
+            total = found.total and (found.total[0], 0.0)
+            frame.attrs |= {"exhausted": False, "lower_bound": 0.0, "message": wrong[0], "total": total}
+        return frame.astype({"confirmed": "boolean"})
+
+    def _compared(
+        self, person: Hashable, results: Sequence[Result], problems: Sequence[Instance]
+    ) -> list[tuple[Result, bool | None]]:
+        """One person's results, each of a problem of its own, compared with the model's own word."""
+        if not results:
+            return []
+        own = [one.preferences for one in problems]
+        people = Population.of(problems[0], [one.factual for one in problems], own, {})
+        rows = chosen(self.rows, [self._position(person)] * len(results))
+        compared, words = self.compare(rows=rows, results=results, population=people)
+        return [(one, word) for one, word in zip(compared, words, strict=True) if one is not None]
 
     def share(
         self,
@@ -210,8 +238,11 @@ class PersonQuestions(AnsweredPeople):
         Returns
         -------
         pandas.DataFrame
-            A row per person who could be read: served, offer, price, status, cost, lower_bound, and the
-            action as column -> value. ``attrs["document"]`` is the ``share-1`` document.
+            A row per person who could be read: served, offer, price, status, cost, lower_bound, confirmed,
+            and the action as column -> value. ``confirmed``: whether the model's own ``predict`` accepts the
+            row once it has what is given and the action; NA without an action, or where the offer lowers the
+            threshold, which ``predict`` does not know of. A plan that it refuses has the status ``limit``.
+            ``attrs["document"]`` is the ``share-1`` document.
 
         Raises
         ------
@@ -223,16 +254,18 @@ class PersonQuestions(AnsweredPeople):
         if not isinstance(offers, list | tuple):
             raise BadInput("offers", shown(offers), "a list of offers")
         named = [self._named_offer(one) if isinstance(one, Mapping) else one for one in offers]
-        found = share(self.problem, named, budget, weight, most_cost, self.asked, time_limit)
+        plans = share(self.problem, named, budget, weight, most_cost, self.asked, time_limit)
+        found, confirmed = compared_plans(plans, self.problem, self.rows, self.columns, self.compare)
         rows, places = [], list(found.fronts)
         for i, points in found.fronts.items():
             k = found.chosen[i]
-            point = points[0 if k is None else k]
-            own = result_part(point.result, "status", "cost", "lower_bound")
+            point, word = points[k or 0], confirmed[i][k or 0]
+            own = result_part(point.result, "status", "cost", "lower_bound") | {"confirmed": word}
             action = self._in_own_values(point.result.action or {})
             asked = {"served": k is not None, "offer": point.offer.name, "price": float(point.offer.price)}
             rows.append({**asked, **own, "action": action})
         frame = pd.DataFrame(rows, self.rows.frame.index[places])
+        frame["confirmed"] = frame["confirmed"].astype("boolean")
         frame.attrs["document"] = found.to_dict()
         return frame
 

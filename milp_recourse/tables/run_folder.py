@@ -22,7 +22,7 @@ from milp_recourse.reports.folder_lock import only_writer
 from milp_recourse.reports.own_words import WORDS_FILE, OwnWords
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.written_rows import result_in, rows_of
-from milp_recourse.tables.arguments import check_path
+from milp_recourse.tables.arguments import check_path, written_to
 from milp_recourse.tables.columns import TableColumn
 from milp_recourse.tables.people_rows import Rows, chosen, values_in_file
 
@@ -71,24 +71,19 @@ def opened(
     """
     check_path(argument, folder, "the path of a folder")
     where = Path(folder)
-    try:
-        with only_writer(where):
-            run = PopulationFolder(where, population_from_dict(document), dict(options), confirmed)
-            write_json(document, where / "population.json")
-            if words != OwnWords():
-                write_json(words.to_dict(), where / WORDS_FILE)
-            if sources:
-                write_json(sources, where / SOURCES_FILE)
-            try:
-                yield run
-            except KeyboardInterrupt:
-                run.summarise()
-                raise
+    with written_to(argument), only_writer(where):
+        run = PopulationFolder(where, population_from_dict(document), dict(options), confirmed)
+        write_json(document, where / "population.json")
+        if words != OwnWords():
+            write_json(words.to_dict(), where / WORDS_FILE)
+        if sources:
+            write_json(sources, where / SOURCES_FILE)
+        try:
+            yield run
+        except KeyboardInterrupt:
             run.summarise()
-    except BadInput as error:
-        if error.field != "--out":
             raise
-        raise BadInput(argument, error.got, error.allowed) from None
+        run.summarise()
 
 
 class Kept:

@@ -135,3 +135,35 @@ def test_a_module_with_a_prediction_of_its_own() -> None:
     asked_with_tables = False
     with pytest.raises(BadInput, match=r"predict: got .*; allowed: a function that takes rows like X's"):
         Recourse(module, X).certify(X.head(8))
+
+
+def test_a_whole_number_that_a_column_of_float32_would_round() -> None:
+    """LightGBM compares doubles: it refuses the rounded number, and accepts the one that was found."""
+    lightgbm = pytest.importorskip("lightgbm", reason="its classifier")
+    rng = np.random.default_rng(0)
+    large = rng.integers(2**24, 2**26, 300).astype("float32")
+    table = pd.DataFrame({"a": large, "b": rng.normal(size=300)})
+    wanted = ((table["a"] - large.mean()) / large.std() + table["b"] > 0.3).astype(int)
+    model = lightgbm.LGBMClassifier(n_estimators=5, num_leaves=4, verbose=-1, n_jobs=1).fit(table, wanted)
+    answers = Recourse(model, table).certify(table[wanted == 0].head(3))
+    after = answers.counterfactuals["a"]
+    assert (after.astype("float32") != after).any()
+    assert answers.table["status"].eq("optimal").all() and answers.table["confirmed"].all()
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_choices_and_fronts_are_compared_too(refuses: bool) -> None:
+    """A prediction that refuses every row but those of X: actions lead to others."""
+    known = set(map(tuple, X.to_numpy()))
+
+    def predict(rows: pd.DataFrame) -> Any:
+        return MODEL.predict(rows) * [not refuses or tuple(row) in known for row in rows.to_numpy()]
+
+    person = X[MODEL.predict(X) == 0].sort_values("b").head(1)
+    answers = Recourse(MODEL, X, predict=predict).certify(person)
+    each, points = answers.choices(person.index[0], 2), answers.front(person.index[0])
+    for table in (each, points):
+        assert len(table) and table["status"].eq("limit" if refuses else "optimal").all()
+        assert table["confirmed"].ne(refuses).all()
+    assert (each.attrs["lower_bound"] == 0) == refuses
+    assert refuses == ("predict refuses" in str(each.attrs["message"]))

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shutil
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -147,14 +148,18 @@ def test_without_certificates_it_says_so(answers, tmp_path: Path, capsys) -> Non
 
 
 def test_what_is_no_audit_is_refused_in_one_line(answers, audit, tmp_path: Path, capsys) -> None:
-    with pytest.raises(BadInput, match=r"which exists; allowed: a new folder"):
+    with pytest.raises(BadInput, match=r"^out: got .*, which exists; allowed: a new folder"):
         answers.audit(audit)
+    waiting = replace(answers, results=[None, *answers.results[1:]])
+    with pytest.raises(BadInput, match=r"^people: got answers for 11 of 12; allowed: everybody's"):
+        waiting.audit(tmp_path / "new")
     for wrong in ({"reasons": -1}, {"reasons": True}, {"why": 1}, {"out": 3}, {"day": "2026-11-28"}):
         with pytest.raises(BadInput, match=f"^{next(iter(wrong))}: got"):
             answers.audit(**({"out": tmp_path / "new"} | wrong))
     for name in ("x" * 300, "x" * 300 + ".zip", "\0.zip"):  # these raised an OSError or a ValueError
-        with pytest.raises(BadInput, match=r"a (folder|path) that can be written"):
+        with pytest.raises(BadInput, match=r"a (folder|path) that can be written") as caught:
             answers.audit(tmp_path / name)
+        assert "--" not in str(caught.value)
     partial = tmp_path / "partial"
     problem = str(audit / "population.json")
     assert main(["certify", problem, "--out", str(partial), "--limit", "2"]) == 0
