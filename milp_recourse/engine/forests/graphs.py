@@ -30,6 +30,10 @@ class Graph:
     moved, most
         1 for cells that cost anything, else 0, and how many axes may be in such cells; without a limit no
         entries, and 0.
+    room
+        Lists of what is left in the node at hand.
+    x, energy, loss
+        What :func:`~milp_recourse.engine.forests.prices.assess` writes: (axes,), (leaves,) and (3, cells).
     """
 
     def __init__(self, sums: WeightedSums, points: TreeArrays, cell: Ints) -> None:

@@ -1,4 +1,8 @@
-"""A good action for an ensemble, found quickly by moving one axis at a time. Nothing is proven."""
+"""A good action for an ensemble, found quickly by moving one axis at a time. Nothing is proven.
+
+For back ends that hand cells to a solver; the search by prices has
+:mod:`milp_recourse.engine.forests.starts`.
+"""
 
 from __future__ import annotations
 

@@ -100,7 +100,19 @@ LEAST = 2.0**-900
 
 @dataclass
 class _Node:
-    """An open node: what lives in its graph, its prices and shares, and where it is to be split."""
+    """An open node.
+
+    Attributes
+    ----------
+    alive, leaves
+        Which of the graph's cells and leaves are left, (cells,) and (leaves,).
+    price, shares
+        Prices by class, (classes,), and the axes' shares of the maximum, (axes,), or (0,) without one.
+    mu, nu, weights
+        Multipliers of the score, of the number of actions, and of the sums that the score is made of.
+    choice
+        Where it is to be split: an axis, and the last cell of the lower half.
+    """
 
     graph: Graph
     bound: float
@@ -325,7 +337,11 @@ class PricedSearch(BestFirst[_Node]):
         weights: Array,
         rounds: int,
     ) -> _Node | None:
-        """Bound a new node; None where it is closed."""
+        """Bound a new node; None where it is closed.
+
+        ``alive`` and ``leaves`` lose what is taken out; the rest are the parent's bound, prices and
+        multipliers to begin with (:class:`_Node`), and most rounds.
+        """
         self.nodes += 1
         g, live = self.graph, self.room
         self.factors, self.goal = g.sums.under(weights)

@@ -15,6 +15,11 @@ action in hand. The same minima tell which cells, leaves and halves of axes cann
 that action (:func:`assess`). Where at most m axes may be in cells that cost anything, these may cost any
 :math:`\nu \ge 0` more, and :math:`m \nu` is taken off the bound.
 
+Throughout f is the factor graph (:class:`~milp_recourse.engine.forests.factors.Factors`) and ``live`` what is
+left of it (:class:`~milp_recourse.engine.forests.living.Live`); t numbers trees, i axes, c cells, s slots, k
+classes (in the formulas: cells) and z sets. ``price`` has an entry per class, ``cost`` one per cell,
+``energy`` one per leaf: the formula's inner minima over cells, less :math:`\mu v_\ell`.
+
 References
 ----------
 Parmentier and Vidal (2021), https://proceedings.mlr.press/v139/parmentier21a.html (the linear program);
@@ -100,10 +105,10 @@ def _onto_simplex(q):  # type: ignore[no-untyped-def]
 
 @entry
 def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, price, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]
-    """Improve prices, shares and multipliers; returns the best bound, its multipliers and the last factor of
-    the step.
+    """Improve prices, shares and multipliers; returns the best bound (not rounded down), its mu and nu, and
+    the last ``shrinking``.
 
-    Prices and shares are improved in place.
+    ``price`` and ``q`` are improved in place.
 
     Parameters
     ----------
@@ -112,6 +117,8 @@ def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, price, target, ste
         has no maximum.
     moved, most
         1 for cells that count as an action, else 0, and how many may be chosen; no entries if any number may.
+    mu, nu
+        Multipliers of the score and of the number of actions, to begin with.
     live, goal
         What is left in the node; what the leaves' values must add up to.
     target
@@ -326,6 +333,8 @@ def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-
                 k = first + f.classes[t, c]
                 values[c] = least[k] + price[k]
             _spread(live, i, values, best, loss)
+    # a price sees at most a subtraction per tree, then an addition per axis and per tree; 8 leaves room for
+    # the roundings of size itself, and of loss and energy, which are sums of the same terms
     slack = 8.0 * (2 * trees + axes + 32) * ROUNDOFF * size
     return total - slack, slack
 

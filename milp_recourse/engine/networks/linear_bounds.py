@@ -106,12 +106,12 @@ def at_point(p, w, form, caused, value, size):
 
 
 @compiled
-def relax(n, unit, k, j):
+def relax(p, unit, k, j):
     """Lines of one unit from the bounds of its argument. The slope of a ReLU's chord is rounded down to a
     multiple of 1 / CHORD; a curve's tangents touch it in the middle of the bounds where they can."""
     l, h, rise = unit[at.ZL, k, j], unit[at.ZH, k, j], 0.0
-    if k == 0 and n.kind[j] != RELU:
-        draw_lines(unit, j, n.kind[j], n.edge[j], 0.5 * (l + h))
+    if k == 0 and p.kind[j] != RELU:
+        draw_lines(unit, j, p.kind[j], p.edge[j], 0.5 * (l + h))
         return
     if h <= 0.0:
         slope, alpha = 0.0, 0.0
@@ -120,28 +120,28 @@ def relax(n, unit, k, j):
     else:
         slope, alpha = np.floor(h / (h - l) * CHORD) / CHORD, 1.0 if h > -l else 0.0
         # the checker may round to the next slope
-        rise = max(-slope * l, (1.0 - slope) * h) * n.up + (h - l) / CHORD
+        rise = max(-slope * l, (1.0 - slope) * h) * p.up + (h - l) / CHORD
     unit[at.SLOPE, k, j], unit[at.RISE, k, j] = slope, rise
     unit[at.ALPHA, k, j], unit[at.FALL, k, j] = alpha, 0.0
 
 
 @compiled
-def second_lines(n, unit, second):
+def second_lines(p, unit, second):
     """Lines above all arguments of layer 2 and above their negatives, over the columns and the causal units.
 
     The same as one at a time (:func:`back`), but for all units at once, which processors do several of at
     a time: weights times the middle of a unit's two slopes, and their sizes times half the difference.
     """
-    columns, units = n.first.shape[3], n.widths[0]
+    columns, units = p.first.shape[3], p.widths[0]
     for c in range(second.shape[1]):
-        above, below, count = second[0, c], second[1, c], n.widths[2]
+        above, below, count = second[0, c], second[1, c], p.widths[2]
         cleared(above)
         cleared(below)
-        for j in range(n.widths[1]):
-            v, rise = n.offset[0, 1, j], unit[at.RISE, 1, j]
+        for j in range(p.widths[1]):
+            v, rise = p.offset[0, 1, j], unit[at.RISE, 1, j]
             if c < columns + units:
-                v, rise = n.first[0, 1, j, c] if c < columns else n.caused[0, 1, j, c - columns], 0.0
-            high, low, weights = v * unit[at.SLOPE, 1, j] + rise, v * unit[at.ALPHA, 1, j], n.turned[1, j]
+                v, rise = p.first[0, 1, j, c] if c < columns else p.caused[0, 1, j, c - columns], 0.0
+            high, low, weights = v * unit[at.SLOPE, 1, j] + rise, v * unit[at.ALPHA, 1, j], p.turned[1, j]
             middle, half = 0.5 * (high + low), 0.5 * (high - low)
             add(above, middle, weights, count if middle != 0.0 else 0)  # 0 where it is off
             for i in range(count if half != 0.0 else 0):
@@ -151,20 +151,20 @@ def second_lines(n, unit, second):
 
 
 @compiled
-def add_argument(n, k, j, a, coef, line, causes):
+def add_argument(p, k, j, a, coef, line, causes):
     """Add a times argument j of layer k (of layer K + 1: the logit) to ``coef``, the coefficients of layer
     k - 1, or for k < 2 to ``line`` and ``causes``, those of the columns and the causal units; returns a times
     its constant."""
     if k > 1:
-        add(coef, a, n.weights[k - 1, j], n.widths[k - 1])
-        return a * n.biases[k - 1, j]
-    add(line, a, n.first[0, k, j], len(line))
-    add(causes, a, n.caused[0, k, j], n.widths[0])
-    return a * n.offset[0, k, j]
+        add(coef, a, p.weights[k - 1, j], p.widths[k - 1])
+        return a * p.biases[k - 1, j]
+    add(line, a, p.first[0, k, j], len(line))
+    add(causes, a, p.caused[0, k, j], p.widths[0])
+    return a * p.offset[0, k, j]
 
 
 @compiled
-def back_causes(n, unit, coef, const, out):
+def back_causes(p, unit, coef, const, out):
     """Put in the causal units: a line above sum of coef * (causal unit - at rest) + const, added to ``out``.
 
     Parameters
@@ -172,22 +172,22 @@ def back_causes(n, unit, coef, const, out):
     coef
         (M,); used up; what each had goes into ``unit[SCORE]``.
     """
-    for m in range(n.widths[0] - 1, -1, -1):
+    for m in range(p.widths[0] - 1, -1, -1):
         a = coef[m]
         unit[at.SCORE, 0, m] = a
         if a == 0.0:
             continue
         slope = a * unit[at.SLOPE, 0, m] if a > 0.0 else a * unit[at.ALPHA, 0, m]
         const += a * (unit[at.RISE, 0, m] if a > 0.0 else unit[at.FALL, 0, m])
-        const += slope * n.offset[0, 0, m] - a * n.resting[m]
+        const += slope * p.offset[0, 0, m] - a * p.resting[m]
         if slope != 0.0:
-            add(out, slope, n.first[0, 0, m], len(out))
-            add(coef, slope, n.caused[0, 0, m], m)
+            add(out, slope, p.first[0, 0, m], len(out))
+            add(coef, slope, p.caused[0, 0, m], m)
     return const
 
 
 @compiled
-def back(n, unit, k, coef, const, out, causes):
+def back(p, unit, k, coef, const, out, causes):
     """A line above sum of coef * relu(layer k) + sum of causes * causal units + const, added to ``out``.
 
     Parameters
@@ -206,7 +206,7 @@ def back(n, unit, k, coef, const, out, causes):
     """
     for layer in range(k, 0, -1):
         new = unit[at.SCORE, layer - 1]
-        for j in range(n.widths[layer]):
+        for j in range(p.widths[layer]):
             a = coef[j]
             unit[at.SCORE, layer, j] = a
             if a > 0.0:
@@ -215,9 +215,9 @@ def back(n, unit, k, coef, const, out, causes):
             else:
                 a *= unit[at.ALPHA, layer, j]
             if a != 0.0:
-                const += add_argument(n, layer, j, a, new, out, causes)
+                const += add_argument(p, layer, j, a, new, out, causes)
         copied(new, coef)
-    return back_causes(n, unit, causes, const, out)
+    return back_causes(p, unit, causes, const, out)
 
 
 @compiled

@@ -124,9 +124,17 @@ def _bound_layers(p, w, budget):
 
 @compiled
 def bound_layer(p, w, budget, paid, k, ball, digits):
-    """Bounds of one layer's open arguments, and its lines; False where the node is empty.
+    """Bounds of the open arguments of layer k, and its units' lines; False where the node is empty.
 
-    ``digits`` are those of the thetas that w.unit[THETA_HIGH] and w.unit[THETA_LOW] get."""
+    Parameters
+    ----------
+    paid
+        From :func:`~milp_recourse.engine.networks.linear_bounds.least_paid`.
+    ball
+        Whether to bound over the ball too: positive, else 0.
+    digits
+        Of the thetas that w.unit[THETA_HIGH] and w.unit[THETA_LOW] get, 0 for all.
+    """
     unit, size, count = w.unit, w.layer[0], 0
     if k > 0:
         rows.sizes_next(p, w, k)
@@ -183,13 +191,17 @@ def _bound_by_lines(p, w, budget, paid, k, count, digits):
         bound, theta = lines[at.BOUND, m], lines[at.THETA_OF, m]
         if above:
             zh[j], w.unit[at.THETA_HIGH, k, j] = min(zh[j], bound), theta
-        elif zh[j] > 0.0 or k == 0:
+        elif zh[j] > 0.0 or k == 0:  # a neuron that is off needs no lower end
             zl[j], w.unit[at.THETA_LOW, k, j] = max(zl[j], -bound), theta
 
 
 @compiled
 def examine(p, w, target, lines, steps):
     """Bound the node in w.box, w.allowed, w.unit[ZL], w.unit[ZH] (which get tighter) and w.unit[SPLIT].
+
+    The cut that it inherits is in w.col[CUT], w.scalar[CUT_CONST] and w.at[CUT_SHARES], zeros for none. Costs
+    are those of the levers' values, without ``p.base``. In p, the rows of ``lever`` that bound costs with
+    knots become those of the node.
 
     Parameters
     ----------
@@ -204,20 +216,21 @@ def examine(p, w, target, lines, steps):
     -------
     (bound, last, rows, open)
         The proven bound (inf: nothing feasible here costs less than the target); the bound that the last
-        multipliers prove; how many rows those multipliers weigh; the number of open units.
+        multipliers, w.row[MULTIPLIERS], prove; how many rows these weigh; the number of open units. The
+        relaxed optimum is in w.at[POINT].
     """
     relevel(p, w.box)
     if not contract(p, w, w.box, w.allowed, target):
         return EMPTY
     relevel(p, w.box)
-    cuts, paid = _bound_layers(p, w, target)
-    if cuts < 0:
+    ball_cuts, paid = _bound_layers(p, w, target)
+    if ball_cuts < 0:
         return EMPTY
     unsure = rows.open_units(p, w.unit, 0)
     rows.sizes_next(p, w, len(p.widths))
     size = w.layer[0, 0] + abs(p.need_low)
     slack = p.line * size + p.tiny
-    count, ball = first_rows(p, w, slack, cuts)
+    count, ball = first_rows(p, w, slack, ball_cuts)
     if count < 0:
         return EMPTY
     note_room(p, w, size, target, paid)
@@ -242,7 +255,7 @@ def examine(p, w, target, lines, steps):
 
 
 @compiled
-def first_rows(p, w, slack, cuts):
+def first_rows(p, w, slack, ball_cuts):
     """The rows of a node: a line above the logit, signs and intervals split on, the problem's own, and a
     place for the ball's if it cuts the box.
 
@@ -250,7 +263,7 @@ def first_rows(p, w, slack, cuts):
     ----------
     slack
         The rounding slack of the logit's line.
-    cuts
+    ball_cuts
         Whether the ball cuts the box: 1, else 0.
 
     Returns
@@ -263,7 +276,7 @@ def first_rows(p, w, slack, cuts):
     count, ball = _split_rows(p, w), -1
     if count >= 0:
         count = rows.stated_rows(p, w, count, False)
-    if count >= 0 and cuts > 0:
+    if count >= 0 and ball_cuts > 0:
         ball, count = count, count + 1
         w.row[at.INSIDE, ball], w.row[at.CONSTS, ball] = rows.ball_slack(p, w), 0.0
         cleared(w.rows[ball])

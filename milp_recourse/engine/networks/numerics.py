@@ -38,12 +38,11 @@ multiple of a slack, or of the size it belongs to, stands at the place of use. P
 * ``levers._reached``: the size has two roundings and the quotient three, ``up`` twice each; the sum of
   distances is off by less than ``cost`` of the last.
 * ``search._node``: the target less what acting costs anyway, and back, within ``cost`` of both.
-* ``problem.Lowered``: the ceiling is a sum of costs, each off by at most the slack, times a factor that
-  makes it more than any action costs; 4 is more than enough.
+* ``problem_arrays.Lowered``: the ceiling is a sum of costs, each off by at most the slack, times a
+  factor that makes it more than any action costs; 4 is more than enough.
 * ``linear_bounds.relax``: the chord's slope is rounded down to a multiple of 1 / CHORD; the upper line's
-constant
-  is the larger of what the two ends ask for (two roundings, ``up``), and a step of the slope more over the
-  width.
+  constant is the larger of what the two ends ask for (two roundings, ``up``), and a step of the slope more
+  over the width.
 
 Those of ``proof_search`` only decide whether a leaf is tried: the checker's arithmetic is rational. Those
 beside ``INSIDE`` (``rows.keep_row``), ``descent`` and ``rows.ball_slack`` say how far inside a point is to
@@ -59,8 +58,8 @@ ROUNDOFF = 2.0**-53
 """Unit roundoff of a double."""
 
 TINY = 2.0**-900
-"""Added to every slack: above 2^60 products that underflow, each times 2^80; ``magnitude.py`` refuses
-networks that multiply by more on the way to the logit."""
+"""Added to every slack: above 2^60 products that underflow, each times 2^80; ``program/magnitude.py``
+refuses networks that multiply by more on the way to the logit."""
 
 
 BELOW = 1.0 - 8 * ROUNDOFF
@@ -201,6 +200,6 @@ def slacks(
     """
     layers = sum(4 * n + 8 for n in widths) + units * (4 * units + 8)
     line = layers + inputs + 3 * columns + causes + 256 * curves + 36 + steps
-    closed = columns + 30 + 2 * steps
-    cost, dual, up = gamma(2 * closed), gamma(2 * (closed + rows + 4)), 1.0 + 8 * ROUNDOFF
+    levers = columns + 30 + 2 * steps  # a sum of the levers' terms
+    cost, dual, up = gamma(2 * levers), gamma(2 * (levers + rows + 4)), 1.0 + 8 * ROUNDOFF
     return Slacks(line=gamma(2 * line), budget=cost, dual=dual, cost=cost, up=up, tiny=TINY)

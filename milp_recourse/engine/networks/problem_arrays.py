@@ -62,15 +62,16 @@ class Problem(NamedTuple):
     start
         Where each lever's columns begin, (d + 1,).
     lever
-        Whether it has labels; the step between whole values in its coordinate, 0 for continuous; x and s; the
-        coordinate of a whole value; its number of knots, 0 where its size has no bend but the factual; what
-        falls count as multiples of rises; then its cost, rounded down: fixed when acted on, and of a rise
-        linear * u, square * u^2, and its entry in the maximum per u; what more there is of that entry; then
-        what is fixed and the rates per size, of one with knots, (16, d).
+        Whether it has labels; the step between whole values in its coordinate, 0 for continuous (GRID); x and
+        s; the coordinate of a whole value (SHIFT); its number of knots, 0 where its size has no bend but the
+        factual; what falls count as multiples of rises (DOWN); then its cost, rounded down: FIXED when acted
+        on, LINEAR u + SQUARE u^2 for a rise by u, and its entry in the maximum, LARGEST u + LEAST; then what
+        is fixed and the rates per size, of one with knots, (16, d).
     knot
         Those knots: coordinates, and sizes of the change from the factual, (2, d, most knots).
     box
-        Interval and mode of numeric levers at the root, (3, d).
+        Interval and mode (:data:`~milp_recourse.engine.networks.lever_arrays.EITHER` and the others) of
+        numeric levers at the root, (3, d).
     allowed
         Labels that may be taken, (P,); numeric columns are 1.
     column

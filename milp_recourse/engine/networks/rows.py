@@ -16,12 +16,12 @@ from milp_recourse.engine.networks.work import add, cleared, copied, dot
 
 
 @compiled
-def _size_through_causes(n, unit, sizes, count):
+def _size_through_causes(p, unit, sizes, count):
     """The sum of absolute terms behind a form's causal units, the first ``count`` of them."""
     total = 0.0
     for m in range(count):
-        v = abs(n.resting[m])
-        if n.kind[m] != RELU:
+        v = abs(p.resting[m])
+        if p.kind[m] != RELU:
             v += max(abs(unit[at.SLOPE, 0, m]), abs(unit[at.ALPHA, 0, m])) * unit[at.ZS, 0, m]
             fall = abs(unit[at.FALL, 0, m])
             # a fall of HUGE stands for a line so low that its rounding does not matter (a square's lines

@@ -382,7 +382,7 @@ def _node(p, w, t, slot, few):
     """Examine the node in w, which has been taken from the heap: close it, put it back, or open its children.
     Returns :data:`ASK` or :data:`EDGE` where its point is to be judged exactly, else :data:`MORE`."""
     choice, before, parent, base = w.at[at.CHOICE], w.scalar[at.BEST_COST], t.bound[slot], p.base[0]
-    target = target_of(w) - base
+    target = target_of(w) - base  # what acting costs anyway is no part of the node's costs
     target += p.cost * (abs(target) + base)  # rounded up: p.cost is a relative slack
     if t.asked[slot] == CLOSED:
         return MORE

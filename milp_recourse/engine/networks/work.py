@@ -18,18 +18,20 @@ class Work(NamedTuple):
     """Arrays that compiled functions write to; :mod:`milp_recourse.engine.networks.layout` names their rows.
 
     d levers, P columns, M causal units, layers 0..K of at most n units, F residuals, R rows of a Lagrangian;
-    the convex problem has at most v variables and k rows.
+    the convex problem has at most v variables and k rows. Shapes are at the fields.
 
     Attributes
     ----------
     box, allowed
         A node's box.
     unit
-        Per unit: bounds of its argument, which end of these was split on (1: the lower one, so that a ReLU
-        is on; 2: the upper one; of a curve also 3: both), sums of absolute terms, slope of its lower line,
-        its argument at a point and at the relaxed optimum, what the bound loses there, slope and constant of
-        its upper line, constant of its lower line (of causal units; 0 for others), the thetas of its bounds
-        within the budget, and the sum of absolute terms behind its argument at the point.
+        Per unit: bounds of its argument (ZL, ZH), which end of these was split on (SPLIT: 1 the lower one, so
+        that a ReLU is on; 2 the upper one; of a curve also 3, both), the sum of absolute terms behind it
+        (ZS), the slope of the unit's lower line (ALPHA), its argument at a point (Z) and at the relaxed
+        optimum (ZB), its coefficient in the line at hand or, while a split is chosen, what the bound loses
+        per width of its argument (SCORE), slope and constant of its upper line (SLOPE, RISE), constant of its
+        lower line (FALL; of causal units, 0 for others), the thetas of its bounds within the budget
+        (THETA_HIGH, THETA_LOW), and the sum of absolute terms behind Z (Z_SIZE).
     second
         Lines above layer 2's arguments and their negatives, over columns and causal units, their constants
         last.
@@ -52,7 +54,8 @@ class Work(NamedTuple):
     vec, pair, ints, kvec, a, m
         The convex problem's variables, its inequalities' slacks and multipliers, rows and matrices.
     layer
-        One layer's values.
+        Work of one layer: mostly sums of absolute terms behind its arguments, then coefficients of causal
+        units, then those of the layer's units.
     scalar
         See :mod:`milp_recourse.engine.networks.layout`.
     learned
