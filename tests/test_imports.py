@@ -206,6 +206,7 @@ def test_only_the_command_line_and_certificates_know_the_trust_base() -> None:
 COST_READERS = {"problem.cost", "problem.lever_cost", "formats.applicant_json"}
 """What states a cost in the file's terms, and the table of what a lever's value costs."""
 
+# by hand: a field of Cost that is not named here is not guarded
 COST_TERMS = {"l0", "l1", "l2_squared", "linf", "quantiles", "decrease", "relative"}
 
 
@@ -222,7 +223,7 @@ def cost_terms_read(source: str) -> list[str]:
 
 
 def test_only_the_table_reads_what_a_cost_is_made_of() -> None:
-    """Everything else asks :mod:`milp_recourse.problem.lever_cost`, so a new cost is written there alone."""
+    """Everything else asks :mod:`milp_recourse.problem.lever_cost`, which hides how a file states a cost."""
     readers = {}
     for file in FILES:
         found = cost_terms_read(file.read_text(encoding="utf-8"))

@@ -17,8 +17,8 @@ def counted(instance: Instance) -> tuple[int | None, Demand]:
     """How many levers may be acted on, None without a limit that proofs by prices count, and what else is
     demanded. In percentiles values may change at no cost, which those proofs do not count."""
     demand = unlabelled(instance.demand)
-    percentiles = any(instance.lever_cost(f).levels is not None for f in instance.levers)
-    return (None, demand) if percentiles else limited(demand)
+    free = any(instance.lever_cost(f).levels is not None for f in instance.levers)  # Q may be flat
+    return (None, demand) if free else limited(demand)
 
 
 def not_idle(instance: Instance, priced: bool = False) -> list[str]:

@@ -96,6 +96,9 @@ Parts = tuple[float, float, float, float]
 class Cost:
     """A mixture of the four parts; a pure cost has one coefficient 1 and the others 0.
 
+    A new field by feature has a say in :meth:`written_scale` (which the digest reads, too),
+    :meth:`without_sizes` and :meth:`in_units`.
+
     Parameters
     ----------
     l2_squared, l1, linf, l0

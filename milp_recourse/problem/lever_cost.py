@@ -10,8 +10,9 @@ percentiles; 1 / scale for every label but the factual one; 1 for every value in
 never falls as the value moves away from the factual one.
 
 Numbers are exact. The arrays of :meth:`LeverCost.sizes` and :meth:`LeverCost.evaluate` are doubles, whose
-relative error is stated there. :mod:`milp_recourse.problem.cost` states a cost in the file's terms; nothing
-else reads its coefficients, scales and distribution functions.
+relative error is stated there. :mod:`milp_recourse.problem.cost` states a cost in the file's terms, whose
+coefficients and distribution functions nothing else reads. Of the scales, ``rise`` and ``fall`` are read
+elsewhere where sizes are distances (:attr:`LeverCost.straight`), and by the check of magnitudes.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class Prices(NamedTuple):
 class Piece(NamedTuple):
     """On [low, high] the change to a value a has the size start + rate |a - near|.
 
-    ``near`` is the end that is nearer to the factual value, so nothing cancels. ``rate`` is at least 0.
+    ``near`` is the end that is nearer to the factual value, so nothing cancels. ``rate`` is at least 0, and
+    may rise or fall from piece to piece. Ends are doubles: one that is computed from the factual value has to
+    be rounded as the checker rounds it, and ``start`` is the size at that double.
     """
 
     low: float
@@ -110,7 +113,7 @@ class LeverCost(_Told):
     rise, fall
         The scales of changes in either direction.
     levels
-        The function that changes are differences of; None for the value itself.
+        Q or L of the cost (``Cost.quantiles``), which changes are differences of; None for the value itself.
     """
 
     @cached_property
@@ -152,7 +155,9 @@ class LeverCost(_Told):
 
     @property
     def straight(self) -> bool:
-        """Whether sizes are distances from the factual value, over the scale of their direction."""
+        """Whether sizes are distances from the factual value, over the scale of their direction: two pieces,
+        which ``rise`` and ``fall`` determine. Searches then use those; other ways to measure a change are not
+        straight."""
         return self.levels is None and not self.label and not math.isnan(self.factual)
 
     @property
@@ -267,7 +272,7 @@ class LeverCost(_Told):
     def _piece(self, value: float) -> Piece:
         """The piece that a value lies on."""
         pieces = self.pieces
-        if len(pieces) == 2:
+        if len(pieces) == 2:  # straight
             return pieces[1 if value >= self.factual else 0]
         return pieces[bisect_right([piece.low for piece in pieces[1:]], value)]
 

@@ -213,7 +213,8 @@ def outlying_scales(
 
 
 def _given_scale(where: str, scale: object) -> Any:
-    """Check one column's scale: a number above 0, two of them by direction, or ``factual``."""
+    """Check one column's scale: a number above 0, two of them by direction, or ``factual``: the forms that
+    ``ScaleOf`` of the formats has."""
     if isinstance(scale, str) and scale == RELATIVE:
         return RELATIVE
     if isinstance(scale, Mapping) and set(scale) == {"increase", "decrease"}:

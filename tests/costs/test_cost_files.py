@@ -174,7 +174,8 @@ print(facts_of(read_instance("both.json"))["Cost"])
 
 
 def test_a_new_name_for_a_cost_is_one_line_in_each_of_two_tables(tmp_path: Path) -> None:
-    """In a copy with those lines, files, back ends, pages, certificates and the checker know the name."""
+    """In a copy with those lines, which are no new way to measure a change, files, back ends, pages,
+    certificates and the checker know the name."""
     ignored = shutil.ignore_patterns("__pycache__", "checkpoints")
     for folder in ("milp_recourse", "verify"):
         shutil.copytree(Path(milp_recourse.__file__).parents[1] / folder, tmp_path / folder, ignore=ignored)

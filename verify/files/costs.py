@@ -62,7 +62,8 @@ def _pieces(x: Fraction | None, label: bool, knots: Sequence[Sequence[float]], f
     """The size of a change from x, piece by piece.
 
     The size is 1 for every value if x is None (missing), and for every other label; with ``knots`` it is
-    measured in percentiles; else it is the distance, a fall counting ``fall`` times as much as a rise.
+    measured in percentiles; else it is the distance, a fall counting ``fall`` times as much as a rise. The
+    scale of rises is not in it: :func:`term` divides the prices by that.
     """
     zero, one = Fraction(0), Fraction(1)
     if x is None:
