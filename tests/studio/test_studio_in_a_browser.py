@@ -283,20 +283,25 @@ def test_every_view_can_be_read_by_everybody(visit, launched, width, scheme):
     own.page.context.close()
 
 
-SLIDE = """([name, share]) => {
-  const slider = document.querySelector(`fieldset[data-feature="${name}"] .end.high`);
-  slider.value = Number(slider.min) + share * (slider.max - slider.min);
+SLIDE = """([lever, end, share]) => {
+  const levers = document.querySelectorAll("fieldset[data-kind=range]");
+  const field = levers[lever % levers.length], slider = field.querySelector(`.end.${end}`);
+  const now = Number(field.querySelector(".mark.is").getAttribute("x")) / 100;
+  const at = end === "low" ? share * now : 1 - share * (1 - now);
+  slider.value = Number(slider.min) + at * (slider.max - slider.min);
   slider.dispatchEvent(new Event("input", { bubbles: true }));
 }"""
 
 
-def move_times(visit: Visit, name: str, moves: int) -> list[float]:
-    """Milliseconds from a move of a slider to its answer on the page."""
+def move_times(visit: Visit, moves: int) -> list[float]:
+    """Milliseconds from a move of a slider, any one to any place on its side of today's value, to its
+    answer on the page."""
     times = []
     rng = np.random.default_rng(0)
     for _ in range(moves):
         before = visit.answered()
-        visit.page.evaluate(SLIDE, [name, float(rng.uniform(0.5, 1))])
+        end = ["low", "high"][rng.integers(2)]
+        visit.page.evaluate(SLIDE, [int(rng.integers(60)), end, float(rng.uniform())])
         visit.wait_beyond(before)
         times.append(float(visit.page.evaluate("Number(document.body.dataset.took)")))
         visit.page.wait_for_timeout(50)
@@ -314,7 +319,7 @@ def measure(moves: int = 100) -> dict[str, Any]:
             with studio(name) as address:
                 visit = Visit(started, address)
                 visit.open("en/person/0")
-                times = move_times(visit, FIRST[name], moves)
+                times = move_times(visit, moves)
                 found[name] = {
                     "moves": moves,
                     "median_ms": float(np.median(times)),
