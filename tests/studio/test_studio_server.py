@@ -65,7 +65,9 @@ BAD = (
 )
 
 
-@pytest.mark.parametrize("task", ["answer", "why", "interview", "verify", "people"])
+@pytest.mark.parametrize(
+    "task", ["answer", "why", "interview", "verify", "people", "ways", "region", "pinned"]
+)
 def test_malformed_questions_are_refused_in_one_line(client, task):
     """By the formats; no traceback, and nobody's answer suffers."""
     for body in BAD:
