@@ -1,7 +1,8 @@
 """Five things that an adviser is asked, done from the words on the pages alone.
 
 ``python -m tests.studio.adviser`` counts actions and seconds of each, measures how long answers take after a
-move of a slider, and writes both into ``docs/results/studio`` and pictures into ``docs/images``.
+move of a slider, and writes both into ``docs/results/studio`` and pictures into ``docs/images``; with
+``pictures``, ``times`` or ``tasks`` only these.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -186,20 +188,21 @@ def pictures(launched: Any) -> dict[str, bytes]:
     return made
 
 
-def main() -> None:
-    """Measure and write."""
-    results = ROOT / "docs" / "results" / "studio"
-    results.mkdir(exist_ok=True)
+def main(*parts: str) -> None:
+    """Measure and write these parts, or all: pictures, times, tasks."""
+    file, wanted = ROOT / "docs" / "results" / "studio" / "adviser.json", parts or ("pictures", "times", "tasks")
+    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     with browser() as launched:
-        for device, content in pictures(launched).items():
+        if "times" in wanted:
+            each = {name: times(launched, name) for name in ("loan", "gmsc")}
+            found["slider_to_answer"] = {"load": round(os.getloadavg()[0], 1), **each}
+        if "tasks" in wanted:
+            found["five_tasks"] = {name: five_tasks(launched, name) for name in JOB}
+        for device, content in pictures(launched).items() if "pictures" in wanted else ():
             (ROOT / "docs" / "images" / f"studio_{device}.png").write_bytes(content)
-        found = {
-            "load": os.getloadavg()[0],
-            "slider_to_answer": {name: times(launched, name) for name in ("loan", "gmsc")},
-            "five_tasks": {name: five_tasks(launched, name) for name in JOB},
-        }
-    (results / "adviser.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
