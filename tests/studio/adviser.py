@@ -190,7 +190,8 @@ def pictures(launched: Any) -> dict[str, bytes]:
 
 def main(*parts: str) -> None:
     """Measure and write these parts, or all: pictures, times, tasks."""
-    file, wanted = ROOT / "docs" / "results" / "studio" / "adviser.json", parts or ("pictures", "times", "tasks")
+    file = ROOT / "docs" / "results" / "studio" / "adviser.json"
+    wanted = parts or ("pictures", "times", "tasks")
     found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     with browser() as launched:
         if "times" in wanted:
