@@ -24,7 +24,10 @@ def run() -> None:
     said, heard = os.fdopen(os.dup(1), "wb"), sys.stdin.buffer
     os.dup2(2, 1)  # what a library prints is no answer
     _limit_memory()
-    population: Population = pickle.loads(receive(heard))
+    try:
+        population: Population = pickle.loads(receive(heard))
+    except EOFError:  # the studio has ended already
+        return
     stop, asked = Event(), SimpleQueue[Any]()
     Thread(target=_listen, args=(heard, stop, asked), daemon=True).start()
     while (question := asked.get()) is not None:

@@ -39,6 +39,7 @@ from milp_recourse.reports.pages.person import Person
 from milp_recourse.studio.check_on_the_spot import checked_by_verify
 from milp_recourse.studio.requests_guard import LARGEST_BODY, Guard
 from milp_recourse.studio.solver_process import Busy, Progress, Solvers, Superseded
+from milp_recourse.studio.studio_people import MOST_ROWS
 from milp_recourse.studio.studio_says import LANGUAGES
 from milp_recourse.studio.studio_tasks import Answer, Pinned, unsettled
 from milp_recourse.studio.studio_views import Views, data_of
@@ -48,9 +49,6 @@ MOST_TABS, MOST_KEPT, LARGEST_KEPT = 64, 128, 2**24
 
 WARMING = "warming"
 """The tab of the first question, which nobody asked."""
-
-MOST_ROWS = 1000
-"""People in the table; the others are opened by their number."""
 
 LETTER_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 

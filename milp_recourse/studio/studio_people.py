@@ -14,6 +14,9 @@ from milp_recourse.reports.pages.person import Outcome, Person, outcome
 from milp_recourse.reports.pages.shell import chart
 from milp_recourse.studio.studio_says import BADGES, WORDS, Says, local
 
+MOST_ROWS = 1000
+"""People in the table; the others are opened by their number."""
+
 MOST_REASONS = 8
 """Reasons in the plot of what stands in the way, the most frequent ones."""
 
@@ -21,10 +24,14 @@ Named = Callable[[int, Person], Person]
 
 
 def people_said(people: Population, language: str, found: Mapping[str, Any], named: Named) -> dict[str, Any]:
-    """Everybody's line so far, and when it is complete, what they have in common."""
-    rows, persons = list[dict[str, Any]](), list[Person]()
-    says = None
-    for index, one in sorted(found["rows"].items()):
+    """Everybody's line, with what is known so far, and when it is complete, what they have in common."""
+    rows, persons, says = list[dict[str, Any]](), list[Person](), None
+    for index in range(min(len(people), MOST_ROWS)):
+        one = found["rows"].get(index)
+        if one is None:
+            waiting = named(index, Person("", "not-reached"))
+            rows.append({"index": index, "id": waiting.id, "kind": "", "what": [], "why": "", "groups": "{}"})
+            continue
         says = Says(language, people[index], partial(named, index)) if not isinstance(one, str) else says
         answer, why = (None, None) if isinstance(one, str) else one
         unread = Person("", "bad-input", message=one if answer is None else None)
@@ -44,7 +51,7 @@ def people_said(people: Population, language: str, found: Mapping[str, Any], nam
     return {
         "rows": rows,
         "complete": found["complete"],
-        "done": len(rows),
+        "done": len(persons),
         "plots": plots(rows, persons, language),
     }
 

@@ -28,6 +28,7 @@ from milp_recourse.questions.why import Why, why
 from milp_recourse.questions.workers import Workers
 from milp_recourse.reports.pages.gather import changes_of, person_of
 from milp_recourse.reports.pages.person import Person
+from milp_recourse.studio.earlier_answers import EarlierAnswers
 
 SLICES = (1.0, 4.0, 15.0, 40.0)
 """Seconds of the searches for one answer, one after the other until one ends by itself: whoever stops the
@@ -100,6 +101,8 @@ def answer(instance: Instance, tell: Tell) -> Answer:
     Stopped
         Nobody waits any more.
     """
+    if (known := _earlier.about(instance)) is not None:
+        return _answer(instance, known)
     one = Population.of(instance, [instance.factual], [instance.preferences], {})
     name = backend_for(one).name
 
@@ -111,9 +114,13 @@ def answer(instance: Instance, tell: Tell) -> Answer:
         options = Options(seconds, others=True, explain=True, watch=watch)
         [(_, result)] = solve_as_finished(one, name, options, [0], Workers())
         found = _answer(instance, result)
+        _earlier.keep(instance, result)
         if result.status is not Status.LIMIT or not tell("so far", found):
             break
     return found
+
+
+_earlier = EarlierAnswers()
 
 
 def unsettled(instance: Instance) -> Answer:

@@ -396,8 +396,9 @@ class Recourse:
             alone = OnePerson(population[index : index + 1], chosen(rows, [index]), *known)
             return alone.compared_and_confirmed(result)
 
-        known = self.columns, self._word, self._doubt
-        studio(population, self._words, port, browser, None if self._word is None else confirm)
+        word = None if self._word is None else self._word.remembering()
+        known = self.columns, word, self._doubt
+        studio(population, self._words, port, browser, None if word is None else confirm)
 
     def margin_for(self, people: pd.DataFrame | pd.Series) -> pd.Series:
         """The margin that is demanded of each person, in units of the logit (of trees, see the argument

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -161,6 +162,11 @@ class OwnWord:
             wanted &= np.asarray(found, dtype=np.float64) >= self.least  # also float32 probabilities
         return wanted
 
+    def remembering(self) -> OwnWord:
+        """The same word, not asked twice in a row about the same rows."""
+        asked = None if self.probability is None else remembered(self.probability)
+        return replace(self, predict=remembered(self.predict), probability=asked)
+
     def accepts_each(self, frame: pd.DataFrame) -> list[bool | BadInput]:
         """As :meth:`accepts`, with the error in place of the answer for a row for which ``predict`` fails.
 
@@ -174,6 +180,21 @@ class OwnWord:
                 return [error]
         half = len(frame) // 2
         return self.accepts_each(frame.iloc[:half]) + self.accepts_each(frame.iloc[half:])
+
+
+def remembered(predict: Predict, most: int = 256) -> Predict:
+    """A function of rows that keeps its last answers."""
+    known: dict[bytes, Any] = {}
+
+    def answered(frame: pd.DataFrame) -> Any:
+        rows = pickle.dumps(frame)
+        if rows not in known:
+            if len(known) >= most:
+                known.clear()
+            known[rows] = predict(frame)
+        return known[rows]
+
+    return answered
 
 
 def labels_of(predict: Predict, frame: pd.DataFrame) -> list[object]:

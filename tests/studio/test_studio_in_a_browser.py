@@ -1,118 +1,25 @@
-"""The studio in a real browser: what an adviser does, on three kinds of models, and what they see.
-
-``python -m tests.studio.test_studio_in_a_browser`` measures how long answers take after a move of a slider.
-"""
+"""The studio in a real browser: what an adviser does, on three kinds of models, and what they see."""
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.helpers import browser as chromium
+from tests.studio.adviser import Adviser
+from tests.studio.visit import ROOT, Visit, browser, studio
 
 pytestmark = pytest.mark.skipif(
     chromium.find() is None, reason="no Chromium or Chrome here: apt-get install chromium"
 )
 
-ROOT = Path(__file__).parents[2]
-QUIET = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
-TASKS = ("answer", "why", "ways", "interview")
-
-
-@contextmanager
-def studio(name: str) -> Iterator[str]:
-    """The address of a studio of its own process, which ends by Ctrl-C."""
-    command = [sys.executable, "-m", "tests.studio.lent", name]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, start_new_session=True)
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-    finally:
-        os.kill(process.pid, signal.SIGINT)
-        assert process.wait(30) == 0
-        if process.stdout is not None:
-            process.stdout.close()
-
 
 @pytest.fixture(scope="module")
 def launched():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=chromium.find(), args=list(QUIET))
+    with browser() as found:
         yield found
-        found.close()
-
-
-class Visit:
-    """A page of a studio, and what its browser asked for and complained of."""
-
-    def __init__(self, launched: Any, address: str, **context: Any) -> None:
-        self.address, self.asked, self.said = address, list[str](), list[str]()
-        self.page = launched.new_context(viewport={"width": 1280, "height": 900}, **context).new_page()
-        self.page.set_default_timeout(30_000)
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-
-    def open(self, path: str) -> None:
-        self.page.goto(self.address + path)
-        self.settle()
-
-    def settle(self) -> None:
-        """Until nothing is being looked for."""
-        self.page.locator("[aria-busy]").first.wait_for(state="detached")
-        self.page.wait_for_load_state("networkidle")
-
-    def moved(self, act: Any) -> None:
-        """Do something that asks for another answer, and wait for that."""
-        before = self.answered()
-        act()
-        self.wait_beyond(before)
-        self.settle()
-
-    def goes(self, act: Any) -> None:
-        """Do something that leads to another page, and wait for that."""
-        with self.page.expect_navigation():
-            act()
-        self.settle()
-
-    def answered(self) -> int:
-        """The number of the last question that was answered on this page."""
-        return int(self.page.evaluate("Number(document.body.dataset.answered || 0)"))
-
-    def wait_beyond(self, before: int) -> None:
-        """Until a later one is answered. The page's policy forbids what wait_for_function does."""
-        until = time.monotonic() + 60
-        while self.answered() <= before and time.monotonic() < until:
-            time.sleep(0.005)
-        assert self.answered() > before
-
-    def changed(self) -> dict[str, str]:
-        """What is to change, and to what."""
-        rows = self.page.locator("#answer table.changes tbody tr")
-        return {row.locator("th").inner_text(): row.locator(".to").inner_text() for row in rows.all()}
-
-    def faults(self) -> list[str]:
-        """What axe finds, for all rules that it has for WCAG 2.2 AA and good practice."""
-        from axe_playwright_python.sync_playwright import Axe
-
-        found = Axe().run(self.page).response["violations"]
-        return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found]
 
 
 @pytest.fixture(scope="module", params=["loan", "boosted", "asked"])
@@ -127,46 +34,41 @@ def visit(request, launched):
         assert [line for line in visit.said if "409" not in line] == []
 
 
-def lever(visit: Visit, name: str) -> Any:
-    return visit.page.locator(f'fieldset[data-feature="{name}"]')
+FIRST = {"loan": "savings", "boosted": "debt", "asked": "income"}
 
 
-FIRST = {"loan": "savings", "boosted": "debt", "asked": "income", "gmsc": "DebtRatio"}
-
-
-def test_lock_slide_weigh_and_undo(visit):
-    """Every move has its own answer; undo and reload keep what was set."""
+def test_lock_slide_weigh_and_undo(visit, launched):
+    """Every move has its own answer; a bookmark opens it in another browser; undo leads back."""
     name = FIRST[visit.name]
     visit.open("en/person/0")
     first = visit.changed()
     assert first
-    visit.moved(lambda: lever(visit, name).locator(".lock").uncheck())
+    adviser = Adviser(visit, visit.name)
+    adviser.the_least_without()
+    adviser.why_not_without()
     locked = visit.changed()
-    assert name not in locked and locked != first
-    visit.page.reload()
-    visit.settle()
-    assert visit.changed() == locked
-    visit.page.locator("#undo").click()
-    visit.page.wait_for_url("**/person/0")
-    visit.settle()
-    assert visit.changed() == first
-    slider = lever(visit, name).locator(".end.high, .end.low").first
+    assert locked != first
+    bookmark = Visit(launched, visit.page.url)
+    bookmark.open("")
+    assert bookmark.changed() == locked
+    bookmark.page.context.close()
+    for _ in range(2):
+        visit.goes(visit.page.locator("#undo").click)
+    assert visit.page.url.endswith("/person/0") and visit.changed() == first
+    slider = visit.lever(name).locator(".end.high, .end.low").first
     slider.focus()
     visit.moved(lambda: visit.page.keyboard.press("ArrowRight"))
-    visit.moved(lambda: lever(visit, name).locator(".stop").fill("4"))
+    visit.lever(name).locator(".stop").focus()
+    visit.moved(lambda: visit.page.keyboard.press("End"))
     assert "weights" in visit.page.url
-    assert lever(visit, name).locator("output").inner_text() == "very hard"
+    assert visit.lever(name).locator("output").inner_text() == "very hard"
 
 
 def test_compare_five_pairs_and_take_the_recommendation(visit, tmp_path):
     """The dialogue ends in limits of the first page; answers are saved and opened again."""
-    visit.open("en/interview/0")
-    for _ in range(5):
-        button = visit.page.locator("[data-tell]").first
-        if not button.count():
-            break
-        button.click()
-        visit.settle()
+    adviser = Adviser(visit, visit.name)
+    visit.open("en/person/0")
+    adviser.which_is_hers()
     given = visit.page.url
     assert "answers=left" in given or visit.page.locator("[data-tell]").count() == 0
     visit.page.reload()
@@ -179,20 +81,17 @@ def test_compare_five_pairs_and_take_the_recommendation(visit, tmp_path):
         visit.settle()
         visit.goes(lambda: visit.page.locator("#open").set_input_files(tmp_path / "interview.json"))
         assert visit.page.url.endswith(given.split("answers=")[1])
-    visit.goes(visit.page.locator("#take").click)
-    assert visit.changed()
+    adviser.take()
 
 
 def test_prove_print_save_and_reopen(visit, tmp_path):
     """The certificate that is downloaded verifies; limits survive a file; the letter prints."""
     visit.open("en/person/0")
-    visit.moved(lambda: lever(visit, FIRST[visit.name]).locator(".lock").uncheck())
+    visit.moved(lambda: visit.lever(FIRST[visit.name]).locator(".lock").uncheck())
     locked = visit.changed()
-    visit.page.locator(".proof summary").click()
+    adviser = Adviser(visit, visit.name)
+    adviser.that_it_is_the_least()
     if visit.name != "asked":
-        visit.page.locator("[data-ask=verify]").click()
-        visit.page.locator("#verify pre").wait_for()
-        assert "VERIFIED optimal" in visit.page.locator("#verify pre").inner_text()
         for link, file in (("Download the certificate", "c.json"), ("Download the problem", "p.json")):
             with visit.page.expect_download() as download:
                 visit.page.get_by_role("link", name=link).click()
@@ -207,12 +106,7 @@ def test_prove_print_save_and_reopen(visit, tmp_path):
     assert visit.changed() != locked
     visit.goes(lambda: visit.page.locator("#open").set_input_files(tmp_path / "limits.json"))
     assert visit.changed() == locked
-    with visit.page.context.expect_page() as letter:
-        visit.page.locator("#letter").click()
-    letter.value.wait_for_load_state()
-    assert letter.value.locator("h1").inner_text() == visit.page.locator("#answer h1").inner_text()
-    assert letter.value.pdf()[:4] == b"%PDF"
-    letter.value.close()
+    adviser.write()
 
 
 def test_other_ways(visit):
@@ -281,48 +175,3 @@ def test_every_view_can_be_read_by_everybody(visit, launched, width, scheme):
             assert own.page.evaluate("document.documentElement.scrollWidth") <= wide, (page, language)
     assert own.said == []
     own.page.context.close()
-
-
-SLIDE = """([name, share]) => {
-  const slider = document.querySelector(`fieldset[data-feature="${name}"] .end.high`);
-  slider.value = Number(slider.min) + share * (slider.max - slider.min);
-  slider.dispatchEvent(new Event("input", { bubbles: true }));
-}"""
-
-
-def move_times(visit: Visit, name: str, moves: int) -> list[float]:
-    """Milliseconds from a move of a slider to its answer on the page."""
-    times = []
-    rng = np.random.default_rng(0)
-    for _ in range(moves):
-        before = visit.answered()
-        visit.page.evaluate(SLIDE, [name, float(rng.uniform(0.5, 1))])
-        visit.wait_beyond(before)
-        times.append(float(visit.page.evaluate("Number(document.body.dataset.took)")))
-        visit.page.wait_for_timeout(50)
-    return times
-
-
-def measure(moves: int = 100) -> dict[str, Any]:
-    """The median and the 95th percentile for both models."""
-    from playwright.sync_api import sync_playwright
-
-    found = {}
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=chromium.find(), args=list(QUIET))
-        for name in ("loan", "gmsc"):
-            with studio(name) as address:
-                visit = Visit(started, address)
-                visit.open("en/person/0")
-                times = move_times(visit, FIRST[name], moves)
-                found[name] = {
-                    "moves": moves,
-                    "median_ms": float(np.median(times)),
-                    "p95_ms": float(np.percentile(times, 95)),
-                }
-        started.close()
-    return found
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure(), indent=2))

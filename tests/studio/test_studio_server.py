@@ -12,14 +12,17 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from milp_recourse.formats.applicant_json import build_preferences
 from milp_recourse.formats.instances_path import instance_files
 from milp_recourse.formats.schema import PreferencesModel
+from milp_recourse.problem.instance import Preferences
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve
 from milp_recourse.reports.own_words import OwnWords
+from milp_recourse.studio.earlier_answers import EarlierAnswers
 from milp_recourse.studio.requests_guard import LARGEST_BODY
 from milp_recourse.studio.studio_views import Views
 from tests.helpers.page_samples import HOSTILE
@@ -62,7 +65,9 @@ BAD = (
 )
 
 
-@pytest.mark.parametrize("task", ["answer", "why", "interview", "verify", "people"])
+@pytest.mark.parametrize(
+    "task", ["answer", "why", "interview", "verify", "people", "ways", "region", "pinned"]
+)
 def test_malformed_questions_are_refused_in_one_line(client, task):
     """By the formats; no traceback, and nobody's answer suffers."""
     for body in BAD:
@@ -139,6 +144,26 @@ def test_the_answer_is_the_packages_own(client):
         )
 
 
+def test_what_earlier_answers_settle_is_what_a_search_finds():
+    """Narrower limits take the earlier answer only where a search gives the same; wider ones never do."""
+    start, rng, settled = people()[0], np.random.default_rng(1), list[bool]()
+    known = EarlierAnswers()
+    for _ in range(60):
+        levers = [name for name in ("savings", "years", "job") if rng.random() < 0.8]
+        ranges = {"savings": (0.0, float(rng.integers(1, 10)))} if rng.random() < 0.8 else {}
+        own = Preferences(tuple(levers), {"job": 2.0} if rng.random() < 0.3 else {}, ranges)
+        instance = replace(start, preferences=own)
+        found, expected = known.about(instance), solve(instance)
+        settled.append(found is not None)
+        if found is None:
+            known.keep(instance, expected)
+        else:
+            assert found.status is expected.status
+            assert found.cost == pytest.approx(expected.cost, rel=1e-6, abs=1e-9)
+    assert 10 < sum(settled) < 50
+    assert EarlierAnswers().about(start) is None
+
+
 def test_data_are_in_the_formats_of_the_files(client):
     """Results, why, choices, interviews."""
     assert ask(client, "data/answer/0").json()["format"] == "milp-recourse/result-1"
@@ -161,7 +186,9 @@ def test_the_certificate_is_verified_on_the_spot(client):
 
 
 def test_people_without_a_way_are_told_why(client):
-    """The table has everybody, in order, also whom it could not read."""
+    """The table has everybody at once, in order, also whom it could not read."""
+    first = ask(client, "en/part/people/0").text
+    assert [name in first for name in (">ann<", ">bob<", ">cleo<", ">dan<")] == [True] * 4
     until = time.monotonic() + 60
     while not (found := ask(client, "data/people/0").json())["complete"] and time.monotonic() < until:
         time.sleep(0.2)

@@ -92,8 +92,7 @@ function limits(form) {
       if (kind === "labels") {
         const boxes = all(".box", field), kept = boxes.filter((box) => box.checked).map((box) => box.value);
         conditions = conditions.filter((c) => !(c.feature === name && c.of === "counterfactual" && c.in));
-        const now = one(".lock", field).dataset.now;
-        if (kept.length < boxes.length) conditions.push({ feature: name, of: "counterfactual", in: kept.concat(now && !kept.includes(now) ? [now] : []) });
+        if (kept.length < boxes.length) conditions.push({ feature: name, of: "counterfactual", in: kept });
       }
       const stop = one(".stop", field), weight = field.dataset.moved ? Number(field.dataset.usual) * Number(stop.dataset.stops.split(" ")[stop.value]) : Number(field.dataset.weight);
       if (weight === 1) delete own.weights[name];
@@ -108,7 +107,9 @@ function limits(form) {
     const mine = ++number;
     busy = true; waiting = false; asked = performance.now();
     one("#shaded").hidden = true;
+    const open = one(".proof[open]") !== null;
     const done = await fill(one("#answer"), "answer", { preferences: state });
+    if (open) one(".proof").open = true;
     if (mine !== number) return;
     busy = false;
     body.dataset.took = performance.now() - asked;
@@ -201,7 +202,7 @@ function limits(form) {
     if (drop) go(without(state, JSON.parse(drop.dataset.drop)));
     if (asks) {
       one(`#${asks.dataset.into}`).textContent = asks.dataset.wait;
-      fill(one(`#${asks.dataset.into}`), asks.dataset.ask, { preferences: state });
+      fill(one(`#${asks.dataset.into}`), asks.dataset.ask, { preferences: state }).then(() => one(`#${asks.dataset.into}`).scrollIntoView({ block: "nearest" }));
     }
     if (event.target.closest("[data-stop]")) post(`data/stop/${index}`);
   });
@@ -308,7 +309,7 @@ function people(rows) {
     if (!group) return;
     counts.hidden = !group.value;
     const table = new Map();
-    for (const row of rows.rows) {
+    for (const row of rows.rows) if (row.dataset.kind) {
       const value = JSON.parse(row.dataset.groups)[group.value] ?? "–", counted = table.get(value) || [0, 0, 0];
       counted[["proven", "unproven", "accepted"].includes(row.dataset.kind) ? 0 : row.dataset.kind === "impossible" ? 1 : 2] += 1;
       table.set(value, counted);
@@ -322,7 +323,12 @@ function people(rows) {
       const box = document.createElement("div");
       box.innerHTML = await part("people");
       const found = one("tbody", box);
-      rows.append(...[...found.rows].slice(rows.rows.length));
+      [...found.rows].forEach((row, k) => {
+        const old = rows.rows[k], held = old && old.contains(document.activeElement);
+        if (!old) rows.append(row);
+        else if (old.dataset.kind !== row.dataset.kind) old.replaceWith(row);
+        if (held) one("a", rows.rows[k]).focus();
+      });
       one("#plots").replaceChildren(one(".plots", box));
       one("#done").textContent = found.dataset.said;
       show();

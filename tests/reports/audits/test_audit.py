@@ -181,3 +181,21 @@ def test_a_formula_stays_text() -> None:
     sheet = load_workbook(io.BytesIO(content))["people"]
     assert [c.data_type for c in sheet["A"]] == ["s"] * 4 and sheet["A2"].value == "=1+1"
     assert [c.value for c in sheet["B"]] == ["cost", 2.5, None, -1]
+
+
+def test_the_studio_opens_an_audit(answers, audit, monkeypatch) -> None:
+    """From the command line: everybody by their identifier and the user's words, with the audit's answers."""
+    from tests.studio.samples import PORT, SECRET, application, ask, visited
+
+    served = list[tuple[object, ...]]()
+    monkeypatch.setattr("milp_recourse.studio.studio", lambda *given: served.append(given))
+    assert main(["studio", str(audit), "--no-browser"]) == 0
+    [(people, words, port, browser)] = served
+    assert (port, browser) == (0, False)
+    with visited(application(people, words, SECRET, PORT)) as client:
+        listed = ask(client, "en/part/people/0").text
+        assert all(f">{label}</a>" in listed for label in answers.table.index)
+        assert "what you earn" in client.get(f"/{SECRET}/en/person/0").text
+        known = answers.table.reset_index().query("status == 'optimal'").iloc[0]
+        assert ask(client, f"data/answer/{known.name}").json()["cost"] == pytest.approx(known["cost"])
+        assert ask(client, "data/answer/2").json()["error"].startswith("factuals.2.purpose")
