@@ -49,9 +49,10 @@ class EarlierAnswers:
 
 
 def same_person(instance: Instance, before: Instance) -> bool:
-    """Whether two problems of one population are about the same values, with the same margin."""
+    """Whether two problems are of one population and about the same values, with the same margin."""
     same = np.array_equal(instance.factual_row, before.factual_row, equal_nan=True)
-    return same and instance.accept == before.accept
+    same &= instance.classifier is before.classifier and instance.scm is before.scm
+    return same and instance.accept == before.accept and instance.cost == before.cost
 
 
 def narrower(own: Preferences, before: Preferences) -> bool:
