@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from milp_recourse.lab.icarma.icarma_model import Recommender
     from milp_recourse.lab.icarma.settings import Settings
     from milp_recourse.lab.icarma.shipped import Kind
+    from milp_recourse.lab.icarma.structural import StructuralModel
     from milp_recourse.lab.icarma.task import Task
     from milp_recourse.lab.icarma.training_optima import Optima
     from milp_recourse.problem.population import Population
@@ -91,8 +92,6 @@ def train(
     from milp_recourse.lab.icarma.runs import train_seeds
     from milp_recourse.lab.icarma.sampling import Elicitation
     from milp_recourse.lab.icarma.settings import Recipe, Settings
-    from milp_recourse.lab.icarma.structural import StructuralModel
-    from milp_recourse.lab.icarma.task import loan_task, sampled_task
 
     torch.set_num_threads(threads)
     if device == "auto":
@@ -105,13 +104,8 @@ def train(
         known("--elicitation", elicitation, get_args(Elicitation)),
         **changes,
     )
-    template = _population(population).template
-    through = None
-    if template.scm.name == "loan":
-        task = loan_task(template)
-    else:
-        task, flow_epochs = sampled_task(template), 0
-        through = StructuralModel.of_rows(template.scm, task.train)
+    task, through = _learning(population)
+    flow_epochs = 0 if through else flow_epochs
     optima = _optima(task, settings, out / "optima") if settings.imitation else None
     chosen = [seed + 1000 * k for k in range(seeds)]
     with progress_bar("training", flow_epochs + seeds * settings.epochs, rate=True) as bar:
@@ -125,6 +119,31 @@ def train(
             f"plausible {row['plausible']:.3f}, cost {row['cost']:.4f}"
         )
     typer.echo(f"networks in {out / 'recommender.npz'}")
+
+
+@app.command()
+def search(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="search.log, search.csv; rerunning resumes.")],
+    elicitation: Annotated[str, typer.Option(help="rank (table 2) or score (table 3)")] = "rank",
+    trials: Annotated[int, typer.Option(min=1, help="in all, with those in DIR")] = 200,
+    epochs: Annotated[int, typer.Option(min=1, help="of each trial's networks")] = 200,
+    population: PopulationName = "loan-smooth",
+) -> None:
+    """Search for settings that give the paper's numbers on validation rows; test rows are not used."""
+    _needs("torch", "zuko", "optuna")
+    import torch
+
+    from milp_recourse.lab.gap.search import TABLE
+    from milp_recourse.lab.gap.search import search as run
+
+    torch.set_num_threads(1)
+    kind = known("--elicitation", elicitation, tuple(TABLE))
+    task, through = _learning(population)
+    flow = through or _model(None, "constant", _population(population)).flow
+    with progress_bar("search", trials * epochs, rate=True) as bar:
+        study = run(task, flow, kind, out, trials, epochs, bar.advance)
+    best = study.best_trial
+    typer.echo(f"{len(study.trials)} trials; trial {best.number} has distance {best.value:.2f}: {best.params}")
 
 
 @app.command()
@@ -306,6 +325,18 @@ def gap(
         raise typer.Exit(4)
 
 
+def _learning(population: str) -> tuple[Task, StructuralModel | None]:
+    """The task, and for a population other than Loan's the structural model that replaces the flow."""
+    from milp_recourse.lab.icarma.structural import StructuralModel
+    from milp_recourse.lab.icarma.task import loan_task, sampled_task
+
+    template = _population(population).template
+    if template.scm.name == "loan":
+        return loan_task(template), None
+    task = sampled_task(template)
+    return task, StructuralModel.of_rows(template.scm, task.train)
+
+
 def _optima(task: Task, settings: Settings, folder: Path) -> Optima:
     from milp_recourse.lab.icarma.training_optima import certify_optima
 
@@ -330,9 +361,14 @@ def _population(name: str) -> Population:
 
 
 def _needs_torch() -> None:
-    """Raise BackendUnavailable, which says what to install, if torch or zuko is missing."""
+    _needs("torch", "zuko")
+
+
+def _needs(*libraries: str) -> None:
+    """Raise BackendUnavailable, which says what to install, if a library is missing."""
     from milp_recourse.errors import BackendUnavailable
 
-    for name in ("torch", "zuko"):
+    for name in libraries:
         if find_spec(name) is None:
-            raise BackendUnavailable(f"icarma needs {name}: pip install 'milp-recourse[torch]'")
+            extra = "search" if name == "optuna" else "torch"
+            raise BackendUnavailable(f"icarma needs {name}: pip install 'milp-recourse[{extra}]'")

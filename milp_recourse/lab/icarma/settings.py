@@ -6,9 +6,12 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from milp_recourse.elicitation.schemes import RankingDistribution
 from milp_recourse.errors import BadInput
-from milp_recourse.lab.icarma.sampling import Elicitation, PreferenceSampler, Profile
+from milp_recourse.lab.icarma.sampling import Elicitation, PreferenceSampler, Profile, Wishes
 
 SEEDS = tuple(range(1000, 10001, 1000))
 """The paper's ten seeds."""
@@ -50,6 +53,8 @@ _CHOICES = {
     "keep": ("best", "last"),
     "actions": ("shift", "latent"),
     "hinge": ("logit", "probability"),
+    "prior_shape": ("weights", "exchanged"),
+    "conditioning": ("both", "mask"),
 }
 
 
@@ -98,6 +103,15 @@ class Settings:
         tau of the Gumbel-softmax.
     cost, plausibility, feasibility, divergence
         Weights of equations 10, 15, 16 and 13.
+    prior_high, prior_low
+        The mask network's priors of the most and of the least preferred feature, which the paper does not
+        publish.
+    prior_shape
+        Whether priors fall as the weights rise (``weights``, equation 14), or with the reciprocal exponent
+        (``exchanged``: concave weights have priors that stay high).
+    conditioning
+        Which networks see the preferences: ``both``, or the one of the mask (``mask``), so that actions
+        depend on the features acted on alone.
     validity
         lambda if it is constant, and the weight of the hinge in the validation loss; not from the paper.
     imitation
@@ -133,6 +147,10 @@ class Settings:
     plausibility: float = 0.225
     feasibility: float = 0.1
     divergence: float = 1.5
+    prior_high: float = 0.5
+    prior_low: float = 0.1
+    prior_shape: Literal["weights", "exchanged"] = "weights"
+    conditioning: Literal["both", "mask"] = "both"
     validity: float = 10.0
     imitation: float = 0.0
 
@@ -151,6 +169,9 @@ class Settings:
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise BadInput(name, getattr(self, name), ", ".join(known))
+        if not 0 < self.prior_low <= self.prior_high < 1:
+            got = (self.prior_low, self.prior_high)
+            raise BadInput("prior_low, prior_high", got, "0 < prior_low <= prior_high < 1")
         _ = self.sampler  # checks elicitation and profile
 
     @staticmethod
@@ -194,6 +215,15 @@ class Settings:
     def sampler(self) -> PreferenceSampler:
         """The sampler of the preferences of an epoch."""
         return PreferenceSampler(self.elicitation, self.profile, self.hard, distribution=self.distribution)
+
+    def priors(self, wishes: Wishes) -> NDArray[np.float64]:
+        """The mask network's priors (equation 14), shape (n, k); 0 where not actionable."""
+        fallen = wishes.height if self.prior_shape == "weights" else wishes.reverse
+        if fallen is None:
+            raise BadInput("prior_shape", self.prior_shape, "weights, where the profile is not known")
+        return np.where(
+            wishes.actionable, self.prior_high - (self.prior_high - self.prior_low) * fallen, 0.0
+        )
 
     def logit_margin(self, spread: float) -> float:
         """The logit above which the hinge is 0, given the logit's standard deviation on the train rows."""

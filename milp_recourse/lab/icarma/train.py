@@ -49,8 +49,10 @@ class Wanted:
 
     Attributes
     ----------
-    actionable, weights, height, priors
+    actionable, weights, height
         As in :class:`~milp_recourse.lab.icarma.sampling.Wishes`.
+    priors
+        The mask network's, 0 where not actionable.
     optimal
         The levers' values in the optimal counterfactual, nan where there is none. None where the loss
         does not imitate optima, and for validation rows.
@@ -63,9 +65,11 @@ class Wanted:
     optimal: Tensor | None = None
 
     @staticmethod
-    def of(wishes: Wishes, device: torch.device, optima: Optima | None = None) -> Wanted:
+    def of(
+        wishes: Wishes, settings: Settings, device: torch.device, optima: Optima | None = None
+    ) -> Wanted:
         """From arrays, and the optima of the same rows."""
-        arrays = [wishes.actionable, wishes.weights, wishes.height, wishes.priors]
+        arrays = [wishes.actionable, wishes.weights, wishes.height, settings.priors(wishes)]
         if optima is not None:
             arrays.append(optima.of(np.arange(len(wishes)), wishes.actionable))
         return Wanted(*(torch.as_tensor(a, device=device) for a in arrays))
@@ -120,7 +124,7 @@ class Trainer:
         self.decision = torch_network(task.network, self.device)
         self.train, self.validation = self._applicants(task.train), self._applicants(task.validation)
         held = self._wishes(len(task.validation), np.random.default_rng([settings.seed, VALIDATION]))
-        self.held = Wanted.of(held, self.device)
+        self.held = Wanted.of(held, settings, self.device)
         self.multiplier = 0.0 if settings.dual else settings.validity
         self.epoch, self.best_loss, self.best_epoch = 0, float("inf"), 0
         self.best = deepcopy(self.model.state())
@@ -130,7 +134,8 @@ class Trainer:
         """Train one epoch, with newly drawn preferences for each row, and return :meth:`validate`."""
         seed, epoch = self.settings.seed, self.epoch
         rng = np.random.default_rng([seed, PREFERENCES, epoch])
-        wanted = Wanted.of(self._wishes(len(self.train.rows), rng), self.device, self.optima)
+        wishes = self._wishes(len(self.train.rows), rng)
+        wanted = Wanted.of(wishes, self.settings, self.device, self.optima)
         stream = int(np.random.SeedSequence([seed, MASKS, epoch]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(stream)
         if self.settings.decay:
