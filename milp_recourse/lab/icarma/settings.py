@@ -1,4 +1,4 @@
-"""Settings of the networks' training, and three recipes: named sets of settings."""
+"""Settings of the networks' training, and four recipes: named sets of settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DAMPING = 10.0
 LATENT_LIMIT = 5.0
 """Latent shifts are cut to plus or minus this number, the default of the released code."""
 
-Recipe = Literal["plain", "paper", "best"]
+Recipe = Literal["plain", "paper", "best", "certified"]
 
 AS_RELEASED: dict[str, Any] = {
     "decay": False,
@@ -47,6 +47,14 @@ BEST: dict[str, Any] = {
 """Settings of this project: wider networks, a small weight of the divergence, a large one of plausibility.
 They were chosen by the share of validation rows whose recommendation is valid and plausible
 (``docs/results/loan_smooth/recipes.py``)."""
+
+CERTIFIED: dict[str, Any] = BEST | {
+    "margin": 0.03,
+    "density_margin": 0.1,
+    "imitation": 10.0,
+    "impossible": 0.0,
+}
+"""Learning from certified optima and failures (``docs/results/loan_smooth/optima.py``)."""
 
 _CHOICES = {
     "initial": ("torch", "xavier"),
@@ -117,8 +125,10 @@ class Settings:
     imitation
         Weight of the squared distance to the certified optimum
         (:func:`~milp_recourse.lab.icarma.losses.distance`); 0 for none. The optima are those of the problem
-        whose two boundaries are tightened by ``margin`` and ``density_margin``, and all weights must be
-        constant.
+        whose two boundaries are tightened by ``margin`` and ``density_margin``.
+    impossible
+        Weight in the loss of rows for which it is proven that this problem has no recourse; 0 leaves them
+        out.
     """
 
     seed: int = SEEDS[0]
@@ -153,6 +163,7 @@ class Settings:
     conditioning: Literal["both", "mask"] = "both"
     validity: float = 10.0
     imitation: float = 0.0
+    impossible: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("batch", "epochs"):
@@ -161,11 +172,11 @@ class Settings:
         for name in ("learning_rate", "temperature"):
             if not getattr(self, name) > 0:
                 raise BadInput(name, getattr(self, name), "a number above 0")
-        for name in ("density_margin", "imitation"):
+        for name in ("density_margin", "imitation", "impossible"):
             if not getattr(self, name) >= 0:
                 raise BadInput(name, getattr(self, name), "0 or more")
-        if self.imitation and (self.profile, self.individual) != ("constant", True):
-            raise BadInput("imitation", self.imitation, "0, or networks for constant weights")
+        if self.learns and not self.individual:
+            raise BadInput("imitation", self.imitation, "0, or networks that see preferences")
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise BadInput(name, getattr(self, name), ", ".join(known))
@@ -176,22 +187,20 @@ class Settings:
 
     @staticmethod
     def of_recipe(recipe: Recipe, elicitation: Elicitation, **changes: Any) -> Settings:
-        """One of the three recipes, with changes.
+        """One of the recipes, with changes.
 
         Parameters
         ----------
         recipe
             ``plain`` has the paper's best hyperparameters for ranks or for scores, and defaults for settings
             that the paper does not state. ``paper`` has the same hyperparameters, and the other settings as
-            in the code that the CARMA authors released (:data:`AS_RELEASED`). ``best`` is :data:`BEST`.
+            in the code that the CARMA authors released (:data:`AS_RELEASED`). ``best`` is :data:`BEST`,
+            ``certified`` :data:`CERTIFIED`.
         """
         if recipe not in get_args(Recipe):
             raise BadInput("recipe", recipe, ", ".join(get_args(Recipe)))
-        if recipe == "paper":
-            return Settings.published(elicitation, **{**AS_RELEASED, **changes})
-        if recipe == "best":
-            return Settings.published(elicitation, **{**BEST, **changes})
-        return Settings.published(elicitation, **changes)
+        base = {"plain": {}, "paper": AS_RELEASED, "best": BEST, "certified": CERTIFIED}[recipe]
+        return Settings.published(elicitation, **{**base, **changes})
 
     @staticmethod
     def published(elicitation: Elicitation, **changes: Any) -> Settings:
@@ -210,6 +219,11 @@ class Settings:
                 plausibility=0.125,
             )
         return replace(settings, **changes)
+
+    @property
+    def learns(self) -> bool:
+        """Whether certified answers for the train rows are needed."""
+        return self.imitation > 0 or self.impossible != 1
 
     @property
     def sampler(self) -> PreferenceSampler:
