@@ -3,9 +3,9 @@
     python docs/results/loan_smooth/optima.py choose --out DIR    # margins and weights, on validation rows
     python docs/results/loan_smooth/optima.py rows --out DIR      # all test applicants
 
-``choose`` writes DIR/optima_choice.csv, ``rows`` DIR/optima.csv, a line per row, seed and setting of the tables.
-Both go on where they stopped. One pair of networks serves all profiles of weights and all masks, and learns
-through the true equations.
+``choose`` writes DIR/optima_choice.csv, ``rows`` DIR/optima.csv, a line per variant, seed and setting of the
+tables. Both go on where they stopped. One pair of networks serves all profiles of weights and all masks, and
+learns through the true equations.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _compare(
     out: Path,
     name: str,
 ) -> None:
-    """Train every variant with every seed, and judge it on people whose preferences have the seed ``drawn``."""
+    """Train every variant with every seed, and judge it on people with preferences of the seed ``drawn``."""
     through = StructuralModel.of_rows(task.template.scm, task.train)
     certified = Certified(people, task.levers, out / "judged", 60.0)
     wishes = [draw(one, len(people), drawn) for one in ASKED]
@@ -101,12 +101,18 @@ def _compare(
     with progress_bar("training", len(seeds) * len(each) * epochs, rate=True) as bar:
         for seed in seeds:
             for changes in each:
-                settings = Settings.of_recipe("certified", "rank", **changes | {"seed": seed, "epochs": epochs})
+                settings = Settings.of_recipe(
+                    "certified", "rank", **changes | {"seed": seed, "epochs": epochs}
+                )
                 optima = certify_optima(task, settings, out / "train") if settings.learns else None
                 named = "-".join(f"{k}_{v:g}" for k, v in changes.items()) or "certified"
                 place = out / f"{named}-{epochs}" / f"seed_{seed}"
-                trainer = train(task, through, settings, place, on_epoch=lambda _: bar.advance(), optima=optima)
-                write_recommender(trainer.model, place / "recommender.npz", {"best_epoch": trainer.best_epoch})
+                trainer = train(
+                    task, through, settings, place, on_epoch=lambda _: bar.advance(), optima=optima
+                )
+                write_recommender(
+                    trainer.model, place / "recommender.npz", {"best_epoch": trainer.best_epoch}
+                )
                 for setting, wish in zip(ASKED, wishes, strict=True):
                     judged = _judged(trainer.model, people, wish, certified.of(wish))
                     made.append({**_about(settings, trainer), "setting": setting.label, **judged})

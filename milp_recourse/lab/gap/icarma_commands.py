@@ -49,7 +49,9 @@ def train(
     ),
     recipe: Annotated[
         str,
-        typer.Option(help="best, certified (ours), plain (published), paper (also the released code's choices)"),
+        typer.Option(
+            help="best, certified (ours), plain (published), paper (also the released code's choices)"
+        ),
     ] = "best",
     elicitation: Annotated[
         str, typer.Option(help="preferences by rank or by score; hyperparameters are the paper's for these")
@@ -150,8 +152,12 @@ def search(
         best = study.best_trial
         rows = seeds(task, flow, best, kind, epochs, people.rows, out, bar.advance)
     keys = ("table", "setting", "validity", "printed validity", "plausibility", "printed plausibility")
-    print_rows("means of ten seeds", [{k: row[k] for k in (*keys, "hap", "printed hap", "near")} for row in rows])
-    typer.echo(f"{len(study.trials)} trials; trial {best.number} has distance {best.value:.2f}: {best.params}")
+    print_rows(
+        "means of ten seeds", [{k: row[k] for k in (*keys, "hap", "printed hap", "near")} for row in rows]
+    )
+    typer.echo(
+        f"{len(study.trials)} trials; trial {best.number} has distance {best.value:.2f}: {best.params}"
+    )
 
 
 @app.command()

@@ -14,12 +14,11 @@ from statistics import fmean, stdev
 from typing import Any
 
 import optuna
-import torch
 
 from milp_recourse.lab.gap.paper_settings import SETTINGS, Setting, draw
 from milp_recourse.lab.icarma.flow import CausalFlow
-from milp_recourse.lab.icarma.sampling import Elicitation
 from milp_recourse.lab.icarma.runs import train_seeds
+from milp_recourse.lab.icarma.sampling import Elicitation
 from milp_recourse.lab.icarma.settings import SEEDS, Settings
 from milp_recourse.lab.icarma.structural import StructuralModel
 from milp_recourse.lab.icarma.task import Task
@@ -114,7 +113,9 @@ def search(
 
     for _ in range(max(0, trials - len([t for t in study.trials if t.state.is_finished()]))):
         study.optimize(objective, n_trials=1)
-        write_table(folder / "search.csv", [_row(trial) for trial in study.trials if trial.state.is_finished()])
+        write_table(
+            folder / "search.csv", [_row(trial) for trial in study.trials if trial.state.is_finished()]
+        )
     return study
 
 
@@ -154,9 +155,13 @@ def seeds(
     for setting in (one for one in SETTINGS if one.cell.elicitation == elicitation):
         found = [measured(trainer, people, setting, 0) for trainer in trainers]
         row: dict[str, Any] = {"table": setting.table, "setting": setting.label, "seeds": len(found)}
-        for key, value in found[0].items():
+        for key in found[0]:
             each = [one[key] for one in found]
-            row |= {key: fmean(each), f"{key} sd": stdev(each), f"{key} best": each[losses.index(min(losses))]}
+            row |= {
+                key: fmean(each),
+                f"{key} sd": stdev(each),
+                f"{key} best": each[losses.index(min(losses))],
+            }
         printed = setting.icarma
         row |= {"printed validity": printed.validity, "printed plausibility": printed.plausibility}
         row |= {"printed cost": printed.cost_mean, "printed hap": printed.hap}
@@ -167,24 +172,19 @@ def seeds(
     return made
 
 
-@torch.no_grad()
 def measured(trainer: Trainer, people: Applicants, setting: Setting, seed: int) -> dict[str, float]:
-    """The networks' numbers for preferences drawn by ``seed``, measured as in the paper: by the flow, uncut."""
-    model = trainer.model
+    """The networks' numbers for preferences of this seed, measured as in the paper: by the flow, uncut."""
     wishes = draw(setting, len(people.rows), seed)
     wanted = Wanted.of(wishes, trainer.settings, trainer.device)
-    proposed = model.propose(people.rows, people.z, wanted.actionable, wanted.height)
-    valid = trainer.decision(proposed.after) >= trainer.task.template.accept.threshold
-    plausible = model.flow.log_density(proposed.after) >= people.log_density
-    plain = replace(wanted, weights=wanted.actionable.double())
-    cost = trainer.terms(people, plain, proposed)["cost"]
-    acted = proposed.acted.cpu().numpy() > 0
+    wanted = replace(wanted, weights=wanted.actionable.double())  # costs are printed with weights 1
+    terms, valid, plausible, acted = trainer.measure(people, wanted)
+    cost = terms["cost"]
     return {
         "validity": float(valid.double().mean()),
         "plausibility": float(plausible.double().mean()),
         "served": float((valid & plausible).double().mean()),
         "cost": float(cost[valid].mean()) if bool(valid.any()) else float("nan"),
-        "hap": float((acted & wishes.least).any(axis=1).mean()),
+        "hap": float(((acted.cpu().numpy() > 0) & wishes.least).any(axis=1).mean()),
     }
 
 

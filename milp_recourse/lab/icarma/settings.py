@@ -235,9 +235,7 @@ class Settings:
         fallen = wishes.height if self.prior_shape == "weights" else wishes.reverse
         if fallen is None:
             raise BadInput("prior_shape", self.prior_shape, "weights, where the profile is not known")
-        return np.where(
-            wishes.actionable, self.prior_high - (self.prior_high - self.prior_low) * fallen, 0.0
-        )
+        return np.where(wishes.actionable, self.prior_high - (self.prior_high - self.prior_low) * fallen, 0.0)
 
     def logit_margin(self, spread: float) -> float:
         """The logit above which the hinge is 0, given the logit's standard deviation on the train rows."""

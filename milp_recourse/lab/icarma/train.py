@@ -129,7 +129,7 @@ class Trainer:
         self.history: list[dict[str, float]] = []
 
     def step(self) -> dict[str, float]:
-        """Train one epoch, with newly drawn or certified preferences for each row; return :meth:`validate`."""
+        """Train one epoch, with newly drawn or with certified preferences, and return :meth:`validate`."""
         seed, epoch = self.settings.seed, self.epoch
         rng = np.random.default_rng([seed, PREFERENCES, epoch])
         learned: tuple[NDArray, ...] = ()
@@ -207,18 +207,13 @@ class Trainer:
         """A term's weight in the loss."""
         return float(getattr(self.settings, term))
 
-    @torch.no_grad()
     def validate(self) -> dict[str, float]:
         """Means over the refused validation rows, with the likeliest masks and always the same preferences.
 
         The best epoch is the one with the least ``loss``. It does not contain the divergence, which measures
         the masks' probabilities and no recommendation.
         """
-        people, wanted = self.validation, self.held
-        proposed = self.model.propose(people.rows, people.z, wanted.actionable, wanted.height)
-        terms = self.terms(people, wanted, proposed)
-        valid = self.decision(proposed.after) >= self.task.template.accept.threshold
-        plausible = self.model.flow.log_density(proposed.after) >= people.log_density
+        terms, valid, plausible, _ = self.measure(self.validation, self.held)
         del terms["divergence"]
         loss = sum(self.settings_weight(name) * float(term.mean()) for name, term in terms.items())
         return {
@@ -227,6 +222,14 @@ class Trainer:
             "plausible": float(plausible.double().mean()),
             "cost": float(terms["cost"][valid].mean()) if bool(valid.any()) else float("nan"),
         }
+
+    @torch.no_grad()
+    def measure(self, people: Applicants, wanted: Wanted) -> tuple[dict[str, Tensor], Tensor, Tensor, Tensor]:
+        """The loss's terms, who is accepted and whose outcome is plausible by the flow, and the masks."""
+        proposed = self.model.propose(people.rows, people.z, wanted.actionable, wanted.height)
+        valid = self.decision(proposed.after) >= self.task.template.accept.threshold
+        plausible = self.model.flow.log_density(proposed.after) >= people.log_density
+        return self.terms(people, wanted, proposed), valid, plausible, proposed.acted
 
     def save(self, path: Path) -> None:
         """Write everything that :meth:`resume` needs."""
