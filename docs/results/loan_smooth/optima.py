@@ -10,7 +10,7 @@ learns through the true equations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -62,7 +62,8 @@ def choose(out: Out, epochs: Epochs = 20) -> None:
     names = [f.name for f in people.template.features]
     factuals = [dict(zip(names, map(float, row), strict=True)) for row in task.validation]
     held = Population(people.template, factuals, (people.preferences[0],) * len(factuals))
-    _compare(task, held, CANDIDATES, (CHOOSING_SEED,), 1, epochs, out, "optima_choice.csv")
+    each = {", ".join(f"{k} {v:g}" for k, v in changes.items()): changes for changes in CANDIDATES}
+    _compare(task, held, each, (CHOOSING_SEED,), 1, epochs, out, "optima_choice.csv")
 
 
 @app.command()
@@ -71,7 +72,7 @@ def rows(
 ) -> None:
     """All refused test applicants, against certified optima."""
     task, people = _world()
-    _compare(task, people, tuple(ROWS.values()), SEEDS[:seeds], 0, epochs, out, "optima.csv")
+    _compare(task, people, ROWS, SEEDS[:seeds], 0, epochs, out, "optima.csv")
 
 
 def _world() -> tuple[Task, Population]:
@@ -84,7 +85,7 @@ def _world() -> tuple[Task, Population]:
 def _compare(
     task: Task,
     people: Population,
-    each: Sequence[dict[str, float]],
+    each: Mapping[str, dict[str, float]],
     seeds: Sequence[int],
     drawn: int,
     epochs: int,
@@ -100,13 +101,12 @@ def _compare(
     made: list[dict[str, Any]] = []
     with progress_bar("training", len(seeds) * len(each) * epochs, rate=True) as bar:
         for seed in seeds:
-            for changes in each:
+            for variant, changes in each.items():
                 settings = Settings.of_recipe(
                     "certified", "rank", **changes | {"seed": seed, "epochs": epochs}
                 )
                 optima = certify_optima(task, settings, out / "train") if settings.learns else None
-                named = "-".join(f"{k}_{v:g}" for k, v in changes.items()) or "certified"
-                place = out / f"{named}-{epochs}" / f"seed_{seed}"
+                place = out / f"{variant.replace(' ', '_')}-{epochs}" / f"seed_{seed}"
                 trainer = train(
                     task, through, settings, place, on_epoch=lambda _: bar.advance(), optima=optima
                 )
@@ -115,7 +115,9 @@ def _compare(
                 )
                 for setting, wish in zip(ASKED, wishes, strict=True):
                     judged = _judged(trainer.model, people, wish, certified.of(wish))
-                    made.append({**_about(settings, trainer), "setting": setting.label, **judged})
+                    made.append(
+                        {"variant": variant, **_about(settings, trainer), "setting": setting.label, **judged}
+                    )
                 write_table(out / name, made)
 
 

@@ -129,6 +129,7 @@ def search(
     elicitation: Annotated[str, typer.Option(help="rank (table 2) or score (table 3)")] = "rank",
     trials: Annotated[int, typer.Option(min=1, help="in all, with those in DIR")] = 200,
     epochs: Annotated[int, typer.Option(min=1, help="of each trial's networks")] = 200,
+    seed_epochs: Annotated[int, typer.Option(min=1, help="of the ten seeds' networks")] = 450,
     population: PopulationName = "loan-smooth",
 ) -> None:
     """Search for settings that give the paper's numbers on validation rows; then train ten seeds with them.
@@ -147,10 +148,10 @@ def search(
     people = _population(population)
     task, through = _learning(people)
     flow = through or _model(None, "constant", people).flow
-    with progress_bar("search", (trials + len(SEEDS)) * epochs, rate=True) as bar:
+    with progress_bar("search", trials * epochs + len(SEEDS) * seed_epochs, rate=True) as bar:
         study = run(task, flow, kind, out, trials, epochs, bar.advance)
         best = study.best_trial
-        rows = seeds(task, flow, best, kind, epochs, people.rows, out, bar.advance)
+        rows = seeds(task, flow, best, kind, seed_epochs, people.rows, out, bar.advance)
     keys = ("table", "setting", "validity", "printed validity", "plausibility", "printed plausibility")
     print_rows(
         "means of ten seeds", [{k: row[k] for k in (*keys, "hap", "printed hap", "near")} for row in rows]

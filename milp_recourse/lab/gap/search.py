@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
 
+import numpy as np
 import optuna
 
 from milp_recourse.lab.gap.paper_settings import SETTINGS, Setting, draw
@@ -23,6 +23,7 @@ from milp_recourse.lab.icarma.settings import SEEDS, Settings
 from milp_recourse.lab.icarma.structural import StructuralModel
 from milp_recourse.lab.icarma.task import Task
 from milp_recourse.lab.icarma.train import Applicants, Trainer, Wanted
+from milp_recourse.lab.means import mean, sd
 from milp_recourse.lab.run_table import write_table
 from milp_recourse.lab.studies.amortised import PLAUSIBILITY_WITHIN, VALIDITY_WITHIN
 
@@ -68,7 +69,7 @@ def search(
     """Run trials until there are ``trials`` of them in FOLDER/search.log, and write FOLDER/search.csv.
 
     A trial is pruned if its distance is above the median of the other trials' after as many epochs.
-    The first trial has the published settings; a trial that was interrupted counts, and is not repeated.
+    The first trial has the published settings; a trial that was interrupted does not count.
 
     Returns
     -------
@@ -111,11 +112,12 @@ def search(
             trial.set_user_attr(one.label, numbers)
         return sum(distance(*pair) for pair in found.items()) / len(rows)
 
-    for _ in range(max(0, trials - len([t for t in study.trials if t.state.is_finished()]))):
-        study.optimize(objective, n_trials=1)
-        write_table(
-            folder / "search.csv", [_row(trial) for trial in study.trials if trial.state.is_finished()]
-        )
+    def keep(study: optuna.Study, _: Any = None) -> None:
+        write_table(folder / "search.csv", [_row(t) for t in study.trials if t.state.is_finished()])
+
+    left = trials - sum(trial.state.is_finished() for trial in study.trials)
+    study.optimize(objective, n_trials=max(0, left), callbacks=[keep])
+    keep(study)
     return study
 
 
@@ -156,10 +158,10 @@ def seeds(
         found = [measured(trainer, people, setting, 0) for trainer in trainers]
         row: dict[str, Any] = {"table": setting.table, "setting": setting.label, "seeds": len(found)}
         for key in found[0]:
-            each = [one[key] for one in found]
+            each = np.array([one[key] for one in found])
             row |= {
-                key: fmean(each),
-                f"{key} sd": stdev(each),
+                key: mean(each),
+                f"{key} sd": sd(each),
                 f"{key} best": each[losses.index(min(losses))],
             }
         printed = setting.icarma
