@@ -139,6 +139,7 @@ def search(
     _needs("torch", "zuko", "optuna")
     import torch
 
+    from milp_recourse.lab.gap.gap_plots import plot_rows
     from milp_recourse.lab.gap.search import TABLE, seeds
     from milp_recourse.lab.gap.search import search as run
     from milp_recourse.lab.icarma.settings import SEEDS
@@ -152,6 +153,7 @@ def search(
         study = run(task, flow, kind, out, trials, epochs, bar.advance)
         best = study.best_trial
         rows = seeds(task, flow, best, kind, seed_epochs, people.rows, out, bar.advance)
+    draw_if_possible(lambda: plot_rows(rows, out))
     keys = ("table", "setting", "validity", "printed validity", "plausibility", "printed plausibility")
     print_rows(
         "means of ten seeds", [{k: row[k] for k in (*keys, "hap", "printed hap", "near")} for row in rows]

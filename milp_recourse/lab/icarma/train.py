@@ -138,8 +138,8 @@ class Trainer:
         else:
             k = epoch % len(self.optima.wishes)
             wishes = self.optima.wishes[k]
-            share = np.where(self.optima.impossible[k], self.settings.impossible, 1.0)
-            learned = self.optima.values[k], share
+            counted = np.where(self.optima.impossible[k], self.settings.impossible, 1.0)
+            learned = self.optima.values[k], counted
         wanted = Wanted.of(wishes, self.settings, self.device, *learned)
         stream = int(np.random.SeedSequence([seed, MASKS, epoch]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(stream)
