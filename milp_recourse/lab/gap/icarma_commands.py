@@ -140,8 +140,8 @@ def search(
     import torch
 
     from milp_recourse.lab.gap.gap_plots import plot_rows
-    from milp_recourse.lab.gap.search import TABLE, seeds
-    from milp_recourse.lab.gap.search import search as run
+    from milp_recourse.lab.gap.settings_search import TABLE, seeds
+    from milp_recourse.lab.gap.settings_search import search as run
     from milp_recourse.lab.icarma.settings import SEEDS
 
     torch.set_num_threads(1)

@@ -13,7 +13,7 @@ pytest.importorskip("zuko")
 pytest.importorskip("optuna")
 
 from milp_recourse.lab.gap.paper_settings import SETTINGS, draw
-from milp_recourse.lab.gap.search import distance, measured, search, seeds
+from milp_recourse.lab.gap.settings_search import distance, measured, search, seeds
 from milp_recourse.lab.icarma.settings import Settings
 from milp_recourse.lab.icarma.train import Trainer
 
