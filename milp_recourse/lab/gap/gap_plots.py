@@ -48,6 +48,23 @@ def plot(compared: Sequence[Compared], folder: Path) -> Path:
     return folder
 
 
+def plot_rows(rows: Sequence[Mapping[str, Any]], folder: Path) -> Path:
+    """Draw FOLDER/rows.svg: every printed row, and a line to the mean of the seeds."""
+    figure, axes = panels((7, 5), grid="both")
+    for k, table in enumerate(dict.fromkeys(row["table"] for row in rows)):
+        for row in (one for one in rows if one["table"] == table):
+            ends = [[row[f"printed {key}"], row[key]] for key in ("plausibility", "validity")]
+            axes.plot(*ends, color=f"C{k}", linewidth=0.8)
+            axes.plot(*(end[:1] for end in ends), "o", color=f"C{k}", markerfacecolor="white")
+            axes.plot(*(end[1:] for end in ends), "o", color=f"C{k}")
+        axes.plot([], [], "o", color=f"C{k}", label=f"table {table}")
+    axes.plot([], [], "o", color="0.4", markerfacecolor="white", label="as printed")
+    axes.set_xlabel("plausible")
+    axes.set_ylabel("valid")
+    axes.legend()
+    return save(figure, folder / "rows.svg")
+
+
 WRONG = dict(zip(MISSED, ("C4", "C3", "C5"), strict=True))
 """Colours of the parts of the applicants whose recommendation fails, by what is wrong with it."""
 

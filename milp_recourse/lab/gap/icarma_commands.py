@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from milp_recourse.lab.icarma.icarma_model import Recommender
     from milp_recourse.lab.icarma.settings import Settings
     from milp_recourse.lab.icarma.shipped import Kind
+    from milp_recourse.lab.icarma.structural import StructuralModel
     from milp_recourse.lab.icarma.task import Task
     from milp_recourse.lab.icarma.training_optima import Optima
     from milp_recourse.problem.population import Population
@@ -48,7 +49,9 @@ def train(
     ),
     recipe: Annotated[
         str,
-        typer.Option(help="best (ours), plain (published numbers), paper (also the released code's choices)"),
+        typer.Option(
+            help="best, certified (ours), plain (published), paper (also the released code's choices)"
+        ),
     ] = "best",
     elicitation: Annotated[
         str, typer.Option(help="preferences by rank or by score; hyperparameters are the paper's for these")
@@ -67,7 +70,7 @@ def train(
     epochs: Annotated[int | None, typer.Option(min=1, help="default: the recipe's")] = None,
     imitation: Annotated[
         float | None,
-        typer.Option(min=0, help="weight of the distance to certified optima, for --profile constant"),
+        typer.Option(min=0, help="weight of the distance to certified optima"),
     ] = None,
     margin: Annotated[
         float | None, typer.Option(min=0, help="margin of acceptance, in standard deviations of the logit")
@@ -91,8 +94,6 @@ def train(
     from milp_recourse.lab.icarma.runs import train_seeds
     from milp_recourse.lab.icarma.sampling import Elicitation
     from milp_recourse.lab.icarma.settings import Recipe, Settings
-    from milp_recourse.lab.icarma.structural import StructuralModel
-    from milp_recourse.lab.icarma.task import loan_task, sampled_task
 
     torch.set_num_threads(threads)
     if device == "auto":
@@ -105,14 +106,9 @@ def train(
         known("--elicitation", elicitation, get_args(Elicitation)),
         **changes,
     )
-    template = _population(population).template
-    through = None
-    if template.scm.name == "loan":
-        task = loan_task(template)
-    else:
-        task, flow_epochs = sampled_task(template), 0
-        through = StructuralModel.of_rows(template.scm, task.train)
-    optima = _optima(task, settings, out / "optima") if settings.imitation else None
+    task, through = _learning(_population(population), equations=recipe == "certified")
+    flow_epochs = 0 if through else flow_epochs
+    optima = _optima(task, settings, out / "optima") if settings.learns else None
     chosen = [seed + 1000 * k for k in range(seeds)]
     with progress_bar("training", flow_epochs + seeds * settings.epochs, rate=True) as bar:
         rows = train_seeds(
@@ -125,6 +121,46 @@ def train(
             f"plausible {row['plausible']:.3f}, cost {row['cost']:.4f}"
         )
     typer.echo(f"networks in {out / 'recommender.npz'}")
+
+
+@app.command()
+def search(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="search.log, search.csv; rerunning resumes.")],
+    elicitation: Annotated[str, typer.Option(help="rank (table 2) or score (table 3)")] = "rank",
+    trials: Annotated[int, typer.Option(min=1, help="in all, with those in DIR")] = 200,
+    epochs: Annotated[int, typer.Option(min=1, help="of each trial's networks")] = 200,
+    seed_epochs: Annotated[int, typer.Option(min=1, help="of the ten seeds' networks")] = 450,
+    population: PopulationName = "loan-smooth",
+) -> None:
+    """Search for settings that give the paper's numbers on validation rows; then train ten seeds with them.
+
+    Test rows are measured after that, in DIR/rows.csv.
+    """
+    _needs("torch", "zuko", "optuna")
+    import torch
+
+    from milp_recourse.lab.gap.gap_plots import plot_rows
+    from milp_recourse.lab.gap.settings_search import TABLE, seeds
+    from milp_recourse.lab.gap.settings_search import search as run
+    from milp_recourse.lab.icarma.settings import SEEDS
+
+    torch.set_num_threads(1)
+    kind = known("--elicitation", elicitation, tuple(TABLE))
+    people = _population(population)
+    task, through = _learning(people)
+    flow = through or _model(None, "constant", people).flow
+    with progress_bar("search", trials * epochs + len(SEEDS) * seed_epochs, rate=True) as bar:
+        study = run(task, flow, kind, out, trials, epochs, bar.advance)
+        best = study.best_trial
+        rows = seeds(task, flow, best, kind, seed_epochs, people.rows, out, bar.advance)
+    draw_if_possible(lambda: plot_rows(rows, out))
+    keys = ("table", "setting", "validity", "printed validity", "plausibility", "printed plausibility")
+    print_rows(
+        "means of ten seeds", [{k: row[k] for k in (*keys, "hap", "printed hap", "near")} for row in rows]
+    )
+    typer.echo(
+        f"{len(study.trials)} trials; trial {best.number} has distance {best.value:.2f}: {best.params}"
+    )
 
 
 @app.command()
@@ -306,12 +342,22 @@ def gap(
         raise typer.Exit(4)
 
 
+def _learning(people: Population, equations: bool = False) -> tuple[Task, StructuralModel | None]:
+    """The task, and for a population other than Loan's the structural model that replaces the flow."""
+    from milp_recourse.lab.icarma.structural import StructuralModel
+    from milp_recourse.lab.icarma.task import loan_task, sampled_task
+
+    scm, is_loan = people.template.scm, people.template.scm.name == "loan"
+    task = loan_task(people.template) if is_loan else sampled_task(people.template)
+    through = StructuralModel.of_rows(scm, task.train) if equations or not is_loan else None
+    return task, through
+
+
 def _optima(task: Task, settings: Settings, folder: Path) -> Optima:
     from milp_recourse.lab.icarma.training_optima import certify_optima
 
-    margins = settings.logit_margin(task.spread), settings.density_margin
     with progress_bar("certified optima", 0, rate=True) as bar:
-        return certify_optima(task, task.train, *margins, folder, expect=bar.expect, advance=bar.advance)
+        return certify_optima(task, settings, folder, expect=bar.expect, advance=bar.advance)
 
 
 def _model(checkpoint: Path | None, kind: Kind, people: Population | None = None) -> Recommender:
@@ -330,9 +376,14 @@ def _population(name: str) -> Population:
 
 
 def _needs_torch() -> None:
-    """Raise BackendUnavailable, which says what to install, if torch or zuko is missing."""
+    _needs("torch", "zuko")
+
+
+def _needs(*libraries: str) -> None:
+    """Raise BackendUnavailable, which says what to install, if a library is missing."""
     from milp_recourse.errors import BackendUnavailable
 
-    for name in ("torch", "zuko"):
+    for name in libraries:
         if find_spec(name) is None:
-            raise BackendUnavailable(f"icarma needs {name}: pip install 'milp-recourse[torch]'")
+            extra = "search" if name == "optuna" else "torch"
+            raise BackendUnavailable(f"icarma needs {name}: pip install 'milp-recourse[{extra}]'")

@@ -93,6 +93,8 @@ class Recommender(nn.Module):
         """Masks and actions: with ``generator`` masks drawn at random, else the likeliest masks."""
         context = self.context(z, actionable, height)
         logits = self.mask(context)
+        if self.settings.conditioning == "mask":
+            context = self.context(z, actionable, torch.zeros_like(height))
         if generator is None:
             acted = likeliest_mask(logits, actionable, self.settings.fallback).to(z.dtype)
         else:

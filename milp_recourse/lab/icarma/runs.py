@@ -39,7 +39,7 @@ def train_seeds(
     flow_epochs: int,
     device: str,
     advance: Callable[[str], None],
-    through: StructuralModel | None,
+    through: CausalFlow | StructuralModel | None,
     optima: Optima | None,
 ) -> list[dict[str, Any]]:
     """Train every seed and keep the one with the least validation loss as DIR/recommender.npz.
@@ -52,7 +52,7 @@ def train_seeds(
     advance
         Called after every epoch of the flow or the networks, with a few words about it.
     through
-        A structural model to use in place of a flow; None for Loan's flow, which is trained first.
+        The flow, or a structural model in its place; None for Loan's flow, which is trained first.
     optima
         The optima of the train rows, if the settings imitate them.
 

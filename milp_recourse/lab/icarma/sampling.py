@@ -28,7 +28,7 @@ LIKERT = 5
 """Likert categories of the paper's Loan experiments; the last means not actionable."""
 
 REFERENCE = CostProfile()
-"""Its w_min and w_max scale the networks' inputs; its pi_min and pi_max are the ends of their priors."""
+"""Its w_min and w_max scale the networks' inputs."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,15 @@ class Wishes:
     sides
         The directions allowed, shape (n, k): 1 if the feature may only be raised or held, -1 if only lowered
         or held, 0 if both. None allows both for all.
+    reverse
+        As :attr:`height`, but with the profile's reciprocal exponent, shape (n, k); None where not known.
     """
 
     actionable: NDArray[np.bool_]
     weights: NDArray[np.float64]
     least: NDArray[np.bool_]
     sides: NDArray[np.int8] | None = None
+    reverse: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.actionable)
@@ -62,12 +65,6 @@ class Wishes:
         """The weights, rescaled from w_min..w_max to 0..1 and cut to that; 0 where not actionable."""
         height = (self.weights - REFERENCE.w_min) / (REFERENCE.w_max - REFERENCE.w_min)
         return np.where(self.actionable, np.clip(height, 0.0, 1.0), 0.0)
-
-    @property
-    def priors(self) -> NDArray[np.float64]:
-        """The priors of the mask network by equation 14, linear in the weight; 0 where not actionable."""
-        span = REFERENCE.pi_max - REFERENCE.pi_min
-        return np.where(self.actionable, REFERENCE.pi_max - span * self.height, 0.0)
 
     def __getitem__(self, rows: slice | NDArray) -> Wishes:
         sides = None if self.sides is None else self.sides[rows]
@@ -104,7 +101,9 @@ class Wishes:
         weights = CostProfile.named(profile).weights(scores)
         can = scores.actionable
         worst = np.where(can, scores.values, 0).max(axis=-1, keepdims=True)
-        return Wishes(can, np.where(can, weights, 0.0), can & (scores.values == worst))
+        alpha = ALPHA.get(profile)
+        reverse = np.zeros(can.shape) if alpha is None else np.nan_to_num(scores.reluctance) ** (1 / alpha)
+        return Wishes(can, np.where(can, weights, 0.0), can & (scores.values == worst), reverse=reverse)
 
 
 @dataclass(frozen=True)
@@ -173,8 +172,11 @@ class PreferenceSampler:
         names: list[ProfileName] = ["constant", *sorted(ALPHA)]  # type: ignore[list-item]
         each = [Wishes.of_scores(scores, name) for name in names]
         which = rng.integers(0, len(names), size)
-        weights = np.stack([one.weights for one in each])[which, np.arange(size)]
-        return Wishes(each[0].actionable, weights, each[0].least)
+        weights, reverse = (
+            np.stack([getattr(one, of) for one in each])[which, np.arange(size)]
+            for of in ("weights", "reverse")
+        )
+        return Wishes(each[0].actionable, weights, each[0].least, reverse=reverse)
 
 
 def everyone(size: int, levers: int = len(LOAN_ACTIONABLE)) -> Wishes:

@@ -1,4 +1,4 @@
-"""Settings of the networks' training, and three recipes: named sets of settings."""
+"""Settings of the networks' training, and four recipes: named sets of settings."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from milp_recourse.elicitation.schemes import RankingDistribution
 from milp_recourse.errors import BadInput
-from milp_recourse.lab.icarma.sampling import Elicitation, PreferenceSampler, Profile
+from milp_recourse.lab.icarma.sampling import Elicitation, PreferenceSampler, Profile, Wishes
 
 SEEDS = tuple(range(1000, 10001, 1000))
 """The paper's ten seeds."""
@@ -19,7 +22,7 @@ DAMPING = 10.0
 LATENT_LIMIT = 5.0
 """Latent shifts are cut to plus or minus this number, the default of the released code."""
 
-Recipe = Literal["plain", "paper", "best"]
+Recipe = Literal["plain", "paper", "best", "certified"]
 
 AS_RELEASED: dict[str, Any] = {
     "decay": False,
@@ -45,11 +48,21 @@ BEST: dict[str, Any] = {
 They were chosen by the share of validation rows whose recommendation is valid and plausible
 (``docs/results/loan_smooth/recipes.py``)."""
 
+CERTIFIED: dict[str, Any] = BEST | {
+    "margin": 0.03,
+    "density_margin": 0.1,
+    "imitation": 10.0,
+    "impossible": 0.0,
+}
+"""Learning from certified optima and failures (``docs/results/loan_smooth/optima.py``)."""
+
 _CHOICES = {
     "initial": ("torch", "xavier"),
     "keep": ("best", "last"),
     "actions": ("shift", "latent"),
     "hinge": ("logit", "probability"),
+    "prior_shape": ("weights", "exchanged"),
+    "conditioning": ("both", "mask"),
 }
 
 
@@ -98,13 +111,24 @@ class Settings:
         tau of the Gumbel-softmax.
     cost, plausibility, feasibility, divergence
         Weights of equations 10, 15, 16 and 13.
+    prior_high, prior_low
+        The mask network's priors of the most and of the least preferred feature, which the paper does not
+        publish.
+    prior_shape
+        Whether priors fall as the weights rise (``weights``, equation 14), or with the reciprocal exponent
+        (``exchanged``: concave weights have priors that stay high).
+    conditioning
+        Which networks see the preferences: ``both``, or the one of the mask (``mask``), so that actions
+        depend on the features acted on alone.
     validity
         lambda if it is constant, and the weight of the hinge in the validation loss; not from the paper.
     imitation
         Weight of the squared distance to the certified optimum
         (:func:`~milp_recourse.lab.icarma.losses.distance`); 0 for none. The optima are those of the problem
-        whose two boundaries are tightened by ``margin`` and ``density_margin``, and all weights must be
-        constant.
+        whose two boundaries are tightened by ``margin`` and ``density_margin``.
+    impossible
+        Weight in the loss of rows for which it is proven that this problem has no recourse; 0 leaves them
+        out.
     """
 
     seed: int = SEEDS[0]
@@ -133,8 +157,13 @@ class Settings:
     plausibility: float = 0.225
     feasibility: float = 0.1
     divergence: float = 1.5
+    prior_high: float = 0.5
+    prior_low: float = 0.1
+    prior_shape: Literal["weights", "exchanged"] = "weights"
+    conditioning: Literal["both", "mask"] = "both"
     validity: float = 10.0
     imitation: float = 0.0
+    impossible: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("batch", "epochs"):
@@ -143,34 +172,35 @@ class Settings:
         for name in ("learning_rate", "temperature"):
             if not getattr(self, name) > 0:
                 raise BadInput(name, getattr(self, name), "a number above 0")
-        for name in ("density_margin", "imitation"):
+        for name in ("density_margin", "imitation", "impossible"):
             if not getattr(self, name) >= 0:
                 raise BadInput(name, getattr(self, name), "0 or more")
-        if self.imitation and (self.profile, self.individual) != ("constant", True):
-            raise BadInput("imitation", self.imitation, "0, or networks for constant weights")
+        if self.learns and not self.individual:
+            raise BadInput("imitation", self.imitation, "0, or networks that see preferences")
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise BadInput(name, getattr(self, name), ", ".join(known))
+        if not 0 < self.prior_low <= self.prior_high < 1:
+            got = (self.prior_low, self.prior_high)
+            raise BadInput("prior_low, prior_high", got, "0 < prior_low <= prior_high < 1")
         _ = self.sampler  # checks elicitation and profile
 
     @staticmethod
     def of_recipe(recipe: Recipe, elicitation: Elicitation, **changes: Any) -> Settings:
-        """One of the three recipes, with changes.
+        """One of the recipes, with changes.
 
         Parameters
         ----------
         recipe
             ``plain`` has the paper's best hyperparameters for ranks or for scores, and defaults for settings
             that the paper does not state. ``paper`` has the same hyperparameters, and the other settings as
-            in the code that the CARMA authors released (:data:`AS_RELEASED`). ``best`` is :data:`BEST`.
+            in the code that the CARMA authors released (:data:`AS_RELEASED`). ``best`` is :data:`BEST`,
+            ``certified`` :data:`CERTIFIED`.
         """
         if recipe not in get_args(Recipe):
             raise BadInput("recipe", recipe, ", ".join(get_args(Recipe)))
-        if recipe == "paper":
-            return Settings.published(elicitation, **{**AS_RELEASED, **changes})
-        if recipe == "best":
-            return Settings.published(elicitation, **{**BEST, **changes})
-        return Settings.published(elicitation, **changes)
+        base = {"plain": {}, "paper": AS_RELEASED, "best": BEST, "certified": CERTIFIED}[recipe]
+        return Settings.published(elicitation, **{**base, **changes})
 
     @staticmethod
     def published(elicitation: Elicitation, **changes: Any) -> Settings:
@@ -191,9 +221,21 @@ class Settings:
         return replace(settings, **changes)
 
     @property
+    def learns(self) -> bool:
+        """Whether certified answers for the train rows are needed."""
+        return self.imitation > 0 or self.impossible != 1
+
+    @property
     def sampler(self) -> PreferenceSampler:
         """The sampler of the preferences of an epoch."""
         return PreferenceSampler(self.elicitation, self.profile, self.hard, distribution=self.distribution)
+
+    def priors(self, wishes: Wishes) -> NDArray[np.float64]:
+        """The mask network's priors (equation 14), shape (n, k); 0 where not actionable."""
+        fallen = wishes.height if self.prior_shape == "weights" else wishes.reverse
+        if fallen is None:
+            raise BadInput("prior_shape", self.prior_shape, "weights, where the profile is not known")
+        return np.where(wishes.actionable, self.prior_high - (self.prior_high - self.prior_low) * fallen, 0.0)
 
     def logit_margin(self, spread: float) -> float:
         """The logit above which the hinge is 0, given the logit's standard deviation on the train rows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +49,15 @@ class Wanted:
 
     Attributes
     ----------
-    actionable, weights, height, priors
+    actionable, weights, height
         As in :class:`~milp_recourse.lab.icarma.sampling.Wishes`.
+    priors
+        The mask network's, 0 where not actionable.
     optimal
         The levers' values in the optimal counterfactual, nan where there is none. None where the loss
-        does not imitate optima, and for validation rows.
+        does not learn from certified answers, and for validation rows.
+    share
+        Each person's weight in the loss, shape (n,); None where ``optimal`` is.
     """
 
     actionable: Tensor
@@ -61,19 +65,17 @@ class Wanted:
     height: Tensor
     priors: Tensor
     optimal: Tensor | None = None
+    share: Tensor | None = None
 
     @staticmethod
-    def of(wishes: Wishes, device: torch.device, optima: Optima | None = None) -> Wanted:
-        """From arrays, and the optima of the same rows."""
-        arrays = [wishes.actionable, wishes.weights, wishes.height, wishes.priors]
-        if optima is not None:
-            arrays.append(optima.of(np.arange(len(wishes)), wishes.actionable))
-        return Wanted(*(torch.as_tensor(a, device=device) for a in arrays))
+    def of(wishes: Wishes, settings: Settings, device: torch.device, *learned: NDArray) -> Wanted:
+        """From arrays; ``learned`` are ``optimal`` and ``share``."""
+        arrays = [wishes.actionable, wishes.weights, wishes.height, settings.priors(wishes)]
+        return Wanted(*(torch.as_tensor(a, device=device) for a in (*arrays, *learned)))
 
     def __getitem__(self, index: Tensor) -> Wanted:
-        optimal = None if self.optimal is None else self.optimal[index]
-        actionable, weights = self.actionable[index], self.weights[index]
-        return Wanted(actionable, weights, self.height[index], self.priors[index], optimal)
+        columns = (getattr(self, field.name) for field in fields(self))
+        return Wanted(*(None if c is None else c[index] for c in columns))  # type: ignore[arg-type]
 
 
 class Trainer:
@@ -88,12 +90,12 @@ class Trainer:
     device
         The device for torch.
     optima
-        The optima of the train rows, if the settings imitate them.
+        The certified answers for the train rows, if the settings learn from them.
 
     Raises
     ------
     BadInput
-        The settings imitate optima, and ``optima`` is None or of another number of rows.
+        The settings learn from certified answers, and ``optima`` is None or of another number of rows.
     """
 
     def __init__(
@@ -104,11 +106,11 @@ class Trainer:
         device: str = "cpu",
         optima: Optima | None = None,
     ) -> None:
-        if settings.imitation and (optima is None or len(optima.values) != len(task.train)):
-            got = "none" if optima is None else len(optima.values)
+        if settings.learns and (optima is None or optima.values.shape[1] != len(task.train)):
+            got = "none" if optima is None else optima.values.shape[1]
             raise BadInput("optima", got, f"those of the {len(task.train)} train rows")
         self.task, self.settings = task, settings
-        self.optima = optima if settings.imitation else None
+        self.optima = optima if settings.learns else None
         self.device = torch.device(device)
         self.model = Recommender(flow, task.levers, task.bounds, settings).to(self.device)
         weights = [*self.model.mask.parameters(), *self.model.action.parameters()]
@@ -118,19 +120,27 @@ class Trainer:
         self.low, self.high = self.model.bounds
         self.scale = torch.as_tensor(task.scale, device=self.device)
         self.decision = torch_network(task.network, self.device)
-        self.train, self.validation = self._applicants(task.train), self._applicants(task.validation)
+        self.train, self.validation = self.applicants(task.train), self.applicants(task.validation)
         held = self._wishes(len(task.validation), np.random.default_rng([settings.seed, VALIDATION]))
-        self.held = Wanted.of(held, self.device)
+        self.held = Wanted.of(held, settings, self.device)
         self.multiplier = 0.0 if settings.dual else settings.validity
         self.epoch, self.best_loss, self.best_epoch = 0, float("inf"), 0
         self.best = deepcopy(self.model.state())
         self.history: list[dict[str, float]] = []
 
     def step(self) -> dict[str, float]:
-        """Train one epoch, with newly drawn preferences for each row, and return :meth:`validate`."""
+        """Train one epoch, with newly drawn or with certified preferences, and return :meth:`validate`."""
         seed, epoch = self.settings.seed, self.epoch
         rng = np.random.default_rng([seed, PREFERENCES, epoch])
-        wanted = Wanted.of(self._wishes(len(self.train.rows), rng), self.device, self.optima)
+        learned: tuple[NDArray, ...] = ()
+        if self.optima is None:
+            wishes = self._wishes(len(self.train.rows), rng)
+        else:
+            k = epoch % len(self.optima.wishes)
+            wishes = self.optima.wishes[k]
+            counted = np.where(self.optima.impossible[k], self.settings.impossible, 1.0)
+            learned = self.optima.values[k], counted
+        wanted = Wanted.of(wishes, self.settings, self.device, *learned)
         stream = int(np.random.SeedSequence([seed, MASKS, epoch]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(stream)
         if self.settings.decay:
@@ -189,24 +199,21 @@ class Trainer:
             known = ~wanted.optimal.isnan().any(dim=-1)
             target = torch.where(known[:, None], wanted.optimal, after[:, columns].detach())
             terms["imitation"] = losses.distance(after[:, columns], target, known, self.scale)
+        if wanted.share is not None:
+            terms = {name: wanted.share * term for name, term in terms.items()}
         return terms
 
     def settings_weight(self, term: str) -> float:
         """A term's weight in the loss."""
         return float(getattr(self.settings, term))
 
-    @torch.no_grad()
     def validate(self) -> dict[str, float]:
         """Means over the refused validation rows, with the likeliest masks and always the same preferences.
 
         The best epoch is the one with the least ``loss``. It does not contain the divergence, which measures
         the masks' probabilities and no recommendation.
         """
-        people, wanted = self.validation, self.held
-        proposed = self.model.propose(people.rows, people.z, wanted.actionable, wanted.height)
-        terms = self.terms(people, wanted, proposed)
-        valid = self.decision(proposed.after) >= self.task.template.accept.threshold
-        plausible = self.model.flow.log_density(proposed.after) >= people.log_density
+        terms, valid, plausible, _ = self.measure(self.validation, self.held)
         del terms["divergence"]
         loss = sum(self.settings_weight(name) * float(term.mean()) for name, term in terms.items())
         return {
@@ -215,6 +222,14 @@ class Trainer:
             "plausible": float(plausible.double().mean()),
             "cost": float(terms["cost"][valid].mean()) if bool(valid.any()) else float("nan"),
         }
+
+    @torch.no_grad()
+    def measure(self, people: Applicants, wanted: Wanted) -> tuple[dict[str, Tensor], Tensor, Tensor, Tensor]:
+        """The loss's terms, who is accepted and whose outcome is plausible by the flow, and the masks."""
+        proposed = self.model.propose(people.rows, people.z, wanted.actionable, wanted.height)
+        valid = self.decision(proposed.after) >= self.task.template.accept.threshold
+        plausible = self.model.flow.log_density(proposed.after) >= people.log_density
+        return self.terms(people, wanted, proposed), valid, plausible, proposed.acted
 
     def save(self, path: Path) -> None:
         """Write everything that :meth:`resume` needs."""
@@ -269,7 +284,8 @@ class Trainer:
         return replace(self.settings.sampler, levers=levers).draw(size, rng)
 
     @torch.no_grad()
-    def _applicants(self, rows: NDArray) -> Applicants:
+    def applicants(self, rows: NDArray) -> Applicants:
+        """Rows with what does not change in training."""
         x = torch.as_tensor(rows, device=self.device)
         return Applicants(x, self.model.flow.abduct(x), self.model.flow.log_density(x))
 
@@ -293,7 +309,7 @@ def train(
     on_epoch
         Called after every epoch with the numbers of the validation.
     optima
-        The optima of the train rows, if the settings imitate them.
+        The certified answers for the train rows, if the settings learn from them.
     """
     trainer = Trainer(task, flow, settings, device, optima)
     path = None if folder is None else folder / "training.npz"

@@ -1,8 +1,9 @@
-"""Certified optima of the train rows, for networks that learn to imitate them.
+"""Certified answers for the train rows, for networks that learn from them.
 
 An optimum lies on the boundary of what is accepted, of what is plausible, or of both. A network that imitates
-it misses it by a little, and many of its recommendations would be refused. Therefore the optima are those of
-a problem whose two boundaries are tightened.
+it misses it by a little, and many of its recommendations would be refused. Therefore the answers are those of
+a problem whose two boundaries are tightened. Where the answer is that no recourse exists, there is nothing to
+learn: the demands contradict each other, and so do their gradients.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.errors import BadInput
 from milp_recourse.lab.icarma.exact import Certified
 from milp_recourse.lab.icarma.sampling import Wishes
+from milp_recourse.lab.icarma.settings import Settings
 from milp_recourse.lab.icarma.task import Task
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.population import Population
 
-MOST_LEVERS = 6
-"""The largest number k of levers, because all 2^k masks are solved."""
+ROUNDS, STREAM = 4, 9
+"""How many times preferences are drawn for every train row; part of the seed of these draws."""
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
@@ -30,33 +31,22 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Optima:
-    """The optima of n rows under every mask of k features, with weights 1.
+    """Answers for n rows with preferences drawn in several rounds; an epoch trains on one of them.
 
     Attributes
     ----------
+    wishes
+        The preferences of each round, weights included.
     values
-        The k features' values in the optimal counterfactual, raw units, shape (n, 2^k, k); nan if there is
-        none. Bit j of the second index is 1 if feature j may be acted on.
-    proven
-        Whether the values are proven to be an optimum's, shape (n, 2^k). If the engine stopped at its limit
-        with an action, ``values`` has that action's counterfactual, which is not proven.
+        The k features' values in the optimal counterfactual, raw units, shape (rounds, n, k); nan if there
+        is none. If the engine stopped at its limit with an action, that action's counterfactual.
+    impossible
+        For whom it is proven that there is no recourse, shape (rounds, n).
     """
 
+    wishes: tuple[Wishes, ...]
     values: FloatArray
-    proven: BoolArray
-
-    def of(self, index: NDArray[np.int64], actionable: BoolArray) -> FloatArray:
-        """The values for given rows and masks, shape (m, k).
-
-        Parameters
-        ----------
-        index
-            Positions of the rows, shape (m,).
-        actionable
-            The rows' masks, shape (m, k).
-        """
-        which = actionable @ (1 << np.arange(actionable.shape[1]))
-        return np.asarray(self.values[index, which])
+    impossible: BoolArray
 
 
 def tightened(template: Instance, logit_margin: float, density_margin: float) -> Instance:
@@ -75,57 +65,39 @@ def tightened(template: Instance, logit_margin: float, density_margin: float) ->
 
 def certify_optima(
     task: Task,
-    rows: FloatArray,
-    logit_margin: float,
-    density_margin: float,
+    settings: Settings,
     folder: Path,
     time_limit: float = 2.0,
     jobs: int = 1,
     expect: Callable[[int], None] = lambda _: None,
     advance: Callable[[], None] = lambda: None,
 ) -> Optima:
-    """Solve all rows under every mask; results are kept in ``folder``, so that nothing is solved twice.
+    """Solve the train rows with preferences drawn as in training, and the margins of the settings.
 
     Parameters
     ----------
-    rows
-        Refused rows, raw units, shape (n, d).
+    folder
+        Where results are kept, so that nothing is solved twice.
     time_limit, jobs
         The engine's time limit in seconds per problem, and number of processes.
     expect, advance
         ``expect`` is called with the number of problems to solve, and ``advance`` after each of them.
-
-    Raises
-    ------
-    BadInput
-        There are more than :data:`MOST_LEVERS` levers.
     """
-    if len(task.levers) > MOST_LEVERS:
-        got = f"{len(task.levers)} features to act on"
-        raise BadInput("imitation", got, f"at most {MOST_LEVERS}: every mask is certified")
-    template = tightened(task.template, logit_margin, density_margin)
+    rows, n, k = task.train, len(task.train), len(task.levers)
+    template = tightened(task.template, settings.logit_margin(task.spread), settings.density_margin)
     names = [f.name for f in template.features]
     factuals = [dict(zip(names, map(float, row), strict=True)) for row in rows]
-    people = Population(template, factuals, (Preferences(()),) * len(rows))
+    people = Population(template, factuals, (Preferences(()),) * n)
     certified = Certified(people, task.levers, folder, time_limit, jobs)
-    n, k = len(rows), len(task.levers)
-    masks = [(m >> np.arange(k)) % 2 == 1 for m in range(1 << k)]
-    wishes = [_constant(np.tile(mask, (n, 1))) for mask in masks]
-    expect(len(certified.missing(wishes[1:])))
-    certified.solve(wishes[1:], advance)
-    values = np.full((n, len(masks), k), np.nan)
-    proven = np.zeros((n, len(masks)), dtype=bool)
-    for m, wish in enumerate(wishes[1:], start=1):
-        found = certified.of(wish)
+    sampler = replace(settings.sampler, levers=k)
+    wishes = tuple(sampler.draw(n, np.random.default_rng([0, STREAM, r])) for r in range(ROUNDS))
+    expect(len(certified.missing(wishes)))
+    certified.solve(wishes, advance)
+    found = [certified.of(one) for one in wishes]
+    values = np.full((ROUNDS, n, k), np.nan)
+    for own, exact in zip(values, found, strict=True):
         action = np.full(rows.shape, np.nan)
-        action[:, task.columns] = found.action
-        after = template.scm.counterfactual(rows, action)[:, task.columns]
-        has = ~np.isnan(found.cost)
-        values[has, m] = after[has]
-        proven[:, m] = found.served
-    return Optima(values, proven)
-
-
-def _constant(actionable: BoolArray) -> Wishes:
-    """Preferences with these masks and weights 1."""
-    return Wishes(actionable, actionable.astype(np.float64), actionable)
+        action[:, task.columns] = exact.action
+        has = ~np.isnan(exact.cost)
+        own[has] = template.scm.counterfactual(rows, action)[has][:, task.columns]
+    return Optima(wishes, values, np.array([exact.impossible for exact in found]))

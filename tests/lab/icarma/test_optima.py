@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,17 +15,15 @@ pytest.importorskip("zuko")
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.icarma import losses
 from milp_recourse.lab.icarma.checkpoint import read_arrays, write_arrays
-from milp_recourse.lab.icarma.sampling import everyone
 from milp_recourse.lab.icarma.settings import Settings
 from milp_recourse.lab.icarma.train import Trainer, train
 from milp_recourse.lab.icarma.training_optima import Optima, certify_optima
-from milp_recourse.problem.instance import Preferences
 from milp_recourse.questions.solve import solve
 
 MARGINS = (0.3, 0.4)
 """In logits and nats."""
 
-TINY = Settings(mask_hidden=(8,), action_hidden=(16,), epochs=2, batch=16, profile="constant", seed=3)
+TINY = Settings(mask_hidden=(8,), action_hidden=(16,), epochs=2, batch=16, profile="linear", seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +34,9 @@ def few(task):
 
 @pytest.fixture(scope="module")
 def tight(few, tmp_path_factory) -> Optima:
-    """Their optima with margins."""
-    return certify_optima(few, few.train, *MARGINS, tmp_path_factory.mktemp("tight"))
+    """Their optima with margins, under weights."""
+    asked = replace(TINY, margin=MARGINS[0] / few.spread, density_margin=MARGINS[1])
+    return certify_optima(few, asked, tmp_path_factory.mktemp("tight"))
 
 
 def test_distance_counts_known_optima_only() -> None:
@@ -55,14 +55,6 @@ def test_the_density_margin_moves_the_hinge() -> None:
     assert hinge.tolist() == [0.75, 0.0]
 
 
-def test_bit_j_of_a_mask_is_feature_j() -> None:
-    """A row's optimum under {0, 1} stands at 1 + 2."""
-    values = np.arange(2 * 8 * 3, dtype=float).reshape(2, 8, 3)
-    optima = Optima(values, np.ones((2, 8), dtype=bool))
-    masks = np.array([[True, True, False], [True, False, False], [True, True, True]])
-    assert (optima.of(np.array([1, 0, 1]), masks) == values[[1, 0, 1], [3, 1, 7]]).all()
-
-
 def test_they_are_the_optima_of_the_tightened_problem(few, tight) -> None:
     """Accepted and plausible with both margins on the true equations; the same cost as asking one by one."""
     names, template = [f.name for f in few.template.features], few.template
@@ -73,23 +65,22 @@ def test_they_are_the_optima_of_the_tightened_problem(few, tight) -> None:
         accept=replace(template.accept, margin=template.accept.margin + MARGINS[0]),
     )
     served = 0
-    for k in range(6):
-        for m in (3, 9, 15):
-            levers = tuple(name for j, name in enumerate(few.levers) if m >> j & 1)
-            factual = dict(zip(names, few.train[k].tolist(), strict=True))
-            result = solve(replace(asked, factual=factual, preferences=Preferences(levers)))
-            has = not np.isnan(tight.values[k, m]).any()
-            assert (result.status.value == "optimal") is bool(tight.proven[k, m]) is has
-            if not has:
-                continue
-            served += 1
-            after = [result.counterfactual[name] for name in few.levers]
-            assert tight.values[k, m] == pytest.approx(after, abs=1e-4)
-            row = few.train[k].copy()
-            row[few.columns] = tight.values[k, m]
-            gain = template.scm.log_density(row[None]) - template.scm.log_density(few.train[k][None])
-            assert gain[0] >= MARGINS[1] - 1e-9
-            assert few.network.evaluate(row[None])[0, 0] >= MARGINS[0]
+    for k, (r, wishes) in product(range(9), enumerate(tight.wishes[:2])):
+        own = wishes[k : k + 1].preferences(few.levers)[0]
+        factual = dict(zip(names, few.train[k].tolist(), strict=True))
+        result = solve(replace(asked, factual=factual, preferences=own))
+        has = not np.isnan(tight.values[r, k]).any()
+        assert (result.status.value == "optimal") is (not tight.impossible[r, k]) is has
+        if not has:
+            continue
+        served += 1
+        after = [result.counterfactual[name] for name in few.levers]
+        assert tight.values[r, k] == pytest.approx(after, abs=1e-4)
+        row = few.train[k].copy()
+        row[few.columns] = tight.values[r, k]
+        gain = template.scm.log_density(row[None]) - template.scm.log_density(few.train[k][None])
+        assert gain[0] >= MARGINS[1] - 1e-9
+        assert few.network.evaluate(row[None])[0, 0] >= MARGINS[0]
     assert served > 6
 
 
@@ -99,22 +90,34 @@ def test_networks_come_nearer_to_optima_they_imitate(few, tight, small_flow) -> 
     for weight in (0.0, 20.0):
         settings = replace(TINY, epochs=40, imitation=weight, learning_rate=1e-2)
         trainer = train(few, small_flow, settings, optima=tight)
-        actions, _ = trainer.model.recommend(few.train, everyone(len(few.train)))
+        actions, _ = trainer.model.recommend(few.train, tight.wishes[0])
         after = few.template.scm.counterfactual(few.train, actions)[:, few.columns]
-        target = tight.values[:, 15]
+        target = tight.values[0]
         known = ~np.isnan(target).any(axis=1)
         apart.append((((after - target)[known] / few.scale) ** 2).sum(axis=1).mean())
     assert apart[1] < 0.7 * apart[0]
 
 
-def test_imitation_needs_optima_of_these_rows_and_constant_weights(few, tight, small_flow) -> None:
+def test_rows_without_recourse_are_left_out(few, tight, small_flow) -> None:
+    """Gradients do not depend on what is proven impossible, if its weight is 0; they do otherwise."""
+    hopeless = replace(tight, impossible=np.ones_like(tight.impossible))
+    before = Trainer(few, small_flow, replace(TINY, impossible=0.0), optima=hopeless)
+    start = {k: v.clone() for k, v in before.model.state().items()}
+    before.step()
+    assert all(torch.equal(v, start[k]) for k, v in before.model.state().items())
+    some = Trainer(few, small_flow, replace(TINY, impossible=0.0), optima=tight)
+    some.step()
+    assert not all(torch.equal(v, start[k]) for k, v in some.model.state().items())
+
+
+def test_learning_needs_optima_of_these_rows(few, tight, small_flow) -> None:
     """Neither is made up."""
     with pytest.raises(BadInput, match="optima: got none"):
         Trainer(few, small_flow, replace(TINY, imitation=1.0))
     with pytest.raises(BadInput, match="optima: got 30"):
         Trainer(replace(few, train=few.train[:9]), small_flow, replace(TINY, imitation=1.0), optima=tight)
-    with pytest.raises(BadInput, match="constant weights"):
-        replace(TINY, imitation=1.0, profile="linear")
+    with pytest.raises(BadInput, match="see preferences"):
+        replace(TINY, imitation=1.0, individual=False)
     with pytest.raises(BadInput, match="density_margin"):
         replace(TINY, density_margin=-0.1)
 
@@ -124,7 +127,7 @@ def test_a_run_from_before_these_settings_goes_on(few, small_flow, tmp_path) -> 
     train(few, small_flow, replace(TINY, epochs=1), tmp_path)
     arrays, about = read_arrays(tmp_path / "training.npz")
     about["settings"] |= {"epochs": 2}
-    for name in ("density_margin", "imitation"):
+    for name in ("density_margin", "imitation", "impossible"):
         del about["settings"][name]
     write_arrays(tmp_path / "training.npz", arrays, json.loads(json.dumps(about)))
     assert train(few, small_flow, TINY, tmp_path).epoch == 2

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE, CostProfile
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.icarma.sampling import PreferenceSampler, Wishes, everyone
+from milp_recourse.lab.icarma.settings import Settings
 from milp_recourse.problem.instance import Preferences
 
 RNG = np.random.default_rng
@@ -38,7 +41,11 @@ def test_weights_and_priors_are_the_domains(profile) -> None:
     wishes = sampler.draw(300, RNG(5))
     named = CostProfile.named(profile)
     assert np.where(scores.actionable, named.weights(scores), 0) == pytest.approx(wishes.weights)
-    assert wishes.priors == pytest.approx(named.priors(scores))
+    settings = Settings(prior_high=named.pi_max, prior_low=named.pi_min)
+    assert settings.priors(wishes) == pytest.approx(named.priors(scores))
+    other = {"concave": "convex", "convex": "concave"}.get(profile, profile)
+    exchanged = replace(settings, prior_shape="exchanged").priors(wishes)
+    assert exchanged == pytest.approx(CostProfile.named(other).priors(scores))
 
 
 def test_mixed_draws_every_profile() -> None:
@@ -73,7 +80,7 @@ def test_carma_knows_no_preferences() -> None:
     wishes = everyone(3)
     assert wishes.actionable.all()
     assert (wishes.weights == 1).all()
-    assert (wishes.priors == 0.5).all()
+    assert (Settings().priors(wishes) == 0.5).all()
 
 
 def test_unknown_names_are_refused() -> None:

@@ -156,12 +156,24 @@ def test_carma_sees_no_preferences(small_task, small_flow) -> None:
     assert "loss" in trainer.step()
 
 
+def test_actions_need_not_see_preferences(small_task, small_flow) -> None:
+    """With conditioning ``mask`` preferences change which features are acted on, and nothing else."""
+    model = Trainer(small_task, small_flow, replace(TINY, conditioning="mask")).model
+    rows = torch.as_tensor(small_task.train)
+    z, can = small_flow.abduct(rows), torch.ones(len(rows), 4, dtype=torch.bool)
+    low, high = (model.propose(rows, z, can, height * can.double()) for height in (0.0, 1.0))
+    assert not torch.equal(low.logits, high.logits)
+    same = (low.acted == high.acted).all(dim=1)
+    assert same.any()
+    assert torch.equal(low.values[same], high.values[same])
+
+
 def test_the_loss_is_its_published_terms(small_task, small_flow) -> None:
     """Weights of equation 6: 1.1 cost, 1.5 divergence, 0.225 plausibility, 0.1 feasibility, ours lambda."""
     trainer = Trainer(small_task, small_flow, TINY)
     people, wanted = (
         trainer.train,
-        Wanted.of(PreferenceSampler().draw(500, np.random.default_rng(0)), torch.device("cpu")),
+        Wanted.of(PreferenceSampler().draw(500, np.random.default_rng(0)), Settings(), torch.device("cpu")),
     )
     loss = trainer.loss(people, wanted, torch.Generator().manual_seed(1)).item()
     proposed = trainer.model.propose(
@@ -177,7 +189,7 @@ def test_the_loss_is_its_published_terms(small_task, small_flow) -> None:
 def test_terms_are_about_the_counterfactual(small_task, small_flow) -> None:
     """A mask of nothing: no cost, the factual's logit in the hinge, no plausibility lost."""
     trainer = Trainer(small_task, small_flow, TINY)
-    wanted = Wanted.of(everyone(500), torch.device("cpu"))
+    wanted = Wanted.of(everyone(500), trainer.settings, torch.device("cpu"))
     wanted = replace(wanted, actionable=torch.zeros_like(wanted.actionable))
     proposed = trainer.model.propose(trainer.train.rows, trainer.train.z, wanted.actionable, wanted.height)
     terms = trainer.terms(trainer.train, wanted, proposed)
@@ -225,7 +237,7 @@ def test_damped_dual_ascent_by_hand(small_task, small_flow) -> None:
     trainer = Trainer(small_task, small_flow, replace(TINY, dual=True, hinge="probability"))
     trainer.multiplier = 2.0
     drawn = PreferenceSampler().draw(500, np.random.default_rng(0))
-    people, wanted = trainer.train, Wanted.of(drawn, torch.device("cpu"))
+    people, wanted = trainer.train, Wanted.of(drawn, trainer.settings, torch.device("cpu"))
     loss = trainer.loss(people, wanted, torch.Generator().manual_seed(1)).item()
     proposed = trainer.model.propose(
         people.rows, people.z, wanted.actionable, wanted.height, torch.Generator().manual_seed(1)
