@@ -202,8 +202,8 @@ def case(p: Problems, k: int) -> Problem:
     # fmt: on
 
 
-def one_of(p: People, k: int) -> Problems:
-    """The arrays of applicant k of several: those of :data:`PERSONAL` at k, and of :data:`FORMS` at k's."""
+def one_of(p: Any, k: int) -> Problems:
+    """Applicant k of several (:data:`People`): the arrays of ``PERSONAL`` at k, of ``FORMS`` at k's form."""
     form = p.form[k]
     # fmt: off
     return Problem(
