@@ -1,4 +1,4 @@
-"""Operators of ONNX graphs that append to networks: affine maps, functions of their outputs, their largest."""
+"""Operators of ONNX graphs that append to networks: affine maps, functions of their outputs, the largest."""
 
 from __future__ import annotations
 
