@@ -54,8 +54,17 @@ def pytest_ignore_collect(collection_path, config):
     return True if own.startswith(LONG) != (config.option.markexpr == "long") else None
 
 
+FIRST = (
+    *("tests/preferences/test_traps.py", "tests/docs/test_models.py", "tests/certificates/test_hostile.py"),
+    *("tests/solvers/rows/test_bounds.py", "tests/lab/benchmarks/", "tests/lab/studies/"),
+    *("tests/readers/test_every_model.py", "tests/cli/test_population_runs.py"),
+)
+"""Files with tests of ten seconds and more: with ``-n``, a worker that began one last would be waited for."""
+
+
 def pytest_collection_modifyitems(items):
-    """Mark the long tests."""
+    """Mark the long tests, and begin with the longest."""
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
     for item in items:
         if item.nodeid.startswith(LONG):
             item.add_marker(pytest.mark.long)

@@ -63,13 +63,28 @@ def module_of(file: Path) -> str:
 
 
 @cache
+def text_of(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+@cache
+def nodes(source: str) -> tuple[ast.AST, ...]:
+    """Every import and attribute of a source: it is parsed once for all tests."""
+    return tuple(
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Attribute)
+    )
+
+
+@cache
 def imported(source: str) -> tuple[str, ...]:
     """Every module a source imports, wherever the statement stands; a name of ours counts as its module."""
     return tuple(_imported(source))
 
 
 def _imported(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -109,13 +124,13 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 @pytest.mark.parametrize("file", FILES, ids=module_of)
 def test_imports_point_down(file: Path) -> None:
     """Every import of ours, also inside functions or for types only, is of the same room or one before it."""
-    assert wrong_imports(module_of(file), file.read_text(encoding="utf-8")) == []
+    assert wrong_imports(module_of(file), text_of(file)) == []
 
 
 def files_imported(source: str) -> set[str]:
     """The files of ours that a source imports, ``__init__`` as its package; names count as their module."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -139,7 +154,7 @@ def circle(sources: Iterable[tuple[str, str]]) -> list[str]:
 
 def test_no_circle_between_files() -> None:
     """Files can be read in an order in which each one only uses those before it."""
-    assert circle((module_of(f), f.read_text(encoding="utf-8")) for f in FILES) == []
+    assert circle((module_of(f), text_of(f)) for f in FILES) == []
     one, other = "milp_recourse.questions.solve", "milp_recourse.questions.why"
     assert set(circle(((one, f"import {other}"), (other, f"import {one}")))) == {one, other}
 
@@ -178,10 +193,7 @@ def strangers(source: str) -> set[str]:
 
 def test_the_trust_base_imports_nothing_of_ours_and_no_solver() -> None:
     """verify/ stands on Python alone."""
-    found = {
-        file.name: strangers(file.read_text(encoding="utf-8"))
-        for file in sorted((ROOT / "verify").rglob("*.py"))
-    }
+    found = {file.name: strangers(text_of(file)) for file in sorted((ROOT / "verify").rglob("*.py"))}
     assert {name: names for name, names in found.items() if names} == {}
 
 
@@ -195,11 +207,7 @@ def test_the_check_of_the_trust_base_sees_what_it_should() -> None:
 
 def test_only_the_command_line_and_certificates_know_the_trust_base() -> None:
     """Nothing that is judged by verify/ may lean on it; ``tables`` hands it finished answers."""
-    users = {
-        module_of(f)
-        for f in FILES
-        if any(n.split(".")[0] == "verify" for n in imported(f.read_text(encoding="utf-8")))
-    }
+    users = {module_of(f) for f in FILES if any(n.split(".")[0] == "verify" for n in imported(text_of(f)))}
     assert {room_of(user) for user in users} <= {"cli", "tables", "reports", "lab"}
 
 
@@ -213,7 +221,7 @@ COST_TERMS = {"l0", "l1", "l2_squared", "linf", "quantiles", "decrease", "relati
 def cost_terms_read(source: str) -> list[str]:
     """Coefficients, directions, distribution functions and scales of a cost that a source reads."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if not isinstance(node, ast.Attribute):
             continue
         owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
@@ -226,7 +234,7 @@ def test_only_the_table_reads_what_a_cost_is_made_of() -> None:
     """Everything else asks :mod:`milp_recourse.problem.lever_cost`, which hides how a file states a cost."""
     readers = {}
     for file in FILES:
-        found = cost_terms_read(file.read_text(encoding="utf-8"))
+        found = cost_terms_read(text_of(file))
         if found and module_of(file).removeprefix("milp_recourse.") not in COST_READERS:
             readers[module_of(file)] = found
     assert readers == {}
@@ -239,7 +247,7 @@ def test_solvers_are_imported_by_back_ends_and_benchmarks_only() -> None:
     users = {
         (room_of(module_of(f)), name)
         for f in FILES
-        for name in imported(f.read_text(encoding="utf-8"))
+        for name in imported(text_of(f))
         if name.split(".")[0] in SOLVERS
     }
     assert {part for part, _ in users} <= {"solvers", "lab"}
@@ -251,7 +259,7 @@ def test_no_solver_is_imported_at_the_top_of_a_module() -> None:
     for file in FILES:
         at_home = "icarma" in file.parts and file.stem != "__init__"
         home = {"torch", "zuko"} if at_home else set()
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        for node in ast.parse(text_of(file)).body:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 names = [a.name for a in node.names] if isinstance(node, ast.Import) else [str(node.module)]
                 assert not {n.split(".")[0] for n in names} & (

@@ -46,7 +46,7 @@ def share(
     problem = everybody(read_problem(people, index))
     listed = read_offers(offers, problem.template)
     with progress_bar(problem.template.name or people.name, len(listed)) as bar:
-        found = ask(problem, offers, budget, weight, most_cost, backend, time_limit, bar.advance)
+        found = ask(problem, listed, budget, weight, most_cost, backend, time_limit, bar.advance)
     if out is not None:
         for k, offer in enumerate(listed):
             write_json(population_to_dict(offer.of_people(problem)), out / f"offer_{k}.json")

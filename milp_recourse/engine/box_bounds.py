@@ -140,7 +140,7 @@ class EngineBox:
         if domains:
             p = p._replace(row_const=p.row_const.copy())
             set_domains(p.row_const[0], self._rows, domains)
-        work, _ = memory(p, aside=1)
+        work, _ = memory(p, role="aside")
         known = self._known(hidden, signs or {})
         least = search.bound_box(alone(p), work, known, min(target / self._unit, p.ceiling), TURNS)
         if least == math.inf:

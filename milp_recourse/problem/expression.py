@@ -23,6 +23,8 @@ from milp_recourse.problem.network import ReluNetwork
 
 Values = Mapping[str, NDArray]
 Enclosures = Mapping[str, Enclosure]
+Doubles = Mapping[str, float]
+InDoubles = Callable[[Doubles], tuple[float, float]]
 
 
 class Expression(ABC):
@@ -50,11 +52,10 @@ class Expression(ABC):
     def children(self) -> tuple[Expression, ...]:
         """The direct sub-expressions."""
 
-    def text(self) -> tuple[str, str, int] | None:
-        """Python source of the value, Python source of the sum of its absolute terms, number of roundings.
-
-        In both sources ``v`` maps names to doubles, each within one rounding of the exact value. None for
-        expressions with a sigmoid or a network in them.
+    def in_doubles(self) -> tuple[InDoubles, int] | None:
+        """A function from doubles, each within one rounding of the exact value, to the expression's value and
+        the sum of its absolute terms in float64; and the number of roundings. None for expressions with a
+        sigmoid or a network in them.
         """
         return None
 
@@ -112,8 +113,9 @@ class Constant(Expression):
     def enclose(self, values: Enclosures) -> Enclosure:
         return self._exact
 
-    def text(self) -> tuple[str, str, int] | None:
-        return f"({self.value!r})", repr(abs(self.value)), 0
+    def in_doubles(self) -> tuple[InDoubles, int] | None:
+        held = self.value, abs(self.value)
+        return lambda values: held, 0
 
     def children(self) -> tuple[Expression, ...]:
         return ()
@@ -131,8 +133,9 @@ class Variable(Expression):
     def enclose(self, values: Enclosures) -> Enclosure:
         return values[self.name]
 
-    def text(self) -> tuple[str, str, int] | None:
-        return f"v[{self.name!r}]", f"abs(v[{self.name!r}])", 1
+    def in_doubles(self) -> tuple[InDoubles, int] | None:
+        name = self.name
+        return lambda values: (x := values[name], abs(x)), 1
 
     def children(self) -> tuple[Expression, ...]:
         return ()
@@ -158,8 +161,8 @@ class Sum(Expression):
         terms = (t for t in self.terms if not moved.isdisjoint(t.parents))
         return reduce(add, (term.shift(before, after, moved) for term in terms))
 
-    def text(self) -> tuple[str, str, int] | None:
-        return _joined(" + ", self.terms, max)
+    def in_doubles(self) -> tuple[InDoubles, int] | None:
+        return _joined(add, self.terms, max)
 
     def children(self) -> tuple[Expression, ...]:
         return self.terms
@@ -184,8 +187,8 @@ class Product(Expression):
         still = (f.enclose(before) for f in self.factors if f is not factors[0])
         return reduce(mul, still, factors[0].shift(before, after, moved))
 
-    def text(self) -> tuple[str, str, int] | None:
-        return _joined(" * ", self.factors, sum)
+    def in_doubles(self) -> tuple[InDoubles, int] | None:
+        return _joined(mul, self.factors, sum)
 
     def children(self) -> tuple[Expression, ...]:
         return self.factors
@@ -210,9 +213,17 @@ class Relu(_OfOne):
     def enclose(self, values: Enclosures) -> Enclosure:
         return self.argument.enclose(values).relu()
 
-    def text(self) -> tuple[str, str, int] | None:
-        part = self.argument.text()
-        return None if part is None else (f"max(0.0, {part[0]})", *part[1:])
+    def in_doubles(self) -> tuple[InDoubles, int] | None:
+        part = self.argument.in_doubles()
+        if part is None:
+            return None
+        inside, roundings = part
+
+        def relu(values: Doubles) -> tuple[float, float]:
+            value, size = inside(values)
+            return max(0.0, value), size
+
+        return relu, roundings
 
 
 class Sigmoid(_OfOne):
@@ -234,8 +245,8 @@ class Square(_OfOne):
     def enclose(self, values: Enclosures) -> Enclosure:
         return self.argument.enclose(values).square()
 
-    def text(self) -> tuple[str, str, int] | None:
-        return _joined(" * ", (self.argument, self.argument), sum)
+    def in_doubles(self) -> tuple[InDoubles, int] | None:
+        return _joined(mul, (self.argument, self.argument), sum)
 
 
 @dataclass(frozen=True)
@@ -257,36 +268,50 @@ class NetworkOutput(Expression):
 
 
 def _joined(
-    sign: str, parts: tuple[Expression, ...], terms: Callable[[list[int]], int]
-) -> tuple[str, str, int] | None:
-    texts = []
+    operation: Callable[[float, float], float],
+    parts: tuple[Expression, ...],
+    roundings_of: Callable[[list[int]], int],
+) -> tuple[InDoubles, int] | None:
+    """:meth:`Expression.in_doubles` of a sum or product."""
+    found = []
     for part in parts:
-        text = part.text()
-        if text is None:
+        own = part.in_doubles()
+        if own is None:
             return None
-        texts.append(text)
-    roundings = terms([text[2] for text in texts]) + len(texts) - 1
+        found.append(own)
+    roundings = roundings_of([own[1] for own in found]) + len(found) - 1
     if roundings > MOST_ROUNDINGS:
         return None
-    values, sizes, _ = zip(*texts, strict=True)
-    return f"({sign.join(values)})", f"({sign.join(sizes)})", roundings
+    (first, _), *others = found
+    rest = [function for function, _ in others]
+
+    def joined(values: Doubles) -> tuple[float, float]:
+        value, size = first(values)
+        for function in rest:
+            other, more = function(values)
+            value, size = operation(value, other), operation(size, more)
+        return value, size
+
+    return joined, roundings
 
 
-def rounded(expression: Expression) -> Callable[[Mapping[str, float]], tuple[float, float]] | None:
+def rounded(expression: Expression) -> InDoubles | None:
     """A function from doubles to an expression's value in float64 and a bound on its error.
 
     The bound holds for all exact values that are within one rounding of the doubles, unless numbers
     underflow. None if the expression has a sigmoid or a network in it, or more than
     :data:`MOST_ROUNDINGS`.
     """
-    text = expression.text()
-    if text is None:
+    found = expression.in_doubles()
+    if found is None:
         return None
-    value, size, roundings = text
-    function: Callable[[Mapping[str, float]], tuple[float, float]] = eval(
-        f"lambda v: ({value}, {gamma(roundings)!r} * {size})", {"abs": abs, "max": max}
-    )
-    return function
+    function, share = found[0], gamma(found[1])
+
+    def near(values: Doubles) -> tuple[float, float]:
+        value, size = function(values)
+        return value, share * size
+
+    return near
 
 
 MOST_ROUNDINGS = 1 << 12

@@ -10,7 +10,7 @@ Karimi et al. 2021, https://doi.org/10.1145/3442188.3445899).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.problem.enclosure import Enclosure
-from milp_recourse.problem.expression import Constant, Expression, logit, rounded, sigmoid
+from milp_recourse.problem.expression import Constant, Expression, InDoubles, logit, rounded, sigmoid
 from milp_recourse.problem.noise import Noise
 from milp_recourse.problem.scenario import Scenario
 
@@ -90,10 +90,10 @@ class StructuralCausalModel:
         self._parents = {f: m.equation.parents for f, m in self.mechanisms.items()}
         self.order = self._causal_order()
         self._caused = tuple(f for f in self.order if self._parents[f])
-        self._rounded: dict[str, Callable[[Mapping[str, float]], tuple[float, float]] | None] = {}
+        self._rounded: dict[str, InDoubles | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_rounded": {}}  # functions made from text cannot be sent
+        return self.__dict__ | {"_rounded": {}}  # functions within functions cannot be sent
 
     def parents(self, feature: str) -> frozenset[str]:
         """Direct causes of a feature."""
@@ -227,7 +227,7 @@ class StructuralCausalModel:
                 moved.add(f)
         return {f: values[f] for f in self.order}
 
-    def rounded(self, feature: str) -> Callable[[Mapping[str, float]], tuple[float, float]] | None:
+    def rounded(self, feature: str) -> InDoubles | None:
         """:func:`~milp_recourse.problem.expression.rounded` of a feature's equation."""
         if feature not in self._rounded:
             self._rounded[feature] = rounded(self.mechanisms[feature].equation)

@@ -124,9 +124,10 @@ def _lowered(instance: Instance, by: Fraction) -> float:
 
 
 def read_offers(
-    given: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | Path, model: Instance
+    given: Sequence[Mapping[str, Any] | Offer] | Mapping[str, Any] | str | Path, model: Instance
 ) -> list[Offer]:
-    """Offers from an ``offers-1`` document, its file, or the list in it; by price, no offer first.
+    """Offers from an ``offers-1`` document, its file, or the list in it; by price, no offer first. What this
+    function has returned is returned as it is.
 
     Raises
     ------
@@ -134,6 +135,8 @@ def read_offers(
         The document breaks the format, names an unknown feature, raises one that has labels, lowers the
         threshold of a model that is only asked, or multiplies what has no steps.
     """
+    if isinstance(given, Sequence) and given and given[0] is NO_OFFER:
+        return [one for one in given if isinstance(one, Offer)]
     file = str(given) if isinstance(given, str | Path) else None
     data = read_json(given) if isinstance(given, str | Path) else given
     if isinstance(data, Sequence) and not isinstance(data, str):

@@ -150,7 +150,7 @@ class Shared:
 
 def share(
     people: Instance | Population | Mapping[str, Any] | str | Path,
-    offers: Sequence[Mapping[str, Any]] | Mapping[str, Any] | str | Path,
+    offers: Sequence[Mapping[str, Any] | Offer] | Mapping[str, Any] | str | Path,
     budget: float | None = None,
     weight: float | None = None,
     most_cost: float | None = None,
@@ -165,7 +165,8 @@ def share(
     people
         An instance or a population, the path of its file, or the JSON value of a population.
     offers
-        An ``offers-1`` document, its file, or the list in it; every person gets one or none.
+        An ``offers-1`` document, its file, the list in it, or what :func:`read_offers` has read; every person
+        gets one or none.
     budget
         What all offers together may cost; None: anything.
     weight

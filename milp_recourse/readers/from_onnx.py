@@ -17,7 +17,8 @@ from milp_recourse.problem.network import DType, ReluNetwork
 from milp_recourse.readers.classes import two_classes
 from milp_recourse.readers.formulas import by_largest, by_margin
 from milp_recourse.readers.from_torch import TIED
-from milp_recourse.readers.graph_nodes import Nodes
+from milp_recourse.readers.graph_call import Nodes
+from milp_recourse.readers.graph_nodes import visit
 from milp_recourse.readers.graph_run import GraphInputs, GraphStep, Runtime
 from milp_recourse.readers.graph_values import (
     ROUND,
@@ -139,7 +140,7 @@ class Graph:
         kinds = {str(one.dtype) for one in self.constants.values() if one.dtype.kind == "f"}
         nodes.dtypes |= kinds if kinds <= {"float64"} else set()
         for index, node in enumerate(self.proto.graph.node):
-            nodes.visit(node, f"node {node.name or index} ({node.op_type})")
+            visit(nodes, node, f"node {node.name or index} ({node.op_type})")
         return nodes
 
     def answer(self, nodes: Nodes) -> Net | Sums | Winner:

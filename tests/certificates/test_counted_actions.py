@@ -2,8 +2,10 @@
 
 import json
 from collections import Counter
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from milp_recourse.problem.conditions import AtMostActions
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.result import Result
 from milp_recourse.problem.scm import independent
 from milp_recourse.questions.solve import solve
 from tests.helpers.tree_samples import brute_force, random_cost, random_tree
@@ -27,6 +30,13 @@ NAMES = ("a", "b", "c", "d")
 def problems() -> list[Instance]:
     """Random ensembles whose high scores take several of four levers, of which two may be acted on."""
     return [made for seed in range(60) if not already_good(made := problem(seed))]
+
+
+@cache
+def certified(k: int) -> tuple[Result, Any]:
+    """The result of a problem and its certificate, which must not be changed; None without one."""
+    found = solve(problems()[k], "bab")
+    return found, certificates_for([problems()[k]], [found])[0]
 
 
 def problem(seed: int) -> Instance:
@@ -59,14 +69,13 @@ def test_counts_agree_with_enumeration_and_are_certified(tmp_path) -> None:
     """The same optimum, or nothing in both; the kernel accepts the proof."""
     seen: Counter[str] = Counter()
     for seed, instance in enumerate(problems()):
-        best, found = brute_force(instance), solve(instance, "bab")
+        best, (found, certificate) = brute_force(instance), certified(seed)
         seen["binds"] += best != brute_force(replace(instance, conditions=()))
         if best is None:
             assert found.lower_bound == float("inf") or found.action is None, seed
         else:
             allowed = instance.gap_tolerance(float(best))
             assert len(found.action) <= 2 and abs(found.cost - float(best)) <= allowed, seed
-        [certificate] = certificates_for([instance], [found])
         if certificate is not None:
             seen["counted"] += '"nu"' in json.dumps(certificate)
             seen[verdict(tmp_path, instance, certificate)] += 1
@@ -77,8 +86,8 @@ def test_counts_agree_with_enumeration_and_are_certified(tmp_path) -> None:
 @pytest.mark.parametrize("forged", [0, 0.5, -1, 2.0**54, "1", True, None])
 def test_forged_nu_proves_nothing(tmp_path, forged) -> None:
     """Without its nu a table does not close what it closed; what is no whole number is refused."""
-    for instance in problems():
-        [certificate] = certificates_for([instance], [solve(instance, "bab")])
+    for k, instance in enumerate(problems()):
+        certificate = deepcopy(certified(k)[1])
         text = json.dumps(certificate)
         if '"nu"' in text:
             for one in certificate["configurations"]:
@@ -93,9 +102,9 @@ def test_forged_nu_proves_nothing(tmp_path, forged) -> None:
 def test_a_count_proves_nothing_where_more_actions_are_allowed(tmp_path) -> None:
     """The proof of "at most 2" is refused where "at most 3" allows an action that is cheaper, or any."""
     refused = 0
-    for instance in problems():
-        found, wider = solve(instance, "bab"), replace(instance, conditions=(AtMostActions(3),))
-        [certificate], free = certificates_for([instance], [found]), solve(wider, "bab")
+    for k, instance in enumerate(problems()):
+        (found, certificate), wider = certified(k), replace(instance, conditions=(AtMostActions(3),))
+        free = solve(wider, "bab")
         if certificate and '"nu"' in json.dumps(certificate) and free.action:
             [own] = certificates_for([wider], [free])
             if found.action is None or own["cost"] < certificate["lower_bound"]:

@@ -173,6 +173,12 @@ print(facts_of(read_instance("both.json"))["Cost"])
 """
 
 
+SOLVED = "from milp_recourse.cli import main"
+SOLVE = "['solve', f'{kind}.json', '--certificate', f'{kind}_certificate.json']"
+CHECKED = "from verify.__main__ import main"
+CHECK = "[f'{kind}_certificate.json', f'{kind}.json']"
+
+
 def test_a_new_name_for_a_cost_is_one_line_in_each_of_two_tables(tmp_path: Path) -> None:
     """In a copy with those lines, which are no new way to measure a change, files, back ends, pages,
     certificates and the checker know the name."""
@@ -196,15 +202,13 @@ def test_a_new_name_for_a_cost_is_one_line_in_each_of_two_tables(tmp_path: Path)
         "mixture": {"kind": "mixture", "l1": 2, "l0": 0.5, **scale},
         "list": {"kind": "list", "quantiles": dict.fromkeys("ab", prices)},
     }
-    costs = {}
     for kind, cost in made.items():
         (tmp_path / f"{kind}.json").write_text(json.dumps(said(cost=cost)))
-        answer = f"{kind}_certificate.json"
-        assert said_by("-m", "milp_recourse", "solve", f"{kind}.json", "--certificate", answer).startswith(
-            "optimal"
-        )
-        assert said_by("-m", "verify", answer, f"{kind}.json").startswith("VERIFIED optimal")
-        costs[kind] = json.loads((tmp_path / answer).read_text())["cost"]
+    solved = said_by("-c", f"{SOLVED}\nfor kind in {tuple(made)!r}: main({SOLVE})")
+    assert [line[:7] for line in solved.splitlines()].count("optimal") == 3, solved
+    checked = said_by("-c", f"{CHECKED}\nfor kind in {tuple(made)!r}: main({CHECK})")
+    assert [line[:16] for line in checked.splitlines()].count("VERIFIED optimal") == 3, checked
+    costs = {kind: json.loads((tmp_path / f"{kind}_certificate.json").read_text())["cost"] for kind in made}
     assert costs["both"] == costs["mixture"] > 0
     change = 2 + 2 * 7 / 3 - 0.2 * 8  # of b alone, up to 2; a and b share it, because of the squares
     assert costs["list"] == pytest.approx(change + 0.1 * change**2 / 2, rel=2e-6)

@@ -58,7 +58,7 @@ def mutate(data, rng: random.Random, odd) -> None:
         return
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 3), st.integers(0, 2**32), st.lists(ODD, min_size=1, max_size=3))
 def test_mutated_problems_are_read_or_refused(which, seed, odds):
     """Nothing but BadInput, on one line; what is read can be written and read again."""
@@ -77,7 +77,7 @@ def test_mutated_problems_are_read_or_refused(which, seed, odds):
         assert instance_to_dict(instance_from_dict(written)) == written
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.one_of(st.binary(max_size=60), st.text(alphabet='[]{}",:0123456789eE+-.naItruflsd\\ ', max_size=60))
 )

@@ -67,7 +67,7 @@ def formula(rng: np.random.Generator, depth: int) -> Expression:
 
 
 def test_an_expression_in_doubles_is_as_near_as_it_says() -> None:
-    """Polynomials with ReLUs; others have no text."""
+    """Polynomials with ReLUs; others are not evaluated in doubles."""
     rng = np.random.default_rng(6)
     off = 0
     for _ in range(300):
@@ -118,7 +118,7 @@ def test_plausibility_is_decided_as_in_exact_arithmetic() -> None:
 
 
 def test_a_model_can_be_sent_after_it_was_used() -> None:
-    """Functions made from text stay behind."""
+    """Functions of equations stay behind."""
     scm = loan()
     near = scm.rounded("amount")
     other = pickle.loads(pickle.dumps(scm)).rounded("amount")

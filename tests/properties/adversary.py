@@ -249,7 +249,14 @@ def number(column: TableColumn, value: object) -> float:
 @threadpool_limits.wrap(limits=1)
 def run(kind: str, people: int, seed: int, advance: Any = None) -> tuple[Counter[str], list[str]]:
     """What happened to so many people, and what was wrong."""
-    counts, wrong = Counter[str](), list[str]()
+    counts = Counter[str]()
+    return counts, list(wrong_lines(kind, people, seed, counts, advance))
+
+
+def wrong_lines(
+    kind: str, people: int, seed: int, counts: Counter[str], advance: Any = None
+) -> Iterator[str]:
+    """What is wrong about so many people, one after the other; what happened to them is added to counts."""
     while counts["people"] < people:
         lines: list[str] = []
         for case in cases(seed, KINDS[kind], counts, lines):
@@ -264,10 +271,11 @@ def run(kind: str, people: int, seed: int, advance: Any = None) -> tuple[Counter
             counts["people"] += 1
             if advance is not None:
                 advance()
-        wrong += [f"{kind}, lender {seed}, {line}" for line in lines]
+            yield from (f"{kind}, lender {seed}, {line}" for line in lines)
+            lines.clear()
+        yield from (f"{kind}, lender {seed}, {line}" for line in lines)
         seed += 1
     counts["lenders up to"] = seed
-    return counts, wrong
 
 
 def main() -> int:

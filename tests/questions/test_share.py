@@ -64,7 +64,9 @@ def test_the_command_and_a_certificate_under_each_offer(
 def test_raised_features_move_their_effects_and_not_what_is_plausible() -> None:
     """A grant starts the person at do(income := income + 0.5); the outcome is as dense as asked before."""
     instance = read_instance(LOAN)
-    grant = read_offers([OFFERS[1] | {"give": {"income": 4.0}}], instance)[1].applied(instance)
+    listed = read_offers([OFFERS[1] | {"give": {"income": 4.0}}], instance)
+    assert read_offers(listed, instance) == listed  # the command reads its file once
+    grant = listed[1].applied(instance)
     assert grant is not None
     after = instance.scm.counterfactual_exact(instance.factual, {"income": instance.factual["income"] + 4.0})
     assert all(grant.factual[name] == x.nearest for name, x in after.items())

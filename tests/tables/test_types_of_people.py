@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from milp_recourse import Recourse
 LABELS = ["rent", "own", "free", "squat"]
 
 
+@cache
 def fitted(library: str) -> tuple[Any, pd.DataFrame]:
     """A model on a category column, a number and a truth value."""
     rng = np.random.default_rng(0)

@@ -80,7 +80,7 @@ def near(
         return None
     problem = made.problems(0)
     for reach in far:
-        state = Run(restricted, _around(restricted, problem, action, reach), aside=1)
+        state = Run(restricted, _around(restricted, problem, action, reach), role="aside")
         state.few = True
         if (found := _found(state, late)) is not None:
             return found
@@ -140,7 +140,7 @@ def _inward(state: Run, parts: Sequence[float], late: float) -> Action | None:
         room = part * nearly[1]
         raised = problem._replace(need_low=problem.need_low + room, need_high=problem.need_high + room)
         accept = replace(instance.accept, margin=instance.accept.margin + room)
-        found = _found(Run(replace(instance, accept=accept), raised, aside=1), late)
+        found = _found(Run(replace(instance, accept=accept), raised, role="aside"), late)
         if found is not None or time.perf_counter() > late:
             return found
     return None

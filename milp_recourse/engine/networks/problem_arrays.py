@@ -187,21 +187,39 @@ PERSONAL = (
 )
 
 
-def _taken(places: Mapping[str, str]) -> Any:
-    """A function of arrays p and a number k that takes so many fields at a place of their first axis, spelled
-    out: compiled code has no loop over fields."""
-    fields = (f"p.{name}[{places[name]}]" if name in places else f"p.{name}" for name in Problem._fields)
-    return eval(f"lambda p, k: Problem({', '.join(fields)})")
+@compiled
+def case(p: Problems, k: int) -> Problem:
+    """The problem p in configuration k: the arrays of :data:`CASES` at k. Compiled code has no loop over
+    fields."""
+    # fmt: off
+    return Problem(
+        p.start, p.lever, p.knot, p.box[k], p.allowed[k], p.column, p.acts[k], p.ends, p.base[k],
+        p.first[k], p.caused[k], p.offset[k], p.resting[k], p.kind, p.edge, p.widths, p.weights,
+        p.biases, p.turned, p.row[k], p.row_caused[k], p.row_const[k], p.residual[k],
+        p.residual_caused[k], p.noise, p.owner, p.precision[k], p.bent, p.excess, p.need_low,
+        p.need_high, p.only_largest, p.ceiling, p.allowance, p.form, p.line, p.budget, p.dual, p.cost,
+        p.up, p.tiny,
+    )
+    # fmt: on
 
 
-case = compiled(_taken(dict.fromkeys(CASES, "k")))
-"""The problem p in configuration k."""
+def one_of(p: Any, k: int) -> Problems:
+    """Applicant k of several (:data:`People`): the arrays of ``PERSONAL`` at k, of ``FORMS`` at k's form."""
+    form = p.form[k]
+    # fmt: off
+    return Problem(
+        p.start, p.lever[k], p.knot[k], p.box[k], p.allowed[k], p.column[k], p.acts, p.ends[k],
+        p.base[k], p.first[form], p.caused, p.offset[k], p.resting[k], p.kind, p.edge, p.widths,
+        p.weights, p.biases, p.turned, p.row[form], p.row_caused, p.row_const[k], p.residual[form],
+        p.residual_caused, p.noise[k], p.owner, p.precision, p.bent, p.excess[k], p.need_low[k],
+        p.need_high[k], p.only_largest, p.ceiling[k], p.allowance[k], form, p.line, p.budget,
+        p.dual, p.cost, p.up, p.tiny,
+    )
+    # fmt: on
 
-one_of = _taken(dict.fromkeys(PERSONAL, "k") | dict.fromkeys(FORMS, "p.form[k]"))
-"""The arrays of applicant k of several."""
 
 person = compiled(one_of)
-"""The same in compiled code."""
+""":func:`one_of` in compiled code."""
 
 
 def alone(p: Problems) -> People:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,14 +94,18 @@ def ready() -> None:
         state.examine(1, 0)
 
 
+Role = Literal["whole", "aside", "stage"]
+"""What a search is for: the whole answer, a short search in the middle of another, or a stage of one
+(:class:`_Stages`). Searches of one shape in different roles have memory of their own."""
+
 _SHAPES = threading.local()
 """Memory of earlier searches by shape: making it takes longer than many searches do."""
 
 
-def memory(p: Problems, aside: int = 0) -> tuple[Work, search.Pool]:
-    """Memory for a problem, which problems of the same shape share, one for searches and one for either kind
-    ``aside``, in the middle of another; :func:`~milp_recourse.engine.networks.search.run` clears it."""
-    shape = _shape(p, aside)
+def memory(p: Problems, role: Role = "whole") -> tuple[Work, search.Pool]:
+    """Memory for a problem, which problems of the same shape share, one for each role;
+    :func:`~milp_recourse.engine.networks.search.run` clears it."""
+    shape = _shape(p, role)
     known: dict[tuple[object, ...], tuple[Work, search.Pool]] = _SHAPES.__dict__.setdefault("known", {})
     if shape not in known:
         if len(known) > 8:
@@ -112,15 +117,15 @@ def memory(p: Problems, aside: int = 0) -> tuple[Work, search.Pool]:
 @contextmanager
 def kept(p: Problems) -> Iterator[None]:
     """Inside, the memory of a search that has begun stays as it is: others of its shape get other memory."""
-    shape = _shape(p, 0)
+    shape = _shape(p, "whole")
     own = _SHAPES.known.pop(shape)
     yield  # from here on maybe in another thread
     _SHAPES.__dict__.setdefault("known", {})[shape] = own
 
 
-def _shape(p: Problems, aside: int) -> tuple[object, ...]:
+def _shape(p: Problems, role: Role) -> tuple[object, ...]:
     arrays = p.lever, p.allowed, p.weights, p.row, p.residual
-    return *(one.shape for one in arrays), p.kind.tobytes(), p.widths.tobytes(), aside
+    return *(one.shape for one in arrays), p.kind.tobytes(), p.widths.tobytes(), role
 
 
 class Run:
@@ -138,8 +143,8 @@ class Run:
         without one.
     refused
         That action if the deployed model refuses it, else None.
-    aside
-        1 for a short search in the middle of another, 2 for a stage of one (:class:`_Stages`), else 0.
+    role
+        What the search is for.
     late
         When to end, a value of :func:`time.perf_counter`.
     confirmed
@@ -152,10 +157,10 @@ class Run:
         problem: Problems | None = None,
         starts: NDArray[np.float64] | None = None,
         begun: bool = False,
-        aside: int = 0,
+        role: Role = "whole",
     ) -> None:
         self.instance, self.problem = instance, lower(instance) if problem is None else problem
-        self.aside, (self.work, self.tree) = aside, memory(self.problem, aside)
+        self.role, (self.work, self.tree) = role, memory(self.problem, role)
         given = np.zeros((0, len(instance.features))) if starts is None else np.asarray(starts, dtype=float)
         # another layout would be compiled anew
         self.starts = np.ascontiguousarray(coordinates(instance, self.problem, given))
@@ -356,7 +361,7 @@ class _Stages:
         if state.target - budget < LAST_STAGE * state.target:
             budget = state.least
         self.budget = budget
-        stage = Run(state.instance, state.problem, aside=2)
+        stage = Run(state.instance, state.problem, role="stage")
         stage.work.scalar[at.ALLOWANCE] = state.work.scalar[at.ALLOWANCE]
         stage.work.scalar[at.BEST_COST] = stage.least = stage.confirmed = budget
         stage.late = state.late
@@ -393,7 +398,7 @@ def search_on(
     """
     tree, looked, message, state.late = state.tree, False, None, late
     look, around = first_slice(state.problem, state.few)
-    stages, pause = _Stages(state), math.inf if state.aside else STAGES_FROM * look
+    stages, pause = _Stages(state), STAGES_FROM * look if state.role == "whole" else math.inf
     while why is not None or (message := "it was a short search" if enough() else reason(late)) is None:
         if why is None:
             why = state.examine(max(int(min(look, pause)) - int(tree.state[2]), 1), around)
@@ -420,7 +425,7 @@ def search_on(
         why = None
     stuck = float(tree.stuck[0])
     # an action should not be missed, however short the time
-    if not state.aside and (message is not None or stuck < state.target):
+    if state.role == "whole" and (message is not None or stuck < state.target):
         state.late = time.perf_counter() + min(max(late - time.perf_counter(), SLICE), 1.0)
         state.seek(range(len(state.problem.box)), LAST_TURNS * len(state.problem.box))
     if max(stuck, stages.low) < state.target and message is None:
