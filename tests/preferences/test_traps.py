@@ -169,10 +169,9 @@ def test_who_refuses_everything_is_soon_left_alone(method: Any) -> None:
 def test_who_refuses_almost_everything_is_still_served() -> None:
     """Three refusals, then something possible: the interview goes on, and ends with a recourse."""
     instance = toy()
-    for limit in (3.2, 4.5):
-        someone = person(instance, 1, 1, 1, limits=dict.fromkeys(LEVERS, limit))
-        result = someone.interviewed(Interview(instance, budget=60)).recommend()
-        assert result.action and someone.can(instance.numbers(result.action))
+    someone = person(instance, 1, 1, 1, limits=dict.fromkeys(LEVERS, 3.2))
+    result = someone.interviewed(Interview(instance, budget=20)).recommend()
+    assert result.action and someone.can(instance.numbers(result.action))
 
 
 def test_infeasible_limits_are_named() -> None:
