@@ -15,7 +15,7 @@ from milp_recourse.elicitation.weight_samples import FloatArray
 from milp_recourse.preferences.cost_parts import Parts
 from milp_recourse.preferences.knowledge import SOLVED_FIRST, SOLVED_NEXT, Knowledge
 from milp_recourse.preferences.known_optima import Optima
-from milp_recourse.preferences.next_pair import Strategy, chosen_by, next_pair
+from milp_recourse.preferences.next_pair import Pair, Strategy, chosen_by, next_pair
 from milp_recourse.preferences.question import ONE, Option, Question, part_of
 
 Dialogue = Generator[Question, str, None]
@@ -24,8 +24,8 @@ Dialogue = Generator[Question, str, None]
 POOL = 40
 """The most recourses that pairs are made of."""
 
-SHARPENED = 8
-"""How often the pair of the strategy ``regret`` is replaced by optima for those who would choose each."""
+SHARPENED = 4
+"""How often the strategy ``regret`` replaces a pair by the optima for those who would choose each."""
 
 SETTLED = 1e-4
 """Where one recourse costs no more than this share above the cheapest under all weights that were drawn, the
@@ -128,41 +128,47 @@ def _pair(
         doubt = (costs / np.maximum(costs.min(axis=1), 1e-300)[:, None]).max(axis=0).min() - 1
         if doubt <= SETTLED and (worst := _against_worst(known, optima, asked)) is not None:
             return worst
-        numbers = {parts: k for k, (_, parts) in enumerate(pool)}
-        known_pairs = set[tuple[int, int]]()
-        for two in asked:
-            if all(parts in numbers for parts in two):
-                first, second = sorted(numbers[parts] for parts in two)
-                known_pairs.add((first, second))
         noise = known.belief.noise * float(known.unit)
         rng = np.random.default_rng([known.seed, number, 1])
-        found = next_pair(strategy, weights, shown, noise, known_pairs, rng)
+        found = next_pair(strategy, weights, shown, noise, _places(asked, pool), rng)
+        if found is not None and strategy == "regret":
+            pool += _sharpened(known, optima, pool, found, noise)
+            shown = np.array([parts for _, parts in pool], dtype=np.float64)
+            found = next_pair(strategy, weights, shown, noise, _places(asked, pool), rng)
         if found is not None:
-            pair = [pool[k] for k in found]
-            return _sharpened(known, optima, pair, shown, noise, asked) if strategy == "regret" else pair
+            return [pool[k] for k in found]
     return _against_worst(known, optima, asked)
 
 
+def _places(asked: set[frozenset[Parts]], pool: list[tuple[Option, Parts]]) -> set[tuple[int, int]]:
+    """Where in the pool the pairs are that were asked."""
+    numbers = {parts: k for k, (_, parts) in enumerate(pool)}
+    found = set[tuple[int, int]]()
+    for two in asked:
+        if all(parts in numbers for parts in two):
+            first, second = sorted(numbers[parts] for parts in two)
+            found.add((first, second))
+    return found
+
+
 def _sharpened(
-    known: Knowledge,
-    optima: Optima,
-    pair: list[tuple[Option, Parts]],
-    pool: FloatArray,
-    noise: float,
-    asked: set[frozenset[Parts]],
+    known: Knowledge, optima: Optima, pool: list[tuple[Option, Parts]], pair: Pair, noise: float
 ) -> list[tuple[Option, Parts]]:
-    """Replace each of a pair by the optimum for those who would choose it, a few times."""
-    best = pair
+    """The optima for those who would choose one of a pair, for those who would choose one of these, and so
+    on; without what the pool has."""
+    shown = np.array([parts for _, parts in pool], dtype=np.float64)
+    two, found = shown[list(pair)], dict[Parts, Option]()
     for _ in range(SHARPENED):
-        weights = chosen_by(known.draws, pool, np.array([p for _, p in pair], dtype=np.float64), noise)
+        weights = chosen_by(known.draws, shown, two, noise)
         if weights is None:
-            return best
-        best = pair
-        pair = known.options(known.look_at(optima, [tuple(w) for w in weights.tolist()]))
-        two = frozenset(parts for _, parts in pair)
-        if len(two) < 2 or two in asked or two == frozenset(parts for _, parts in best):
-            return best
-    return best
+            break
+        new = known.options(known.look_at(optima, [tuple(w) for w in weights.tolist()]))
+        found |= {parts: o for o, parts in new}
+        two = np.array([parts for _, parts in new], dtype=np.float64)
+        if len(new) < 2:
+            break
+    there = {parts for _, parts in pool}
+    return [(o, parts) for parts, o in found.items() if parts not in there]
 
 
 def _pool(known: Knowledge, optima: Optima, weights: FloatArray) -> list[tuple[Option, Parts]]:

@@ -28,6 +28,10 @@ OUTER, NEAR, MIDDLE, INNER = 1.0, 0.9, 0.5, 0.0
 to be possible. What is proven of regret holds for the first. Nothing is asked or recommended beyond the
 second: who refuses 6 is not asked about 5.99."""
 
+PATIENCE = 4
+"""After so many questions in a row to which everything shown was refused, nothing is asked or recommended
+beyond the third: who refuses all that is shown would be led on in steps of a tenth."""
+
 DRAWS = 256
 """Weights that are drawn after each answer: questions and the recommended weights rest on them."""
 
@@ -66,6 +70,7 @@ class Knowledge:
         self.instance, self.belief, self.seed = instance, belief, seed
         self.backend, self.time_limit, self._confirm, self.cautious = backend, time_limit, confirm, cautious
         self.limits = Limits(instance)
+        self.refusals = 0
         self.choices: list[tuple[int, Mapping[str, float], Mapping[str, float], str]] = []
         self.stated: dict[str, float] | None = None
         self.cannot: tuple[str, ...] = ()
@@ -82,6 +87,8 @@ class Knowledge:
     def tell(self, number: int, question: Question, answer: str) -> None:
         """Add the answer to a pair or to one recourse."""
         self._forget()
+        if question.kind != "lever":
+            self.refusals = self.refusals + 1 if answer in ("neither", "no") else 0
         left = question.left.numbers if question.left else {}
         right = question.right.numbers if question.right else {}
         possible = {"left": [left], "right": [right], "same": [left, right], "yes": [left]}
@@ -156,9 +163,14 @@ class Knowledge:
             self._optima[key] = Optima(problem, self.levers, self.backend, self.time_limit)
         return self._optima[key]
 
+    @property
+    def _shares(self) -> tuple[float, ...]:
+        """Where limits are taken to be, in turn, until recourse exists."""
+        return (MIDDLE,) if self.refusals >= PATIENCE else (MIDDLE, NEAR)
+
     def feasible(self) -> Optima | None:
         """Optima of the first of the problems with middle and near limits for which recourse exists."""
-        for share in (MIDDLE, NEAR):
+        for share in self._shares:
             optima = self.optima(share)
             [equal] = optima.at([(1.0,) * len(optima.levers)])
             if equal.result.status is not Status.INFEASIBLE:
@@ -226,10 +238,10 @@ class Knowledge:
         """What was learned, as preferences: mask, weights, ranges and conditions.
 
         Limits are taken at what is known to be possible, or, if that leaves no recourse, half way to what was
-        refused, or a tenth before it.
+        refused, or a tenth before it; after :data:`PATIENCE` refusals in a row no further than half way.
         """
         weights = dict(zip(self.levers, self.weights, strict=True))
-        for share in (INNER, MIDDLE, NEAR):
+        for share in (INNER, *self._shares):
             own = self.own(share)
             own = replace(own, weights={**own.weights, **weights})
             found = solve(

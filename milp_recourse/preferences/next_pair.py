@@ -8,9 +8,11 @@ answering i rather than j under s, and V(s) the least cost of the pool:
 information     the pair whose answer is expected to say most about the weights: the mutual information
                 :math:`H(\bar p) - \overline{H(p)}`
 regret          the pair after whose answer weights that are still possible differ least: the expected
-                regret of taking, under one of them, the recourse that is cheapest under another. Then each
-                of the two is replaced, a few times, by the optimum for those who would choose it (query
-                iteration, Viappiani and Boutilier 2010)
+                regret of taking, under one of them, the recourse that is cheapest under another. To the pool
+                come the optima for those who would choose each of the two, and so on, a few times (query
+                iteration, Viappiani and Boutilier 2010). Of pairs that save at least half as much as the
+                best, those whose answers are nearly as likely go first: the best one alone mostly sets a few
+                unlikely weights aside, which says less about the others
 pear            the pair of least expected regret if the person takes the better one of the two: the
                 expected utility of selection (De Toni et al. 2024)
 minimax         the recommended recourse against the one that is cheapest under the weights of its largest
@@ -45,6 +47,9 @@ STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 Pair = tuple[int, int]
 
+EVEN = 0.1
+"""Answers are nearly as likely as each other where their probabilities are this close to a half."""
+
 
 def next_pair(
     strategy: Strategy,
@@ -70,17 +75,22 @@ def next_pair(
     costs = weights @ parts.T
     least = np.maximum(costs.min(axis=1, keepdims=True), 1e-300)
     drawn = _Drawn(costs / least, weights / least, parts[costs.argmin(axis=1)])
-    best, best_score = None, -np.inf
     pairs = [(i, j) for j in range(costs.shape[1]) for i in range(j) if (i, j) not in asked]
     if strategy == "random":
         open_ = [pair for pair in pairs if _doubtful(_first(costs, pair, noise))]
         return open_[int(rng.integers(len(open_)))] if open_ else None
     score = _SCORES["regret" if strategy == "minimax" else strategy]
+    found: list[tuple[float, bool, Pair]] = []
     for pair in pairs:
         p = _first(costs, pair, noise)
-        if _doubtful(p) and (found := score(p, drawn, pair)) > best_score + 1e-12:
-            best, best_score = pair, found
-    return best
+        if _doubtful(p):
+            found.append((round(score(p, drawn, pair), 12), abs(p.mean() - 0.5) <= EVEN, pair))
+    best = max(found, key=lambda one: one[0], default=None)
+    if best is not None and strategy == "regret":
+        unasked = -float(drawn.scaled.sum(axis=0) @ drawn.taken.sum(axis=0)) / len(weights)
+        even = [one for one in found if one[1] and one[0] >= (best[0] + unasked) / 2]
+        best = max(even, key=lambda one: one[0], default=best)
+    return None if best is None else best[2]
 
 
 def chosen_by(weights: FloatArray, pool: FloatArray, pair: FloatArray, noise: float) -> FloatArray | None:

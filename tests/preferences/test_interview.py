@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from milp_recourse.errors import BadInput
@@ -166,6 +167,44 @@ def test_a_stated_order_bounds_the_regret() -> None:
         ranked = person.interviewed(Interview(instance, method="rank"))
         assert true_regret(ranked, person) <= ranked.regret().most
         assert ranked.regret().most < Interview(instance, method="rank", budget=0).regret().most
+
+
+@pytest.mark.parametrize("kind", ["boosting", "network", "asked"])
+def test_ten_lines_on_a_pipeline_of_ones_own(kind: str) -> None:
+    """Labels, gaps, and a model of any kind: from choices to a certified recourse that the model confirms."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.impute import SimpleImputer
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    from milp_recourse import Recourse
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal([36, 20, 8], [15, 8, 4], (400, 3)).clip(1).round())
+    X.columns = ["income", "debt", "saved"]
+    X["job"] = rng.choice(["none", "part", "full"], 400)
+    y = X["income"] - X["debt"] + X["saved"] + 6 * (X["job"] == "full") > 28
+    X.loc[rng.random(400) < 0.1, "saved"] = np.nan
+    trees, network = HistGradientBoostingClassifier(max_iter=10), MLPClassifier((4,), max_iter=2000, tol=0.01)
+    labels = make_column_transformer((OneHotEncoder(), ["job"]), remainder="passthrough")
+    steps = (SimpleImputer(), StandardScaler(), network.set_params(random_state=0))
+    model = make_pipeline(labels, *(steps if kind == "network" else (trees,))).fit(X, y)
+
+    asked = {"steps": {"income": 4, "debt": 4, "saved": 4}} if kind == "asked" else {}
+    recourse = Recourse(model.predict if kind == "asked" else model, X, **asked)  # type: ignore[arg-type]
+    person = X[~model.predict(X)].iloc[[0]]
+    interview = Interview(recourse, person, budget=2)
+    while (question := interview.ask()) is not None:
+        fewer = len(question.left.action) <= len(question.right.action)  # type: ignore[union-attr]
+        interview.tell("left" if fewer else "right")
+    result = interview.recommend(certificates=kind != "asked")
+    assert result.status is Status.OPTIMAL and result.action
+    assert result.proof == ("asked" if kind == "asked" else "rigorous")
+    assert (result.evidence is None) == (kind == "asked")
+    assert model.predict(person.assign(**result.action)).all()
+    assert interview.answers and 0 <= interview.regret(result).cheaper < 1
 
 
 def instance_with(instance: Instance, **changes: object) -> Instance:

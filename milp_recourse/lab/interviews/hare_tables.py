@@ -61,6 +61,9 @@ FIXED = {
 }
 """The columns that the paper calls immutable, of those that are read here."""
 
+BALANCED = ("gmsc",)
+"""Rows are drawn as often of either outcome: 93% have the wanted one, and the network would refuse nobody."""
+
 
 def fitted(
     data: str,
@@ -90,7 +93,7 @@ def fitted(
     frame, wanted = chosen.read(folder / chosen.file)
     order = np.random.default_rng([seed, 2]).permutation(len(frame))[: rows + 2000]
     x, y = frame[list(chosen.columns)].iloc[order], wanted.iloc[order].astype(int)
-    x = x.reset_index(drop=True)
+    x, y = x.reset_index(drop=True), y.reset_index(drop=True)
     labels = [name for name, column in chosen.columns.items() if column.kind == "categorical"]
     numbers = [name for name in chosen.columns if name not in labels]
     for name in labels if binary else ():
@@ -100,7 +103,10 @@ def fitted(
     network = MLPClassifier((16, 8), early_stopping=True, random_state=seed)
     last = LogisticRegression(max_iter=1000) if model == "logistic" else network
     cut = len(x) * 3 // 4
-    pipe = make_pipeline(first, last).fit(x.iloc[:cut], y.iloc[:cut])
+    seen = y.iloc[:cut]
+    if data in BALANCED:
+        seen = seen.groupby(seen).sample(seen.value_counts().max(), replace=True, random_state=seed)
+    pipe = make_pipeline(first, last).fit(x.loc[seen.index], seen)
     ways = ("increase", "decrease")
     moved = {way: [n for n, c in chosen.columns.items() if c.monotone == way] for way in ways}
     still = [name for name, column in chosen.columns.items() if not column.actionable]
