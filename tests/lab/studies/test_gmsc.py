@@ -156,7 +156,7 @@ def test_the_study_proves_and_compares(study: tuple[Path, Path]) -> None:
             assert float(row["missed"]) == 0
     sizes = read_rows(results / "sizes.csv")
     people = len(read_population(study[1] / "models" / "population.json"))
-    assert len(sizes) == 4 * min(SIZED, people)
+    assert len(sizes) == 5 * min(SIZED, people)
     assert all((results / f"{name}.svg").stat().st_size > 5000 for name in ("figure_7", "figure_8", "proofs"))
 
 
