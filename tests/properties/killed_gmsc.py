@@ -1,4 +1,4 @@
-"""``python -m tests.properties.killed_gmsc``: the study ``gmsc``, killed at three points, ends as undisturbed.
+"""``python -m tests.properties.killed_gmsc``: ``gmsc``, killed at three points, ends as undisturbed.
 
 Both runs are on a small random table in the owner's format. The second is killed (SIGKILL) once it has some
 classifiers, once it has some equations, and once it has some answers, and is started again each time. All
@@ -50,7 +50,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         data, whole, killed = owners_table(Path(folder)), Path(folder) / "whole", Path(folder) / "killed"
         process = started(data, whole)
-        print(process.communicate()[1], "exit code", process.returncode)
+        print(process.communicate()[1], "exit code", code := process.wait())
         for name, reached in points(killed).items():
             process = started(data, killed)
             while not reached() and process.poll() is None:
@@ -62,7 +62,7 @@ def main() -> int:
         one, other = content(whole / "results"), content(killed / "results")
         differ = [name for name in one.keys() | other.keys() if one.get(name) != other.get(name)]
         print(f"{len(one)} tables and files, {len(differ)} differ: {differ}")
-        return int(bool(differ) or not one or process.returncode != 0)
+        return int(bool(differ) or not one or process.returncode != code)
 
 
 if __name__ == "__main__":
