@@ -1,4 +1,4 @@
-"""A distance between outputs of a ReLU encoder, as features that follow from the levers and a condition on them.
+"""A distance between outputs of a ReLU encoder: features that follow from the levers, and conditions.
 
 The encoder's outputs are features of the causal model that nobody acts on; the classifier does not read them.
 """
@@ -33,7 +33,8 @@ def applicant(seed: int, within: float) -> tuple[Instance, ReluNetwork, list[Rel
     def network(inputs: int) -> ReluNetwork:
         first = np.zeros((5, inputs))
         first[:, :2] = rng.normal(0, 1, (5, 2))
-        return ReluNetwork.from_layers([(first, rng.normal(0, 1, 5)), (rng.normal(0, 1, (1, 5)), np.zeros(1))])
+        last = rng.normal(0, 1, (1, 5)), np.zeros(1)
+        return ReluNetwork.from_layers([(first, rng.normal(0, 1, 5)), last])
 
     classifier, encoder = network(4), [network(2) for _ in LATENT]
     causes = tuple(map(Variable, NAMES))

@@ -20,9 +20,7 @@ FAILED, LIMIT = 4, 3
 
 
 def reproduce(
-    target: Annotated[
-        str, typer.Argument(help="table1, table2, table3, table5, table6, figure2, figure3, figure4, all, fairness")
-    ],
+    target: Annotated[str, typer.Argument(help="table1, table2, 3, 5, 6, figure2, 3, 4, all or fairness")],
     folder: Annotated[Path, typer.Option("--out", help="Where results go; rerunning resumes.")] = Path(
         "reproduce"
     ),
