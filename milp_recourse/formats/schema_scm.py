@@ -124,7 +124,16 @@ class BernoulliModel(Strict):
     p: Share
 
 
-NoiseModel = Annotated[NormalModel | GammaModel | BernoulliModel, Field(discriminator="kind")]
+class MixtureModel(Strict):
+    """Normal with means[k] and sds[k], with a probability in proportion to weights[k]."""
+
+    kind: Literal["mixture"]
+    weights: Annotated[list[Positive], Field(min_length=1)]
+    means: list[Number]
+    sds: list[Positive]
+
+
+NoiseModel = Annotated[NormalModel | GammaModel | BernoulliModel | MixtureModel, Field(discriminator="kind")]
 
 
 class MechanismModel(Strict):

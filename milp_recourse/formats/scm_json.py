@@ -23,12 +23,12 @@ from milp_recourse.problem.expression import (
 )
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.loan import FEATURES, loan, loan_as_printed
-from milp_recourse.problem.noise import Bernoulli, Gamma, Normal
+from milp_recourse.problem.noise import Bernoulli, Gamma, Mixture, Normal
 from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel, independent
 from milp_recourse.readers.json_form import layers_to_json
 
 _LOANS: dict[str, Callable[[], StructuralCausalModel]] = {"loan": loan, "loan-as-printed": loan_as_printed}
-_NOISES: dict[str, Any] = {"normal": Normal, "gamma": Gamma, "bernoulli": Bernoulli}
+_NOISES: dict[str, Any] = {"normal": Normal, "gamma": Gamma, "bernoulli": Bernoulli, "mixture": Mixture}
 _UNARY: dict[type, tuple[str, Callable[[Expression], Expression]]] = {
     schema.ReluExpr: ("relu", Relu),
     schema.SigmoidExpr: ("sigmoid", Sigmoid),
@@ -143,7 +143,12 @@ def _mechanism(model: schema.MechanismModel, path: str, names: Sequence[str]) ->
         link = Link("sigmoid", model.link.offset, model.link.scale)
     noise = None
     if model.noise is not None:
-        noise = _NOISES[model.noise.kind](**model.noise.model_dump(exclude={"kind"}))
+        given = model.noise.model_dump(exclude={"kind"})
+        lists = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
+        if len({len(value) for value in lists.values()}) > 1:
+            lengths = ", ".join(f"{len(value)} {key}" for key, value in lists.items())
+            raise BadInput(f"{path}.noise", lengths, "as many of each")
+        noise = _NOISES[model.noise.kind](**given | lists)
     return Mechanism(equation, link, noise)
 
 
@@ -158,5 +163,7 @@ def _mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
         written["link"] = {"kind": "sigmoid", "offset": link.offset, "scale": link.scale}
     if noise is not None:
         kind = next(name for name, noise_type in _NOISES.items() if isinstance(noise, noise_type))
-        written["noise"] = {"kind": kind, **asdict(noise)}
+        written["noise"] = {"kind": kind} | {
+            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(noise).items()
+        }
     return written

@@ -79,7 +79,7 @@ _TAGS = {
     "scm": "'loan', 'loan-as-printed', 'independent', 'explicit'",
     "classifier": "'relu-network', 'tree-ensemble', or a path and its sha256",
     "cost": ", ".join(f"'{kind}'" for kind in (*KINDS, "mixture")),
-    "noise": "'normal', 'gamma', 'bernoulli'",
+    "noise": "'normal', 'gamma', 'bernoulli', 'mixture'",
 }
 
 

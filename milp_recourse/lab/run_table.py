@@ -14,6 +14,7 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from milp_recourse.errors import BadInput, MachineFailed
+from milp_recourse.formats.strict_json import write_whole
 from milp_recourse.reports.folder_lock import append_whole, only_writer
 
 if TYPE_CHECKING:
@@ -162,9 +163,8 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     table = csv.DictWriter(text, columns, lineterminator="\n")
     table.writeheader()
     table.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
-    path.parent.mkdir(parents=True, exist_ok=True)
     content = text.getvalue().encode()
-    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+    write_whole(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content, path)
 
 
 def print_rows(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> None:

@@ -62,4 +62,40 @@ class Bernoulli:
         return np.where(u == 1, at_one, np.where(u == 0, at_zero, -np.inf))
 
 
-Noise = Normal | Gamma | Bernoulli
+@dataclass(frozen=True)
+class Mixture:
+    """Normal with ``means[k]`` and ``sds[k]`` with a probability in proportion to ``weights[k]``.
+
+    For features that nobody acts on: their noise stays, so that its density cancels in plausibility.
+    """
+
+    weights: tuple[float, ...]
+    means: tuple[float, ...]
+    sds: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean of u."""
+        return float(np.average(self.means, weights=self.weights))
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation of u."""
+        second = np.square(self.sds) + np.square(np.array(self.means) - self.mean)
+        return math.sqrt(np.average(second, weights=self.weights))
+
+    def sample(self, size: int, rng: np.random.Generator) -> NDArray:
+        """Draw ``size`` values."""
+        chosen = rng.choice(len(self.weights), size, p=np.array(self.weights) / sum(self.weights))
+        return rng.normal(np.array(self.means)[chosen], np.array(self.sds)[chosen])
+
+    def log_density(self, u: NDArray) -> NDArray:
+        """log sum_k w_k exp(-(u - m_k)^2 / (2 s_k^2)) / (s_k sqrt(2 pi)), with weights that sum to 1."""
+        sds = np.array(self.sds)
+        scores = -0.5 * np.square((np.asarray(u)[..., None] - self.means) / sds)
+        return np.logaddexp.reduce(
+            scores + np.log(np.array(self.weights) / (sum(self.weights) * sds * math.sqrt(2 * math.pi))), -1
+        )
+
+
+Noise = Normal | Gamma | Bernoulli | Mixture

@@ -184,7 +184,8 @@ def _noise_energy(noise: Noise | None, u: Enclosure) -> Enclosure:
         return u / noise.scale - Enclosure.of(Fraction(noise.shape) - 1) * _log(u)
     if isinstance(noise, Bernoulli):
         return -_log(Enclosure.of(_chance(noise, u)))
-    raise Unsupported("plausibility: the mechanism of a feature that is acted on states no noise")
+    stated = "mixture noise" if noise else "no noise"
+    raise Unsupported(f"plausibility: the mechanism of a feature that is acted on states {stated}")
 
 
 @lru_cache(maxsize=1024)

@@ -116,7 +116,7 @@ class StructuralCausalModel:
         """Noise u of rows x; both of shape (..., d), columns in feature order."""
         values = self._columns(x)
         noise = [
-            _unlink(values[f], self.mechanisms[f].link) - self.mechanisms[f].equation.evaluate(values)
+            unlinked(values[f], self.mechanisms[f].link) - self.mechanisms[f].equation.evaluate(values)
             for f in self.features
         ]
         return np.stack(np.broadcast_arrays(*noise), axis=-1)
@@ -130,7 +130,7 @@ class StructuralCausalModel:
             values[f] = (
                 np.asarray(do[f], dtype=np.float64)
                 if f in do
-                else _link(m.equation.evaluate(values) + noise[f], m.link)
+                else linked(m.equation.evaluate(values) + noise[f], m.link)
             )
         return np.stack(np.broadcast_arrays(*(values[f] for f in self.features)), axis=-1)
 
@@ -175,7 +175,7 @@ class StructuralCausalModel:
                 moved = (
                     factual[f] + shift
                     if m.link.kind == "identity"
-                    else _link(_unlink(factual[f], m.link) + shift, m.link)
+                    else linked(unlinked(factual[f], m.link) + shift, m.link)
                 )
                 natural = np.where(shift == 0, factual[f], moved)
             values[f] = np.where(np.isnan(acted[f]), natural, acted[f])
@@ -183,17 +183,23 @@ class StructuralCausalModel:
 
     def log_density(self, x: NDArray) -> NDArray:
         """log p(x) of rows, shape (...): sum of log p_U(u_i) - log |dx_i/du_i|."""
+        total: NDArray = sum(self.log_densities(x), np.zeros(np.shape(x)[:-1]))
+        return total
+
+    def log_densities(self, x: NDArray) -> list[NDArray]:
+        """The terms of :meth:`log_density`: of each feature given its causes, shape (...)."""
         values, noise = self._columns(x), self._columns(self.abduct(x))
-        total = np.zeros(np.shape(x)[:-1])
+        terms = []
         for f, m in self.mechanisms.items():
             if m.noise is None:
                 raise ValueError(f"feature {f!r} states no noise")
-            total = total + m.noise.log_density(noise[f])
+            term = m.noise.log_density(noise[f])
             if m.link.kind == "sigmoid":
                 s = (values[f] - m.link.offset) / m.link.scale
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    total = total - np.log(s) - np.log1p(-s) - np.log(abs(m.link.scale))
-        return total
+                    term = term - np.log(s) - np.log1p(-s) - np.log(abs(m.link.scale))
+            terms.append(term)
+        return terms
 
     def counterfactual_exact(
         self, x: Mapping[str, float | Enclosure], action: Mapping[str, float], scenario: Scenario = AS_PLANNED
@@ -277,9 +283,11 @@ def shift_exact(value: Enclosure, shift: Enclosure, link: Link) -> Enclosure:
     return Enclosure.of(link.offset) + Enclosure.of(link.scale) * (share.logit() + shift).sigmoid()
 
 
-def _link(z: NDArray, link: Link) -> NDArray:
+def linked(z: NDArray, link: Link) -> NDArray:
+    """The value of an equation and noise."""
     return z if link.kind == "identity" else link.offset + link.scale * sigmoid(z)
 
 
-def _unlink(x: NDArray, link: Link) -> NDArray:
+def unlinked(x: NDArray, link: Link) -> NDArray:
+    """The equation and noise of a value: the inverse of a link."""
     return x if link.kind == "identity" else logit((x - link.offset) / link.scale)

@@ -313,9 +313,9 @@ def check_edges(instance: Instance) -> None:
     r"""Check that under plausible actions arguments of log and logit stay :data:`EDGE` inside their domain.
 
     Towards the end of its support the energy of a feature grows without bound: a gamma's by
-    :math:`-(k-1) \log u`, a sigmoid-linked normal's by :math:`(|logit| - |f|)^2 / 2 sd^2 - |logit|`. If one
-    feature's energy at the edge already exceeds what plausibility allows in total, no plausible action lies
-    beyond the edge.
+    :math:`-(k-1) \log u`, a sigmoid-linked normal's by :math:`(|logit| - |f|)^2 / 2 sd^2 - |logit|`, which
+    is nowhere below :math:`-|f| - sd^2 / 2`. If one feature's energy at the edge already exceeds what
+    plausibility allows in total, no plausible action lies beyond the edge.
 
     Raises
     ------
@@ -330,14 +330,17 @@ def check_edges(instance: Instance) -> None:
     noise = dict(zip(scm.features, scm.abduct(instance.factual_row), strict=True))
     budget = max(-instance.offset, 0.0)
     edges: dict[str, float] = {}
+    falls: dict[str, float] = {}  # by how much the energy of a feature with a link can fall
     for f in scm.features:
         m, u = scm.mechanisms[f], float(noise[f])
         acted = f in instance.levers
+        farthest = 0.0
         if m.link.kind == "sigmoid" and any(
             ranges[p] != Enclosure.of(instance.factual[p]) for p in scm.parents(f)
         ):
-            budget += reach + 2.0  # by how much the energy of its Jacobian can fall
-            if _farthest_logit(instance, f, ranges) > reach - 0.1:
+            farthest = _farthest_logit(instance, f, ranges)
+            falls[f] = (reach if acted else farthest) + 2.0
+            if farthest > reach - 0.1:
                 raise Unsupported(
                     f"plausibility: what is upstream of {f!r} can push it to the end of its support, "
                     "where the program has no proven bounds"
@@ -349,6 +352,7 @@ def check_edges(instance: Instance) -> None:
             if m.link.kind == "sigmoid":
                 equation = m.equation.enclose(ranges)
                 drift = float(max(abs(equation.lower), abs(equation.upper)))
+                falls[f] = max(farthest, drift + m.noise.sd**2 / 2) + 2.0
                 edges[f] = (reach - drift) ** 2 / (2 * m.noise.sd**2) - reach if reach > drift else 0.0
         elif isinstance(m.noise, Gamma) and acted:
             k, theta = m.noise.shape, m.noise.scale
@@ -357,7 +361,7 @@ def check_edges(instance: Instance) -> None:
             budget += max(u / theta - (k - 1) * math.log(max(u, EDGE)) - least, 0.0)
             edges[f] = (k - 1) * reach - least
     for f, energy in edges.items():
-        if energy <= budget + 10.0:
+        if energy <= budget + sum(fall for name, fall in falls.items() if name != f) + 10.0:
             raise Unsupported(
                 f"plausibility: acting on {f!r} can approach the end of its support, "
                 "where the program has no proven bounds"
@@ -428,7 +432,8 @@ def _energy(
             chance = [r.scaled(2 * p - 1) + Affine.of(1 - p) for r in (residual, u)]
             result.append((None, build.elementary("log", chance[1]) - build.elementary("log", chance[0])))
     else:
-        raise Unsupported(f"plausibility: the mechanism of {name!r} states no noise")
+        stated = "mixture noise, and can be acted on" if noise else "no noise"
+        raise Unsupported(f"plausibility: the mechanism of {name!r} states {stated}")
     return result
 
 

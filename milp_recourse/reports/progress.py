@@ -36,6 +36,10 @@ class Steps:
         """Count one finished step; a ``label`` replaces the bar's."""
         self.bar.update(self.task, advance=1, description=label)
 
+    def say(self, text: str) -> None:
+        """Print a line above the bar, also where there is none because stderr is no terminal."""
+        self.bar.console.print(text, highlight=False, soft_wrap=True, markup=False)
+
     def expect(self, total: int) -> None:
         """Set the number of steps, if it was not known at first."""
         self.bar.update(self.task, total=total)

@@ -80,7 +80,12 @@ COST = by(
 )
 NOISE = by(
     "kind",
-    {"normal": {"sd": positive}, "gamma": {"shape": positive, "scale": positive}, "bernoulli": {"p": share}},
+    {
+        "normal": {"sd": positive},
+        "gamma": {"shape": positive, "scale": positive},
+        "bernoulli": {"p": share},
+        "mixture": {"weights": [positive], "means": [float], "sds": [positive]},
+    },
 )
 MECHANISM = {
     "equation": anything,
@@ -316,6 +321,9 @@ class Everyone:
         lattices = {f: self.variables[f].feature.lattice for f in contents}
         may = {f: lever(one, lattices[f], person["ranges"][f], known[f]) for f, one in contents.items()}
         levers = {f: ends for f, ends in may.items() if ends}
+        for f in levers if self.model.plausible else ():
+            if not self.model.mechanisms[f].noise.weighed:
+                raise Rejected(f"plausibility: {f} is acted on; allowed: noise that is no mixture")
         cost, weights = person["cost"], person["weights"]
         conditions = person.get("conditions", [])
         moved = set(levers)
@@ -358,9 +366,10 @@ class Everyone:
 
 def _mechanism(given: dict[str, Any]) -> Mechanism:
     """A feature's mechanism for the kernel: equation, link, and the noise's -log density (section 2)."""
-    link, noise = given["link"], {key: n for key, n in (given["noise"] or {}).items() if key != "kind"}
-    size, kind = {key: Fraction(n) for key, n in noise.items()}, (given["noise"] or {}).get("kind")
-    known = Noise()
+    link, noise = given["link"], given["noise"] or {}
+    kind = noise.get("kind")
+    size = {key: Fraction(n) for key, n in noise.items() if key != "kind" and kind != "mixture"}
+    known = Noise(weighed=bool(noise) and kind != "mixture")
     if kind == "normal":
         known = Noise(square=1 / (2 * size["sd"] ** 2))
     elif kind == "gamma":

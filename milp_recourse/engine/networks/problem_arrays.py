@@ -27,8 +27,8 @@ from milp_recourse.engine.step_counts import roundings
 from milp_recourse.problem.enclosure import Enclosure, difference_below, round_down, round_up
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.program import functions
 from milp_recourse.program.cohort import together
-from milp_recourse.program.lower import EDGE
 from milp_recourse.program.neutral_program import Program
 
 Array = NDArray[np.float64]
@@ -321,7 +321,7 @@ class Lowered:
         most_of = most_rows(len(self.ends), curves > 0) + columns
         sizes = hidden, weight.shape[2], columns, most_of, units, effects.roundings, curves
         slack = slacks(*sizes, roundings(first))
-        turned, edge = weights.transpose(0, 2, 1), np.where(effects.kinds == LOG, EDGE, -np.inf)
+        turned, edge = weights.transpose(0, 2, 1), np.where(effects.kinds == LOG, functions.EDGE, -np.inf)
         widths, owner = np.array([units, *hidden], dtype=np.int64), self.start[effects.owners]
         self.shared: dict[str, Any] = {"start": self.start, "acts": effects.acts, **slack._asdict()}
         self.shared |= {"weights": weights, "biases": biases, "turned": np.ascontiguousarray(turned)}

@@ -28,7 +28,7 @@ from milp_recourse.problem.expression import (
     Sum,
     Variable,
 )
-from milp_recourse.problem.noise import Gamma, Normal
+from milp_recourse.problem.noise import Gamma, Mixture, Normal
 from milp_recourse.problem.scm import Link, StructuralCausalModel
 
 FloatArray = NDArray[np.float64]
@@ -98,6 +98,8 @@ class StructuralModel(nn.Module):
             centre: float | Tensor = 0.0
             if isinstance(noise, Gamma):
                 centre = noise.shape * noise.scale
+            elif isinstance(noise, Mixture):
+                centre = noise.mean
             elif not isinstance(noise, Normal):
                 centre = self.mean[k]
             latents.append((self._noise(values, f) - centre) / self._unit(k))
@@ -114,6 +116,10 @@ class StructuralModel(nn.Module):
             elif isinstance(m.noise, Gamma):
                 gamma = torch.distributions.Gamma(m.noise.shape, 1 / m.noise.scale, validate_args=False)
                 total = total + torch.where(u > 0, gamma.log_prob(u.clamp_min(1e-300)), -torch.inf)
+            elif isinstance(m.noise, Mixture):
+                weights, means, sds = (u.new_tensor(a) for a in (m.noise.weights, m.noise.means, m.noise.sds))
+                parts = torch.distributions.Normal(means, sds).log_prob(u[..., None])
+                total = total + (parts + (weights / weights.sum()).log()).logsumexp(-1)
             if m.link.kind == "sigmoid":
                 s = (values[f] - m.link.offset) / m.link.scale
                 total = total - s.log() - (-s).log1p() - np.log(abs(m.link.scale))
@@ -175,7 +181,7 @@ class StructuralModel(nn.Module):
     def _unit(self, k: int) -> float | Tensor:
         """The standard deviation of feature k's noise, which is one unit of its latent."""
         noise = self.scm.mechanisms[self.features[k]].noise
-        if isinstance(noise, Normal):
+        if isinstance(noise, Normal | Mixture):
             return noise.sd
         if isinstance(noise, Gamma):
             return noise.scale * float(noise.shape**0.5)

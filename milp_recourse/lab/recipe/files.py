@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.formats.strict_json import read_json
+from milp_recourse.formats.strict_json import read_json, write_whole
 
 WIDTH = 110
 
@@ -27,9 +28,15 @@ def dump(value: Any) -> str:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write ``value`` as UTF-8 JSON; NaN and infinities are refused."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(dump(value), encoding="utf-8")
+    """Write ``value`` as UTF-8 JSON, completely or not at all; NaN and infinities are refused."""
+    write_whole(dump(value).encode("utf-8"), path)
+
+
+def kept(path: Path, make: Callable[[], Any]) -> Any:
+    """The content of a JSON file, which is made and written if there is none."""
+    if not path.exists():
+        write_json(path, make())
+    return read_json(path)
 
 
 def write_instance(path: Path, content: dict[str, Any]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from milp_recourse.elicitation.schemes import CostProfile, ProfileName, Scores
 from milp_recourse.lab.studies.fairness import GAPS, GROUPS
 from milp_recourse.lab.studies.paper_cells import SCENARIOS
 from milp_recourse.lab.studies.tables import Served
@@ -26,6 +27,19 @@ RANKED = ("table2", "table3")
 """Tables whose rows differ by cost profile; they print hap."""
 FIGURE_3_TAIL = 0.005
 """The share of each violin, at its lower end, that may be cut off."""
+
+
+def profiles(path: Path) -> None:
+    """Draw figure 2: the weights of scores by profile, for k = 4, one panel per largest score given."""
+    figure, axes = panels((9.5, 3.4), 1, 3, sharey=True)
+    for axis, largest in zip(axes, (4, 3, 2), strict=True):
+        given = Scores(("a", "b", "c", "d"), np.minimum([1, 2, 3, 4], largest), 5)
+        for name in get_args(ProfileName):
+            axis.plot(given.values, CostProfile.named(name).weights(given), "o-", markersize=4, label=name)
+        axis.set(title=f"largest score given: {largest}", xlabel="score", xticks=range(1, 5), xlim=(0.8, 4.2))
+    axes[0].set(ylabel="weight", ylim=(0, 7.5))
+    axes[0].legend(fontsize=8)
+    save(figure, path)
 
 
 def bars(target: str, rows: Sequence[Mapping[str, Any]], path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +13,18 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
+from milp_recourse.certificates.canonical import instance_digest
+from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import instance_from_dict, instance_to_dict, write_instance
 from milp_recourse.lab.icarma.relu_fit import ReluTraining, fit_relu
-from milp_recourse.lab.recipe.learned_scm import column_log_densities, fit_scm
+from milp_recourse.lab.icarma.structural import StructuralModel
+from milp_recourse.lab.recipe.learned_scm import fit_scm
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import Status
+from milp_recourse.problem.scm import Link
 from milp_recourse.questions.solve import solve
 from verify.__main__ import examine
 
@@ -40,6 +47,13 @@ def scm():
     return fit_scm(NAMES, PARENTS, true_rows(4000, 0), true_rows(1000, 1), QUICK)
 
 
+@pytest.fixture(scope="module")
+def linked():
+    """The same rows; b, a lever, has a link, and the noise of c, which nobody acts on, is a mixture."""
+    rows = true_rows(4000, 0), true_rows(1000, 1)
+    return fit_scm(NAMES, PARENTS, *rows, QUICK, links={"b": Link("sigmoid", -6.0, 20.0)}, mixed=["c"])
+
+
 def test_equations_and_noise_are_found(scm) -> None:
     """Residuals as small as the noise, and equations near the true ones where rows are."""
     a = np.linspace(4000.0, 6500.0, 26)
@@ -53,7 +67,7 @@ def test_equations_and_noise_are_found(scm) -> None:
 def test_columns_add_up_to_the_density(scm) -> None:
     """The terms per feature are the model's log density, and beat features taken for independent."""
     rows = true_rows(500, 2)
-    terms = column_log_densities(scm, rows)
+    terms = np.stack(scm.log_densities(rows), axis=-1)
     assert terms.sum(axis=1) == pytest.approx(scm.log_density(rows))
     sd = rows.std(axis=0)
     alone = -0.5 * np.square((rows - rows.mean(axis=0)) / sd) - np.log(sd * np.sqrt(2 * np.pi))
@@ -102,9 +116,15 @@ def applicant(scm, seed: int) -> Instance:
     )
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_back_ends_agree_and_the_checker_accepts(scm, seed: int, tmp_path: Path) -> None:
+CASES = [*(("scm", seed) for seed in range(4)), ("linked", 0), ("linked", 4)]
+
+
+@pytest.mark.parametrize(("model", "seed"), CASES)
+def test_back_ends_agree_and_the_checker_accepts(
+    request: pytest.FixtureRequest, model: str, seed: int, tmp_path: Path
+) -> None:
     """Through learned ReLU equations: bab and highs meet, and the certificate verifies."""
+    scm = request.getfixturevalue(model)
     instance = applicant(scm, seed)
     one, other = solve(instance, "bab", certificates=True), solve(instance, "highs")
     assert one.status in (Status.OPTIMAL, Status.INFEASIBLE)
@@ -116,3 +136,39 @@ def test_back_ends_agree_and_the_checker_accepts(scm, seed: int, tmp_path: Path)
     outcome = examine(tmp_path / "certificate.json.gz", tmp_path / "instance.json", 600.0)
     assert outcome.claim is not None, outcome.line
     assert instance_from_dict(instance_to_dict(instance)).scm.edges == scm.edges
+
+
+def test_a_mixture_is_its_density_and_draws(linked) -> None:
+    """It integrates to 1, its draws have its moments, and the module in torch weighs it alike."""
+    noise = linked.mechanisms["c"].noise
+    u = np.linspace(noise.mean - 12 * noise.sd, noise.mean + 12 * noise.sd, 40_001)
+    density, width = np.exp(noise.log_density(u)), u[1] - u[0]
+    assert density.sum() * width == pytest.approx(1.0, abs=1e-6)
+    assert (u * density).sum() * width == pytest.approx(noise.mean, abs=1e-4)
+    drawn = noise.sample(20_000, np.random.default_rng(0))
+    assert (drawn.mean(), drawn.std()) == pytest.approx((noise.mean, noise.sd), abs=0.1)
+    rows = true_rows(50, 3)
+    assert StructuralModel.of_rows(linked, rows).log_densities(rows) == pytest.approx(
+        linked.log_density(rows)
+    )
+
+
+def test_a_mixture_of_a_lever_is_refused_and_its_lists_are_checked(linked, tmp_path: Path) -> None:
+    """In one line, by the package and by the checker, where plausibility would have to weigh it."""
+    plain = applicant(linked, 0)
+    levers = tuple(replace(f, actionable=f.name != "a", bounds=(-50.0, 50.0)) for f in plain.features)
+    cost = Cost.pure("l2-squared", {"b": 1.3, "c": 8.0})
+    instance = replace(plain, features=levers, preferences=Preferences(("b", "c")), cost=cost)
+    with pytest.raises(Unsupported, match="mixture noise, and can be acted on"):
+        solve(instance, "bab")
+    proof = solve(replace(instance, plausible=False), "bab", certificates=True).evidence
+    content = json.loads(gzip.decompress(proof))
+    write_instance(instance, tmp_path / "instance.json")
+    content["instance_sha256"] = instance_digest(instance)
+    (tmp_path / "certificate.json").write_text(json.dumps(content))
+    outcome = examine(tmp_path / "certificate.json", tmp_path / "instance.json", 60.0)
+    assert outcome.claim is None and "no mixture" in outcome.line
+    content = instance_to_dict(instance)
+    content["scm"]["mechanisms"]["c"]["noise"]["sds"].pop()
+    with pytest.raises(BadInput, match=r"c\.noise: got 8 weights, 8 means, 7 sds"):
+        instance_from_dict(content)

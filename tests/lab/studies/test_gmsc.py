@@ -156,7 +156,7 @@ def test_the_study_proves_and_compares(study: tuple[Path, Path]) -> None:
             assert float(row["missed"]) == 0
     sizes = read_rows(results / "sizes.csv")
     people = len(read_population(study[1] / "models" / "population.json"))
-    assert len(sizes) == 4 * min(SIZED, people)
+    assert len(sizes) == 5 * min(SIZED, people)
     assert all((results / f"{name}.svg").stat().st_size > 5000 for name in ("figure_7", "figure_8", "proofs"))
 
 
@@ -181,13 +181,15 @@ def test_the_same_command_computes_nothing_twice(study: tuple[Path, Path], monke
 
     monkeypatch.setattr("milp_recourse.lab.studies.gmsc.run.SIZED", SIZED)
     for name in (
-        "certified.solve",
-        "run.solve",
-        "run.spot_check",
-        "gmsc_networks.train",
-        "models.fit_equations",
+        "studies.gmsc.certified.solve",
+        "studies.gmsc.run.solve",
+        "studies.gmsc.run.spot_check",
+        "studies.gmsc.gmsc_networks.train",
+        "studies.gmsc.models.fit_flow",
+        "recipe.gmsc.fit_relu",
+        "recipe.gmsc.fit_scm",
     ):
-        monkeypatch.setattr(f"milp_recourse.lab.studies.gmsc.{name}", never)
+        monkeypatch.setattr(f"milp_recourse.lab.{name}", never)
     arguments = ["lab", "gmsc", str(data), "--out", str(out), "--people", "9", "--certificates", "3"]
     assert main([*arguments, "--epochs", "3", "--flow-epochs", "3"]) == 0
     assert (out / "results" / "tables.csv").read_bytes() == before

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscData, dequantised
-from milp_recourse.lab.recipe.learned_scm import column_log_densities
 from milp_recourse.problem.scm import StructuralCausalModel
 
 FloatArray = NDArray[np.float64]
@@ -67,16 +66,16 @@ class Fidelity:
 
 
 def fidelity(
-    data: GmscData, scms: Mapping[int, StructuralCausalModel], chosen: int, flow: CausalFlow, seed: int
+    data: GmscData, scms: Mapping[str, StructuralCausalModel], chosen: str, flow: CausalFlow, seed: int
 ) -> Fidelity:
     """Compare the causal models with each other and with test rows; no recourse is computed.
 
     Parameters
     ----------
     scms
-        Learned models by number of ReLUs per equation.
+        Learned models by name.
     chosen
-        The number for which samples, interventions and counterfactuals are compared.
+        The model for which samples, interventions and counterfactuals are compared.
     """
     import torch
 
@@ -85,7 +84,7 @@ def fidelity(
     with torch.no_grad():
         of_flow = flow.column_log_density(torch.as_tensor(test)).numpy()
     by_model = {"spline flow": of_flow}
-    by_model |= {f"SCM, {units} ReLUs": column_log_densities(one, test) for units, one in scms.items()}
+    by_model |= {f"SCM, {name}": np.stack(one.log_densities(test), axis=-1) for name, one in scms.items()}
     by_model["no causes"] = _without_causes(dequantised(data.train.rows, seed), test)
     densities = [
         {"model": name, "feature": f, "log_density": float(mean), "standard_error": float(error)}
@@ -98,7 +97,7 @@ def fidelity(
     samples = {
         "data": test[:size],
         "spline flow": flow.sample(size, torch.Generator().manual_seed(seed)),
-        f"SCM, {chosen} ReLUs": scm.sample(size, np.random.default_rng([seed, 21])),
+        f"SCM, {chosen}": scm.sample(size, np.random.default_rng([seed, 21])),
     }
     return Fidelity(
         densities,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -42,13 +43,19 @@ def gmsc(
     for name in ("torch", "zuko", "matplotlib"):
         if find_spec(name) is None:
             raise BackendUnavailable(f"gmsc needs {name}: pip install 'milp-recourse[torch,plots]'")
-    from milp_recourse.lab.run_table import print_rows
-    from milp_recourse.lab.studies.gmsc.run import Asked, run
-
     counts: dict[Through, int] = {"flow": flow_epochs, "equations": epochs}
-    asked = Asked(seed, people, others, time_limit, certificates, counts)
+    start = time.monotonic()
     with progress_bar("models", 0, rate=True) as bar:
-        summary = run(data, out, asked, bar.expect, bar.advance)
+
+        def say(text: str) -> None:
+            bar.say(f"{time.monotonic() - start:6.0f} s  {text}")
+
+        say(f"everything goes to {out}; what is there already is not made again")
+        from milp_recourse.lab.run_table import print_rows
+        from milp_recourse.lab.studies.gmsc.run import Asked, run
+
+        asked = Asked(seed, people, others, time_limit, certificates, counts)
+        summary = run(data, out, asked, bar.expect, bar.advance, say)
     checked = summary["spot check"]
     if "tables" in summary:
         columns = (

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.formats import read_population, scm_to_dict
-from milp_recourse.formats.scm_json import scm_of_dict
+from milp_recourse.formats import read_population
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.lab.icarma.checkpoint import FORMAT, flow_content, flow_of, read_arrays, write_arrays
 from milp_recourse.lab.icarma.fit_flow import FlowTraining, fit_flow
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.gmsc import (
-    CHOSEN_UNITS,
+    CHOSEN,
     DECISION,
     UNITS,
     WEIGHTS,
@@ -46,10 +44,9 @@ class Learned:
     Attributes
     ----------
     people
-        The population; its template has the classifier, and the causal model with :data:`CHOSEN_UNITS` ReLUs
-        per equation.
+        The population; its template has the classifier, and the causal model :data:`CHOSEN`.
     scms
-        The causal models by number of ReLUs per equation.
+        The causal models, by their names in :data:`UNITS`.
     flow
         The neural spline flow, to compare with.
     report
@@ -57,7 +54,7 @@ class Learned:
     """
 
     people: Population
-    scms: dict[int, StructuralCausalModel]
+    scms: dict[str, StructuralCausalModel]
     flow: CausalFlow
     report: dict[str, Any]
 
@@ -74,24 +71,33 @@ class Learned:
         return self.people.template.scm
 
 
-def learned(data: GmscData, folder: Path, seed: int, advance: Callable[[], None] = lambda: None) -> Learned:
-    """Read the models of a folder, or train them and write them there.
+def learned(
+    data: GmscData,
+    folder: Path,
+    seed: int,
+    advance: Callable[[], None] = lambda: None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Learned:
+    """Read the models of a folder, or train them and write them there, each once it is trained.
 
     The folder's ``applicants.csv`` has rows of the owner's file, so the folder must not be published.
     """
-    report_file = folder / "report.json"
+    report_file, flow_file = folder / "report.json", folder / "flow.npz"
+    say(f"trains a classifier for each of {len(WEIGHTS)} weights of a default")
+    network, attempts = train_decision(data, seed, folder, advance)
+    say(f"fits equations: {'; '.join(UNITS)}")
+    scms, densities = fit_equations(data, seed, folder, advance)
+    say(f"trains the flow, {FLOW.epochs} epochs")
+    if not flow_file.exists():
+        _write_flow(data, flow_file, seed, advance)
     if not report_file.exists():
-        network, attempts = train_decision(data, seed, advance)
-        scms, densities = fit_equations(data, seed, advance)
-        write_json(folder / "scms.json", {str(units): scm_to_dict(scm) for units, scm in scms.items()})
-        _write_flow(data, folder / "flow.npz", seed, advance)
         margin = population(
             folder,
             "gmsc",
             "Give Me Some Credit: the refused test rows, a causal model learned along all 19 edges.",
             refused(network, data.test.rows),
             network,
-            scms[CHOSEN_UNITS],
+            scms[CHOSEN],
             lever_bounds(data.train.rows),
             seed,
         )
@@ -103,15 +109,9 @@ def learned(data: GmscData, folder: Path, seed: int, advance: Callable[[], None]
             "test_log_density_by_units": densities,
         }
         write_json(report_file, report)
-    arrays, about = read_arrays(folder / "flow.npz")
+    arrays, about = read_arrays(flow_file)
     flow = flow_of(arrays, about["flow"])
-    written = json.loads((folder / "scms.json").read_text(encoding="utf-8"))
-    return Learned(
-        read_population(folder / "population.json"),
-        {int(units): scm_of_dict(content, FEATURES) for units, content in written.items()},
-        flow,
-        read_json(report_file),
-    )
+    return Learned(read_population(folder / "population.json"), scms, flow, read_json(report_file))
 
 
 def _write_flow(data: GmscData, path: Path, seed: int, advance: Callable[[], None]) -> None:

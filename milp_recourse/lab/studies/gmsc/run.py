@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -11,9 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from milp_recourse.errors import BadInput
 from milp_recourse.formats.strict_json import read_json
-from milp_recourse.lab.recipe.files import write_json
-from milp_recourse.lab.recipe.gmsc import CHOSEN_UNITS, UNITS
+from milp_recourse.lab.recipe.files import kept, write_json
+from milp_recourse.lab.recipe.gmsc import CHOSEN, UNITS
 from milp_recourse.lab.recipe.gmsc_data import GmscData, read_gmsc
 from milp_recourse.lab.run_table import Key, filled, read_rows, write_table
 from milp_recourse.lab.studies.gmsc import gmsc_plots
@@ -66,24 +68,45 @@ def run(
     options: Asked,
     expect: Callable[[int], None] = lambda _: None,
     advance: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Run the study: models go to OUT/models, with rows of the owner's file; results to OUT/results, without.
+
+    Whatever the folder has is read and not made again, so that a run that was killed goes on.
+
+    Parameters
+    ----------
+    expect, advance
+        Called with the number of steps, and after each with the name of what it belongs to.
+    say
+        Called with a sentence before each part.
 
     Returns
     -------
     dict
         The proofs by setting, the outcome of the spot check, and how many actions contradict a proof.
+
+    Raises
+    ------
+    BadInput
+        The folder is of another seed or another file.
     """
+    say(f"reads {path}")
     data = read_gmsc(path, options.seed)
+    mine = {"seed": options.seed, "train": hashlib.sha256(data.train.rows.tobytes()).hexdigest()}
+    if kept(out / "models" / "of.json", lambda: mine) != mine:
+        raise BadInput("--out", f"{out}, of another seed or file", "a new folder, or the same seed and file")
     epochs_by_training: dict[Through, int] = {way: count for way, count in options.epochs.items() if count}
     training = len(PROFILES) * sum(epochs_by_training.values())
     expect(STEPS + len(UNITS) * SIZED + training)
-    fitted = learned(data, out / "models", options.seed, lambda: advance("models"))
+    fitted = learned(data, out / "models", options.seed, lambda: advance("models"), say)
     results = out / "results"
     results.mkdir(parents=True, exist_ok=True)
     write_json(results / "fit.json", fitted.report)
     write_json(results / "asked.json", asdict(options))
+    say("compares the models with each other and with held-out rows")
     _fidelity(fitted, data, results, options.seed)
+    say(f"solves at most {SIZED} people in each of the {len(UNITS)} models")
     _sizes(fitted, results, options.time_limit, lambda: advance("sizes"))
     people = fitted.people[: options.people]
     counts = [len(people), *(min(options.others, len(people)) for _ in SETTINGS[1:])]
@@ -94,10 +117,13 @@ def run(
     table = answer_file(results)
     todo = len(table.missing(wanted_problems, options.time_limit))
     expect(STEPS + len(UNITS) * SIZED + training + todo + options.certificates)
+    say(f"certifies: {todo} of {len(set(wanted_problems))} problems are not solved yet")
     solve_missing(table, people, wanted_problems, options.time_limit, lambda: advance("certified"))
+    say(f"checks {options.certificates} answers drawn at random")
     checked = _checked(people, table, wanted_problems, out, options, lambda: advance("certificates"))
     summary: dict[str, Any] = {"spot check": checked}
     if epochs_by_training:
+        say(f"trains networks: {len(PROFILES)} profiles, epochs {epochs_by_training}")
         networks = recommenders(
             fitted, data, out / "networks", epochs_by_training, lambda: advance("networks")
         )
@@ -111,7 +137,7 @@ def run(
 def _fidelity(fitted: Learned, data: GmscData, results: Path, seed: int) -> None:
     if (results / "counterfactuals.csv").exists():
         return
-    found = fidelity(data, fitted.scms, CHOSEN_UNITS, fitted.flow, seed)
+    found = fidelity(data, fitted.scms, CHOSEN, fitted.flow, seed)
     gmsc_plots.densities(found, results / "densities.svg")
     gmsc_plots.interventions(found, results / "interventions.svg")
     gmsc_plots.marginals(found, results / "figure_7.svg")
@@ -120,12 +146,12 @@ def _fidelity(fitted: Learned, data: GmscData, results: Path, seed: int) -> None
 
 
 def _sizes(fitted: Learned, results: Path, time_limit: float, advance: Callable[[], None]) -> None:
-    """Measure the processor time of proofs for each number of ReLUs per equation, on the same applicants."""
+    """Measure proofs in each causal model, on the same applicants."""
     first = fitted.people[:SIZED]
 
-    def solved(units: int, done: set[Key]) -> Iterator[dict[str, Any] | None]:
+    def solved(units: str, done: set[Key]) -> Iterator[dict[str, Any] | None]:
         for k in range(len(first)):
-            if (str(units), str(k)) in done:
+            if (units, str(k)) in done:
                 yield None
                 continue
             start = time.process_time()
@@ -137,11 +163,11 @@ def _sizes(fitted: Learned, results: Path, time_limit: float, advance: Callable[
     table = results / "sizes.csv"
     if len(read_rows(table)) < len(fitted.scms) * len(first):  # compiling is not measured
         solve(first[0], "bab", time_limit)
-    rows = filled(table, None, {}, 2, {str(units): units for units in fitted.scms}, solved)
+    rows = filled(table, None, {}, 2, {units: units for units in fitted.scms}, solved)
     seconds = pd.DataFrame(rows).astype({"seconds": float}).groupby("units")["seconds"]
     summary = []
     for row in fitted.report["test_log_density_by_units"]:
-        low, median, high = np.quantile(seconds.get_group(str(row["units"])), [0.1, 0.5, 0.9])
+        low, median, high = np.quantile(seconds.get_group(row["units"]), [0.1, 0.5, 0.9])
         numbers = {"seconds_p10": low, "seconds_median": median, "seconds_p90": high}
         summary.append({"units": row["units"], "log_density": row["all"], **numbers})
     gmsc_plots.sizes(summary, results / "sizes.svg")
