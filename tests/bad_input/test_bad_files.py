@@ -193,9 +193,7 @@ def quickly(file: Path) -> str:
     return said
 
 
-@pytest.mark.parametrize(
-    ("filler", "mebibytes"), [(b" ", 300), (b"[", 300)], ids=["spaces", "nesting"]
-)
+@pytest.mark.parametrize(("filler", "mebibytes"), [(b" ", 300), (b"[", 300)], ids=["spaces", "nesting"])
 def test_a_file_that_unpacks_to_more_than_is_read(tmp_path: Path, filler: bytes, mebibytes: int):
     """No more of it is unpacked than a file may have."""
     file = gzipped(tmp_path / "bomb.json.gz", b'{"name": "', filler, mebibytes)

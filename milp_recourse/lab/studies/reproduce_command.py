@@ -66,7 +66,7 @@ def reproduce(
 
         profiles(folder / "figure2.png")
         typer.echo(f"figure2.png in {folder}")
-        return
+        return None
     people = read_population(population_file(population))[:limit]
     trained = tuple(read_networks(place) for place in networks or ())
     if target == "fairness":
@@ -109,7 +109,7 @@ def _density(name: str | None) -> Density | None:
         if name is not None:
             raise
         typer.echo("no flow density: it needs pip install 'milp-recourse[torch]'", err=True)
-        return
+        return None
 
 
 def _fairness(
