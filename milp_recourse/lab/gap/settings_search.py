@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import optuna
+from optuna.storages.journal import JournalFileBackend
 
 from milp_recourse.lab.gap.paper_settings import SETTINGS, Setting, draw
 from milp_recourse.lab.icarma.flow import CausalFlow
@@ -79,7 +80,7 @@ def search(
     """
     folder.mkdir(parents=True, exist_ok=True)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    backend = optuna.storages.journal.JournalFileBackend(str(folder / "search.log"))
+    backend = JournalFileBackend(str(folder / "search.log"))
     study = optuna.create_study(
         storage=optuna.storages.JournalStorage(backend),
         study_name=f"{elicitation}, {epochs} epochs, {task.network.digest.hex()[:12]}",

@@ -66,7 +66,7 @@ def reproduce(
 
         profiles(folder / "figure2.png")
         typer.echo(f"figure2.png in {folder}")
-        return None
+        return
     people = read_population(population_file(population))[:limit]
     trained = tuple(read_networks(place) for place in networks or ())
     if target == "fairness":
