@@ -14,7 +14,6 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from milp_recourse.errors import BadInput, MachineFailed
-from milp_recourse.formats.strict_json import write_whole
 from milp_recourse.reports.folder_lock import append_whole, only_writer
 
 if TYPE_CHECKING:
@@ -158,6 +157,8 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     The columns are all keys of the rows, in the order of their first occurrence. The same rows always give
     the same bytes.
     """
+    from milp_recourse.formats.strict_json import write_whole
+
     columns = dict.fromkeys(name for row in rows for name in row)
     text = StringIO(newline="")
     table = csv.DictWriter(text, columns, lineterminator="\n")

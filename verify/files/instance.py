@@ -234,6 +234,8 @@ class Everyone:
             one_suffices=classifier.get("combine") == "largest" and len(classifier["parts"]) > 1,
         )
         self._check_whole({f["name"] for f in features if f["actionable"]})
+        noises = {f: own["noise"] or {} for f, own in mechanisms.items()}
+        self.mixtures = {f for f, noise in noises.items() if noise.get("kind") == "mixture"}
         if data["plausibility"] and any(mechanisms.get(name, NOTHING)["noise"] is None for name in order):
             raise Rejected("plausibility: the causal model does not state the noise of every feature")
         self.conditions = self.canonical_conditions(data["conditions"], "conditions")
@@ -322,7 +324,7 @@ class Everyone:
         may = {f: lever(one, lattices[f], person["ranges"][f], known[f]) for f, one in contents.items()}
         levers = {f: ends for f, ends in may.items() if ends}
         for f in levers if self.model.plausible else ():
-            if not self.model.mechanisms[f].noise.weighed:
+            if f in self.mixtures:
                 raise Rejected(f"plausibility: {f} is acted on; allowed: noise that is no mixture")
         cost, weights = person["cost"], person["weights"]
         conditions = person.get("conditions", [])
@@ -369,7 +371,7 @@ def _mechanism(given: dict[str, Any]) -> Mechanism:
     link, noise = given["link"], given["noise"] or {}
     kind = noise.get("kind")
     size = {key: Fraction(n) for key, n in noise.items() if key != "kind" and kind != "mixture"}
-    known = Noise(weighed=bool(noise) and kind != "mixture")
+    known = Noise()
     if kind == "normal":
         known = Noise(square=1 / (2 * size["sd"] ** 2))
     elif kind == "gamma":

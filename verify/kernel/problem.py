@@ -150,14 +150,13 @@ class Noise(NamedTuple):
     """A noise u whose -log density is square u^2 + linear u + sum of times log(at + slope u) + a constant.
 
     ``logs`` has (times, at, slope) for each logarithm; the density is zero unless every at + slope u is
-    positive and, with ``coin``, u is 0 or 1. Not ``weighed``: another, which nobody may act on.
+    positive and, with ``coin``, u is 0 or 1.
     """
 
     square: Fraction = Fraction(0)
     linear: Fraction = Fraction(0)
     logs: Sequence[tuple[Fraction, Fraction, Fraction]] = ()
     coin: bool = False
-    weighed: bool = True
 
 
 class Mechanism(NamedTuple):
