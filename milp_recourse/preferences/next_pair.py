@@ -47,6 +47,9 @@ STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 Pair = tuple[int, int]
 
+ALIKE = 1e-4
+"""Recourses whose costs differ by at most this share of the least, whatever the weights, are not compared."""
+
 EVEN = 0.1
 """Answers are nearly as likely as each other where their probabilities are this close to a half."""
 
@@ -75,7 +78,10 @@ def next_pair(
     costs = weights @ parts.T
     least = np.maximum(costs.min(axis=1, keepdims=True), 1e-300)
     drawn = _Drawn(costs / least, weights / least, parts[costs.argmin(axis=1)])
-    pairs = [(i, j) for j in range(costs.shape[1]) for i in range(j) if (i, j) not in asked]
+    every, ratios = ((i, j) for j in range(costs.shape[1]) for i in range(j)), drawn.ratios
+    pairs = [
+        (i, j) for i, j in every if (i, j) not in asked and np.abs(ratios[:, i] - ratios[:, j]).max() > ALIKE
+    ]
     if strategy == "random":
         open_ = [pair for pair in pairs if _doubtful(_first(costs, pair, noise))]
         return open_[int(rng.integers(len(open_)))] if open_ else None

@@ -91,8 +91,8 @@ LINEAR: dict[str, Kind] = {
         lambda s: discriminant_analysis.LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.2)
     ),
     "linear svc": Kind(lambda s: svm.LinearSVC(random_state=s)),
-    "svc": Kind(lambda s: svm.SVC(kernel="linear")),
-    "nu svc": Kind(lambda s: svm.NuSVC(kernel="linear", nu=0.2)),
+    "svc": Kind(lambda s: svm.SVC(kernel="linear", max_iter=100_000)),
+    "nu svc": Kind(lambda s: svm.NuSVC(kernel="linear", nu=0.2, max_iter=100_000)),
     "mlp": Kind(lambda s: MLPClassifier((5,), max_iter=60, random_state=s)),
     "mlp of tanh": Kind(
         lambda s: MLPClassifier((4, 3), activation="tanh", max_iter=60, random_state=s), ("three",)

@@ -142,7 +142,6 @@ def test_bad_input_is_one_line(tmp_path, capsys) -> None:
         ["icarma", "predict", str(csv), *out, "--checkpoint", str(csv)],
         ["icarma", "train", "--out", str(tmp_path / "t"), "--elicitation", "vote"],
         ["icarma", "train", "--out", str(tmp_path / "t"), "--recipe", "worst"],
-        ["icarma", "train", "--out", str(tmp_path / "t"), "--imitation", "1"],  # of a mixed profile
         ["icarma", "decompose", "--out", str(tmp_path / "d"), "--population", "loan-rough"],
         ["lab", "reproduce", "table1", "--out", str(tmp_path / "r"), "--networks", str(tmp_path)],
         ["icarma", "gap", "--tables", "4", "--out", str(tmp_path / "g")],
