@@ -97,10 +97,8 @@ def read_ensemble(model: Any, place: Place, read: Read) -> Member:
     name, classes = type(model).__name__, classes_of(model)
     if not all(soft):
         return voted(name, classes, members, weights, place.where)
-    jobs = getattr(model, "n_jobs", None) if bag else None
-    means = (
-        _means_in_order(members, len(classes)) if (bag or model.weights is None) and jobs in (None, 1) else ()
-    )
+    in_order = getattr(model, "n_jobs", None) in (None, 1) if bag else model.weights is None
+    means = _means_in_order(members, len(classes)) if in_order else ()
     return by_means(name, classes, means) if means else averaged(name, classes, members, weights, place.where)
 
 

@@ -31,6 +31,7 @@ FINE = 48
 
 
 WHOLE: Mapping[int, int] = MappingProxyType({})
+"""The costs of cells of which a box holds a part where it holds all of each."""
 
 
 class Unsuited(Exception):
@@ -76,7 +77,7 @@ class Budget:
         most = prices.target - configuration.fixed
         unit = (abs(most) or Fraction(1)) / 2**FINE
         self.most, self.costs, self.cheapest = floor(most / unit), list[list[int]](), list[int | None]()
-        self.paid = lambda i, low, high: floor(configuration.paid(i, low, high)[0][0] / unit)
+        self.configuration, self.unit = configuration, unit
         for i, cells in enumerate(prices.tables.cells):
             own = [self.paid(i, *cell) for cell in cells]
             at = own.index(min(own))
@@ -86,10 +87,15 @@ class Budget:
             self.cheapest.append(at if falls and rises else None)
         self.room = self.most - sum(map(min, self.costs))
 
+    def paid(self, i: int, low: Fraction | float, high: Fraction | float) -> int:
+        """The least cost of an action's values from ``low`` to ``high``."""
+        return floor(self.configuration.paid(i, low, high)[0][0] / self.unit)
+
     def least(self, i: int, cells: int, parts: Mapping[int, int] = WHOLE) -> int:
         """The least cost of some cells of an action, given as bits that are not 0.
 
-        ``parts`` has the cost of cells of which a box holds a part."""
+        ``parts`` has the cost of cells of which a box holds a part.
+        """
         found = []
         for c, cost in parts.items():
             if cells >> c & 1:

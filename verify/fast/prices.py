@@ -64,10 +64,9 @@ class Left(NamedTuple):
         changed.
     ends
         The box of the node; None per action before the first box.
-    whole
-        Per action, whether each cell that is left lies in the box entirely.
     parts
-        Per action, what the cells cost that lie in the box in part, in the budget's units.
+        Per action, what the cells cost of which the box holds a part, in the budget's units: the first of the
+        box's cells, the last, both or none.
     reached
         Per action, the classes of its cells to all trees that look at it (as :attr:`Prices.by_cell`).
     open
@@ -79,7 +78,6 @@ class Left(NamedTuple):
     cells: tuple[int, ...]
     trees: tuple[list[Leaf], ...]
     ends: tuple[Interval | None, ...]
-    whole: tuple[bool, ...]
     parts: tuple[Mapping[int, int], ...]
     reached: tuple[int, ...]
     open: tuple[int, ...]
@@ -151,9 +149,9 @@ class Prices(kernel.Prices):
     def _everything(self) -> Left:
         cells = tuple((1 << len(lever.cells)) - 1 for lever in self.ordered.levers)
         reached = tuple(self._reached(i, own) for i, own in enumerate(cells))
-        ends, whole, parts = (None,) * len(cells), (False,) * len(cells), (WHOLE,) * len(cells)
+        ends, parts = (None,) * len(cells), (WHOLE,) * len(cells)
         every, settled = tuple(range(len(self.trees))), (0,) * len(self.goals)
-        nothing = Left(cells, (), ends, whole, parts, reached, every, settled)
+        nothing = Left(cells, (), ends, parts, reached, every, settled)
         return self._with(nothing, list(self.ordered.leaves))
 
     def bound(self, k: int, ends: Sequence[Interval], left: Any) -> Fraction | float:
@@ -333,7 +331,7 @@ class Prices(kernel.Prices):
     def within_box(self, ends: Sequence[Interval], before: Any) -> Left:
         """What is left in a box, of what was left ``before`` (empty at the root: everything)."""
         left: Left = before or self.everything
-        inside, whole, parts = list(left.cells), list(left.whole), list(left.parts)
+        inside, parts = list(left.cells), list(left.parts)
         for i, (now, then) in enumerate(zip(ends, left.ends, strict=True)):
             if now is then:
                 continue
@@ -341,7 +339,6 @@ class Prices(kernel.Prices):
             first = bisect_left(cells, low, key=lambda cell: cell[1])
             last = bisect_right(cells, high, key=lambda cell: cell[0]) - 1
             inside[i] &= (2 << last) - (1 << first) if first <= last else 0
-            whole[i] = first <= last and low <= cells[first][0] and cells[last][1] <= high
             cut = [(c, *cells[c]) for c in {first, last} if first <= last]
             cut = [(c, max(a, low), min(b, high)) for c, a, b in cut if a < low or b > high]
             parts[i] = {c: self.ordered.budget.paid(i, a, b) for c, a, b in cut}
@@ -350,7 +347,7 @@ class Prices(kernel.Prices):
             left = self.cut(left._replace(parts=parts_), cells_)
         if not all(left.cells):
             raise Empty
-        return left._replace(ends=tuple(ends), whole=tuple(whole))
+        return left._replace(ends=tuple(ends))
 
 
 def _within(leaves: list[Leaf], changed: dict[int, int]) -> list[Leaf]:
@@ -499,7 +496,7 @@ class Table:
                 cost, counts = self.costs[i][c]
                 rest[c] = cost + self.nu * counts - (self.taken[i][c] << FINER)
             found.append(rest[c])
-        for place in (0, -1) if not left.whole[i] else ():  # only these may be in the box in part
+        for place in (0, -1) if left.parts[i] else ():  # only these may be in the box in part
             c, box = inside[place], left.ends[i]
             assert box is not None
             cost, counts = self._cost(i, c, box)
