@@ -5,9 +5,10 @@ from dataclasses import replace
 import milp_recourse
 from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.measures import Distance, Relative
 
 applicant = milp_recourse.read_instance(instances_path() / "loan" / "loan_007.json")
-scale = dict(applicant.cost.scale)
+scale = dict(applicant.cost.lengths)
 plain = replace(applicant, reference=None)
 
 
@@ -23,12 +24,11 @@ print("costs")
 answer("l2-squared", replace(plain, cost=Cost.pure("l2-squared", scale)))
 answer("l2", replace(plain, cost=Cost.pure("l2", scale)))
 answer("l1", replace(plain, cost=Cost.pure("l1", scale)))
-thrice = {name: s / 3 for name, s in scale.items()}
-answer("l1, falls three times as dear", replace(plain, cost=replace(Cost.pure("l1", scale), decrease=thrice)))
-answer("l1, rises three times as dear", replace(plain, cost=replace(Cost.pure("l1", thrice), decrease=scale)))
-answer(
-    "l1, relative changes", replace(plain, cost=replace(Cost.pure("l1", scale), relative=frozenset(scale)))
-)
+falls = {name: Distance(s, s / 3) for name, s in scale.items()}
+answer("l1, falls three times as dear", replace(plain, cost=Cost.pure("l1", falls)))
+rises = {name: Distance(s / 3, s) for name, s in scale.items()}
+answer("l1, rises three times as dear", replace(plain, cost=Cost.pure("l1", rises)))
+answer("l1, relative changes", replace(plain, cost=Cost.pure("l1", dict.fromkeys(scale, Relative()))))
 
 print("log density of the outcome, above today's by at least")
 for offset in (-0.5, -0.1, 0.0, 0.1, 1.0):

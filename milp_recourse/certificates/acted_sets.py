@@ -17,7 +17,7 @@ def counted(instance: Instance) -> tuple[int | None, Demand]:
     """How many levers may be acted on, None without a limit that proofs by prices count, and what else is
     demanded. In percentiles values may change at no cost, which those proofs do not count."""
     demand = unlabelled(instance.demand)
-    free = any(instance.lever_cost(f).levels is not None for f in instance.levers)  # Q may be flat
+    free = any(not instance.lever_cost(f).measure.strict for f in instance.levers)  # Q may be flat
     return (None, demand) if free else limited(demand)
 
 

@@ -60,9 +60,8 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
         "ranges": {name: _pair(instance.preferences.ranges.get(name)) for name in names},
         "cost": {
             **cost.written_parts,
-            "scale": {name: cost.written_scale(name) for name in names},
+            **_measures(cost, names),
             **({"root": True} if cost.is_root else {}),
-            **_quantiles(cost, names),
         },
         "plausibility": instance.plausible,
         **({"density_offset": instance.offset} if instance.offset else {}),
@@ -70,11 +69,15 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
     }
 
 
-def _quantiles(cost: Cost, names: list[str]) -> dict[str, Any]:
-    """The knots of the distribution functions, if the cost is in percentiles; else nothing."""
-    if cost.kind not in PERCENTILES:
-        return {}
-    return {"quantiles": {name: knots for name, knots in cost.written_quantiles.items() if name in names}}
+def _measures(cost: Cost, names: list[str]) -> dict[str, Any]:
+    """The scales, 1 where there is none, and in percentiles the knots of the distribution functions."""
+    own = {name: cost.measures[name].settled for name in names if name in cost.measures}
+    stated = {
+        field: {name: one.written for name, one in own.items() if one.field == field}
+        for field in ("scale", "quantiles")
+    }
+    scale = {**dict.fromkeys(names, 1.0), **stated["scale"]}
+    return {**stated, "scale": scale} if cost.kind in PERCENTILES else {"scale": scale}
 
 
 def _pair(interval: tuple[float, float] | None) -> list[float] | None:

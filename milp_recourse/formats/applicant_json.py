@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from milp_recourse.errors import BadInput, dotted
 from milp_recourse.formats.conditions_json import build_conditions, condition_to_dict
 from milp_recourse.formats.feature_json import ordered
-from milp_recourse.formats.schema import MixtureModel, PercentileModel, PreferencesModel, TwoScales
+from milp_recourse.formats.schema import MixtureModel, PercentileModel, PreferencesModel, measure
 from milp_recourse.problem.cost import KINDS, PARTS, PERCENTILES, Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Preferences
+from milp_recourse.problem.measures import Measure
 from milp_recourse.problem.quantiles import Quantiles
 
 
@@ -77,53 +77,37 @@ def build_cost(model: Any, features: Sequence[Feature]) -> Cost:
         A scale or quantiles are given for an unknown feature or for one that cannot have them, all
         coefficients of a mixture are 0, or the knots are not those of a distribution function.
     """
-    if isinstance(model, PercentileModel):
-        return _build_percentile(model, features)
     kinds = {f.name: f.kind for f in features}
-    scale, decrease, relative = dict[str, float](), dict[str, float](), set[str]()
-    for name, own in model.scale.items():
-        _check_scale_of(name, own, kinds)
-        if isinstance(own, TwoScales):
-            scale[name] = own.increase
-            if own.decrease != own.increase:
-                decrease[name] = own.decrease
-        elif isinstance(own, str):
-            scale[name] = 1.0
-            relative.add(name)
-        else:
-            scale[name] = own
+    if isinstance(model, PercentileModel):
+        return _build_percentile(model, kinds)
+    scale = {name: measure(own) for name, own in model.scale.items()}
+    _check_measures(scale, kinds)
     if not isinstance(model, MixtureModel):
-        pure = Cost.pure(model.kind, scale)
-        return replace(pure, decrease=decrease, relative=frozenset(relative))
+        return Cost.pure(model.kind, scale)
     coefficients = {part.replace("-", "_"): getattr(model, part.replace("-", "_")) for part in PARTS}
     if not any(coefficients.values()):
         raise BadInput("cost", "coefficients that are all 0", "l0, l1, l2-squared or linf above 0")
-    return Cost(**coefficients, scale=scale, decrease=decrease, relative=frozenset(relative))
+    return Cost(**coefficients, measures=scale)
 
 
-def _check_scale_of(name: str, scale: Any, kinds: Mapping[str, str]) -> None:
-    """Check that the feature exists, and can have two scales or a relative one if it is given one."""
-    where = dotted("cost.scale", name)
-    if name not in kinds:
-        raise BadInput(where, "an unknown feature", ", ".join(kinds))
-    if isinstance(scale, TwoScales) and kinds[name] == "categorical":
-        raise BadInput(where, "two scales", "a number: the labels of a categorical feature have no order")
-    if isinstance(scale, str) and kinds[name] in ("categorical", "ordinal"):
-        raise BadInput(where, scale, "a number: labels have no size that a change could be relative to")
-
-
-def _build_percentile(model: PercentileModel, features: Sequence[Feature]) -> Cost:
-    kinds = {f.name: f.kind for f in features}
-    quantiles = {}
-    for name, knots in model.quantiles.items():
-        where = dotted("cost.quantiles", name)
+def _check_measures(measures: Mapping[str, Measure], kinds: Mapping[str, str]) -> None:
+    """Check that the features exist, and can have the measures that they are given."""
+    for name, own in measures.items():
+        where = dotted(f"cost.{own.field}", name)
         if name not in kinds:
             raise BadInput(where, "an unknown feature", ", ".join(kinds))
-        if kinds[name] == "categorical":
-            raise BadInput(where, "quantiles", "nothing: the labels of a categorical feature have no order")
-        _check_knots(knots, where, math.inf if KINDS[model.kind].axis == "log-percentile" else 1.0)
-        quantiles[name] = Quantiles(tuple(v for v, _ in knots), tuple(p for _, p in knots))
-    return Cost.percentile(model.kind, quantiles, [n for n, kind in kinds.items() if kind == "categorical"])
+        if fault := own.why_not(kinds[name]):
+            raise BadInput(where, *fault)
+
+
+def _build_percentile(model: PercentileModel, kinds: Mapping[str, str]) -> Cost:
+    quantiles = {name: Quantiles(*zip(*knots, strict=True)) for name, knots in model.quantiles.items()}
+    cost = Cost.percentile(model.kind, quantiles, [n for n, kind in kinds.items() if kind == "categorical"])
+    _check_measures({name: cost.measures[name] for name in quantiles}, kinds)
+    for name, knots in model.quantiles.items():
+        most = math.inf if KINDS[model.kind].axis == "log-percentile" else 1.0
+        _check_knots(knots, dotted("cost.quantiles", name), most)
+    return cost
 
 
 def _check_knots(knots: Sequence[Sequence[float]], where: str, most: float) -> None:
@@ -152,14 +136,15 @@ def check_scale(cost: Cost, preferences: Preferences, path: str = "preferences")
 
 
 def scales_to_dict(cost: Cost) -> dict[str, Any]:
-    """The scales as JSON: a number, an object of two, or ``"factual"`` per feature."""
-    return {name: cost.written_scale(name) for name in cost.scale} | dict.fromkeys(cost.relative, "factual")
+    """The scales as JSON: a number, an object of two, or ``"factual"`` per feature; 1 under percentiles."""
+    return {name: own.written if own.field == "scale" else 1.0 for name, own in cost.measures.items()}
 
 
 def cost_to_dict(cost: Cost) -> dict[str, Any]:
     """The inverse of :func:`build_cost`, as JSON."""
     if cost.kind in PERCENTILES:
-        return {"kind": cost.kind, "quantiles": cost.written_quantiles}
+        ranks = {name: own.written for name, own in cost.measures.items() if own.field == "quantiles"}
+        return {"kind": cost.kind, "quantiles": ranks}
     written: dict[str, Any] = {"kind": cost.kind, "scale": scales_to_dict(cost)}
     if cost.kind == "mixture":
         written |= cost.written_parts

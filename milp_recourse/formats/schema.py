@@ -17,6 +17,7 @@ from milp_recourse.formats.schema_scm import Layer, ScmModel
 from milp_recourse.formats.validate import Interval, NonNegative, Number, Positive, Strict, Value, Word
 from milp_recourse.problem.cost import KINDS, CostKind
 from milp_recourse.problem.curved_network import Bend
+from milp_recourse.problem.measures import Distance, Measure, Relative
 
 INSTANCE_FORMAT = "milp-recourse/instance-1"
 POPULATION_FORMAT = "milp-recourse/population-1"
@@ -189,6 +190,13 @@ ScaleOf = Annotated[
     Field(description="s > 0; two, for increases and for decreases; or factual: the applicant's own |x|"),
 ]
 Scale = dict[str, ScaleOf]
+
+
+def measure(stated: float | TwoScales | str) -> Measure:
+    """What a form of :data:`ScaleOf` states."""
+    if isinstance(stated, TwoScales):
+        return Distance(stated.increase, stated.decrease)
+    return Relative() if isinstance(stated, str) else Distance(stated, stated)
 
 
 def _kinds(choose: Callable[[CostKind], bool]) -> Any:

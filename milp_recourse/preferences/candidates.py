@@ -13,7 +13,7 @@ from milp_recourse.judge import judge
 from milp_recourse.preferences.cost_parts import levers
 from milp_recourse.preferences.hare import FloatArray, repulsion
 from milp_recourse.preferences.known_optima import Optima
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result
 from milp_recourse.questions.choices import choices
@@ -137,7 +137,7 @@ def in_direction(
         scale[name] = bounds[1] - bounds[0] or 1.0
         x, (low, high) = instance.factual[name], instance.levers[name]
         ranges[name] = (max(low, x), max(high, x)) if part >= 0 else (min(low, x), min(high, x))
-    cost = Cost(l1=ALONG, linf=1.0, scale=scale)
+    cost = Cost(l1=ALONG, linf=1.0, measures=measured(scale))
     own = replace(instance.preferences, ranges=ranges, weights={**instance.preferences.weights, **weights})
     problem = replace(instance, cost=cost, preferences=own, reference=None)
     result = solve(problem, backend, time_limit)

@@ -16,11 +16,10 @@ log-percentile-max  linf with the deltas of ``log-percentile``
 ==================  ======================================================
 
 Q is the feature's distribution function, piecewise linear (:mod:`milp_recourse.problem.quantiles`). L is
-interpolated linearly between the same knots; the file gives its values there. A feature may have one scale
-for increases and another for decreases, or the applicant's own :math:`|x_i|` as its scale (``factual``:
-relative changes). For a categorical feature delta is 1 when the label changes; for an ordinal one it is the
-difference of indices (or of their Q). Changes of features that are not acted on are free (Karimi et al.
-2021).
+interpolated linearly between the same knots; the file gives its values there. How large a change of a feature
+is, over which scale, its *measure* says (:mod:`milp_recourse.problem.measures`). For a categorical feature
+delta is 1 when the label changes; for an ordinal one it is the difference of indices (or of their Q). Changes
+of features that are not acted on are free (Karimi et al. 2021).
 """
 
 from __future__ import annotations
@@ -34,6 +33,7 @@ from typing import Any, Literal
 
 from milp_recourse.errors import BadInput
 from milp_recourse.problem.enclosure import exponent
+from milp_recourse.problem.measures import Distance, Measure, Ranks
 from milp_recourse.problem.quantiles import Quantiles
 
 
@@ -96,46 +96,34 @@ Parts = tuple[float, float, float, float]
 class Cost:
     """A mixture of the four parts; a pure cost has one coefficient 1 and the others 0.
 
-    A new field by feature has a say in :meth:`written_scale` (which the digest reads, too),
-    :meth:`without_sizes` and :meth:`in_units`.
-
     Parameters
     ----------
     l2_squared, l1, linf, l0
         Non-negative coefficients, at least one positive.
-    scale
-        s_i > 0 per feature, in the feature's unit.
+    measures
+        How large a change of a feature is, per feature.
     kind
         The name that the instance file uses: one of :data:`KINDS`, or ``mixture``.
-    quantiles
-        Distribution function (or L) per feature whose change is measured in percentiles.
-    decrease
-        s_i of decreases, for features where it differs from that of increases, which is in ``scale``.
-    relative
-        Features whose scale is the applicant's own |x_i|; :meth:`of_applicant` puts it into ``scale``.
     """
 
     l2_squared: float = 0.0
     l1: float = 0.0
     linf: float = 0.0
     l0: float = 0.0
-    scale: Mapping[str, float] = field(default_factory=dict)
+    measures: Mapping[str, Measure] = field(default_factory=dict)
     kind: str = "mixture"
-    quantiles: Mapping[str, Quantiles] = field(default_factory=dict)
-    decrease: Mapping[str, float] = field(default_factory=dict)
-    relative: frozenset[str] = frozenset()
 
     @staticmethod
-    def pure(kind: str, scale: Mapping[str, float]) -> Cost:
-        """The cost called ``kind`` in :data:`KINDS`, with these scales."""
+    def pure(kind: str, scale: Mapping[str, float | Measure]) -> Cost:
+        """The cost called ``kind`` in :data:`KINDS`, with these scales, or measures."""
         coefficients: dict[str, Any] = dict(KINDS[kind].parts)
-        return Cost(**coefficients, scale=dict(scale), kind=kind)
+        return Cost(**coefficients, measures=measured(scale), kind=kind)
 
     @staticmethod
     def percentile(kind: str, quantiles: Mapping[str, Quantiles], categorical: Iterable[str] = ()) -> Cost:
         """A cost of :data:`PERCENTILES`; changing a feature of ``categorical`` costs its weight."""
-        ones = dict.fromkeys([*quantiles, *categorical], 1.0)
-        return replace(Cost.pure(kind, ones), quantiles=dict(quantiles))
+        ranks = {name: Ranks(levels) for name, levels in quantiles.items()}
+        return Cost.pure(kind, {**dict.fromkeys(categorical, 1.0), **ranks})
 
     @cached_property
     def parts(self) -> Parts:
@@ -150,21 +138,12 @@ class Cost:
     @property
     def lengths(self) -> Mapping[str, float]:
         """The scales of rises, in features' units; none under costs in percentiles."""
-        return {} if self.quantiles else self.scale
+        straight = all(own.straight for own in self.measures.values())
+        return {name: own.rise for name, own in self.measures.items()} if straight else {}
 
     def covers(self, name: str) -> bool:
         """Whether it is defined what changing a feature costs."""
-        return name in self.scale or not self.uses_scale
-
-    def written_scale(self, name: str) -> float | dict[str, float]:
-        """A feature's scale as files have it: a number, or one for each direction."""
-        scale = self.scale.get(name, 1.0)
-        return {"increase": scale, "decrease": self.decrease[name]} if name in self.decrease else scale
-
-    @property
-    def written_quantiles(self) -> dict[str, list[list[float]]]:
-        """The knots of Q or L by feature."""
-        return {name: q.knots for name, q in self.quantiles.items()}
+        return name in self.measures or not self.uses_scale
 
     @property
     def is_root(self) -> bool:
@@ -177,24 +156,27 @@ class Cost:
         return self if kind is None else replace(self, kind=kind)
 
     def of_applicant(self, factual: Mapping[str, float]) -> Cost:
-        """The cost with the applicant's |x_i| as the scale of every feature in ``relative``.
-
-        Where x_i is missing, the scale is 1; it has no influence, since delta is one scale there.
+        """The cost for an applicant: relative changes are over their own values.
 
         Raises
         ------
         BadInput
-            A feature in ``relative`` has the factual value 0.
+            A measure is not defined for a factual value.
         """
-        if not self.relative:
+        if not self._relative:
             return self
-        own = {name: abs(factual[name]) for name in self.relative}
-        for name, size in own.items():
-            if size == 0:
-                allowed = "a factual value that is not 0: the cost is of its relative change"
-                raise BadInput(f"cost.scale.{name}", "factual 0", allowed)
-        own = {name: 1.0 if math.isnan(size) else size for name, size in own.items()}
-        return replace(self, scale={**self.scale, **own})
+        own = dict(self.measures)
+        for name in self._relative:
+            try:
+                own[name] = own[name].of_applicant(factual[name])
+            except ValueError as fault:
+                raise BadInput(f"cost.scale.{name}", *fault.args) from None
+        return replace(self, measures=own)
+
+    @cached_property
+    def _relative(self) -> list[str]:
+        """Features whose measure depends on the applicant."""
+        return [name for name, own in self.measures.items() if own.personal]
 
     @cached_property
     def uses_scale(self) -> bool:
@@ -203,24 +185,31 @@ class Cost:
 
     def without_sizes(self, ends: Mapping[str, tuple[float, float]]) -> Cost:
         """The cost under which changes of some features, each between two values, have the size 0; where
-        these are categorical, the size 1. The scales are final."""
-        flat = {name: Quantiles(pair, (0.0, 0.0)) for name, pair in ends.items()}
-        scale = {**self.scale, **dict.fromkeys(ends, 1.0)}
-        decrease = {name: s for name, s in self.decrease.items() if name not in ends}
-        quantiles = {**self.quantiles, **flat}
-        return replace(self, scale=scale, quantiles=quantiles, decrease=decrease, relative=frozenset())
+        these are categorical, the size 1."""
+        flat = {name: Ranks(Quantiles(pair, (0.0, 0.0))) for name, pair in ends.items()}
+        return replace(self, measures={**self._settled, **flat})
 
     def in_units(self, longer: int, larger: int) -> Cost | None:
         """The same cost with scales times 2^longer, and then the same times 2^larger; None where a number
-        would be rounded. The scales are final: none is to be read off the factual again."""
+        would be rounded."""
         powers = {"l2_squared": 2 * longer, "l1": longer, "linf": longer, "l0": 0}
         made = {part: math.ldexp(getattr(self, part), power + larger) for part, power in powers.items()}
-        scale = {name: math.ldexp(s, longer) for name, s in self.scale.items()}
-        decrease = {name: math.ldexp(s, longer) for name, s in self.decrease.items()}
+        measures = {name: own.times(math.ldexp(1.0, longer)) for name, own in self._settled.items()}
+        scales = (scale for own in measures.values() for scale in (own.rise, own.fall))
         numbers = [n for part, n in made.items() if getattr(self, part)]
-        if any(math.isinf(n) or n < SMALLEST for n in (*numbers, *scale.values(), *decrease.values())):
+        if any(math.isinf(n) or n < SMALLEST for n in (*numbers, *scales)):
             return None
-        return replace(self, **made, scale=scale, decrease=decrease, relative=frozenset())  # type: ignore[arg-type]
+        return replace(self, **made, measures=measures)  # type: ignore[arg-type]
+
+    @property
+    def _settled(self) -> dict[str, Measure]:
+        """The measures as they are for this applicant, and for no other."""
+        return {name: own.settled for name, own in self.measures.items()}
+
+
+def measured(scale: Mapping[str, float | Measure]) -> dict[str, Measure]:
+    """Measures, where scales of distances may stand for these."""
+    return {n: s if isinstance(s, Measure) else Distance(s, s) for n, s in scale.items()}
 
 
 def root_above(value: Fraction) -> Fraction:

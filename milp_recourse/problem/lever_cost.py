@@ -5,9 +5,9 @@ An action on a lever changes it by a *size* :math:`d \ge 0` and costs
 .. math:: fixed + square \cdot d^2 + linear \cdot d, \qquad \text{and } largest \cdot d
 
 is its entry in the cost's maximum, which is added once (:class:`Prices`). The size is piecewise linear in the
-value (:class:`Piece`): a distance in scales, with one scale for rises and one for falls; a distance in
-percentiles; 1 / scale for every label but the factual one; 1 for every value in place of a missing one. It
-never falls as the value moves away from the factual one.
+value: by the feature's measure (:mod:`milp_recourse.problem.measures`), but 1 / scale for every label other
+than the factual one, and 1 for every value in place of a missing one. It never falls as the value moves away
+from the factual one.
 
 Numbers are exact. The arrays of :meth:`LeverCost.sizes` and :meth:`LeverCost.evaluate` are doubles, whose
 relative error is stated there. :mod:`milp_recourse.problem.cost` states a cost in the file's terms, whose
@@ -22,7 +22,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.problem.cost import Cost, Parts, root_above
 from milp_recourse.problem.enclosure import round_down, round_up
-from milp_recourse.problem.quantiles import Quantiles
+from milp_recourse.problem.measures import NOTHING, Distance, Measure, Piece, apart, inverse
 
 Array = NDArray[np.float64]
 
@@ -41,7 +40,7 @@ negative."""
 LEVER_GAP = 1e-12
 """The part of a lever's interval whose cost is added to the tolerance for ``optimal``."""
 
-_NOTHING, _ONE = Fraction(0), Fraction(1)
+_ONE, _COUNTED = Fraction(1), Distance(1.0, 1.0)
 
 
 class Prices(NamedTuple):
@@ -67,28 +66,6 @@ class Prices(NamedTuple):
         return linear, square, largest
 
 
-class Piece(NamedTuple):
-    """On [low, high] the change to a value a has the size start + rate |a - near|.
-
-    ``near`` is the end that is nearer to the factual value, so nothing cancels. ``rate`` is at least 0, and
-    may rise or fall from piece to piece. Ends are doubles: one that is computed from the factual value has to
-    be rounded as the checker rounds it, and ``start`` is the size at that double.
-    """
-
-    low: float
-    high: float
-    rate: Fraction
-    near: float
-    start: Fraction
-
-    def size(self, value: float) -> Fraction:
-        """The size of the change to a value on the piece."""
-        if not self.rate or value == self.near:
-            return self.start
-        way = self.rate * Fraction(*_apart(value, self.near))
-        return self.start + way if self.start else way
-
-
 class _Told(NamedTuple):
     """What decides about a lever's costs, as :func:`lever_costs` reads it."""
 
@@ -96,9 +73,7 @@ class _Told(NamedTuple):
     weight: float
     factual: float
     label: bool
-    rise: float
-    fall: float
-    levels: Quantiles | None
+    measure: Measure
 
 
 class LeverCost(_Told):
@@ -110,10 +85,8 @@ class LeverCost(_Told):
         Whether its values are labels, all of them equally far apart.
     factual
         Its value before the action, nan where that is missing.
-    rise, fall
-        The scales of changes in either direction.
-    levels
-        Q or L of the cost (``Cost.quantiles``), which changes are differences of; None for the value itself.
+    measure
+        How large a change is (:mod:`milp_recourse.problem.measures`).
     """
 
     @cached_property
@@ -125,28 +98,27 @@ class LeverCost(_Told):
     def pieces(self) -> tuple[Piece, ...]:
         """The size of a change, by the value it leads to. Pieces ascend; neighbours meet at an end and agree
         there, but for labels, between whose numbers there are no values."""
-        x, rise, fall = self.factual, _inverse(self.rise), _inverse(self.fall)
+        x = self.factual
         if math.isnan(x):
-            return (Piece(-math.inf, math.inf, _NOTHING, 0.0, _ONE),)
+            return (Piece(-math.inf, math.inf, NOTHING, 0.0, _ONE),)
         if self.label:
+            other = inverse(self.rise)
             return (
-                Piece(-math.inf, x - 1.0, _NOTHING, x - 1.0, rise),
-                Piece(x, x, _NOTHING, x, _NOTHING),
-                Piece(x + 1.0, math.inf, _NOTHING, x + 1.0, rise),
+                Piece(-math.inf, x - 1.0, NOTHING, x - 1.0, other),
+                Piece(x, x, NOTHING, x, NOTHING),
+                Piece(x + 1.0, math.inf, NOTHING, x + 1.0, other),
             )
-        if self.levels is None:
-            return Piece(-math.inf, x, fall, x, _NOTHING), Piece(x, math.inf, rise, x, _NOTHING)
-        q, made = self.levels.exact, list[Piece]()
-        here = q(Fraction(x))
-        for low, high in pairwise([-math.inf, *sorted({x, *self.levels.values}), math.inf]):
-            near, far, factor = (high, low, fall) if high <= x else (low, high, rise)
-            start = abs(q(Fraction(near)) - here) * factor
-            steep = _NOTHING
-            if math.isfinite(far):
-                steep = abs(q(Fraction(far)) - here) * factor - start
-                steep /= abs(Fraction(far) - Fraction(near))
-            made.append(Piece(low, high, steep, near, start))
-        return tuple(made)
+        return self.measure.pieces(x)
+
+    @property
+    def rise(self) -> float:
+        """The scale of rises."""
+        return self.measure.rise
+
+    @property
+    def fall(self) -> float:
+        """The scale of falls."""
+        return self.measure.fall
 
     @property
     def graded(self) -> bool:
@@ -158,7 +130,7 @@ class LeverCost(_Told):
         """Whether sizes are distances from the factual value, over the scale of their direction: two pieces,
         which ``rise`` and ``fall`` determine. Searches then use those; other ways to measure a change are not
         straight."""
-        return self.levels is None and not self.label and not math.isnan(self.factual)
+        return self.measure.straight and not self.label and not math.isnan(self.factual)
 
     @property
     def even(self) -> bool:
@@ -169,22 +141,19 @@ class LeverCost(_Told):
     def flat(self) -> bool:
         """Whether a smaller change can cost as much: it counts in the maximum alone, or not at all, or Q is
         flat somewhere."""
-        return not any(self.parts[1:3]) or self.levels is not None
+        return not any(self.parts[1:3]) or not self.measure.strict
 
     @property
     def jumps(self) -> bool:
         """Whether the rounding of a double decides about the cost (:attr:`Quantiles.jumps`)."""
-        return self.levels is not None and self.levels.jumps
+        return self.measure.jumps
 
     @property
     def length(self) -> float:
         """About how long a change of size 1 is, in the lever's unit; inf where lengths do not matter."""
         if self.label or math.isnan(self.factual) or not self.graded:
             return math.inf
-        if self.levels is None:
-            return min(self.rise, self.fall)
-        (low, *_, high), (first, *_, last) = self.levels.values, self.levels.probabilities
-        return (high - low) / (last - first) if last > first else math.inf
+        return self.measure.length
 
     def size(self, value: float) -> Fraction:
         """The size of the change to a value."""
@@ -216,17 +185,17 @@ class LeverCost(_Told):
         fixed, square, linear, under = _over(
             self.parts, self.weight, self.fall if value < self.factual else self.rise
         )
-        n, d = _apart(value, self.factual)
-        entry = self.prices.largest * self.size(value) if self.parts[3] else _NOTHING
+        n, d = apart(value, self.factual)
+        entry = self.prices.largest * self.size(value) if self.parts[3] else NOTHING
         return fixed * d * d + (linear * d + square * n) * n, under * d * d, entry
 
     def variation(self, low: float, high: float) -> Fraction:
         """How much the size changes on the way from one end of an interval to the other."""
-        total = _NOTHING
+        total = NOTHING
         for piece in self.pieces:
             first, last = max(piece.low, low), min(piece.high, high)
             if piece.rate and first < last:
-                total += piece.rate * Fraction(*_apart(last, first))
+                total += piece.rate * Fraction(*apart(last, first))
         return total
 
     def nearest(self, low: float, high: float) -> float:
@@ -299,21 +268,17 @@ def lever_costs(
     weights
         w where it is not 1.
     """
-    parts, given, falls, levels = cost.parts, cost.scale, cost.decrease, cost.quantiles
-    scale = given if cost.uses_scale else dict.fromkeys(labels, 1.0)
+    measures = cost.measures if cost.uses_scale else dict.fromkeys(labels, _COUNTED)
     return {
-        name: LeverCost(
-            *(parts, weights.get(name, 1.0), factual[name], label),
-            *(scale[name], falls.get(name, scale[name]), levels.get(name)),
-        )
+        name: LeverCost(cost.parts, weights.get(name, 1.0), factual[name], label, measures[name])
         for name, label in labels.items()
-        if name in scale
+        if name in measures
     }
 
 
 def exact_cost(moves: Iterable[tuple[LeverCost, float]], root: bool = False) -> Fraction:
     """What levers' values cost together; with ``root`` the root of that, rounded up by at most 2^-100."""
-    above, below, most = 0, 1, _NOTHING
+    above, below, most = 0, 1, NOTHING
     for lever, value in moves:  # the fraction is reduced only once
         n, d, entry = lever.over(value)
         above, below = above * d + n * below, below * d
@@ -353,22 +318,10 @@ def _prices(parts: Parts, weight: float) -> Prices:
 
 
 @lru_cache(maxsize=4096)
-def _inverse(scale: float) -> Fraction:
-    return 1 / Fraction(scale)
-
-
-@lru_cache(maxsize=4096)
 def _over(parts: Parts, weight: float, scale: float) -> tuple[int, int, int, int]:
     """What a distance costs: what is fixed, per its square and per itself, over their least common
     denominator, which comes last."""
-    prices = _prices(parts, weight).per(_inverse(scale))[:3]
+    prices = _prices(parts, weight).per(inverse(scale))[:3]
     under = math.lcm(*(price.denominator for price in prices))
     fixed, square, linear = (price.numerator * (under // price.denominator) for price in prices)
     return fixed, square, linear, under
-
-
-def _apart(a: float, b: float) -> tuple[int, int]:
-    """abs(a - b) exactly, as a numerator and a denominator."""
-    (m, c), (n, d) = a.as_integer_ratio(), b.as_integer_ratio()
-    below = max(c, d)  # powers of two
-    return abs(m * (below // c) - n * (below // d)), below

@@ -11,7 +11,7 @@ import pandas as pd
 
 from milp_recourse.errors import BadInput, is_number
 from milp_recourse.formats.applicant_json import build_cost
-from milp_recourse.formats.schema import CostModel
+from milp_recourse.formats.schema import CostModel, ScaleOf
 from milp_recourse.formats.validate import validate
 from milp_recourse.problem.cost import KINDS, PARTS, PERCENTILES, Cost
 from milp_recourse.reports.own_words import OwnWords, check_words
@@ -213,16 +213,19 @@ def outlying_scales(
 
 
 def _given_scale(where: str, scale: object) -> Any:
-    """Check one column's scale: a number above 0, two of them by direction, or ``factual``: the forms that
-    ``ScaleOf`` of the formats has."""
-    if isinstance(scale, str) and scale == RELATIVE:
-        return RELATIVE
-    if isinstance(scale, Mapping) and set(scale) == {"increase", "decrease"}:
-        return {key: _given_scale(f"{where}.{key}", one) for key, one in scale.items()}
-    if not is_number(scale) or float(scale) <= 0:  # type: ignore[arg-type]
+    """One column's scale as files state it, checked: a form of ``ScaleOf``."""
+    plain = {k: _plain(s) for k, s in scale.items()} if isinstance(scale, Mapping) else _plain(scale)
+    try:
+        validate(ScaleOf, plain, where)
+    except BadInput as fault:
         allowed = 'a finite number above 0, {"increase": s, "decrease": s}, or "factual"'
-        raise BadInput(where, shown(scale), allowed)
-    return float(scale)  # type: ignore[arg-type]
+        raise BadInput(fault.field, fault.got, allowed) from None
+    return plain
+
+
+def _plain(number: Any) -> Any:
+    """Python's own float in place of a number of any type."""
+    return float(number) if is_number(number) else number
 
 
 def cost_in_words(cost: Cost, scale: str | Mapping[Hashable, Any]) -> str:

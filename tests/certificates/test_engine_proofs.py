@@ -16,7 +16,7 @@ from milp_recourse.engine.networks.problem_arrays import lowered
 from milp_recourse.formats import write_instance
 from milp_recourse.formats.read import read_any
 from milp_recourse.judge import judge
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
@@ -96,7 +96,7 @@ def priced_acting(seed: int) -> Instance:
     names = tuple(factual)
     points = np.column_stack([np.eye(3)[random.integers(0, 3, 500)], random.integers(-3, 4, (500, 3))])
     reached = float(np.quantile(network.evaluate(points)[:, 0], 0.95))
-    cost = Cost(2.0, 1.0, 0.0, 1.0, scale=dict.fromkeys(names, 1.0))
+    cost = Cost(2.0, 1.0, 0.0, 1.0, measured(dict.fromkeys(names, 1.0)))
     return Instance(
         (label, *numbers),
         independent(names),

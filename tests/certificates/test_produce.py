@@ -352,7 +352,7 @@ def test_what_the_document_leaves_out_is_said(tmp_path, capsys):
 def test_a_gap_of_l2_that_is_too_large_for_its_square_has_a_certificate():
     """1e-6 of a root is 2e-6 of its square. Such a result raised a ValueError, for everybody."""
     instance = read_instance(INSTANCES / "smoke" / "loan_two_units.json")
-    instance = replace(instance, cost=Cost.pure("l2", instance.cost.scale))
+    instance = replace(instance, cost=Cost.pure("l2", instance.cost.measures))
     result = solve(instance)
     open_ = replace(result, lower_bound=result.cost * (1 - 0.95e-6))
     [made] = certificates_for([instance], [open_])

@@ -130,7 +130,8 @@ def test_files_say_what_was_read() -> None:
     again = instance_from_dict(written)
     assert again.cost == made.cost and again.offset == made.offset == 0.25
     same = said(cost={"kind": "l1", "scale": {"a": {"increase": 2, "decrease": 2}, "b": 1}})
-    assert not instance_from_dict(same).cost.decrease
+    own = instance_from_dict(same).cost.measures.values()
+    assert all(one.rise == one.fall for one in own)
 
 
 def test_a_person_at_zero_is_bad_input_and_holds_up_nobody() -> None:
@@ -140,7 +141,7 @@ def test_a_person_at_zero_is_bad_input_and_holds_up_nobody() -> None:
     data["factuals"] = [{"a": a, "b": 0, "c": "x"} for a in (0, 2, -4)]
     people = population_from_dict(data)
     assert list(people.unreadable) == [0]
-    assert [people[k].cost.scale["a"] for k in (1, 2)] == [2.0, 4.0]
+    assert [people[k].cost.lengths["a"] for k in (1, 2)] == [2.0, 4.0]
 
 
 def test_examples_of_the_schemas_hold(tmp_path: Path) -> None:

@@ -186,11 +186,15 @@ def rows_of_transformers() -> Iterator[Row]:
         yield repr(one), "; ".join(outcomes)
 
 
+QUIET = {"LightGBM": {"verbose": -1}, "interpret": {"outer_bags": 2, "max_rounds": 20, "n_jobs": 1}}
+"""What the fits of this page add to the arguments that it shows: they are to be short and silent."""
+
+
 def rows_of(library: str) -> Iterator[Row]:
     """The models of another library."""
     for module, name, arguments in OTHERS[library]:
         kind = getattr(importlib.import_module(module), name)
-        quiet = {"verbose": -1} if library == "LightGBM" else {}
+        quiet = QUIET.get(library if name.startswith(("LGBM", "Expl")) else "", {})
         y = NUMBER if "Regressor" in name else TWO
         yield written(name, arguments), outcome(kind, arguments | quiet, y)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.judge import judge
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.measures import Distance, Ranks, Relative
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import Result, Status
 
@@ -61,18 +62,15 @@ def costs(instance: Instance, acted: tuple[str, ...], values: NDArray) -> NDArra
     """Cost of each row of values (n, len(acted)), straight from the formulas in docs/formats.md."""
     c, total, parts = instance.cost, np.zeros(len(values)), [np.zeros(len(values))]
     for k, name in enumerate(acted):
-        delta = np.abs(values[:, k] - instance.factual[name])
+        own, x = c.measures.get(name, Distance(1.0, 1.0)), instance.factual[name]
+        delta = np.abs(values[:, k] - x)
         if instance.feature(name).kind == "categorical":
             delta = (delta != 0).astype(np.float64)
-        elif name in c.quantiles:
-            knots = c.quantiles[name].values, c.quantiles[name].probabilities
-            delta = np.abs(np.interp(values[:, k], *knots) - np.interp(instance.factual[name], *knots))
-        scale = np.full(len(values), c.scale.get(name, 1.0))
-        if name in c.relative:
-            scale[:] = abs(instance.factual[name])
-        if name in c.decrease:
-            scale[values[:, k] < instance.factual[name]] = c.decrease[name]
-        w, step = instance.weight(name), delta / scale
+        elif isinstance(own, Ranks):
+            knots = own.levels.values, own.levels.probabilities
+            delta = np.abs(np.interp(values[:, k], *knots) - np.interp(x, *knots))
+        rise, fall = (abs(x), abs(x)) if isinstance(own, Relative) else (own.rise, own.fall)
+        w, step = instance.weight(name), delta / np.where(values[:, k] < x, fall, rise)
         total += w * (c.l0 + c.l1 * step + c.l2_squared * step**2)
         parts.append(w * step)
     total += c.linf * np.max(parts, axis=0)

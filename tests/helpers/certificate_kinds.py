@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
@@ -50,7 +50,7 @@ def linear(seed: int) -> Instance:
         ReluNetwork.from_layers([(weights[None], [bias])], "float64"),
         dict.fromkeys(names, 0.0),
         Preferences(names),
-        Cost(*parts, scale=scale) if kind == "mixture" else Cost.pure(kind, scale),
+        Cost(*parts, measures=measured(scale)) if kind == "mixture" else Cost.pure(kind, scale),
         Acceptance(),
         name=f"linear-{seed}",
     )
@@ -80,8 +80,9 @@ def whole_and_plausible(seed: int) -> Drawn:
 def largest_and_plausible(seed: int) -> Drawn:
     """A maximum in the cost, under plausibility."""
     instance = random_instance(seed, Style(levers=3, plausible=1.0))
-    scale = {name: instance.cost.scale.get(name, 1.0) for name in instance.preferences.actionable}
-    cost = Cost.pure("linf", scale) if seed % 2 else Cost(0.2, 0.3, 0.7, 0.1 * (seed % 4), scale=scale)
+    known = measured(dict.fromkeys(instance.preferences.actionable, 1.0))
+    scale = {name: instance.cost.measures.get(name, one) for name, one in known.items()}
+    cost = Cost.pure("linf", scale) if seed % 2 else Cost(0.2, 0.3, 0.7, 0.1 * (seed % 4), measured(scale))
     return replace(instance, cost=cost)
 
 
@@ -111,9 +112,9 @@ def other_scales(seed: int) -> Drawn:
     """Costs from 2^-400 to 2^400 of the usual, and levers that cost a billion times what others do."""
     rng, instance = np.random.default_rng(seed), case(seed)
     all_, each = int(rng.choice([-200, -60, -20, 0, 20, 60, 200])), int(rng.choice([0, 10, 30]))
-    factor = {n: 2.0 ** (all_ + int(rng.integers(-each, each + 1))) for n in instance.cost.scale}
-    scale = {n: s * factor[n] for n, s in instance.cost.scale.items()}
-    return replace(instance, cost=replace(instance.cost, scale=scale))
+    factor = {n: 2.0 ** (all_ + int(rng.integers(-each, each + 1))) for n in instance.cost.measures}
+    scale = {n: own.times(factor[n]) for n, own in instance.cost.measures.items()}
+    return replace(instance, cost=replace(instance.cost, measures=scale))
 
 
 CURVED = Style(levers=3, plausible=1.0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.measures import Distance, Ranks, Relative
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.quantiles import Quantiles
 from milp_recourse.tables.from_data import at_level, known_rows, quantile_level
@@ -28,10 +29,21 @@ def _levers(instance: Instance) -> tuple[str, ...]:
 def _two(rng: np.random.Generator, instance: Instance, made: Cost) -> Instance:
     """Two scales for most levers with an order, up to six times apart."""
     ordered = [n for n in _levers(instance) if instance.feature(n).kind != "categorical"]
-    decrease = {
-        n: made.scale[n] * float(2.0 ** rng.uniform(-2.5, 2.5)) for n in ordered if rng.random() < 0.8
+    falls = {
+        n: made.measures[n].rise * float(2.0 ** rng.uniform(-2.5, 2.5)) for n in ordered if rng.random() < 0.8
     }
-    return replace(instance, cost=replace(made, decrease=decrease))
+    return replace(instance, cost=with_falls(made, falls))
+
+
+def with_falls(cost: Cost, falls: Mapping[str, float]) -> Cost:
+    """The cost with these scales for decreases."""
+    two = {name: Distance(cost.measures[name].rise, fall) for name, fall in falls.items()}
+    return replace(cost, measures={**cost.measures, **two})
+
+
+def in_ranks(cost: Cost) -> bool:
+    """Whether a cost measures some change in percentiles."""
+    return any(isinstance(own, Ranks) for own in cost.measures.values())
 
 
 def two_l1(rng: np.random.Generator, instance: Instance) -> Instance:
@@ -49,7 +61,7 @@ def two_mixture(rng: np.random.Generator, instance: Instance) -> Instance:
     parts = [0.0, 0.0, 1.0, 0.0] if rng.random() < 0.4 else [*(rng.random(4) * (rng.random(4) < 0.7))]
     if not any(parts[:3]):
         parts[1] = 1.0
-    return _two(rng, instance, Cost(*map(float, parts), scale=_scale(rng, instance)))
+    return _two(rng, instance, Cost(*map(float, parts), measured(_scale(rng, instance))))
 
 
 def root(rng: np.random.Generator, instance: Instance) -> Instance:
@@ -61,9 +73,9 @@ def root(rng: np.random.Generator, instance: Instance) -> Instance:
 def relative(rng: np.random.Generator, instance: Instance) -> Instance:
     """Changes relative to the factual wherever it is not 0."""
     sized = [n for n in _levers(instance) if not instance.feature(n).labelled and instance.factual[n]]
-    chosen = frozenset(n for n in sized if rng.random() < 0.8)
+    chosen = {n: Relative() for n in sized if rng.random() < 0.8}
     kind = str(rng.choice(["l1", "l2-squared", "linf"]))
-    return replace(instance, cost=replace(Cost.pure(kind, _scale(rng, instance)), relative=chosen))
+    return replace(instance, cost=Cost.pure(kind, _scale(rng, instance) | chosen))
 
 
 def log_percentile(rng: np.random.Generator, instance: Instance) -> Instance:
@@ -146,7 +158,7 @@ def pure(kind: str) -> Callable[[np.random.Generator, Instance], Instance]:
 def mixture(rng: np.random.Generator, instance: Instance) -> Instance:
     """Several parts at once."""
     parts = 0.1 + rng.random(4) * (rng.random(4) < 0.7)
-    return replace(instance, cost=Cost(*map(float, parts), scale=_scale(rng, instance)))
+    return replace(instance, cost=Cost(*map(float, parts), measured(_scale(rng, instance))))
 
 
 def percentile(rng: np.random.Generator, instance: Instance) -> Instance:

@@ -37,7 +37,7 @@ class FakeBackend:
             return Proposal(None, None)
         x = instance.factual
         savings = 0.002 - 0.5 + x["amount"] + x["duration"] - x["income"]
-        cost = instance.weight("savings") * ((savings - x["savings"]) / instance.cost.scale["savings"]) ** 2
+        cost = instance.weight("savings") * ((savings - x["savings"]) / instance.cost.lengths["savings"]) ** 2
         bound = 0.5 * cost if deed == "limit" else cost
         return Proposal(
             {"savings": savings}, bound, "solver", message="time is up" if deed == "limit" else None

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.expression import (
     Expression,
     NetworkOutput,
@@ -344,7 +344,7 @@ def _cost(rng: np.random.Generator, levers: tuple[str, ...]) -> Cost:
     parts = rng.random(4) * (rng.random(4) < 0.6)
     if not parts.any():
         parts[0] = 1.0
-    return Cost(*(float(p) for p in parts), scale=scale)
+    return Cost(*(float(p) for p in parts), measured(scale))
 
 
 def _with_threshold(rng: np.random.Generator, instance: Instance, dtype: str) -> Instance:
@@ -394,5 +394,5 @@ def bernoulli_instance(seed: int) -> Instance:
         classifier=ReluNetwork.from_layers(layers, network.dtype),
         factual={"b": 0.0, **instance.factual},
         preferences=replace(instance.preferences, actionable=("b", *instance.preferences.actionable)),
-        cost=replace(instance.cost, scale={"b": 1.0, **instance.cost.scale}),
+        cost=replace(instance.cost, measures={**measured({"b": 1.0}), **instance.cost.measures}),
     )

@@ -264,7 +264,7 @@ NUMBERS: dict[str, Kind] = {
     "pls": Kind(lambda s: PLSRegression(2), NUMBER),
     "gamma regression": Kind(lambda s: linear_model.GammaRegressor(), NUMBER),
     "poisson regression": Kind(lambda s: linear_model.PoissonRegressor(), NUMBER),
-    "svr": Kind(lambda s: svm.SVR(kernel="linear"), NUMBER),
+    "svr": Kind(lambda s: svm.SVR(kernel="linear", max_iter=100_000), NUMBER),
     "linear svr": Kind(lambda s: svm.LinearSVR(random_state=s), NUMBER),
     "mlp regression": Kind(
         lambda s: MLPRegressor(hidden_layer_sizes=(5,), max_iter=100, random_state=s), NUMBER

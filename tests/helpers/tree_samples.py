@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.judge import judge
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Combine, Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
@@ -133,7 +133,7 @@ def random_cost(rng: np.random.Generator, features: tuple[Feature, ...], levers:
     if kind == "mixture":
         parts = np.round(rng.uniform(0, 2, 4) * (rng.random(4) < 0.6), 2).tolist()
         parts[0] += 0.1
-        return Cost(*parts, scale=scale)
+        return Cost(*parts, measured(scale))
     if kind.startswith("percentile"):
         quantiles = {}
         for f in features:

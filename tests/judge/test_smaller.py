@@ -110,7 +110,7 @@ def test_random_instances_with_labels_whole_numbers_and_causes(seed: int) -> Non
     """No single change of an optimal action can be undone or halved."""
     drawn = random_instance(seed)
     kind = ("l0", "linf")[seed % 2]
-    scale = {f.name: drawn.cost.scale.get(f.name, 1.0) for f in drawn.features}
+    scale = {f.name: drawn.cost.measures.get(f.name, 1.0) for f in drawn.features}
     instance = replace(drawn, cost=Cost.pure(kind, scale))
     result = solve(instance, time_limit=20)
     if result.action:

@@ -82,7 +82,7 @@ def test_no_weights_that_the_answers_allow_have_more_regret(kind: str) -> None:
     """Networks: under random weights that satisfy the answers, the certified optimum is no cheaper than the
     bound says, and the weights of the largest regret come close to it."""
     instance = read_instance(ROOT / "instances/loan/loan_009.json")
-    instance = replace(instance, cost=Cost.pure(kind, instance.cost.scale))
+    instance = replace(instance, cost=Cost.pure(kind, instance.cost.measures))
     rng, optima = np.random.default_rng(3), Optima(instance)
     true = rng.dirichlet(np.ones(4)) * 4 * (1 - LEAST) + LEAST
     rows = rows_for(rng, optima, true, 3)

@@ -534,6 +534,6 @@ def test_nothing_is_nearer_in_a_direction_than_its_candidate() -> None:
             action = {}
             for name, (low, high) in one.problem.levers.items():
                 x = one.problem.factual[name]
-                step = rng.uniform(0, 0.9) * reach / weights[name] * one.problem.cost.scale[name]
+                step = rng.uniform(0, 0.9) * reach / weights[name] * one.problem.cost.lengths[name]
                 action[name] = float(np.clip(x + step if high > x else x - step, low, high))
             assert not judge(toy(), action).feasible

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.lever_cost import (
     LEVER_GAP,
     ROUNDINGS,
@@ -18,6 +18,7 @@ from milp_recourse.problem.lever_cost import (
     gap_allowance,
     lever_costs,
 )
+from milp_recourse.problem.measures import Distance, Ranks
 from milp_recourse.problem.quantiles import Quantiles
 
 WEIGHTS = {"a": 2.0, "b": 4.0, "held": 8.0, "unused": 100.0}
@@ -44,7 +45,7 @@ def test_each_pure_cost_by_hand(kind: str, expected: Fraction) -> None:
 
 def test_a_mixture_is_the_sum_of_its_parts_exactly() -> None:
     """Coefficients are doubles and mean their binary value."""
-    c = Cost(l2_squared=0.1, l1=0.2, linf=0.3, l0=0.7, scale=SCALE)
+    c = Cost(l2_squared=0.1, l1=0.2, linf=0.3, l0=0.7, measures=measured(SCALE))
     parts = [Fraction(0.1) * Fraction(41, 2), Fraction(0.2) * 11, Fraction(0.3) * 8, Fraction(0.7) * 14]
     assert paid_for(c, ACTION) == sum(parts)
 
@@ -68,16 +69,17 @@ def test_doing_nothing_costs_nothing(kind: str) -> None:
 def drawn(rng: np.random.Generator) -> LeverCost:
     """A distance in one scale or two, percentiles, labels, or a missing value, under any parts."""
     scale = {"x": float(rng.uniform(0.1, 9.0))}
-    cost = Cost(*(rng.uniform(0.0, 2.0, 4) * rng.integers(0, 2, 4)).tolist(), scale=scale)
+    cost = Cost(*(rng.uniform(0.0, 2.0, 4) * rng.integers(0, 2, 4)).tolist(), measured(scale))
     kind = rng.integers(5)
     x = float(rng.normal() * 3.0)
     if kind == 1:
-        cost = Cost(*cost.parts[1:], cost.parts[0], scale=scale, decrease={"x": float(rng.uniform(0.1, 9.0))})
+        two = {"x": Distance(scale["x"], float(rng.uniform(0.1, 9.0)))}
+        cost = Cost(*cost.parts[1:], cost.parts[0], two)
     elif kind == 2:
         values = np.unique(rng.normal(size=int(rng.integers(2, 9))) * 3.0)
         levels = np.sort(rng.random(len(values))) * (rng.random() < 0.9)
-        quantiles = {"x": Quantiles(tuple(values.tolist()), tuple(levels.tolist()))}
-        cost = Cost(*cost.parts[1:], cost.parts[0], scale={"x": 1.0}, quantiles=quantiles)
+        ranks = {"x": Ranks(Quantiles(tuple(values.tolist()), tuple(levels.tolist())))}
+        cost = Cost(*cost.parts[1:], cost.parts[0], ranks)
         x = x if rng.random() < 0.7 else float(rng.choice(values))
     elif kind == 3:
         x = float(rng.integers(4))
@@ -93,9 +95,9 @@ def size_by_formula(cost: LeverCost, value: float) -> Fraction:
     scale = Fraction(cost.fall if value < cost.factual else cost.rise)
     if cost.label:
         return Fraction(int(value != cost.factual)) / scale
-    if cost.levels is None:
+    if not isinstance(cost.measure, Ranks):
         return abs(Fraction(value) - Fraction(cost.factual)) / scale
-    q = cost.levels
+    q = cost.measure.levels
     knots = [*zip(map(Fraction, q.values), map(Fraction, q.probabilities), strict=True)]
 
     def level(v: Fraction) -> Fraction:
@@ -114,8 +116,8 @@ def test_sizes_and_prices_are_the_formulas() -> None:
         cost = drawn(rng)
         x = 0.0 if math.isnan(cost.factual) else cost.factual
         values = np.arange(6.0) if cost.label else np.array([x, *x + rng.normal(size=9) * 4.0])
-        if cost.levels is not None:
-            values = np.concatenate([values, cost.levels.values])
+        if isinstance(cost.measure, Ranks):
+            values = np.concatenate([values, cost.measure.levels.values])
         added, entries = cost.evaluate(values)
         near = ROUNDINGS * 2.0**-53
         fixed, square, linear, largest = map(Fraction, cost.parts)

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
@@ -225,7 +225,7 @@ def test_a_factual_outside_the_bounds_may_be_left_but_not_held() -> None:
     assert set(lower(one_lever(bounds=(0.5, 1.0))).configurations()) == {frozenset({"a"}), frozenset()}
 
 
-@pytest.mark.parametrize("cost", [Cost.pure("l0", {}), Cost(l1=1.0, l0=0.01, scale={"a": 1.0})])
+@pytest.mark.parametrize("cost", [Cost.pure("l0", {}), Cost(l1=1.0, l0=0.01, measures=measured({"a": 1.0}))])
 def test_a_fixed_cost_per_action_tells_holding_from_leaving(cost: Cost) -> None:
     """Both configurations are needed."""
     assert set(lower(one_lever(cost=cost)).configurations()) == {frozenset({"a"}), frozenset()}

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
@@ -51,7 +51,7 @@ def drawn(seed: int) -> Instance:
     if rng.random() < 0.2:
         threshold = float(logits.max() + 0.05 * np.ptp(logits))
     layers[-1][1][0] -= max(threshold, float(network.evaluate(x)[0]) + 0.01)
-    mixture = Cost(l2_squared=1.0, l1=0.5, linf=0.25, l0=0.125, scale=scale)
+    mixture = Cost(l2_squared=1.0, l1=0.5, linf=0.25, l0=0.125, measures=measured(scale))
     names = tuple(factual)
     return Instance(
         tuple(features),
@@ -79,7 +79,9 @@ def in_units(instance: Instance, exponents: Sequence[int], layer: int = 0) -> In
         ),
         classifier=replace(network, weights=tuple(weights), biases=tuple(biases)),
         factual={n: v * unit[n] for n, v in instance.factual.items()},
-        cost=replace(instance.cost, scale={n: s * unit[n] for n, s in instance.cost.scale.items()}),
+        cost=replace(
+            instance.cost, measures={n: own.times(unit[n]) for n, own in instance.cost.measures.items()}
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from milp_recourse.judge import judge
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.measures import Ranks
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.quantiles import Quantiles
 from milp_recourse.problem.result import Status
@@ -57,15 +58,19 @@ def test_percentiles_survive_brute_force(name: str) -> None:
 def stepped(seed: int) -> Instance:
     """Percentiles that jump between neighbouring doubles, or squared ones, or both: not for the engine."""
     instance, rng = percentile_case(seed), np.random.default_rng(seed)
-    quantiles = {}
-    for name, q in instance.cost.quantiles.items():
+    ranks = {}
+    for name, own in instance.cost.measures.items():
+        if not isinstance(own, Ranks):
+            continue
+        q = own.levels
         values, shares = list(q.values), list(q.probabilities)
         at = int(rng.integers(1, len(values) + 1))
         values.insert(at, float(np.nextafter(values[at - 1], np.inf)))
         shares.insert(at, shares[at] if at < len(shares) else 1.0)
-        quantiles[name] = Quantiles(tuple(values), tuple(shares)) if seed % 3 else q
+        ranks[name] = Ranks(Quantiles(tuple(values), tuple(shares))) if seed % 3 else own
     squared = {"l2_squared": 1.0} if seed % 3 != 1 else {}
-    return replace(instance, cost=replace(instance.cost, quantiles=quantiles, **squared))
+    measures = {**instance.cost.measures, **ranks}
+    return replace(instance, cost=replace(instance.cost, measures=measures, **squared))
 
 
 def test_percentiles_that_the_engine_does_not_take_survive_brute_force() -> None:

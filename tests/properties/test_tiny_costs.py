@@ -11,7 +11,7 @@ import pytest
 
 from milp_recourse.formats import write_instance
 from milp_recourse.judge import conclude, judge
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
@@ -32,8 +32,8 @@ SEEDS = [seed for seed in range(1000, 1040) if seed != 1017 and drawn(seed).cost
 
 def with_scale(instance: Instance, exponent: int) -> Instance:
     """The same problem, its cost in scales 2^exponent as large."""
-    scale = {name: s * 2.0**exponent for name, s in instance.cost.scale.items()}
-    return replace(instance, cost=replace(instance.cost, scale=scale))
+    scale = {name: own.times(2.0**exponent) for name, own in instance.cost.measures.items()}
+    return replace(instance, cost=replace(instance.cost, measures=scale))
 
 
 @pytest.mark.parametrize("exponent", [20, 60, -20])
@@ -154,7 +154,7 @@ def one_lever(cost: Cost, kind: str = "continuous") -> Instance:
         (Cost.pure("linf", {"x": 2.0}), 1.5e-11),
         (Cost.pure("l2-squared", {"x": 2.0}), 7.5e-23),
         (Cost.pure("l0", {}), 0.0),
-        (Cost(l1=1.0, l0=5.0, linf=2.0, scale={"x": 1.0}), 9e-11),
+        (Cost(l1=1.0, l0=5.0, linf=2.0, measures=measured({"x": 1.0})), 9e-11),
     ],
 )
 @pytest.mark.parametrize("kind", ["continuous", "integer"])

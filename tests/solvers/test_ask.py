@@ -12,7 +12,7 @@ import pytest
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.conditions import AtMostActions
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.lattice import Steps
@@ -29,7 +29,7 @@ COSTS = {
     "l2-squared": Cost.pure("l2-squared", {"a": 3.0, "b": 0.7, "c": 1.1, "d": 2.0}),
     "linf": Cost.pure("linf", {"a": 3.0, "b": 0.7, "c": 1.1, "d": 2.0}),
     "l0": Cost.pure("l0", {}),
-    "mixture": Cost(l0=0.25, l1=1.0, linf=2.0, scale={"a": 3.0, "b": 0.7, "c": 1.1, "d": 2.0}),
+    "mixture": Cost(l0=0.25, l1=1.0, linf=2.0, measures=measured({"a": 3.0, "b": 0.7, "c": 1.1, "d": 2.0})),
 }
 
 

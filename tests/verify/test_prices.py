@@ -16,6 +16,7 @@ import pytest
 from milp_recourse.certificates.ensemble_proof import _steps, shortened
 from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
+from tests.helpers.cost_kinds import in_ranks, with_falls
 from tests.helpers.tree_samples import random_tree_instance, with_missing
 from verify.fast.box import PricesNearby
 from verify.fast.box import prices as fast_prices
@@ -42,10 +43,11 @@ def configurations(folder, seeds, trees=3, **size):
         instance = random_tree_instance(seed, trees=trees, **size)
         if seed % 3 == 0:
             instance = with_missing(seed, instance)
-        if seed % 2 and not instance.cost.quantiles:  # falls cost otherwise than rises
+        if seed % 2 and not in_ranks(instance.cost):  # falls cost otherwise than rises
             names = (f.name for f in instance.features if f.kind != "categorical")
-            other = {f: 3.0 * instance.cost.scale[f] for f in names if f in instance.cost.scale}
-            instance = replace(instance, cost=replace(instance.cost, decrease=other))
+            known = instance.cost.measures
+            other = {f: 3.0 * known[f].rise for f in names if f in known}
+            instance = replace(instance, cost=with_falls(instance.cost, other))
         if not instance.levers:
             continue
         file = folder / f"{seed}.json"

@@ -30,6 +30,7 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.lattice import Values
+from milp_recourse.problem.measures import Distance
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Status
 from milp_recourse.problem.scm import StructuralCausalModel
@@ -202,7 +203,7 @@ class Growing:
         for side in moving:
             box = box.moved(side, self.limit(side))
             (rises if side[1] == "high" else falls)[side[0]] = self.room(side)
-        cost = replace(Cost.pure("linf", rises), decrease=falls)
+        cost = Cost.pure("linf", {name: Distance(rise, falls[name]) for name, rise in rises.items()})
         given = {f.name: f for f in box.levers(self.instance)}
         features = tuple(given.get(f.name, f) for f in self.problem.features)
         result = solve(

@@ -24,6 +24,7 @@ from milp_recourse.problem.quantiles import Quantiles
 from milp_recourse.problem.result import Status, gap_tolerance
 from milp_recourse.questions.solve import solve
 from milp_recourse.solvers import backend
+from tests.helpers.cost_kinds import with_falls
 from tests.helpers.generators import sample_actions
 from tests.helpers.tree_checks import same
 from tests.helpers.tree_regions import judged, regions
@@ -63,8 +64,8 @@ def test_costs_that_are_not_the_engine_s_are_bounded_all_the_same() -> None:
         if instance is None or not instance.plausible or not instance.cost.uses_scale:
             continue
         numeric = [n for n in instance.levers if instance.feature(n).kind != "categorical"]
-        scale = {n: (0.2 if seed % 2 else 4.0) * instance.cost.scale[n] for n in numeric}
-        instance = replace(instance, cost=replace(instance.cost, decrease=scale))
+        scale = {n: (0.2 if seed % 2 else 4.0) * instance.cost.measures[n].rise for n in numeric}
+        instance = replace(instance, cost=with_falls(instance.cost, scale))
         if already_good(instance) or backend("bab").why_not(instance) is not None:
             continue
         result = solve(instance, "bab", 10)
@@ -148,6 +149,7 @@ from tests.helpers.tree_samples import random_causal_instance
 from milp_recourse.solvers.cpsat import piece_model as pieces
 from milp_recourse.solvers.cpsat.causal_trees import RegionSearch
 from milp_recourse.solvers.protocol import Options
+from tests.helpers.cost_kinds import with_falls
 pieces.GRID_BITS = pieces.FORM_BITS = 3
 found = {}
 for seed in json.loads(sys.argv[2]):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from milp_recourse.judge import judge
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.expression import Constant, Expression, Variable
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble
@@ -80,7 +80,7 @@ def test_a_label_in_the_maximum_costs_the_same_however_far(name: str, encoding: 
         (*LEAF, 0.0),
         (*LEAF, 1.0),
     )
-    cost = Cost(linf=1.0, l0=l0, scale={"c": 1.0, "a": 1.0})
+    cost = Cost(linf=1.0, l0=l0, measures=measured({"c": 1.0, "a": 1.0}))
     holds(problem(features, {"z": Variable("a")}, trees, cost), {"c": 2.0}, name)
 
 

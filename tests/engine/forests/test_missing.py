@@ -28,6 +28,7 @@ from milp_recourse.problem.result import Status, gap_tolerance
 from milp_recourse.problem.scm import Mechanism, StructuralCausalModel
 from milp_recourse.questions.solve import solve
 from tests.helpers.certificate_kinds import missing
+from tests.helpers.cost_kinds import in_ranks
 from tests.helpers.tree_checks import checked
 from tests.helpers.tree_samples import brute_force, candidates, size_of
 
@@ -57,7 +58,7 @@ def test_the_grid_finds_nothing_cheaper() -> None:
     found = 0
     for seed in range(30):
         instance = missing(seed)
-        if not instance.levers or instance.cost.quantiles:
+        if not instance.levers or in_ranks(instance.cost):
             continue
         result = solve(instance, "grid")
         if result.status is Status.FOUND and result.cost:
@@ -84,10 +85,10 @@ def test_scales_of_another_size(size: float) -> None:
     seen = 0
     for seed in range(60):
         instance = missing(seed)
-        if not instance.missing & instance.levers.keys() or instance.cost.quantiles or already_good(instance):
+        if not instance.missing & instance.levers.keys() or in_ranks(instance.cost) or already_good(instance):
             continue
-        scale = {name: s * size for name, s in instance.cost.scale.items()}
-        instance = replace(instance, cost=replace(instance.cost, scale=scale))
+        scale = {name: own.times(size) for name, own in instance.cost.measures.items()}
+        instance = replace(instance, cost=replace(instance.cost, measures=scale))
         if size_of(instance) > LARGEST:
             continue
         known, result = brute_force(instance), solve(instance, "bab")

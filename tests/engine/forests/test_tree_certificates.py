@@ -21,6 +21,7 @@ from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.questions.solve import solve
 from milp_recourse.solvers import backend
 from tests.engine.forests.test_priced import deep_forest
+from tests.helpers.cost_kinds import in_ranks, with_falls
 from tests.helpers.generators import Style, random_instance
 from tests.helpers.tree_checks import checked, examined
 from tests.helpers.tree_samples import (
@@ -68,12 +69,12 @@ def test_cells_stand_for_others_where_falls_cost_otherwise_than_rises() -> None:
     for seed in (238, 269, 378, 438, 484, 511, 554):
         instance = random_tree_instance(seed, trees=7, features=5, depth=4)
         cost = instance.cost
-        falls = [f for f in cost.scale if instance.feature(f).kind != "categorical"]
-        if cost.quantiles or not falls:
+        falls = [f for f in cost.measures if instance.feature(f).kind != "categorical"]
+        if in_ranks(cost) or not falls:
             continue
         rng = np.random.default_rng(seed)
-        other = {f: float(cost.scale[f] * rng.choice([0.02, 0.3, 3.0, 50.0])) for f in falls}
-        instance = replace(instance, cost=replace(cost, decrease=other), reference=None)
+        other = {f: float(cost.measures[f].rise * rng.choice([0.02, 0.3, 3.0, 50.0])) for f in falls}
+        instance = replace(instance, cost=with_falls(cost, other), reference=None)
         if not instance.levers or already_good(instance):
             continue
         result = solve(instance, "bab")

@@ -20,6 +20,7 @@ from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.lever_cost import LeverCost, lever_costs
+from milp_recourse.problem.measures import Ranks
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.quantiles import Quantiles
 from milp_recourse.problem.result import Status
@@ -57,9 +58,9 @@ def drawn(seed: int) -> tuple[LeverCost, float, float, float]:
     x = float(rng.choice(values)) if rng.random() < 0.3 else float(rng.uniform(-7.0, values[-1] + 2.0))
     low, high = sorted(rng.uniform(-9.0, values[-1] + 3.0, 2).tolist())
     unit = float(2.0 ** rng.integers(-2, 5))
-    quantiles = {"x": Quantiles(tuple(values.tolist()), tuple(shares.tolist()))}
+    ranks = {"x": Ranks(Quantiles(tuple(values.tolist()), tuple(shares.tolist())))}
     parts = {"l1": 1.7, "l2_squared": 0.9 * (seed % 3 > 0), "linf": 0.6, "l0": 0.3 * (seed % 2)}
-    cost = Cost(**parts, scale={"x": 1.0}, quantiles=quantiles)
+    cost = Cost(**parts, measures=ranks)
     return lever_costs(cost, {"x": False}, {"x": x}, {})["x"], low, high, unit
 
 
@@ -93,7 +94,7 @@ def test_knots_are_nowhere_above_the_percentiles(seed: int) -> None:
     cost, low, high, unit = drawn(seed)
     places, shares = ([Fraction(v) for v in row] for row in cost.knots(low, high, unit).tolist())
     rng = np.random.default_rng(seed)
-    near = [v for v in cost.levels.values if low <= v <= high]
+    near = [v for v in cost.measure.levels.values if low <= v <= high]
     for value in [*rng.uniform(low, high, 50).tolist(), *near]:
         at = (Fraction(value) - Fraction(cost.factual)) / Fraction(unit)
         known = cost.size(value)
@@ -170,7 +171,7 @@ def test_squared_percentiles_are_solved_and_proven(parts: dict[str, float], seed
         ReluNetwork.from_layers(layers, "float64"),
         dict(zip(names, rng.normal(size=2).tolist(), strict=True)),
         Preferences(names, {"x": 2.0}),
-        Cost(**parts, scale=dict.fromkeys(names, 1.0), quantiles=quantiles),
+        Cost(**parts, measures={n: Ranks(q) for n, q in quantiles.items()}),
     )
     found, other, grid = (solve(instance, backend) for backend in ("bab", "highs", "grid"))
     assert found.status is other.status is Status.OPTIMAL

@@ -11,7 +11,7 @@ import pytest
 from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.lever_arrays import Levers
 from milp_recourse.engine.step_counts import counts_steps, roundings
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.lattice import Steps, Values
@@ -29,7 +29,7 @@ def one_lever(only: Steps | Values, x: float, low: float, high: float) -> Instan
         classifier=ReluNetwork.from_layers([(np.ones((1, 1)), np.zeros(1))], "float64"),
         factual={"a": x},
         preferences=Preferences(actionable=("a",)),
-        cost=Cost(kind="l1", scale={"a": 1.0}),
+        cost=Cost(kind="l1", measures=measured({"a": 1.0})),
     )
 
 

@@ -86,7 +86,7 @@ def test_bounds_are_those_of_the_refused_train_rows_and_scales_follow(made: Path
         if f.actionable:
             assert f.bounds == (refused[:, k].min(), refused[:, k].max())
             scale = np.sqrt(4 * rows[:, k].std() * (f.bounds[1] - f.bounds[0]))
-            assert instance.cost.scale[f.name] == pytest.approx(scale, rel=1e-14)
+            assert instance.cost.lengths[f.name] == pytest.approx(scale, rel=1e-14)
 
 
 def test_a_seed_fixes_every_byte_and_keeps_references(made: Path, tmp_path: Path) -> None:

@@ -53,4 +53,4 @@ def test_the_cases_above_are_of_both_kinds() -> None:
 def test_other_costs_are_refused() -> None:
     """Its sums are weighted squares: anything else is the back end's."""
     with pytest.raises(Unsupported, match="l2-squared"):
-        SharedGrid(replace(LOAN[0], cost=Cost.pure("l1", LOAN[0].cost.scale)))
+        SharedGrid(replace(LOAN[0], cost=Cost.pure("l1", LOAN[0].cost.measures)))

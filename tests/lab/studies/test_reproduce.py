@@ -155,7 +155,7 @@ def test_what_a_row_counts() -> None:
     cell = Cell("2", profile="linear")
     problems = draws.problems(cell)
     scores = draws.scores(cell)
-    scale, known = PEOPLE.template.cost.scale, {}
+    scale, known = PEOPLE.template.cost.lengths, {}
     for k, problem in enumerate(problems):
         least = LOAN_ACTIONABLE[np.where(scores.actionable[k], scores.values[k], 0).argmax()]
         best = next(name for name in problem.mask if name != least)
@@ -278,7 +278,7 @@ def test_no_optimum_costs_more_than_the_most_expensive_action() -> None:
         corners = product(*(PEOPLE.template.feature(name).action_bounds for name in problem.mask))
         costs = [
             sum(
-                ((value - FIVE.factuals[k][name]) / PEOPLE.template.cost.scale[name]) ** 2
+                ((value - FIVE.factuals[k][name]) / PEOPLE.template.cost.lengths[name]) ** 2
                 for name, value in zip(problem.mask, corner, strict=True)
             )
             for corner in corners

@@ -63,7 +63,7 @@ def with_many_ways(seed: int, trees: bool) -> Instance | None:
         easy = replace(made, accept=Acceptance(here, 0.0, strict=True)) if seed % 2 else made
         return easy if len(made.levers) > 2 else None
     made = supported_instance(seed, Style(levers=4, curves=False, gamma=False, plausible=0.0))
-    squared = replace(made, cost=Cost.pure("l2-squared", made.cost.scale), reference=None)
+    squared = replace(made, cost=Cost.pure("l2-squared", made.cost.measures), reference=None)
     return squared if len(made.levers) > 2 else None
 
 

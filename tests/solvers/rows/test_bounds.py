@@ -16,6 +16,7 @@ from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.measures import Distance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.noise import Gamma
 from milp_recourse.problem.scm import Mechanism, StructuralCausalModel, independent
@@ -23,6 +24,7 @@ from milp_recourse.program import Switch, lower
 from milp_recourse.program.functions import evaluate
 from milp_recourse.program.neutral_program import Action, Elementary, Program
 from milp_recourse.solvers.rows.bounds import Configuration, ProgramBounds, hull
+from tests.helpers.cost_kinds import with_falls
 from tests.helpers.generators import Style, supported_instance, with_percentile_cost
 
 SEEDS = range(36)
@@ -37,9 +39,9 @@ def drawn(seed: int) -> tuple[Instance, list[Configuration]]:
     if seed % 4 == 0:
         instance = with_percentile_cost(seed, instance)
     elif instance.cost.uses_scale and seed % 4 == 1:  # falls cheaper, or dearer, than rises
-        own = {n: (5.0 if seed % 8 == 1 else 0.3) * s for n, s in instance.cost.scale.items()}
+        own = {n: (5.0 if seed % 8 == 1 else 0.3) * m.rise for n, m in instance.cost.measures.items()}
         numeric = [n for n in own if instance.feature(n).kind != "categorical"]
-        instance = replace(instance, cost=replace(instance.cost, decrease={n: own[n] for n in numeric}))
+        instance = replace(instance, cost=with_falls(instance.cost, {n: own[n] for n in numeric}))
     rows = np.array([[instance.factual[f.name] for f in instance.features]])
     [[logit]] = instance.classifier.evaluate(instance.model_rows(rows))
     instance = replace(instance, accept=Acceptance(float(logit) - 0.5 * (seed % 3), 0.0))
@@ -328,7 +330,7 @@ def test_a_box_that_breaks_a_ball_without_squares_is_empty() -> None:
 @pytest.mark.parametrize("kind", ["l1", "l2-squared", "linf", "l2"])
 def test_a_cheaper_fall_is_not_priced_as_a_rise(kind: str) -> None:
     """Either lever may move by 1; a fall of a costs a tenth of a rise of b."""
-    cost = replace(Cost.pure(kind, {"a": 1.0, "b": 1.0}), decrease={"a": 10.0})
+    cost = Cost.pure(kind, {"a": Distance(1.0, 10.0), "b": 1.0})
     layers = [([[-1.0, 0.0], [0.0, 1.0]], [0.0, 0.0]), ([[1.0, 1.0]], [-1.0])]
     features = tuple(Feature(n, "continuous", True, (-3.0, 3.0)) for n in "ab")
     network, levers = ReluNetwork.from_layers(layers), Preferences(("a", "b"))

@@ -1,0 +1,237 @@
+r"""How large a change of a feature is: one class for each way to say it.
+
+A *measure* gives the change from the factual value x to a value a its size. It is piecewise linear in a,
+0 at x, and never falls as a moves away from x. A new way is a class here, how a file says it
+(``ScaleOf`` in :mod:`milp_recourse.formats.schema`), and the checker's own reading of that.
+
+==================  ===================================================
+:class:`Distance`   :math:`|a - x| / s`, with one s for rises and one for falls
+:class:`Relative`   :math:`|a - x| / |x|`
+:class:`Ranks`      :math:`|Q(a) - Q(x)|`, Q being piecewise linear
+==================  ===================================================
+
+Of labels, all equally far apart, and of missing values :mod:`milp_recourse.problem.lever_cost` takes the
+scale alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from milp_recourse.problem.quantiles import Quantiles
+
+NOTHING = Fraction(0)
+
+
+class Piece(NamedTuple):
+    """On [low, high] the change to a value a has the size start + rate |a - near|.
+
+    ``near`` is the end that is nearer to the factual value, so nothing cancels. ``rate`` is at least 0, and
+    may rise or fall from piece to piece. Ends are doubles: one that is computed from the factual value has to
+    be rounded as the checker rounds it, and ``start`` is the size at that double.
+    """
+
+    low: float
+    high: float
+    rate: Fraction
+    near: float
+    start: Fraction
+
+    def size(self, value: float) -> Fraction:
+        """The size of the change to a value on the piece."""
+        if not self.rate or value == self.near:
+            return self.start
+        way = self.rate * Fraction(*apart(value, self.near))
+        return self.start + way if self.start else way
+
+
+class Measure:
+    """What all measures are asked; the defaults are right for most.
+
+    Attributes
+    ----------
+    field
+        The field of ``cost`` in files that states it, feature by feature.
+    rise, fall
+        The scales of changes in either direction: how long a change of size 1 is, for a straight measure.
+    straight
+        Whether sizes are distances over ``rise`` or ``fall``: two pieces. Searches then use those.
+    strict
+        Whether a larger change always has a larger size.
+    jumps
+        Whether the rounding of a double decides about the size (:attr:`Quantiles.jumps`).
+    personal
+        Whether it depends on the applicant's value, which :meth:`of_applicant` is told.
+    """
+
+    field: str = "scale"
+    rise: float = 1.0
+    fall: float = 1.0
+    straight: bool = False
+    strict: bool = False
+    jumps: bool = False
+    personal: bool = False
+
+    @property
+    def length(self) -> float:
+        """About how long a change of size 1 is, in the feature's unit; inf where no change is that large."""
+        return min(self.rise, self.fall)
+
+    @property
+    def written(self) -> Any:
+        """What files state, as JSON."""
+        raise NotImplementedError
+
+    @property
+    def settled(self) -> Measure:
+        """The measure as it is for this applicant, and for no other."""
+        return self
+
+    def pieces(self, x: float) -> tuple[Piece, ...]:
+        """The sizes of changes from x; pieces ascend, and neighbours meet at an end and agree there."""
+        raise NotImplementedError
+
+    def why_not(self, kind: str) -> tuple[str, str] | None:
+        """What is refused, and allowed instead, where a feature of that kind cannot have it; else None."""
+        return None
+
+    def of_applicant(self, x: float) -> Measure:
+        """The measure for an applicant who has the value x.
+
+        Raises
+        ------
+        ValueError
+            There is none; with the value as shown, and what is allowed.
+        """
+        return self
+
+    def times(self, factor: float) -> Measure:
+        """The measure whose sizes are those of this one divided by a power of two."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Distance(Measure):
+    """The distance over a scale: (a - x) / rise, or (x - a) / fall.
+
+    Parameters
+    ----------
+    rise, fall
+        s > 0 of increases and of decreases, in the feature's unit.
+    """
+
+    rise: float
+    fall: float
+    straight = True
+    strict = True
+
+    @property
+    def written(self) -> Any:
+        return self.rise if self.rise == self.fall else {"increase": self.rise, "decrease": self.fall}
+
+    def pieces(self, x: float) -> tuple[Piece, ...]:
+        rise, fall = inverse(self.rise), inverse(self.fall)
+        return Piece(-math.inf, x, fall, x, NOTHING), Piece(x, math.inf, rise, x, NOTHING)
+
+    def why_not(self, kind: str) -> tuple[str, str] | None:
+        if self.rise == self.fall or kind != "categorical":
+            return None
+        return "two scales", "a number: the labels of a categorical feature have no order"
+
+    def times(self, factor: float) -> Measure:
+        return Distance(self.rise * factor, self.fall * factor)
+
+
+@dataclass(frozen=True)
+class Relative(Distance):
+    """The change as a share of the applicant's own |x|, which :meth:`of_applicant` makes the scale.
+
+    Where x is missing the scale is 1: it has no influence, since every change has the size 1 there.
+    """
+
+    rise: float = 1.0
+    fall: float = 1.0
+    personal = True
+
+    @property
+    def written(self) -> Any:
+        return "factual"
+
+    @property
+    def settled(self) -> Measure:
+        return Distance(self.rise, self.fall)
+
+    def why_not(self, kind: str) -> tuple[str, str] | None:
+        if kind not in ("categorical", "ordinal"):
+            return None
+        return "factual", "a number: labels have no size that a change could be relative to"
+
+    def of_applicant(self, x: float) -> Measure:
+        if x == 0:
+            raise ValueError("factual 0", "a factual value that is not 0: the cost is of its relative change")
+        size = 1.0 if math.isnan(x) else abs(x)
+        return Relative(size, size)
+
+
+@dataclass(frozen=True)
+class Ranks(Measure):
+    """The difference of ranks: |Q(a) - Q(x)|, or of -log(1 - Q).
+
+    Parameters
+    ----------
+    levels
+        Q, or -log(1 - Q) at the same knots.
+    """
+
+    levels: Quantiles
+    field = "quantiles"
+
+    @property
+    def jumps(self) -> bool:  # type: ignore[override]
+        return self.levels.jumps
+
+    @property
+    def length(self) -> float:
+        (low, *_, high), (first, *_, last) = self.levels.values, self.levels.probabilities
+        return (high - low) / (last - first) if last > first else math.inf
+
+    @property
+    def written(self) -> Any:
+        return self.levels.knots
+
+    def pieces(self, x: float) -> tuple[Piece, ...]:
+        q, made = self.levels.exact, list[Piece]()
+        here = q(Fraction(x))
+        for low, high in pairwise([-math.inf, *sorted({x, *self.levels.values}), math.inf]):
+            near, far = (high, low) if high <= x else (low, high)
+            start, steep = abs(q(Fraction(near)) - here), NOTHING
+            if math.isfinite(far):
+                steep = (abs(q(Fraction(far)) - here) - start) / abs(Fraction(far) - Fraction(near))
+            made.append(Piece(low, high, steep, near, start))
+        return tuple(made)
+
+    def why_not(self, kind: str) -> tuple[str, str] | None:
+        if kind != "categorical":
+            return None
+        return "quantiles", "nothing: the labels of a categorical feature have no order"
+
+    def times(self, factor: float) -> Measure:
+        return self
+
+
+@lru_cache(maxsize=4096)
+def inverse(scale: float) -> Fraction:
+    """1 / scale exactly."""
+    return 1 / Fraction(scale)
+
+
+def apart(a: float, b: float) -> tuple[int, int]:
+    """abs(a - b) exactly, as a numerator and a denominator."""
+    (m, c), (n, d) = a.as_integer_ratio(), b.as_integer_ratio()
+    below = max(c, d)  # powers of two
+    return abs(m * (below // c) - n * (below // d)), below
