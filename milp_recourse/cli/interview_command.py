@@ -18,6 +18,19 @@ from milp_recourse.errors import BadInput
 if TYPE_CHECKING:
     from milp_recourse.preferences import Interview
 
+Answers = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="answers to give: an earlier --out, or one word per line"),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE.json", help="write questions and answers, to go on later", callback=a_file),
+]
+Proof = Annotated[
+    Path | None,
+    typer.Option(metavar="REGRET.json", help="write the proof of the regret, for verify", callback=a_file),
+]
+
 
 def interview(
     instance: Problem,
@@ -37,24 +50,11 @@ def interview(
     base: Annotated[
         str, typer.Option(help="where hare begins: growing-spheres, wachter or exact")
     ] = "growing-spheres",
-    answers: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="answers to give: an earlier --out, or one word per line"),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.json", help="write questions and answers, to go on later", callback=a_file
-        ),
-    ] = None,
+    answers: Answers = None,
+    out: Out = None,
     json: Json = None,
     certificate: Certificate = None,
-    regret: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="REGRET.json", help="write the proof of the regret, for verify", callback=a_file
-        ),
-    ] = None,
+    regret: Proof = None,
     backend: Backend = None,
     time_limit: TimeLimit = None,
 ) -> None:
@@ -74,18 +74,7 @@ def interview(
         problem, None, cast(Any, method), budget, seed, strategy=cast(Any, strategy), noise=noise, base=base,
         backend=backend, time_limit=time_limit,
     )  # fmt: skip
-    given = _given(answers)
-    try:
-        for word in given:
-            if dialogue.ask() is None:
-                break
-            dialogue.tell(word)
-    except BadInput as error:
-        raise error.in_file(str(answers)) from None
-    if answers is None or (sys.stdin.isatty() and dialogue.ask() is not None):
-        _converse(dialogue, out)
-    if out is not None:
-        dialogue.save(out)
+    _answer(dialogue, answers, out)
     learned = dialogue.problem()
     result = dialogue.recommend(certificate is not None)
     if certificate is not None:
@@ -103,6 +92,22 @@ def interview(
         if regret is not None:
             _write_proof(dialogue, regret)
     raise typer.Exit(LIMIT if result.status is Status.LIMIT else DONE)
+
+
+def _answer(dialogue: Interview, answers: Path | None, out: Path | None) -> None:
+    """Give the answers in a file, then those that are typed, and keep them all in ``out``."""
+    given = _given(answers)
+    try:
+        for word in given:
+            if dialogue.ask() is None:
+                break
+            dialogue.tell(word)
+    except BadInput as error:
+        raise error.in_file(str(answers)) from None
+    if answers is None or (sys.stdin.isatty() and dialogue.ask() is not None):
+        _converse(dialogue, out)
+    if out is not None:
+        dialogue.save(out)
 
 
 def _given(file: Path | None) -> list[str]:

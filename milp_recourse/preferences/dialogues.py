@@ -15,7 +15,7 @@ from milp_recourse.elicitation.weight_samples import FloatArray
 from milp_recourse.preferences.cost_parts import Parts
 from milp_recourse.preferences.knowledge import SOLVED_FIRST, SOLVED_NEXT, Knowledge
 from milp_recourse.preferences.known_optima import Optima
-from milp_recourse.preferences.next_pair import Pair, Strategy, chosen_by, next_pair
+from milp_recourse.preferences.next_pair import ALIKE, Pair, Strategy, chosen_by, next_pair
 from milp_recourse.preferences.question import ONE, Option, Question, part_of
 
 Dialogue = Generator[Question, str, None]
@@ -26,10 +26,6 @@ POOL = 40
 
 SHARPENED = 4
 """How often the strategy ``regret`` replaces a pair by the optima for those who would choose each."""
-
-SETTLED = 1e-4
-"""Where one recourse costs no more than this share above the cheapest under all weights that were drawn, the
-next pair is about the weights of the largest regret, which are unlikely but possible."""
 
 SEARCHES = 64
 """The most optima that are searched for to find these weights."""
@@ -126,7 +122,7 @@ def _pair(
         shown = np.array([parts for _, parts in pool], dtype=np.float64)
         costs = weights @ shown.T
         doubt = (costs / np.maximum(costs.min(axis=1), 1e-300)[:, None]).max(axis=0).min() - 1
-        if doubt <= SETTLED and (worst := _against_worst(known, optima, asked)) is not None:
+        if doubt <= ALIKE and (worst := _against_worst(known, optima, asked)) is not None:
             return worst
         noise = known.belief.noise * float(known.unit)
         rng = np.random.default_rng([known.seed, number, 1])

@@ -34,8 +34,7 @@ recommendation sets and myopically optimal choice query sets"."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import Literal, get_args
 
 import numpy as np
@@ -48,7 +47,9 @@ STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 Pair = tuple[int, int]
 
 ALIKE = 1e-4
-"""Recourses whose costs differ by at most this share of the least, whatever the weights, are not compared."""
+"""Recourses whose costs differ by at most this share of the least, whatever the weights, are not compared.
+Where one is that near the cheapest under all drawn weights, the next pair is about the weights of the largest
+regret, which are unlikely but possible."""
 
 EVEN = 0.1
 """Answers are nearly as likely as each other where their probabilities are this close to a half."""
@@ -77,26 +78,34 @@ def next_pair(
     """
     costs = weights @ parts.T
     least = np.maximum(costs.min(axis=1, keepdims=True), 1e-300)
-    drawn = _Drawn(costs / least, weights / least, parts[costs.argmin(axis=1)])
-    every, ratios = ((i, j) for j in range(costs.shape[1]) for i in range(j)), drawn.ratios
-    pairs = [
-        (i, j) for i, j in every if (i, j) not in asked and np.abs(ratios[:, i] - ratios[:, j]).max() > ALIKE
-    ]
+    every = [(i, j) for j in range(len(parts)) for i in range(j) if (i, j) not in asked]
+    pairs = np.array(every, dtype=np.int64).reshape(-1, 2)
+    more = costs[:, pairs[:, 1]] - costs[:, pairs[:, 0]]
+    p, apart = _first(more, noise), more / least
+    open_ = np.flatnonzero(_doubtful(p) & (np.abs(apart).max(axis=0) > ALIKE))
+    if not len(open_):
+        return None
+    pairs, p, apart = pairs[open_], p[:, open_], apart[:, open_]
     if strategy == "random":
-        open_ = [pair for pair in pairs if _doubtful(_first(costs, pair, noise))]
-        return open_[int(rng.integers(len(open_)))] if open_ else None
-    score = _SCORES["regret" if strategy == "minimax" else strategy]
-    found: list[tuple[float, bool, Pair]] = []
-    for pair in pairs:
-        p = _first(costs, pair, noise)
-        if _doubtful(p):
-            found.append((round(score(p, drawn, pair), 12), abs(p.mean() - 0.5) <= EVEN, pair))
-    best = max(found, key=lambda one: one[0], default=None)
-    if best is not None and strategy == "regret":
-        unasked = -float(drawn.scaled.sum(axis=0) @ drawn.taken.sum(axis=0)) / len(weights)
-        even = [one for one in found if one[1] and one[0] >= (best[0] + unasked) / 2]
-        best = max(even, key=lambda one: one[0], default=best)
-    return None if best is None else best[2]
+        best = int(rng.integers(len(pairs)))
+    else:
+        if strategy == "information":
+            score = _entropy(p.mean(axis=0)) - _entropy(p).mean(axis=0)
+        elif strategy == "margin":
+            score = np.minimum(apart.max(axis=0), -apart.min(axis=0))
+        elif strategy == "pear":
+            score = -((costs / least)[:, pairs[:, 1]] - p * apart).sum(axis=0)
+        else:
+            scaled, taken = weights / least, parts[costs.argmin(axis=1)]
+            score = -_after(p, scaled, taken)
+        score = np.round(score, 12)
+        best = int(score.argmax())
+        if strategy == "regret":
+            unasked = -float(scaled.sum(axis=0) @ taken.sum(axis=0)) / len(weights)
+            even = np.abs(p.mean(axis=0) - 0.5) <= EVEN
+            even &= score >= (score[best] + unasked) / 2
+            best = int(np.where(even, score, -np.inf).argmax()) if even.any() else best
+    return int(pairs[best, 0]), int(pairs[best, 1])
 
 
 def chosen_by(weights: FloatArray, pool: FloatArray, pair: FloatArray, noise: float) -> FloatArray | None:
@@ -108,7 +117,7 @@ def chosen_by(weights: FloatArray, pool: FloatArray, pair: FloatArray, noise: fl
     pool, pair
         phi of the recourses that V is the least cost of, and of the two.
     """
-    p = _first(weights @ pair.T, (0, 1), noise)
+    p = _first(weights @ (pair[1] - pair[0]), noise)
     if not _doubtful(p):
         return None
     scaled = weights / np.maximum((weights @ pool.T).min(axis=1, keepdims=True), 1e-300)
@@ -116,31 +125,17 @@ def chosen_by(weights: FloatArray, pool: FloatArray, pair: FloatArray, noise: fl
     return found / found.mean(axis=1, keepdims=True)
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """Of each of the drawn weights (rows): the costs of the pool relative to V, the weights divided by V, and
-    phi of the recourse that is cheapest under them."""
-
-    ratios: FloatArray
-    scaled: FloatArray
-    taken: FloatArray
-
-
-def _first(costs: FloatArray, pair: Pair, noise: float) -> FloatArray:
-    """The probability that the first of a pair is called easier, under each of the weights."""
-    more = costs[:, pair[1]] - costs[:, pair[0]]
+def _first(more: FloatArray, noise: float) -> FloatArray:
+    """The probability that the first of a pair is called easier, where the second costs ``more``."""
     if noise:
         return 1 / (1 + np.exp(-np.clip(more / noise, -500, 500)))
     return np.where(more > 0, 1.0, np.where(more < 0, 0.0, 0.5))
 
 
-def _doubtful(p: FloatArray) -> bool:
-    """Whether both answers are possible."""
-    return bool(1e-9 < p.mean() < 1 - 1e-9)
-
-
-def _information(p: FloatArray, drawn: _Drawn, pair: Pair) -> float:
-    return float(_entropy(p.mean(keepdims=True))[0] - _entropy(p).mean())
+def _doubtful(p: FloatArray) -> NDArray[np.bool_]:
+    """Whether both answers are possible, by the probabilities of the first, a row per drawn weights."""
+    mean = p.mean(axis=0)
+    return (mean > 1e-9) & (mean < 1 - 1e-9)
 
 
 def _entropy(p: FloatArray) -> FloatArray:
@@ -148,23 +143,10 @@ def _entropy(p: FloatArray) -> FloatArray:
     return -(q * np.log2(q)).sum(axis=0)
 
 
-def _regret(p: FloatArray, drawn: _Drawn, pair: Pair) -> float:
-    left, right = ((q @ drawn.scaled) @ (q @ drawn.taken) / q.sum() for q in (p, 1 - p))
-    return -float(left + right)
-
-
-def _selection(p: FloatArray, drawn: _Drawn, pair: Pair) -> float:
-    return -float((p * drawn.ratios[:, pair[0]] + (1 - p) * drawn.ratios[:, pair[1]]).sum())
-
-
-def _margin(p: FloatArray, drawn: _Drawn, pair: Pair) -> float:
-    more = drawn.ratios[:, pair[1]] - drawn.ratios[:, pair[0]]
-    return float(min(more.max(), -more.min()))
-
-
-_SCORES: dict[str, Callable[[FloatArray, _Drawn, Pair], float]] = {
-    "information": _information,
-    "regret": _regret,
-    "pear": _selection,
-    "margin": _margin,
-}
+def _after(p: FloatArray, scaled: FloatArray, taken: FloatArray) -> FloatArray:
+    """Of each pair (columns of ``p``), what is taken under one of the weights, relative to what is best under
+    another, once the pair is answered: summed over weights."""
+    found = np.zeros(p.shape[1])
+    for q in (p.T, 1 - p.T):
+        found += ((q @ scaled) * (q @ taken)).sum(axis=1) / q.sum(axis=1)
+    return found
