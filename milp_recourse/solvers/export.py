@@ -43,7 +43,7 @@ def export(instance: Instance, path: str | Path, pieces: int = 16, cost_unit: fl
     BadInput
         The suffix is another, the cost unit is not above 0, or the file cannot be written.
     Unsupported
-        A tree ensemble, or no action can be taken at all.
+        As for :func:`milp_recourse.solvers.rows.bounded`.
     """
     check_name(path)
     if not (0 < cost_unit < np.inf):

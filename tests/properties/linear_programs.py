@@ -107,11 +107,11 @@ def by_scip(path: Path, seconds: float) -> ANSWER:
 def by_cbc(path: Path, seconds: float) -> ANSWER:
     """The answer of CBC's command."""
     said = _said("cbc", str(path), "sec", str(seconds), "solve")
+    found = re.search(r"Objective value: +(\S+)", said)
+    if "Optimal solution found" in said and found is not None:  # its heuristics may say "infeasible" before
+        return "optimal", float(found.group(1))
     if re.search(r"infeasible", said, re.IGNORECASE):
         return "infeasible", None
-    found = re.search(r"Objective value: +(\S+)", said)
-    if "Optimal solution found" in said and found is not None:
-        return "optimal", float(found.group(1))
     return ("limit" if "Continuous objective value" in said else "not read"), None
 
 
@@ -206,7 +206,8 @@ def main() -> int:
         if solver in row and row[solver]["agrees"] is False
     ]
     wrong = [one for one in differing if one["solver"].startswith("HiGHS")]
-    shares = sorted(row["error"] / row["cost"] for row in rows if row.get("error") and row["cost"])
+    costly = [row for row in rows if row.get("error") and row["cost"] and row["cost"] > TOLERANCE]
+    shares = sorted(row["error"] / row["cost"] for row in costly)
     found = {
         "seconds": round(time.perf_counter() - start),
         "counts": dict(sorted(counts.items())),
