@@ -44,6 +44,12 @@ RUNS: dict[str, tuple[Any, int | None, int, dict[str, Any]]] = {
     "rank trial 6, concave alone": ("rank", 6, 60, {"profile": "concave"}),
     "rank trial 3, longer": ("rank", 3, 60, {}),
     "rank trial 3, linear alone": ("rank", 3, 60, {"profile": "linear"}),
+    "rank trial 3, linear alone, plausibility 0.07": (
+        "rank",
+        3,
+        60,
+        {"profile": "linear", "plausibility": 0.07},
+    ),
     "score trial 13, longer": ("score", 13, 60, {}),
     "constant alone, plausibility 0.5": ("rank", None, 60, {"profile": "constant", "plausibility": 0.5}),
     "causal constant, plausibility 0.35": (
