@@ -16,6 +16,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.questions import linear_program as module
 from milp_recourse.questions.linear_program import LinearProgram, export_linear, files, linear_program
 from tests.helpers.generators import supported_instance
+from tests.helpers.tree_samples import random_tree_instance, with_missing
 from tests.properties.linear_programs import (
     agrees,
     by_each,
@@ -132,6 +133,15 @@ def test_a_product_with_a_fixed_factor_is_as_far_off_as_the_sum_that_it_is(
         assert agrees(made, by_highs(path, 20.0), unit_of(path)) is True
         stated.append(made.error)
     assert stated[0] == pytest.approx(stated[1])
+
+
+def test_missing_values_are_refused(tmp_path: Path) -> None:
+    """In one line, whether a tree splits on them or not; nothing is written."""
+    drawn = (with_missing(seed, random_tree_instance(seed)) for seed in range(9))
+    gone = next(one for one in drawn if one.missing)
+    with pytest.raises(Unsupported, match="is missing: missing values are not written"):
+        export_linear(gone, tmp_path / "p.lp")
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_infeasible_stays_so(tmp_path: Path) -> None:

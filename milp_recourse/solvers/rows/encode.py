@@ -50,11 +50,6 @@ def encode(program: Program, bounds: ProgramBounds, cut: Cut = SIXTEEN, stated: 
     stated
         Whether rows ask for the signs that bounds give ReLUs. Without them the program is smaller, and a
         relaxation all the same.
-
-    Raises
-    ------
-    Unsupported
-        As for :func:`milp_recourse.solvers.rows.tree_rows.tree_rows`.
     """
     model = MixedInteger()
     for feature in program.switched:
@@ -77,14 +72,20 @@ def whole_problem(instance: Instance, cut: Cut = SIXTEEN) -> MixedInteger:
     Raises
     ------
     Unsupported
-        As for :func:`bounded` and :func:`encode`.
+        As for :func:`bounded` and :func:`keep_lattices`.
     """
     program, bounds = bounded(instance)
     return keep_lattices(encode(program, bounds, cut), program)
 
 
 def keep_lattices(model: MixedInteger, program: Program) -> MixedInteger:
-    """Ask, in place, for the steps and listed values of actions, which :func:`encode` leaves out."""
+    """Ask, in place, for the steps and listed values of actions, which :func:`encode` leaves out.
+
+    Raises
+    ------
+    Unsupported
+        As for :func:`milp_recourse.solvers.rows.atom_rows.lattice_rows`.
+    """
     for action in program.actions:
         if action.lattice is not None and not action.integral:
             lattice_rows(model, model.actions[action.feature], action.lattice)
@@ -106,10 +107,14 @@ def bounded(
     Raises
     ------
     Unsupported
-        A model that is asked, or no action can be taken at all.
+        A model that is asked, a missing value, or no action can be taken at all.
     """
     if isinstance(instance.classifier, AskedModel):
         raise Unsupported("a model that is asked has no rows: only networks and trees can be written")
+    if instance.missing:
+        raise Unsupported(
+            f"{min(instance.missing)} is missing: missing values are not written, solve has them"
+        )
     program, forest = lower(instance), instance.classifier
     if isinstance(forest, TreeEnsemble):
         program = replace(program, accept=written_accept(forest, instance.accept, sign))

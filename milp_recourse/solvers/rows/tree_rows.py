@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from milp_recourse.engine.forests.goal import score_error
-from milp_recourse.errors import Unsupported
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.solvers.rows.mixed_integer import Form, MixedInteger, combine
@@ -72,13 +71,7 @@ def written_accept(forest: TreeEnsemble, accept: Acceptance, sign: int | None = 
 
 
 def tree_rows(model: MixedInteger, forest: TreeEnsemble, inputs: Sequence[Input], above: float) -> None:
-    """Ask for a score of at least ``above``.
-
-    Raises
-    ------
-    Unsupported
-        A column that is split on is missing for this person.
-    """
+    """Ask for a score of at least ``above``."""
     below = {k: _cuts(model, forest, k, inputs[k]) for k in forest.split}
     parts = list(pairwise(np.cumsum([0, *(forest.parts or (len(forest.trees),))]).tolist()))
     chosen = None
@@ -108,8 +101,6 @@ def _room(value: float) -> float:
 def _cuts(model: MixedInteger, forest: TreeEnsemble, at: int, one: Input) -> list[int | bool]:
     """Per cut of a column, the 0/1 column of going left, or what is decided."""
     form, low, high = one.form, one.low, one.high
-    if math.isnan(low) or math.isnan(high):
-        raise Unsupported("missing values of columns that trees split on are not written: solve has them")
     found: list[int | bool] = []
     for k, cut in enumerate(forest.cuts[at].tolist()):
         left = math.floor(cut) if one.whole else cut
