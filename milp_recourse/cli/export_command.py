@@ -28,6 +28,9 @@ def export(
         float | None,
         typer.Option(help="with --linear: the largest error wanted; a hundredth of the cost if not given"),
     ] = None,
+    each: Annotated[
+        bool, typer.Option("--each", help="with --linear: a file for each configuration of what is acted on")
+    ] = False,
     cost: Annotated[
         float | None,
         typer.Option(
@@ -37,7 +40,7 @@ def export(
     time_limit: TimeLimit = None,
 ) -> None:
     """Write the problem as a mathematical program that other solvers read."""
-    from milp_recourse.questions.linear_program import export_linear, words
+    from milp_recourse.questions.linear_program import export_linear, files, words
     from milp_recourse.solvers.export import export as write
 
     suffix = out.suffix.removeprefix(".")
@@ -47,6 +50,8 @@ def export(
         raise BadInput("--out", str(out), f"a file name ending in {wanted}")
     if error is not None and not linear:
         raise BadInput("--error", error, "only with --linear: a program with squares has no error of its own")
+    if each and not linear:
+        raise BadInput("--each", "given", "only with --linear")
     vnnlib = suffix == "vnnlib"
     if vnnlib != (cost is not None) or (vnnlib and linear):
         raise BadInput("--cost", "nothing" if cost is None else cost, "a number with .vnnlib, else nothing")
@@ -58,8 +63,8 @@ def export(
             typer.echo(f"written: {path} and {path.name}.onnx")
         return
     if linear:
-        made = export_linear(problem, out, error, time_limit)
-        typer.echo(f"written: {out}\n" + "\n".join(words(made)))
+        made = export_linear(problem, out, error, time_limit, each)
+        typer.echo(f"written: {', '.join(map(str, files(made, out)))}\n" + "\n".join(words(made)))
         return
     write(problem, out)
     typer.echo(f"written: {out}")

@@ -1,10 +1,11 @@
 r"""A problem as a linear mixed-integer program, whose optimum is proven to be near the problem's.
 
 Squares become tangents, curves become bands, and coefficients are rounded. What the program asks is therefore
-weaker, never stronger: its optimum is at most the problem's. Whatever a point of it can be off by is bounded
-(:mod:`~milp_recourse.solvers.rows.drift`), so each of its points is an action of the problem with a
-threshold, a density, domains and conditions loosened by so much. The least cost of that problem, proven by
-the engine, bounds the program's optimum from below.
+weaker, never stronger: its optimum is at most the problem's. (Trees may be asked for a score above the
+threshold by more than solvers' tolerances; what that costs is in the error.) Whatever a point of it can be
+off by is bounded (:mod:`~milp_recourse.solvers.rows.drift`), so each of its points is an action of the
+problem with a threshold, a density, domains and conditions loosened by so much. The least cost of that
+problem, proven by the engine, bounds the program's optimum from below.
 """
 
 from __future__ import annotations
@@ -18,14 +19,19 @@ from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.problem.conditions import All, Any, Condition, Factor, IfThen, Not, Sum, factors
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.problem.result import Result, Status
+from milp_recourse.program.neutral_program import Program
 from milp_recourse.questions.solve import solve
 from milp_recourse.solvers.export import check_name, writable, write
 from milp_recourse.solvers.rows import MixedInteger, bounded, encode
 from milp_recourse.solvers.rows.atom_rows import narrow_parts
+from milp_recourse.solvers.rows.bounds import Configuration, ProgramBounds
 from milp_recourse.solvers.rows.drift import Drift, drift
+from milp_recourse.solvers.rows.encode import keep_lattices
 from milp_recourse.solvers.rows.piecewise import Gaps, in_units, without_squares
+from milp_recourse.solvers.rows.tree_rows import score_margin
 
 SHARES = (1e-2, 1e-3, 1e-4, 1e-5)
 """How much of a square, or of a curve's band, the pieces may leave open: tried in this order."""
@@ -47,8 +53,9 @@ class LinearProgram:
 
     Attributes
     ----------
-    mip
-        The program.
+    mips
+        The program; or one for each configuration, by the levers acted on. The least of their optima is then
+        the optimum.
     best, least
         What the best known action costs, None if none is known, and a proven lower bound for all actions; inf
         where none is feasible.
@@ -57,14 +64,14 @@ class LinearProgram:
         nothing is proven.
     """
 
-    mip: MixedInteger
+    mips: Mapping[tuple[str, ...] | None, MixedInteger]
     best: float | None
     least: float
     error: float | None
 
 
 def linear_program(
-    instance: Instance, error: float | None = None, time_limit: float | None = None
+    instance: Instance, error: float | None = None, time_limit: float | None = None, each: bool = False
 ) -> LinearProgram:
     """The linear program of an instance, with as few pieces as its error allows.
 
@@ -75,6 +82,9 @@ def linear_program(
         :data:`SHARES` reaches it, the smallest error found is stated.
     time_limit
         Seconds for each of the few problems that are solved.
+    each
+        Whether each configuration has a program of its own, but those proven to have no action as cheap as
+        the best known.
 
     Raises
     ------
@@ -86,27 +96,69 @@ def linear_program(
     most = math.inf if best is None else best * (1 + 1e-6) + 1e-300
     wanted = error if error is not None else USUAL_ERROR * (best or 0.0)
     least, made = _least(instance, found), None
-    program, bounds = bounded(instance, None if best == 0 else most)
+    target = None if best == 0 else most
+    above, margin, sign = None, 0.0, None
+    if isinstance(instance.classifier, TreeEnsemble):
+        margin = 2 * score_margin(instance.classifier, instance.accept.above)
+        above = _cost_above(instance, margin, time_limit)
+        sign = 1 if best is None or above - best <= wanted else -1
+        above, margin = (above, 0.0) if sign > 0 else (None, margin)
+    parts = _parts(instance, target, sign, each)
     for share in SHARES:
-        cut = narrow_parts(share)
-        mip = encode(program, bounds, cut, stated=True)
-        off = drift(program, bounds, mip, cut)
-        gaps = without_squares(mip, share, most)
-        in_units(mip)
-        loosened = solve(_loosened(instance, off, gaps), time_limit=time_limit)
-        proven = _difference(best, _least(instance, loosened), off.cost + gaps.cost)
+        cut, mips, offs, gaps = narrow_parts(share), {}, list[Drift](), list[Gaps]()
+        for acted, (program, bounds) in parts.items():
+            mip = mips[acted] = keep_lattices(encode(program, bounds, cut, stated=True), program)
+            offs.append(drift(program, bounds, mip, cut))
+            gaps.append(without_squares(mip, share, most))
+            in_units(mip)
+        off, gap = Drift.largest(offs), Gaps(max(g.cost for g in gaps), max(g.ball for g in gaps))
+        off = replace(off, logit=off.logit + margin)
+        loosened = solve(_loosened(instance, off, gap), time_limit=time_limit)
+        proven = _difference(best, _least(instance, loosened), off.cost + gap.cost, above)
         if made is None or made.error is None or (proven is not None and proven < made.error):
-            made = LinearProgram(mip, best, least, proven)
+            made = LinearProgram(mips, best, least, proven)
         if made.error is not None and made.error <= wanted:
             break
     assert made is not None
     return made
 
 
+def _parts(
+    instance: Instance, target: float | None, sign: int | None, each: bool
+) -> dict[tuple[str, ...] | None, tuple[Program, ProgramBounds]]:
+    """The program and its bounds; or each configuration's, all where none may have an action cheap enough."""
+    program, bounds = bounded(instance, target, sign)
+    if not each:
+        return {None: (program, bounds)}
+    every = {tuple(f for f in program.switched if f in a): program.fix(a) for a in program.configurations()}
+    found: dict[tuple[str, ...] | None, tuple[Program, ProgramBounds]] = {}
+    for acted, fixed in every.items():
+        whole = Configuration(instance, fixed, scaled=False)
+        own = whole.whole(math.inf if target is None else target)
+        if own is not None:
+            found[acted] = fixed, own.bounds
+    if found:
+        return found
+    return {a: (p, Configuration(instance, p, scaled=False).intervals()) for a, p in every.items()}
+
+
+def _cost_above(instance: Instance, margin: float, time_limit: float | None) -> float:
+    """What an action costs at most whose score is higher by a margin than asked; inf if none is known."""
+    accept = Acceptance(math.nextafter(instance.accept.above + margin, math.inf), strict=True)
+    found = solve(replace(instance, accept=accept), time_limit=time_limit)
+    return math.inf if found.cost is None else _objective(instance, found.cost)
+
+
 def export_linear(
-    instance: Instance, path: str | Path, error: float | None = None, time_limit: float | None = None
+    instance: Instance,
+    path: str | Path,
+    error: float | None = None,
+    time_limit: float | None = None,
+    each: bool = False,
 ) -> LinearProgram:
     """Write the linear program of an instance as an LP or MPS file; the header says what is proven of it.
+
+    With ``each`` there is a file per configuration: ``p.lp`` becomes ``p.1.lp``, ``p.2.lp``, ...
 
     Raises
     ------
@@ -116,11 +168,22 @@ def export_linear(
     check_name(path)
     if error is not None and not 0 < error < math.inf:
         raise BadInput("--error", error, "a number above 0")
-    made = linear_program(instance, error, time_limit)
-    small = made.best is not None and 0 < made.best < SMALL_COST
+    made = linear_program(instance, error, time_limit, each)
+    small = made.best is not None and 2.0**-60 < made.best < SMALL_COST
     unit = math.ldexp(1.0, math.frexp(made.best or 1.0)[1]) if small else 1.0
-    write(writable(made.mip, unit), path, instance, unit, (*_header(instance), *words(made)))
+    for file, (acted, mip) in zip(files(made, path), made.mips.items(), strict=True):
+        own = (
+            [] if acted is None else [f"Acted on: {', '.join(acted) or 'nothing'}; see the other files, too."]
+        )
+        write(writable(mip, unit), file, instance, unit, (*_header(instance), *words(made), *own))
     return made
+
+
+def files(made: LinearProgram, path: str | Path) -> list[Path]:
+    """The names of the files, one for each program."""
+    if None in made.mips:
+        return [Path(path)]
+    return [Path(path).with_suffix(f".{k}{Path(path).suffix}") for k in range(1, 1 + len(made.mips))]
 
 
 def words(made: LinearProgram) -> Iterator[str]:
@@ -156,11 +219,14 @@ def _least(instance: Instance, result: Result) -> float:
     return math.nextafter(bound * bound, -math.inf) if instance.cost.is_root and bound else bound
 
 
-def _difference(best: float | None, least: float, too_low: float) -> float | None:
-    """By how much the optima can differ: ``least`` bounds the loosened problem's."""
+def _difference(best: float | None, least: float, too_low: float, above: float | None = None) -> float | None:
+    """By how much the optima can differ: ``least`` bounds the loosened problem's; ``above`` is what the
+    program's optimum costs at most, None where that is ``best``."""
     if best is None:
         return 0.0 if math.isinf(least) and math.isfinite(too_low) else None
     proven = math.nextafter(max(best - least, 0.0) + too_low, math.inf)
+    if above is not None:
+        proven = max(proven, math.nextafter(above - best, math.inf))
     return max(proven, LEAST_STATED * best) if math.isfinite(proven) else None
 
 
@@ -174,7 +240,9 @@ def _loosened(instance: Instance, off: Drift, gaps: Gaps) -> Instance:
     """
     if not all(map(math.isfinite, (off.logit, off.ball, *off.rows.values(), *off.followed.values()))):
         raise Unsupported(
-            "a logarithm's argument can come too near to 0 for an error to be proven: use export"
+            "a tree splits on what follows from causes only up to rounding: no error can be proven"
+            if isinstance(instance.classifier, TreeEnsemble)
+            else "a logarithm's argument can come too near to 0 for an error to be proven: use export"
         )
     accept = instance.accept
     lower = math.nextafter(accept.threshold - off.logit, -math.inf) if off.logit else accept.threshold

@@ -43,7 +43,7 @@ def export(instance: Instance, path: str | Path, pieces: int = 16, cost_unit: fl
     BadInput
         The suffix is another, the cost unit is not above 0, or the file cannot be written.
     Unsupported
-        A tree ensemble, or no action can be taken at all.
+        As for :func:`milp_recourse.solvers.rows.bounded`.
     """
     check_name(path)
     if not (0 < cost_unit < np.inf):
@@ -82,7 +82,7 @@ def writable(mip: MixedInteger, cost_unit: float = 1.0) -> MixedInteger:
     """
     mip.linear = {k: c / cost_unit for k, c in mip.linear.items()}
     mip.squares = {k: c / cost_unit for k, c in mip.squares.items()}
-    if mip.offset:
+    if mip.offset or not mip.names:
         mip.linear[mip.column("constant", 1.0, 1.0)] = mip.offset / cost_unit
         mip.offset = 0.0
     if mip.ball is not None and not mip.ball.squares:

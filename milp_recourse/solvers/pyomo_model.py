@@ -44,7 +44,7 @@ def pyomo_model(instance: Instance, pieces: int = 16, cost_unit: float = 1.0) ->
     Raises
     ------
     Unsupported
-        A tree ensemble, or no action can be taken at all.
+        As for :func:`milp_recourse.solvers.rows.bounded`.
 
     Examples
     --------

@@ -277,14 +277,6 @@ def gap() -> str:
     return table(f"{head} | mean cost: optimum, mask, direction, networks", lines)
 
 
-def apart(trial: dict[str, str], row: dict[str, str]) -> float:
-    """How far a trial's numbers are from a printed row, as in the search; 1 is the border of near."""
-    name, distances = row["setting"], []
-    for key, unit in (("validity", 0.03), ("plausibility", 0.05)):
-        distances.append(abs(float(trial[f"{name} {key}"]) - float(row[f"printed {key}"])) / unit)
-    return max(distances)
-
-
 def optima() -> str:
     """Networks that learn from certified answers."""
     found = rows("loan_smooth/optima.csv")

@@ -8,7 +8,7 @@ from statistics import median
 
 import pytest
 
-from tests.docs.measured import PAGES, RESULTS, ROOT, apart, content, placed, rows
+from tests.docs.measured import PAGES, RESULTS, ROOT, content, placed, rows
 
 Said = Iterator[tuple[str, str]]
 """Pages, and a sentence that stands there."""
@@ -246,19 +246,16 @@ def networks() -> Said:
         f"Of the {len(made)} printed rows of tables 1, 2, 3 and 5, {near[0]} are near by the mean of the",
     )
     yield study, f"seeds, {near[1]} by the seed of least validation loss"
-    weighted = [row for row in made if row["table"] in "23" and "constant" not in row["setting"]]
-    worst = max(abs(float(row["hap"]) - float(row["printed hap"])) for row in weighted)
-    yield study, f"is within {worst:.2f} of the printed one but for constant weights"
-    some = 0
-    for row in (one for one in made if one["table"] in "23"):
-        done = (
-            one for one in kinds["rank" if row["table"] == "2" else "score"] if one["state"] == "complete"
-        )
-        some += any(apart(one, row) <= 1 for one in done)
-    yield study, f"{some} of the 16 rows of tables 2 and 3 are near in some trial"
-    [above] = [row for row in made if float(row["printed plausibility"]) > possible(row)]
+    other = rows("loan_smooth/printed_rows.csv")
+    assert all("True" in (row["searched near"], row["other near"]) and row["open"] == "0" for row in other)
+    yield study, f"The {sum(row['searched near'] == 'False' for row in other)} need a trial's own setting"
+    [above] = [row for row in other if float(row["printed plausibility"]) > float(row["most"])]
+    assert all(
+        float(row["printed plausibility"]) > float(row["least"]) or row["least"] == row["most"]
+        for row in other
+    )
     printed = f"{above['printed plausibility']} with one causally ranked feature"
-    yield study, f"{printed}, is above the {possible(above):.3f} who"
+    yield study, f"{printed}, above the {float(above['most']):.3f} who"
     gaps = {
         (row["table"], row["setting"]): row
         for row in rows("loan_sharp/gap.csv")
@@ -270,20 +267,6 @@ def networks() -> Said:
     yield page, f"{float(steep['cost_ratio_median']):.1f} times the optimum at the median"
     within = f"{float(linear['served']):.3f} are served, and {float(linear['polished_served']):.3f} could be"
     yield "docs/results/loan_sharp/README.md", within
-
-
-def possible(row: dict[str, str]) -> float:
-    """The share of the applicants of a printed row who are proven to have plausible recourse."""
-    found = {
-        (one["distribution"], one["actionable"]): float(one["validity"])
-        for number in ("1", "3" if row["table"] == "3" else "5")
-        for one in rows(f"loan_smooth/table{number}.csv")
-        if one["method"] == "certified"
-    }
-    order, _, count = row["setting"].rpartition(" ")
-    if row["table"] in "23":
-        order, count = "", "random" if row["setting"].startswith("hard") else "4"
-    return found[order or "uniform", count]
 
 
 def single_numbers_of_the_study() -> Said:

@@ -17,7 +17,6 @@ from milp_recourse.judge import judge
 from milp_recourse.problem.conditions import condition_from_text, condition_text
 from milp_recourse.problem.lattice import Steps, Values
 from milp_recourse.questions.robust import robust
-from milp_recourse.solvers.export import export
 from tests.helpers.lattices import random_problem
 from verify.files.many import by_digest
 
@@ -127,10 +126,8 @@ def test_in_with_numbers(tmp_path: Path) -> None:
 
 
 def test_what_does_not_know_them_says_so(tmp_path: Path) -> None:
-    """Programs for other solvers, and actions whose targets are missed, are refused in one line."""
+    """Actions whose targets are missed are refused in one line."""
     instance = read(problem(step=0.5), tmp_path)
-    with pytest.raises(Unsupported, match="a takes steps or listed values only"):
-        export(instance, tmp_path / "program.lp")
     with pytest.raises(Unsupported, match="a takes steps or listed values only"):
         robust(instance, missed={"a": 0.1})
 

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from milp_recourse import read_instance
 from milp_recourse.cli.app import main
+from milp_recourse.errors import Unsupported
 from milp_recourse.formats import instance_from_dict
+from milp_recourse.problem.instance import Instance
 from milp_recourse.questions import linear_program as module
-from milp_recourse.questions.linear_program import LinearProgram, export_linear, linear_program
+from milp_recourse.questions.linear_program import LinearProgram, export_linear, files, linear_program
 from tests.helpers.generators import supported_instance
-from tests.properties.linear_programs import agrees, by_highs, by_scip, unit_of
+from tests.helpers.tree_samples import random_tree_instance, with_missing
+from tests.properties.linear_programs import (
+    agrees,
+    by_each,
+    by_highs,
+    by_scip,
+    ensembles,
+    on_steps,
+    unit_of,
+)
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 CASES = ("plausible_ball", "plausible_relu", "mixture", "square_equation", "sigmoid_link", "categorical")
+
+REFUSED = (
+    "no action can be taken: there is no program to write",
+    "a tree splits on what follows from causes only up to rounding: no error can be proven",
+)
 
 
 def written(name: str, path: Path, **options: float) -> LinearProgram:
@@ -40,6 +57,32 @@ def test_random_programs_with_coarse_pieces_are_within_their_errors(
     monkeypatch.setattr(module, "SHARES", (share,))
     made = export_linear(supported_instance(seed), path := tmp_path / "p.lp", time_limit=20.0)
     assert agrees(made, by_highs(path, 20.0), unit_of(path)) is not False
+
+
+@pytest.mark.parametrize("each", [False, True])
+@pytest.mark.parametrize(
+    "case", [*islice(ensembles(), 14), *((f"stepped {k}", on_steps(k)) for k in range(4))]
+)
+def test_trees_and_steps(case: tuple[str, Instance], each: bool, tmp_path: Path) -> None:
+    """As certified: cells of float32, ties of scores, sums of which one suffices, steps of tenths, lists."""
+    try:
+        made = export_linear(case[1], path := tmp_path / "p.lp", time_limit=20.0, each=each)
+    except Unsupported as refused:
+        assert str(refused) in REFUSED
+        return
+    assert made.error is not None
+    assert agrees(made, by_each(made, path, 20.0), unit_of(files(made, path)[0])) is True
+
+
+@pytest.mark.parametrize("name", ["loan/loan_150", "smoke/categorical"])
+def test_a_file_per_configuration_says_what_is_acted_on(name: str, tmp_path: Path) -> None:
+    """The least of the files' optima is the problem's; those that are proven too dear are left out."""
+    made = export_linear(read_instance(INSTANCES / f"{name}.json"), path := tmp_path / "p.mps", each=True)
+    written = files(made, path)
+    assert sorted(tmp_path.iterdir()) == written
+    for file, acted in zip(written, made.mips, strict=True):
+        assert f"* Acted on: {', '.join(acted or ())}; see the other files, too." in file.read_text()
+    assert agrees(made, by_each(made, path, 60.0), unit_of(written[0])) is True
 
 
 def test_the_error_is_there_and_smaller_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,6 +135,15 @@ def test_a_product_with_a_fixed_factor_is_as_far_off_as_the_sum_that_it_is(
     assert stated[0] == pytest.approx(stated[1])
 
 
+def test_missing_values_are_refused(tmp_path: Path) -> None:
+    """In one line, whether a tree splits on them or not; nothing is written."""
+    drawn = (with_missing(seed, random_tree_instance(seed)) for seed in range(9))
+    gone = next(one for one in drawn if one.missing)
+    with pytest.raises(Unsupported, match="is missing: missing values are not written"):
+        export_linear(gone, tmp_path / "p.lp")
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_is_infeasible_stays_so(tmp_path: Path) -> None:
     made = written("smoke/infeasible_plausible", path := tmp_path / "p.lp")
     assert (made.best, made.error) == (None, 0.0)
@@ -117,6 +169,7 @@ def test_the_header_names_problem_optimum_and_error(
     [
         (["--error", "0.1"], "--error: got 0.1; allowed: only with --linear"),
         (["--linear", "--error", "0"], "--error: got 0.0; allowed: a number above 0"),
+        (["--each"], "--each: got given; allowed: only with --linear"),
     ],
 )
 def test_an_error_is_above_0_and_of_a_linear_program(

@@ -145,11 +145,17 @@ def test_names_that_collide_stay_apart() -> None:
     assert max(map(len, names)) < 100
 
 
-def test_trees_and_nothing_to_do_are_refused(tmp_path: Path) -> None:
+def test_trees_cost_as_certified(tmp_path: Path) -> None:
+    """SCIP finds the least cost of two trees in the file."""
+    instance = read_instance(existing("smoke/two_trees"))
+    export(instance, target := tmp_path / "problem.lp")
+    assert by_scip(target)[1] == pytest.approx(solve(instance).cost, rel=1e-5)
+
+
+def test_nothing_to_do_is_refused(tmp_path: Path) -> None:
     """No file is written where there is no program."""
-    for case in ("smoke/two_trees", "smoke/nothing_actionable"):
-        with pytest.raises(Unsupported):
-            export(read_instance(existing(case)), tmp_path / "problem.lp")
+    with pytest.raises(Unsupported):
+        export(read_instance(existing("smoke/nothing_actionable")), tmp_path / "problem.lp")
     with pytest.raises(BadInput, match="cost_unit"):
         export(read_instance(existing("smoke/hold")), tmp_path / "problem.lp", cost_unit=0.0)
     assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ import pytest
 
 from milp_recourse import read_instance, solve
 from milp_recourse.engine.networks import nearby
-from milp_recourse.errors import BackendUnavailable, Unsupported
+from milp_recourse.errors import BackendUnavailable
 from milp_recourse.problem.result import Status, gap_tolerance
 from milp_recourse.solvers import backend
 from milp_recourse.solvers import pyomo as module
@@ -81,10 +81,12 @@ def test_a_solver_that_proves_nothing_is_refused(solver: str) -> None:
         backend(f"pyomo:{solver}")
 
 
-def test_trees_have_no_model() -> None:
-    """A tree ensemble is refused in one sentence, not deep inside."""
-    with pytest.raises(Unsupported, match="ReLU"):
-        pyomo_model(read_instance(INSTANCES / "smoke" / "two_trees.json"))
+def test_trees_have_a_model() -> None:
+    """Its optimum is the certified one."""
+    instance = read_instance(INSTANCES / "smoke" / "two_trees.json")
+    model = pyomo_model(instance)
+    pyo.SolverFactory("scip_direct").solve(model)
+    assert pyo.value(model.cost) == pytest.approx(solve(instance).cost, rel=1e-5)
 
 
 def test_a_solver_that_always_fails_ends_as_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

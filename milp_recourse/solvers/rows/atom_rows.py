@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.errors import Unsupported
+from milp_recourse.problem.lattice import Lattice
 from milp_recourse.program.functions import band
 from milp_recourse.solvers.rows.mixed_integer import Form, MixedInteger, combine
 
@@ -17,6 +19,8 @@ _SHORTEST_PIECE = 1e-6
 """Least length of a part of a curve's interval, relatively: solvers cannot tell shorter parts apart."""
 
 _MOST_PIECES = 512
+
+_MOST_VALUES = 10_000
 
 
 def equal_parts(pieces: int) -> Cut:
@@ -80,6 +84,36 @@ def indicator_rows(model: MixedInteger, name: str, form: Form, levels: dict[int,
     model.row(f"{name}_one", (dict.fromkeys(levels.values(), 1.0), 0.0), 1.0, 1.0)
     weighted = {column: float(level) for level, column in levels.items()}
     model.row(f"{name}_level", combine((form, 1.0), ((weighted, 0.0), -1.0)), 0.0, 0.0)
+
+
+def lattice_rows(model: MixedInteger, column: int, lattice: Lattice) -> None:
+    """Add rows: a column is one of the values of a lattice, exactly. Equal steps between doubles take a whole
+    column, other values a 0/1 column each.
+
+    Raises
+    ------
+    Unsupported
+        More than :data:`_MOST_VALUES` other values.
+    """
+    name, low, high = model.names[column], model.lower[column], model.upper[column]
+    values = lattice.within(low, high)
+    if not len(values):
+        model.row(f"{name}_has_no_value", ({}, 1.0), upper=0.0)
+        return
+    spaced = lattice.spaced
+    first, last = float(values[0]), float(values[-1])
+    if spaced is not None and spaced.exact(first, last):
+        steps = model.column(f"{name}_steps", 0.0, len(values) - 1.0, integer=True)
+        model.row(f"{name}_is", ({column: 1.0, steps: -spaced.step}, 0.0), first, first)
+        return
+    if len(values) > _MOST_VALUES:
+        raise Unsupported(
+            f"{name} has {len(values)} values; at most {_MOST_VALUES} that are decimals are written"
+        )
+    chosen = [model.column(f"{name}_value{k}", 0.0, 1.0, integer=True) for k in range(len(values))]
+    model.row(f"{name}_one", (dict.fromkeys(chosen, 1.0), 0.0), 1.0, 1.0)
+    weighted: Form = (dict(zip(chosen, values.tolist(), strict=True)), 0.0)
+    model.row(f"{name}_is", combine((({column: 1.0}, 0.0), 1.0), (weighted, -1.0)), 0.0, 0.0)
 
 
 def curve_rows(

@@ -100,9 +100,9 @@ class Configuration:
     def __init__(self, instance: Instance, fixed: Program, scaled: bool = True) -> None:
         self.program, self._units = (equilibrate if scaled else as_it_is)(fixed)
         program, atoms = self.program, self.program.atoms
-        if not isinstance(program.classifier, ReluNetwork):
-            raise TypeError("a ReLU network is needed")
-        self.network, actions = program.classifier, program.actions
+        network = program.classifier
+        self.network = network if isinstance(network, ReluNetwork) else None
+        actions = program.actions
         self.actions = [k for k, a in enumerate(atoms) if isinstance(a, Action)]
         self.lower, self.upper = (np.array([getattr(a, end) for a in actions]) for end in ("lower", "upper"))
         self.integral = np.array([a.integral for a in actions], dtype=bool)
@@ -115,7 +115,7 @@ class Configuration:
     @cached_property
     def _engine(self) -> EngineBox | None:
         """The engine's arrays, made when a box is bounded: there may be many configurations."""
-        return EngineBox.of(self._instance, self._fixed)
+        return EngineBox.of(self._instance, self._fixed) if self.network is not None else None
 
     def dense(self, forms: Sequence[Affine]) -> tuple[Array, Array]:
         """Forms as a matrix over atoms, shape (len, atoms), and their constants, (len,)."""
@@ -221,6 +221,8 @@ class Configuration:
                 [action] = unit.argument.terms
                 if unit.level in found.barred.get(self.actions.index(action), ()):
                     atoms[k] = 0.0
+        if self.network is None:
+            return ProgramBounds(atoms, arguments, {}, [])
         z, hidden = _ranges(*self._columns, atoms), []
         for layer, (weight, bias) in enumerate(
             zip(self.network.weights[:-1], self.network.biases[:-1], strict=True)

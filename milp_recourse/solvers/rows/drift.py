@@ -10,14 +10,16 @@ goes on through the network to its logit. It takes rows that state what bounds s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.problem.conditions import Factor
+from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.program.affine import Affine
 from milp_recourse.program.functions import CURVES, band
@@ -40,7 +42,8 @@ class Drift:
     Attributes
     ----------
     logit, ball, cost
-        The network's logit, the left side of the plausibility constraint, the cost.
+        The network's logit, or inf where a column that trees split on can be off; the left side of the
+        plausibility constraint, the cost.
     rows
         Rows of the program, by name.
     followed
@@ -52,6 +55,17 @@ class Drift:
     cost: float
     rows: Mapping[str, float]
     followed: Mapping[Factor, float]
+
+    @staticmethod
+    def largest(several: Sequence[Drift]) -> Drift:
+        """What the quantities of any of several programs of one problem can be off by."""
+
+        def each(name: str) -> dict[Any, float]:
+            keys = {key for one in several for key in getattr(one, name)}
+            return {key: max(getattr(one, name).get(key, 0.0) for one in several) for key in keys}
+
+        logit, ball, cost = (max(getattr(one, name) for one in several) for name in ("logit", "ball", "cost"))
+        return Drift(logit, ball, cost, each("rows"), each("followed"))
 
 
 def drift(program: Program, bounds: ProgramBounds, mip: MixedInteger, cut: Cut) -> Drift:
@@ -68,7 +82,8 @@ def drift(program: Program, bounds: ProgramBounds, mip: MixedInteger, cut: Cut) 
         if isinstance(atom, Action):
             errors.append(0.0)
         elif isinstance(atom, Switch):
-            errors.append(max(off(atom.acted), off(atom.natural)) + rounding)
+            plain = all(_plain(form) for form in (atom.acted, atom.natural))
+            errors.append(max(off(atom.acted), off(atom.natural)) + (0.0 if plain else rounding))
         elif atom.function in CURVES:
             low, high = (float(end) for end in bounds.arguments[k])
             ends = cut(atom.function, low, high)
@@ -99,7 +114,14 @@ def drift(program: Program, bounds: ProgramBounds, mip: MixedInteger, cut: Cut) 
     )
 
 
+def _plain(form: Affine) -> bool:
+    """Whether a form is a double or an atom alone: the rows of a switch between such forms round nothing."""
+    return not form.terms or (not form.constant and [*form.terms.values()] == [1])
+
+
 def _logit(program: Program, error: Array, rounding: float) -> float:
+    if isinstance(program.classifier, TreeEnsemble):
+        return math.inf if error[[*program.classifier.split]].any() else 0.0
     assert isinstance(program.classifier, ReluNetwork)
     for weight in program.classifier.weights:
         error = UP * (np.abs(weight) @ error) + rounding

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
+from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.conditions import TRUE, leaves
 from milp_recourse.problem.conditions import Row as ConditionRow
+from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.program.affine import Affine
@@ -20,6 +23,7 @@ from milp_recourse.solvers.rows.atom_rows import (
     curve_rows,
     equal_parts,
     indicator_rows,
+    lattice_rows,
     relu_rows,
     switch_rows,
 )
@@ -27,6 +31,7 @@ from milp_recourse.solvers.rows.bounds import ProgramBounds, hull
 from milp_recourse.solvers.rows.demand_rows import demand_rows
 from milp_recourse.solvers.rows.mixed_integer import Form, MixedInteger, QuadraticRow, combine
 from milp_recourse.solvers.rows.rounding import slack
+from milp_recourse.solvers.rows.tree_rows import Input, tree_rows, written_accept
 
 Array = NDArray[np.float64]
 
@@ -67,32 +72,52 @@ def whole_problem(instance: Instance, cut: Cut = SIXTEEN) -> MixedInteger:
     Raises
     ------
     Unsupported
-        As for :func:`bounded`.
+        As for :func:`bounded` and :func:`keep_lattices`.
     """
-    return encode(*bounded(instance), cut)
+    program, bounds = bounded(instance)
+    return keep_lattices(encode(program, bounds, cut), program)
 
 
-def bounded(instance: Instance, target: float | None = None) -> tuple[Program, ProgramBounds]:
+def keep_lattices(model: MixedInteger, program: Program) -> MixedInteger:
+    """Ask, in place, for the steps and listed values of actions, which :func:`encode` leaves out.
+
+    Raises
+    ------
+    Unsupported
+        As for :func:`milp_recourse.solvers.rows.atom_rows.lattice_rows`.
+    """
+    for action in program.actions:
+        if action.lattice is not None and not action.integral:
+            lattice_rows(model, model.actions[action.feature], action.lattice)
+    return model
+
+
+def bounded(
+    instance: Instance, target: float | None = None, sign: int | None = None
+) -> tuple[Program, ProgramBounds]:
     """What :func:`encode` needs for all of an instance: its program, every switch open, and its bounds.
 
     Parameters
     ----------
     target
         As for :func:`milp_recourse.solvers.rows.bounds.hull`.
+    sign
+        As for :func:`milp_recourse.solvers.rows.tree_rows.written_accept`.
 
     Raises
     ------
     Unsupported
-        A tree ensemble, no action can be taken at all, or a lever takes steps or listed values only.
+        A model that is asked, a missing value, or no action can be taken at all.
     """
-    stepped = next((name for name in instance.levers if instance.feature(name).only), None)
-    if stepped is not None:
+    if isinstance(instance.classifier, AskedModel):
+        raise Unsupported("a model that is asked has no rows: only networks and trees can be written")
+    if instance.missing:
         raise Unsupported(
-            f"{stepped} takes steps or listed values only, which are not written: solve has them"
+            f"{min(instance.missing)} is missing: missing values are not written, solve has them"
         )
-    if not isinstance(instance.classifier, ReluNetwork):
-        raise Unsupported("only ReLU networks can be written as one mixed-integer program")
-    program = lower(instance)
+    program, forest = lower(instance), instance.classifier
+    if isinstance(forest, TreeEnsemble):
+        program = replace(program, accept=written_accept(forest, instance.accept, sign))
     bounds = hull(instance, program, target) if program.actions else None
     if bounds is None:
         raise Unsupported("no action can be taken: there is no program to write")
@@ -149,6 +174,8 @@ def _atoms(
                     (over_columns(atom.natural, forms), *natural),
                 )
             )
+            [column] = forms[-1][0]
+            model.integer[column] = _whole(atom.acted, program) and _whole(atom.natural, program)
         else:
             argument = over_columns(atom.argument, forms)
             name = f"{atom.function}_{k}"
@@ -156,10 +183,11 @@ def _atoms(
             if atom.function == "relu":
                 forms.append(relu_rows(model, name, argument, l, h, stated))
             elif atom.function == "indicator":
-                column = model.column(f"{name}_is{atom.level}", low, high, integer=True)
                 key = tuple(sorted(atom.argument.terms.items())) + (atom.argument.constant,)
-                levels.setdefault(key, {})[atom.level] = column
-                forms.append(({column: 1.0}, 0.0))
+                same = levels.setdefault(key, {})
+                if atom.level not in same:  # with switches decided, two atoms may be one
+                    same[atom.level] = model.column(f"{name}_is{atom.level}", low, high, integer=True)
+                forms.append(({same[atom.level]: 1.0}, 0.0))
             else:
                 forms.append(curve_rows(model, name, atom.function, argument, l, h, (low, high), cut))
     _indicators(model, program, forms, levels)
@@ -188,16 +216,22 @@ def _indicators(
 def _network(
     model: MixedInteger, program: Program, forms: list[Form], bounds: ProgramBounds, stated: bool
 ) -> None:
-    """Add the network's inputs and ReLUs, and the row that its logit must meet."""
+    """Add the inputs, and the rows of a network and its logit, or of trees and their score."""
     network = program.classifier
-    if not isinstance(network, ReluNetwork):
-        raise TypeError("only ReLU networks are encoded as rows")
     z: list[Form] = []
     for name, affine in zip(program.column_names, program.columns, strict=True):
         form = over_columns(affine, forms)
         low, high = _range(form, model)
         trivial = not form[0] or (len(form[0]) == 1 and form[1] == 0 and next(iter(form[0].values())) == 1)
         z.append(form if trivial else ({model.fixed_column(f"input_{name}", form, low, high): 1.0}, 0.0))
+    if isinstance(network, TreeEnsemble):
+        inputs = [
+            Input(form, *_ends(form, model), _held(column, program, model), _levels(column, program, forms))
+            for form, column in zip(z, program.columns, strict=True)
+        ]
+        tree_rows(model, network, inputs, program.accept.above)
+        return
+    assert isinstance(network, ReluNetwork)
     last = len(network.weights) - 1
     for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
         pre = [_weighted(z, row, b) for row, b in zip(weight, bias, strict=True)]
@@ -211,6 +245,44 @@ def _network(
             if high > 0 and len(sum_[0]) > 1:
                 sum_ = ({model.fixed_column(f"pre_{k}_{j}", sum_, low, high): 1.0}, 0.0)  # noqa: PLW2901
             z.append(relu_rows(model, f"hidden_{k}_{j}", sum_, low, high, stated))
+
+
+def _whole(form: Affine, program: Program) -> bool:
+    """Whether a form is a whole number, or an action on whole numbers."""
+    if not form.terms:
+        return form.constant.denominator == 1
+    atoms = [program.atoms[k] for k in form.terms]
+    return not form.constant and all(isinstance(a, Action) and a.integral for a in atoms)
+
+
+def _held(form: Affine, program: Program, model: MixedInteger) -> tuple[int, float] | None:
+    """Of one lever's value: the flag of acting on it, and the value it has otherwise."""
+    atom = program.atoms[next(iter(form.terms))] if [*form.terms.values()] == [1] else None
+    if form.constant or not isinstance(atom, Switch) or atom.natural.terms:
+        return None
+    return model.flags[atom.feature], float(atom.natural.constant)
+
+
+def _levels(form: Affine, program: Program, forms: list[Form]) -> dict[int | None, float] | None:
+    """Of one label's column: its value by the indicator's column; None stands for all other labels."""
+    atoms = [program.atoms[k] for k in form.terms]
+    arguments = {str(a.argument) for a in atoms if isinstance(a, Elementary) and a.function == "indicator"}
+    if len(arguments) != 1 or not all(isinstance(a, Elementary) for a in atoms):
+        return None
+    if not all([*forms[k][0].values()] == [1] and not forms[k][1] for k in form.terms):
+        return None
+    columns: dict[int | None, float] = {None: float(form.constant)}
+    for k, c in form.terms.items():
+        columns[next(iter(forms[k][0]))] = float(form.constant + c)
+    return columns
+
+
+def _ends(form: Form, model: MixedInteger) -> tuple[float, float, bool]:
+    """The range of an input, and whether it is whole."""
+    if not form[0]:
+        return float(form[1]), float(form[1]), False
+    [column] = form[0]
+    return model.lower[column], model.upper[column], model.integer[column]
 
 
 def _weighted(forms: list[Form], weights: Array, bias: float) -> Form:

@@ -12,6 +12,9 @@ pytest.importorskip("torch")
 pytest.importorskip("zuko")
 pytest.importorskip("optuna")
 
+from milp_recourse.formats import read_population
+from milp_recourse.formats.instances_path import population_file
+from milp_recourse.lab.gap.icarma_commands import _learning
 from milp_recourse.lab.gap.paper_settings import SETTINGS, draw
 from milp_recourse.lab.gap.settings_search import distance, measured, search, seeds
 from milp_recourse.lab.icarma.settings import Settings
@@ -61,3 +64,15 @@ def test_a_stopped_search_goes_on(few, small_flow, tmp_path) -> None:
     made = seeds(few, small_flow, study.trials[1], "score", 1, few.validation, tmp_path)
     assert {row["table"] for row in made} == {3}
     assert {row["seeds"] for row in made} == {10}
+
+
+def test_the_printed_loan_is_searched_through_its_equations(tmp_path) -> None:
+    """Its flow is none: rows are drawn from the printed equations, and counterfactuals come from these."""
+    people = read_population(population_file("loan-printed"))
+    task, through = _learning(people)
+    assert through is not None
+    few = replace(task, train=task.train[:40], validation=task.validation[:20])
+    study = search(few, through, "rank", tmp_path, 2, 1)
+    assert len(study.trials) == 2 and all(np.isfinite(trial.value) for trial in study.trials)
+    made = seeds(few, through, study.best_trial, "rank", 1, people.rows[:20], tmp_path)
+    assert {row["table"] for row in made} == {1, 2, 5}

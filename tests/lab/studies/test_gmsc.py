@@ -16,7 +16,7 @@ from milp_recourse.cli import main
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
 from milp_recourse.formats.instances_path import instances_path
-from milp_recourse.lab.recipe.gmsc import reachable_box
+from milp_recourse.lab.recipe.gmsc import FORMS, reachable_box
 from milp_recourse.lab.recipe.gmsc_data import (
     COLUMNS,
     COUNTS,
@@ -156,7 +156,7 @@ def test_the_study_proves_and_compares(study: tuple[Path, Path]) -> None:
             assert float(row["missed"]) == 0
     sizes = read_rows(results / "sizes.csv")
     people = len(read_population(study[1] / "models" / "population.json"))
-    assert len(sizes) == 5 * min(SIZED, people)
+    assert len(sizes) == len(FORMS) * min(SIZED, people)
     assert all((results / f"{name}.svg").stat().st_size > 5000 for name in ("figure_7", "figure_8", "proofs"))
 
 

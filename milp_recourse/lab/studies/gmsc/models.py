@@ -16,7 +16,7 @@ from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.gmsc import (
     CHOSEN,
     DECISION,
-    UNITS,
+    FORMS,
     WEIGHTS,
     fit_equations,
     lever_bounds,
@@ -33,7 +33,7 @@ from milp_recourse.problem.scm import StructuralCausalModel
 FLOW = FlowTraining(hidden=(32, 32), batch=1024, epochs=30)
 """The paper's neural spline flow has 32 units and ELU (appendix C.3.2); batch and epochs are chosen here."""
 
-STEPS = len(WEIGHTS) * DECISION.epochs + len(UNITS) * len(FEATURES) + FLOW.epochs
+STEPS = len(WEIGHTS) * DECISION.epochs + len(FORMS) * len(FEATURES) + FLOW.epochs
 """How often ``advance`` is called if everything has to be trained."""
 
 
@@ -46,7 +46,7 @@ class Learned:
     people
         The population; its template has the classifier, and the causal model :data:`CHOSEN`.
     scms
-        The causal models, by their names in :data:`UNITS`.
+        The causal models, by their names in :data:`FORMS`.
     flow
         The neural spline flow, to compare with.
     report
@@ -85,7 +85,7 @@ def learned(
     report_file, flow_file = folder / "report.json", folder / "flow.npz"
     say(f"trains a classifier for each of {len(WEIGHTS)} weights of a default")
     network, attempts = train_decision(data, seed, folder, advance)
-    say(f"fits equations: {'; '.join(UNITS)}")
+    say(f"fits equations: {'; '.join(FORMS)}")
     scms, densities = fit_equations(data, seed, folder, advance)
     say(f"trains the flow, {FLOW.epochs} epochs")
     if not flow_file.exists():

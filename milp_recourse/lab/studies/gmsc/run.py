@@ -15,7 +15,7 @@ import pandas as pd
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.lab.recipe.files import kept, write_json
-from milp_recourse.lab.recipe.gmsc import CHOSEN, UNITS
+from milp_recourse.lab.recipe.gmsc import CHOSEN, FORMS
 from milp_recourse.lab.recipe.gmsc_data import GmscData, read_gmsc
 from milp_recourse.lab.run_table import Key, filled, read_rows, write_table
 from milp_recourse.lab.studies.gmsc import gmsc_plots
@@ -98,7 +98,7 @@ def run(
         raise BadInput("--out", f"{out}, of another seed or file", "a new folder, or the same seed and file")
     epochs_by_training: dict[Through, int] = {way: count for way, count in options.epochs.items() if count}
     training = len(PROFILES) * sum(epochs_by_training.values())
-    expect(STEPS + len(UNITS) * SIZED + training)
+    expect(STEPS + len(FORMS) * SIZED + training)
     fitted = learned(data, out / "models", options.seed, lambda: advance("models"), say)
     results = out / "results"
     results.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def run(
     write_json(results / "asked.json", asdict(options))
     say("compares the models with each other and with held-out rows")
     _fidelity(fitted, data, results, options.seed)
-    say(f"solves at most {SIZED} people in each of the {len(UNITS)} models")
+    say(f"solves at most {SIZED} people in each of the {len(FORMS)} models")
     _sizes(fitted, results, options.time_limit, lambda: advance("sizes"))
     people = fitted.people[: options.people]
     counts = [len(people), *(min(options.others, len(people)) for _ in SETTINGS[1:])]
@@ -116,7 +116,7 @@ def run(
     ]
     table = answer_file(results)
     todo = len(table.missing(wanted_problems, options.time_limit))
-    expect(STEPS + len(UNITS) * SIZED + training + todo + options.certificates)
+    expect(STEPS + len(FORMS) * SIZED + training + todo + options.certificates)
     say(f"certifies: {todo} of {len(set(wanted_problems))} problems are not solved yet")
     solve_missing(table, people, wanted_problems, options.time_limit, lambda: advance("certified"))
     say(f"checks {options.certificates} answers drawn at random")
