@@ -46,10 +46,9 @@ def sure_of(reading: Reading, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 @pytest.mark.parametrize(("name", "task"), CASES)
-@pytest.mark.parametrize("seed", range(2))
-def test_it_is_read_as_it_predicts(name: str, task: Any, seed: int) -> None:
+def test_it_is_read_as_it_predicts(name: str, task: Any) -> None:
     """On thousands of rows, also on thresholds and one double beside; rounding leaves few rows open."""
-    one, rng = fitted(name, task, seed), np.random.default_rng(seed)
+    one, rng = fitted(name, task, 0), np.random.default_rng(0)
     for wish in one.wishes:
         reading = read_model(one.model, one.X, wish)
         rows = rows_like(one.X, rng, 2500 if isinstance(reading.classifier, TreeEnsemble) else 300)
@@ -67,7 +66,7 @@ SURE = [(name, task) for name, task in CASES if task in ("two", "three")]
 def test_a_probability_that_is_asked_for_is_the_models_own(name: str, task: Any) -> None:
     """Rows are accepted that are predicted as wished with at least this predict_proba; or it is refused."""
     one, rng = fitted(name, task, 1), np.random.default_rng(1)
-    for confidence in (0.3, 0.55, 0.9):
+    for confidence in (0.3, 0.9):
         wish = next(wish for wish in one.wishes if not isinstance(wish, dict))
         try:
             reading = read_model(one.model, one.X, wish, confidence)
@@ -92,13 +91,13 @@ def every_row(one: Fitted) -> pd.DataFrame:
 
 @pytest.mark.parametrize(("name", "task"), CASES)
 def test_its_optimum_is_the_one_that_trying_all_rows_finds(name: str, task: Any) -> None:
-    """Of twenty refused people: predict accepts each action, certificates verify, nothing is cheaper.
+    """Of ten refused people: predict accepts each action, certificates verify, nothing is cheaper.
 
     Rows that are equal to a threshold up to the stated rounding count as refused.
     """
     one = fitted(name, task, 3, whole=True)
     wish = max(one.wishes, key=lambda w: min(15, (~one.wanted(w, one.X)).sum()))
-    people = one.X[~one.wanted(wish, one.X)].head(20)
+    people = one.X[~one.wanted(wish, one.X)].head(10)
     assert len(people) >= 5
     recourse, tried = Recourse(one.model, one.X, desired=wish), every_row(one)
     answers = recourse.certify(people, certificates=True)

@@ -70,9 +70,13 @@ of nodes has become so many times as large, and get this share of nodes."""
 STAGE_BEHIND, STAGE_MOST = 0.5, 4.0
 """Where the search's own bound is below this part of what stages have proven, they get this share instead."""
 
-FIRST_STAGE, STAGE_STEP, LAST_STAGE = 0.0625, 0.2, 0.01
-"""The first stage's share of the best action's cost; what share of the rest a stage adds to the one before,
-which it at most doubles; with how little left the whole cost is next."""
+FIRST_STAGE, STAGE_STEPS, STAGE_GROWS = 0.0625, (0.1, 0.5), 4.0
+"""The first stage's share of the best action's cost; the least and the largest share of the rest that a stage
+adds to the one before, which it at most doubles; how many times as many nodes it is to take, about."""
+
+NEARLY, PATIENCE = 8.0, 2.0
+"""Where the search is thought to take at most so many times the nodes of the last stage, no stage goes on
+until it has had so many times what it is thought to take: a stage for the rest would be the same search."""
 
 NO_MORE = 2**62
 """Nodes that no search examines."""
@@ -319,22 +323,27 @@ class _Stages:
     bound where its own stays near 0.
 
     Within a smaller budget all lines are tighter, so that a stage takes a small share of the nodes of the
-    next one. Each stage that finds nothing proves its cost as a bound for all actions.
+    next one: their number grows about exponentially with the budget, at a rate that the last two tell. Each
+    stage that finds nothing proves its cost as a bound for all actions.
 
     Attributes
     ----------
     low
         The bound that is proven.
+    wait
+        Until the search has so many nodes, it goes on alone.
     """
 
     def __init__(self, state: Run) -> None:
         self.state, self.low, self.given, self.budget = state, 0.0, 0, 0.0
         self.now: Run | None = None
+        self.wait, self.took, self.step = 0.0, 1, math.inf
 
     def go_on(self) -> None:
         """Examine the share of nodes that is theirs, less what they have had."""
+        own = int(self.state.tree.state[2])
         behind = min(self.state.bound, float(self.state.tree.stuck[0])) < STAGE_BEHIND * self.low
-        least = int((STAGE_MOST if behind else STAGE_SHARE) * int(self.state.tree.state[2]))
+        least = 0 if own < self.wait else int((STAGE_MOST if behind else STAGE_SHARE) * own)
         while self.given < least and self.low < self.state.target and time.perf_counter() <= self.state.late:
             now = self.now = self.now or self._next()
             examined = int(now.tree.state[2])
@@ -353,14 +362,22 @@ class _Stages:
                 self.low = max(self.low, min(now.bound, float(now.tree.stuck[0]), now.target))
                 if not self.low > before:  # it got stuck, or the allowed gap is larger than its budget
                     self.given = NO_MORE
+                else:
+                    self._plan(self.low - before, max(int(now.tree.state[2]), 1))
+                    least = 0 if own < self.wait else least
+
+    def _plan(self, step: float, took: int) -> None:
+        """From what a step and the stage before it took: the next step, and how long the search goes on alone."""
+        rate, rest = max(math.log(took / self.took), 0.0) / step, self.state.target - self.low
+        self.took, self.step = took, math.log(STAGE_GROWS) / rate if rate > 0.0 else math.inf
+        if rate * rest <= math.log(NEARLY):
+            self.wait = PATIENCE * took * math.exp(rate * rest)
 
     def _next(self) -> Run:
         """The next stage's search."""
         state, low = self.state, self.low
-        budget = max(low + min(STAGE_STEP * (state.target - low), low), FIRST_STAGE * state.target)
-        if state.target - budget < LAST_STAGE * state.target:
-            budget = state.least
-        self.budget = budget
+        least, most = (share * (state.target - low) for share in STAGE_STEPS)
+        self.budget = budget = max(low + min(max(self.step, least), most, low), FIRST_STAGE * state.target)
         stage = Run(state.instance, state.problem, role="stage")
         stage.work.scalar[at.ALLOWANCE] = state.work.scalar[at.ALLOWANCE]
         stage.work.scalar[at.BEST_COST] = stage.least = stage.confirmed = budget

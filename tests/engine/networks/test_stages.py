@@ -21,6 +21,7 @@ def searched(
     monkeypatch.setattr(propose, "first_slice", lambda p, few: (4, -1))
     monkeypatch.setattr(propose, "STAGES_FROM", begin)
     monkeypatch.setattr(propose, "STAGE_SHARE", share)
+    monkeypatch.setattr(propose, "PATIENCE", 0.0)  # on small problems the search would always go on alone
     state = propose.Run(instance)
     return state, *propose.search_on(state)
 
