@@ -70,21 +70,26 @@ def _accepted(
 
 def wachter(land: Landscape, steps: int = 500, rate: float = 0.02, rounds: int = 12) -> FloatArray | None:
     r"""Minimise :math:`\lambda \log(1 + e^{-f(z)}) + |z - x|_1` from x by Adam, with lambda doubled until the
-    end is accepted; None if it never is."""
-    x, weight = land.start, 1.0
+    end is accepted, for each person of the landscape; nan for whom it never is, None if that is everybody."""
+    x, weight = np.atleast_2d(land.start), 1.0
+    found = np.full_like(x, np.nan)
     for _ in range(rounds):
-        point, best = x.copy(), None
+        point, best = x.copy(), np.full_like(x, np.nan)
+        nearest = np.full(x.shape[:-1], np.inf)
         mean, square = np.zeros_like(x), np.zeros_like(x)
         for step in range(1, steps + 1):
-            score = land.score(point[None])[0]
-            if score > 0 and (best is None or np.abs(point - x).sum() < np.abs(best - x).sum()):
-                best = point.copy()
-            push = -weight / (1 + np.exp(np.clip(score, -500, 500))) * land.gradient(point[None])[0]
-            slope = push + np.sign(point - x)
+            score, far = land.score(point), np.abs(point - x).sum(axis=-1)
+            better = (score > 0) & (far < nearest)
+            nearest, best = np.where(better, far, nearest), np.where(better[..., None], point, best)
+            push = -weight / (1 + np.exp(np.clip(score, -500, 500)))
+            slope = push[..., None] * land.gradient(point) + np.sign(point - x)
             mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
             moved = (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
-            point = land.inside((point - rate * moved)[None])[0]
-        if best is not None:
-            return best
+            point = land.inside(point - rate * moved)
+        found = np.where(np.isnan(found), best, found)
+        if not np.isnan(found).any():
+            break
         weight *= 2
-    return None
+    if np.isnan(found).all():
+        return None
+    return found if land.start.ndim > 1 else found[0]

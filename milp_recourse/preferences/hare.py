@@ -4,8 +4,8 @@ As the paper writes them (its algorithms 1 to 3), in coordinates z with x the pe
 
 * k random unit directions P are moved n times by Adam against the gradient of :math:`\lambda L_1 + L_2`, then
   normalised, with :math:`L_1 = \frac1k \sum_i \max_j (P P^T - 2 I)_{ij}` and L2 the binary cross entropy of
-  the classifier at :math:`r + \gamma p_i` with the wanted class. Only coordinates that the person can act on
-  exist here, so that the projection on these is done once and for all.
+  the classifier at :math:`r + \gamma p_i` with the wanted class. Directions begin, and gradients are, 0 where
+  the person cannot act, so that the projection is done once and for all.
 * Each candidate :math:`c = r + \gamma p` is moved towards x by bisection until it is within eps of a refused
   point: the middle becomes the new end where it is accepted, else the new start.
 
@@ -30,20 +30,24 @@ FloatArray = NDArray[np.float64]
 
 
 class Landscape(Protocol):
-    """A person and a classifier in coordinates that the person can act on."""
+    """A person, or several of them at once, and a classifier in coordinates; shapes are for one person."""
 
     @property
     def start(self) -> FloatArray:
-        """x, shape (d,)."""
+        """x, shape (d,); (n, 1, d) of n people, whose points are (n, k, d)."""
+
+    @property
+    def free(self) -> FloatArray:
+        """1 for coordinates that the person can act on, else 0, (d,)."""
 
     def score(self, points: FloatArray) -> FloatArray:
-        """Above 0 where the classifier accepts, of points (n, d) as (n,)."""
+        """Above 0 where the classifier accepts, of points (k, d) as (k,)."""
 
     def gradient(self, points: FloatArray) -> FloatArray:
-        """The gradient of :meth:`score`, (n, d)."""
+        """The gradient of :meth:`score`, (k, d), 0 where the person cannot act."""
 
     def inside(self, points: FloatArray) -> FloatArray:
-        """The nearest points whose coordinates the person may set, (n, d)."""
+        """The nearest points whose coordinates the person may set, (k, d)."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,8 @@ def candidates(
 def directions(
     land: Landscape, base: FloatArray, count: int, rng: np.random.Generator, how: Sampling = Sampling()
 ) -> FloatArray:
-    """Unit directions that repel each other and lead to accepted points, (count, d)."""
-    found = _unit(rng.normal(size=(count, len(base))))
+    """Unit directions that repel each other and lead to accepted points, (count, d) or (n, count, d)."""
+    found = _unit(rng.normal(size=(*base.shape[:-2], count, base.shape[-1])) * land.free)
     mean, square = np.zeros_like(found), np.zeros_like(found)
     for step in range(1, how.steps + 1):
         slope = how.repulsion * _repulsion(found) + _refusal(land, base, found, how.reach)
@@ -100,29 +104,32 @@ def repulsion(found: FloatArray) -> float:
 
 def _repulsion(found: FloatArray) -> FloatArray:
     """The gradient of L1: each row is pulled by the row most like it, and by those it is most like."""
-    nearest = (found @ found.T - 2 * np.eye(len(found))).argmax(axis=1)
-    slope = found[nearest].copy()
-    np.add.at(slope, nearest, found)
-    return slope / len(found)
+    k, d = found.shape[-2:]
+    nearest = (found @ found.swapaxes(-1, -2) - 2 * np.eye(k)).argmax(axis=-1)
+    rows = found.reshape(-1, d)
+    pulled = np.arange(len(rows)) // k * k + nearest.ravel()
+    slope = rows[pulled]
+    np.add.at(slope, pulled, rows)
+    return slope.reshape(found.shape) / k
 
 
 def _refusal(land: Landscape, base: FloatArray, found: FloatArray, reach: float) -> FloatArray:
     """The gradient of L2: of the mean of log(1 + exp(-score))."""
     points = base + reach * found
     push = 1 / (1 + np.exp(np.clip(land.score(points), -500, 500)))
-    return -reach / len(found) * push[:, None] * land.gradient(points)
+    return -reach / found.shape[-2] * push[..., None] * land.gradient(points)
 
 
 def boundary_points(land: Landscape, ends: FloatArray, near: float) -> FloatArray:
     """For each accepted end, an accepted point within ``near`` of a refused one on the way from x."""
-    ends, begins = ends.copy(), np.tile(land.start, (len(ends), 1))
-    while len(ends) and (open_ := np.linalg.norm(ends - begins, axis=1) >= near).any():
+    ends, begins = ends.copy(), np.broadcast_to(land.start, ends.shape).copy()
+    while ends.size and (open_ := np.linalg.norm(ends - begins, axis=-1) >= near).any():
         middles = (ends + begins) / 2
         good = land.score(middles) > 0
-        ends = np.where((open_ & good)[:, None], middles, ends)
-        begins = np.where((open_ & ~good)[:, None], middles, begins)
+        ends = np.where((open_ & good)[..., None], middles, ends)
+        begins = np.where((open_ & ~good)[..., None], middles, begins)
     return ends
 
 
 def _unit(rows: FloatArray) -> FloatArray:
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)

@@ -83,6 +83,11 @@ class LeverSpace:
         """The person's coordinates."""
         return self.at(self.instance.factual)
 
+    @property
+    def free(self) -> FloatArray:
+        """1 for every coordinate: levers are what the person can act on."""
+        return np.ones(self.size)
+
     def at(self, values: Mapping[str, float]) -> FloatArray:
         """The coordinates of values; levers that are not named stay where the person is."""
         point = np.zeros(self.size)

@@ -396,6 +396,7 @@ PAGES: dict[str, dict[str, Table]] = {
         "weights": interviews.weights,
         "choices": interviews.choices,
         "hare": interviews.hare,
+        "hare causes": interviews.hare_causes,
     },
     "docs/results/gmsc/README.md": {"proofs": gmsc_proofs, "networks": gmsc_networks},
 }

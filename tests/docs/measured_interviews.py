@@ -82,14 +82,43 @@ def choices() -> str:
 
 
 def hare() -> str:
-    """GTP and GTD of base, HARE, Multi-HARE and exact candidates, ours and the published."""
-    table = read("hare_summary.csv")
+    """GTP and GTD of table 1's methods and of exact candidates, ours and the published: means over bases."""
+    table = [r for r in read("hare_summary.csv") if r["scale"] == "far" and r["budget"] in ("0", "30")]
     body = []
-    for cell in dict.fromkeys((r["data"], r["model"], r["base"], r["people"]) for r in table):
-        own = [r for r in table if (r["data"], r["model"], r["base"], r["people"]) == cell]
+    for cell in dict.fromkeys((r["data"], r["model"]) for r in table):
         shown = []
         for name in ("gtp", "gtd"):
-            shown.append(", ".join(f"{float(r[name]):.2f}" for r in own))
-            shown.append(", ".join(f"{float(r[f'{name}_published']):.2f}" for r in own[:3]))
-        body.append([*cell, *shown])
-    return lines("data | model | base | people | GTP | published | GTD | published", body)
+            for key, methods in ((name, HARE), (f"{name}_published", HARE[:3])):
+                means = [_over_bases(table, cell, method, key) for method in methods]
+                shown.append(", ".join(f"{mean:.2f}" for mean in means))
+        people = max(int(r["people"]) for r in table if (r["data"], r["model"]) == cell)
+        body.append([*cell, people, *shown])
+    return lines("data | model | people | GTP | published | GTD | published", body)
+
+
+HARE = (
+    ("base", "0"),
+    ("hare", "1"),
+    ("multi-hare", "5"),
+    ("multi-hare, winner kept", "5"),
+    ("exact-hare", "5"),
+)
+"""Methods and rounds, as the columns of the table name them."""
+
+
+def _over_bases(table: list[Row], cell: tuple[str, str], method: tuple[str, str], key: str) -> float:
+    found = [r for r in table if (r["data"], r["model"]) == cell and (r["method"], r["rounds"]) == method]
+    known = [float(r[key]) for r in found if r[key] not in ("", "nan")]
+    return sum(known) / len(known)
+
+
+def hare_causes() -> str:
+    """What share of the base's GTD the methods take away, change by change."""
+    found = {(r["data"], r["change"]): r for r in read("hare_causes_summary.csv")}
+    data, changes = (list(dict.fromkeys(key[k] for key in found)) for k in (0, 1))
+    body = []
+    for change in changes:
+        own = [found.get((one, change), {}) for one in data]
+        gains = [[r.get(f"gtd_gain_{name}") for name in ("hare", "multi", "kept")] for r in own]
+        body.append([change, *(", ".join(percent(gain, 0) for gain in those if gain) for those in gains)])
+    return lines("change | " + " | ".join(data), body)

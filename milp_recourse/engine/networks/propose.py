@@ -341,9 +341,9 @@ class _Stages:
 
     def go_on(self) -> None:
         """Examine the share of nodes that is theirs, less what they have had."""
-        own = int(self.state.tree.state[2])
+        alone = int(self.state.tree.state[2])
         behind = min(self.state.bound, float(self.state.tree.stuck[0])) < STAGE_BEHIND * self.low
-        least = 0 if own < self.wait else int((STAGE_MOST if behind else STAGE_SHARE) * own)
+        least = 0 if alone < self.wait else int((STAGE_MOST if behind else STAGE_SHARE) * alone)
         while self.given < least and self.low < self.state.target and time.perf_counter() <= self.state.late:
             now = self.now = self.now or self._next()
             examined = int(now.tree.state[2])
@@ -364,10 +364,10 @@ class _Stages:
                     self.given = NO_MORE
                 else:
                     self._plan(self.low - before, max(int(now.tree.state[2]), 1))
-                    least = 0 if own < self.wait else least
+                    least = 0 if alone < self.wait else least
 
     def _plan(self, step: float, took: int) -> None:
-        """From what a step and the stage before it took: the next step, and how long the search goes on alone."""
+        """The next stage's step, from what the last took, and how long the search goes on alone."""
         rate, rest = max(math.log(took / self.took), 0.0) / step, self.state.target - self.low
         self.took, self.step = took, math.log(STAGE_GROWS) / rate if rate > 0.0 else math.inf
         if rate * rest <= math.log(NEARLY):

@@ -1,237 +1,289 @@
-"""HARE and Multi-HARE beside their base recourse and exact candidates, after table 1 of their paper.
+"""HARE and Multi-HARE beside their base recourses and exact candidates: the six tables of their paper.
 
-The person is HARE's: there is a boundary point that they want, a random one among those they can reach, and
-of two recourses they prefer the one nearer to it. GTP is the distance of the final recourse to that point,
-GTD is 1 minus the cosine of the angle between the two changes, both in coordinates from 0 to 1. The
-absolute question is answered no, so that all of the budget is used. Not as in the paper: the networks are
-scikit-learn's, what people can act on is ``real_columns.csv``, and recourses are rounded to labels and
-confirmed by the model before they are shown.
+The person is HARE's: there is a boundary point that they want (:mod:`.hare_people`), and of two recourses
+they prefer the one nearer to it, so that a tournament ends at the candidate nearest to the wish. GTP is the
+distance of the final recourse to it, GTD is 1 minus the cosine of the angle between the two changes. The
+absolute question is answered no, so that all of the budget is used. In a round with k candidates there are
+k - 1 comparisons and the absolute question.
+
+As written, a round's winner is the next round's base and is itself dropped. With "winner kept" it takes the
+place of one of the next round's candidates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
-import pandas as pd
 
-from milp_recourse.lab.means import bootstrap, interval
-from milp_recourse.lab.recipe.real import SETS
+from milp_recourse.formats import instance_from_dict
+from milp_recourse.lab.interviews.hare_bases import BASES, base_points
+from milp_recourse.lab.interviews.hare_people import FIXED, RADIUS, Crowd, Setting, Study, study, wishes
+from milp_recourse.lab.means import mean, sd
 from milp_recourse.lab.run_table import grown
-from milp_recourse.preferences import Interview
-from milp_recourse.preferences.hare import FloatArray, boundary_points
-from milp_recourse.preferences.hare_dialogue import base_recourse
-from milp_recourse.preferences.lever_space import LeverSpace
+from milp_recourse.preferences.hare import FloatArray, boundary_points, directions, repulsion
+from milp_recourse.problem.instance import Instance
+from milp_recourse.questions.solve import solve
 from milp_recourse.reports.drawing import panels, save
-from milp_recourse.tables.recourse import Recourse
 
 Row = dict[str, Any]
 
-COLUMNS = (
-    *("data", "model", "seed", "person", "base", "method"),
-    *("gtp", "gtd", "proximity", "sparsity", "asked"),
+KEYS = ("data", "model", "base", "scale", "method", "budget", "rounds")
+MEASURES = ("success", "gtp", "gtd", "violations", "redundancy", "proximity", "sparsity")
+COLUMNS = (*KEYS, "seed", "people", *MEASURES)
+
+DATA, MODELS = ("adult", "compas", "gmsc"), ("network", "logistic")
+BASE, HARE, MULTI, KEPT, MOVED, EXACT = METHODS = (
+    *("base", "hare", "multi-hare", "multi-hare, winner kept"),
+    *("multi-hare, winner moved", "exact-hare"),
 )
-
-DATA, MODELS, BASES = ("adult", "compas", "gmsc"), ("network", "logistic"), ("wachter", "growing-spheres")
-METHODS, BUDGET = ("base", "hare", "multi-hare", "exact-hare"), 30
-
-PUBLISHED = {
-    ("adult", "network", "wachter"): (0.93, 0.69, 0.58, 0.87, 0.09, 0.08),
-    ("adult", "network", "growing-spheres"): (0.92, 0.71, 0.56, 0.82, 0.10, 0.08),
-    ("adult", "logistic", "wachter"): (0.94, 0.63, 0.39, 0.80, 0.10, 0.07),
-    ("adult", "logistic", "growing-spheres"): (0.91, 0.64, 0.39, 0.72, 0.12, 0.05),
-    ("compas", "network", "wachter"): (0.39, 0.27, 0.27, 0.75, 0.27, 0.26),
-    ("compas", "network", "growing-spheres"): (0.40, 0.26, 0.25, 0.80, 0.21, 0.21),
-    ("compas", "logistic", "wachter"): (0.25, 0.16, 0.15, 0.58, 0.14, 0.13),
-    ("compas", "logistic", "growing-spheres"): (0.28, 0.17, 0.16, 0.89, 0.15, 0.17),
-    ("gmsc", "network", "wachter"): (1.07, 0.89, 0.90, 0.97, 0.37, 0.38),
-    ("gmsc", "network", "growing-spheres"): (1.06, 0.89, 0.83, 1.06, 0.40, 0.30),
-    ("gmsc", "logistic", "wachter"): (0.90, 0.72, 0.65, 0.73, 0.30, 0.21),
-    ("gmsc", "logistic", "growing-spheres"): (0.93, 0.73, 0.63, 0.87, 0.29, 0.19),
-}
-"""GTP of base, HARE and Multi-HARE, then GTD of the three."""
+BUDGET, ROUNDS = 30, 5
 
 
-FIXED = {
-    "adult": ("age", "sex", "race"),
-    "compas": ("age", "race", "sex"),
-    "gmsc": ("age", "NumberOfDependents"),
-}
-"""The columns that the paper calls immutable, of those that are read here."""
+@dataclass(frozen=True)
+class Plan:
+    """A method in one of its settings."""
 
-BALANCED = ("gmsc",)
-"""Rows are drawn as often of either outcome: 93% have the wanted one, and the network would refuse nobody."""
+    method: str
+    budget: int = BUDGET
+    rounds: int = 1
+    scale: str = "far"
 
 
-def fitted(
-    data: str,
-    model: str,
-    seed: int,
-    folder: Path,
-    rows: int = 6000,
-    their_levers: bool = False,
-    binary: bool = False,
-) -> tuple[Recourse, pd.DataFrame]:
-    """A pipeline trained on the first rows of a shuffled data set, and the refused ones of the rows after.
+MAIN = (Plan(BASE, 0, 0), Plan(HARE), Plan(MULTI, BUDGET, ROUNDS), Plan(KEPT, BUDGET, ROUNDS))
+"""Table 1, of every model and base, and table 4."""
 
-    Parameters
-    ----------
-    their_levers
-        All columns but those of :data:`FIXED` can be changed, in both directions, as in the paper.
-    binary
-        Of each column with labels only the commonest label is told from the others, as in the paper.
+ABLATIONS = (
+    *(Plan(HARE, budget) for budget in (10, 70, 100)),
+    *(Plan(method, BUDGET, rounds) for rounds in (3, 10) for method in (MULTI, KEPT)),
+    Plan(MOVED, BUDGET, ROUNDS),
+    *(Plan(p.method, p.budget, p.rounds, scale) for scale in ("near", "intermediate") for p in MAIN),
+)
+"""Tables 2, 3, 5 and 6, of networks and the first three bases."""
+
+
+def tournament(
+    crowd: Crowd, goals: FloatArray, best: FloatArray, plan: Plan, rng: np.random.Generator
+) -> FloatArray:
+    """Where the tournaments of people end who prefer what is nearer to their goal, (n, 1, d)."""
+    for turn in range(plan.rounds):
+        ends = crowd.inside(best + directions(crowd, best, plan.budget // plan.rounds, rng))
+        moved = boundary_points(crowd, ends, 1e-6)
+        shown = ends if plan.method == MOVED else moved
+        far = np.where(crowd.score(shown) > 0, np.linalg.norm(shown - goals, axis=-1), np.inf)
+        if plan.method == KEPT and turn:
+            far[:, 0], moved[:, 0] = np.linalg.norm(best - goals, axis=-1)[:, 0], best[:, 0]
+        winner = np.take_along_axis(moved, far.argmin(axis=1)[:, None, None], 1)
+        best = np.where(np.isfinite(far.min(axis=1))[:, None, None], winner, best)
+    return best
+
+
+def problem(crowd: Crowd, person: int) -> Instance:
+    """A person's problem for the exact search. Coordinates are bounded three units beyond the data's range
+    where the setting has no box: the rounds together go no further."""
+    ends = [0, 1] if crowd.boxed else [-3, 4]
+    names, x = [f"x{k}" for k in range(len(crowd.free))], crowd.start[person, 0]
+    free = dict(zip(names, crowd.free > 0, strict=True))
+    layers = [{"weight": w.T.tolist(), "bias": b.tolist()} for w, b in crowd.layers]
+    kind = {"kind": "continuous", "bounds": ends}
+    return instance_from_dict(
+        {
+            "format": "milp-recourse/instance-1",
+            "features": [{"name": n, "actionable": bool(yes), **kind} for n, yes in free.items()],
+            "scm": {"name": "independent"},
+            "classifier": {"kind": "relu-network", "dtype": "float64", "layers": layers},
+            "accept": {"at_least": 0.0, "margin": 1e-6},
+            "factual": dict(zip(names, x.tolist(), strict=True)),
+            "preferences": {"actionable": [n for n, yes in free.items() if yes]},
+            "cost": {"kind": "l2-squared", "scale": dict.fromkeys(names, 1)},
+        }
+    )
+
+
+def exact_tournament(crowd: Crowd, goals: FloatArray, rounds: int, seed: int) -> FloatArray:
+    """The same among exact candidates, with the same number of questions; nan for whom there is no recourse.
+
+    Around the winner so far (at first, the certified nearest recourse) are aims in directions that repel each
+    other, at the distance that HARE's candidates begin at, half as far in each round. Where the classifier
+    refuses an aim, the candidate is the accepted point nearest to it, a certified optimum (l2); else it is
+    the boundary point on the way from the person to it.
     """
-    from sklearn.compose import make_column_transformer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.neural_network import MLPClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
-
-    chosen = SETS[data]
-    frame, wanted = chosen.read(folder / chosen.file)
-    order = np.random.default_rng([seed, 2]).permutation(len(frame))[: rows + 2000]
-    x, y = frame[list(chosen.columns)].iloc[order], wanted.iloc[order].astype(int)
-    x, y = x.reset_index(drop=True), y.reset_index(drop=True)
-    labels = [name for name, column in chosen.columns.items() if column.kind == "categorical"]
-    numbers = [name for name in chosen.columns if name not in labels]
-    for name in labels if binary else ():
-        x[name] = x[name].where(x[name] == x[name].mode()[0], "other")
-    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    first = make_column_transformer((encoder, labels), (MinMaxScaler(), numbers))
-    network = MLPClassifier((16, 8), early_stopping=True, random_state=seed)
-    last = LogisticRegression(max_iter=1000) if model == "logistic" else network
-    cut = len(x) * 3 // 4
-    seen = y.iloc[:cut]
-    if data in BALANCED:
-        seen = seen.groupby(seen).sample(seen.value_counts().max(), replace=True, random_state=seed)
-    pipe = make_pipeline(first, last).fit(x.loc[seen.index], seen)
-    ways = ("increase", "decrease")
-    moved = {way: [n for n, c in chosen.columns.items() if c.monotone == way] for way in ways}
-    still = [name for name, column in chosen.columns.items() if not column.actionable]
-    up, down = moved["increase"], moved["decrease"]
-    if their_levers:
-        still, up, down = list(FIXED[data]), [], []
-    recourse = Recourse(pipe, x.iloc[:cut], immutable=still, increase=up, decrease=down)
-    later = x.iloc[cut:]
-    return recourse, later[pipe.predict(later) == 0]
-
-
-def wish(space: LeverSpace, rng: np.random.Generator) -> FloatArray | None:
-    """A random boundary point that the person can reach; None if 4000 random points are all refused."""
-    way = rng.normal(size=(4000, space.size))
-    way /= np.linalg.norm(way, axis=1, keepdims=True)
-    ends = space.inside(space.start + way * np.sqrt(space.size))
-    good = ends[space.score(ends) > 0]
-    return boundary_points(space, good[:1], 1e-6)[0] if len(good) else None
-
-
-def one_person(recourse: Recourse, row: pd.DataFrame, base: str, person: int) -> list[Row]:
-    """The measures of each method; [] for someone without a wish or a base recourse."""
-    model = recourse.one_person(row)
-    instance, rng = model.instance, np.random.default_rng([person, 150])
-    space = LeverSpace(instance)
-    goal = wish(space, rng)
-    begin = base_recourse(instance, base, np.random.default_rng([person, 7])) if goal is not None else None
-    if goal is None or not begin:
-        return []
-    found = [_measures("base", space, goal, begin, 0)]
-    for method in METHODS[1:]:
-        options: dict[str, Any] = {} if method == "exact-hare" else {"base": base}
-        interview = Interview(recourse, row, method, BUDGET, person, **options)  # type: ignore[arg-type]
-        while (question := interview.ask()) is not None:
-            if question.kind == "one":
-                interview.tell("no")
-                continue
-            assert question.left is not None and question.right is not None
-            far = [np.linalg.norm(space.at(o.numbers) - goal) for o in (question.left, question.right)]
-            interview.tell("left" if far[0] <= far[1] else "right")
-        chosen = interview.recommend().action
-        end = instance.numbers(chosen) if chosen else begin
-        found.append(_measures(method, space, goal, end, len(interview.answers)))
+    found = np.full_like(goals, np.nan)
+    for person in range(crowd.size):
+        instance, rng = problem(crowd, person), np.random.default_rng([seed, person, 8])
+        one, goal = crowd.only([person]), goals[person, 0]
+        best, least = nearest(instance, crowd.start[person, 0]), np.inf
+        for turn in range(rounds if best is not None else 0):
+            count = BUDGET // rounds - bool(turn)  # the winner so far is one of them
+            drawn = rng.normal(size=(50, count, len(goal))) * crowd.free
+            drawn /= np.linalg.norm(drawn, axis=-1, keepdims=True)
+            for aim in best + 0.5**turn * min(drawn, key=repulsion):
+                good = crowd.score(aim) > 0
+                point = boundary_points(one, aim[None, None], 1e-6)[0, 0] if good else nearest(instance, aim)
+                far = np.inf if point is None else float(np.linalg.norm(point - goal))
+                if far < least:
+                    best, least, found[person, 0] = point, far, point
     return found
 
 
-def _measures(
-    method: str, space: LeverSpace, goal: FloatArray, action: Mapping[str, float], asked: int
-) -> Row:
-    end, x = space.at(action), space.start
-    size = float(np.linalg.norm(end - x) * np.linalg.norm(goal - x))
+def nearest(instance: Instance, point: FloatArray) -> FloatArray | None:
+    """The accepted point nearest to a refused one, as certified; None if there is none within the bounds."""
+    low, high = np.array([f.bounds for f in instance.features], dtype=np.float64).T
+    begin = dict(zip(instance.factual, np.clip(point, low, high).tolist(), strict=True))
+    action = solve(replace(instance, factual=begin)).action
+    return None if action is None else np.array(list((begin | instance.numbers(action)).values()))
+
+
+def measures(crowd: Crowd, points: FloatArray, goals: FloatArray, fixed: Sequence[str]) -> Row:
+    """The paper's measures, means over people."""
+    change, wish = points - crowd.start, goals - crowd.start
+    lengths = np.linalg.norm(change, axis=-1) * np.linalg.norm(wish, axis=-1)
+    cosine = (change * wish).sum(axis=-1) / np.maximum(lengths, 1e-12)
+    found = {"violations": 0, "redundancy": 0, "sparsity": 0}
+    for feature in np.unique(crowd.features):
+        own = crowd.features == feature
+        changed = (np.abs(change[..., own]) > 1e-4).any(axis=-1)
+        alone = changed & (crowd.score(np.where(own, crowd.start, points)) > 0)
+        found["sparsity"] += changed.mean()
+        found["redundancy"] += alone.mean()
+        found["violations"] += changed.mean() if feature in fixed else 0
     return {
-        "method": method,
-        "gtp": f"{np.linalg.norm(end - goal):.5f}",
-        "gtd": f"{1 - float((end - x) @ (goal - x)) / max(size, 1e-12):.5f}",
-        "proximity": f"{np.linalg.norm(end - x):.5f}",
-        "sparsity": len(action),
-        "asked": asked,
+        "gtp": mean(np.linalg.norm(points - goals, axis=-1)),
+        "gtd": mean(1 - cosine),
+        "proximity": mean(np.linalg.norm(change, axis=-1)),
+        **found,
     }
+
+
+def rows_of(how: Setting, found: Study, base: str, plans: Sequence[Plan]) -> Iterator[Row]:
+    """A row per plan, of the people with a base recourse and a wish."""
+    begin = found.crowd.start if base == "any" else base_points(base, found, how.seed)
+    served = np.isfinite(begin[:, 0, 0])
+    for plan in plans:
+        rng = np.random.default_rng([how.seed, 150])
+        goals = wishes(found.crowd, RADIUS[plan.scale], how.wish, rng)
+        own = np.flatnonzero(served & np.isfinite(goals[:, 0, 0]))
+        crowd, goals = found.crowd.only(own), goals[own]
+        row: Row = {"data": how.data, "model": how.model, "base": base, "scale": plan.scale}
+        row |= {"method": plan.method, "budget": plan.budget, "rounds": plan.rounds, "seed": how.seed}
+        row |= {"people": len(own), "success": served.mean()}
+        if len(own):
+            if plan.method == EXACT:
+                points = exact_tournament(crowd, goals, plan.rounds, how.seed)
+                sure = np.isfinite(points[:, 0, 0])
+                crowd, points, goals = crowd.only(sure), points[sure], goals[sure]
+                row |= {"people": int(sure.sum()), "success": sure.mean()}
+            else:
+                own_rng = np.random.default_rng([how.seed, crc32(repr(plan).encode())])
+                points = tournament(crowd, goals, begin[own], plan, own_rng)
+            row |= measures(crowd, points, goals, FIXED[how.data])
+        yield {k: f"{v:.5f}" if isinstance(v, float) else v for k, v in row.items()}
 
 
 def run(
     folder: Path, out: Path, people: int, seeds: int, advance: Callable[[], None] = lambda: None
 ) -> list[Row]:
-    """OUT/hare.csv, row by row: ``people`` refused test people per data set, model and seed."""
+    """OUT/hare.csv, row by row, of ``people`` refused people: tables 1 and 4, exact candidates, the rest."""
+    first = [(model, base, MAIN) for model in MODELS for base in BASES]
+    exact = [(model, "any", (Plan(EXACT, BUDGET, ROUNDS),)) for model in MODELS]
+    more = [("network", base, ABLATIONS) for base in BASES[:3]]
     with grown(out / "hare.csv", COLUMNS, {}) as (rows, write):
-        done = {(r["data"], r["model"], r["seed"]) for r in rows}
-        for seed in range(seeds):
-            for data in DATA:
-                for model in MODELS:
-                    if (data, model, str(seed)) in done:
-                        continue
-                    recourse, refused = fitted(data, model, seed, folder)
-                    made: list[Row] = []
-                    for person in range(min(people, len(refused))):
-                        for base in BASES:
-                            for row in one_person(recourse, refused.iloc[[person]], base, person):
-                                own = {"data": data, "model": model, "seed": seed, "person": person}
-                                made.append({**own, "base": base, **row})
-                        advance()
-                    for one in made:
-                        write(one)
-                    rows.extend(made)
+        done = {tuple(row[name] for name in (*KEYS, "seed")) for row in rows}
+        for jobs in (first, exact, more):
+            for seed, data in product(range(seeds), DATA):
+                fitted = dict[str, Study]()
+                for model, base, plans in jobs:
+                    how, cell = Setting(data, model, seed), (data, model, base)
+                    keys = [
+                        (*cell, p.scale, p.method, str(p.budget), str(p.rounds), str(seed)) for p in plans
+                    ]
+                    left = [p for p, key in zip(plans, keys, strict=True) if key not in done]
+                    if left and model not in fitted:
+                        fitted[model] = study(how, folder, people)
+                    for row in rows_of(how, fitted[model], base, left) if left else ():
+                        write(row)
+                        rows.append(row)
+                    advance()
     return rows
 
 
+def published() -> dict[tuple[str, ...], Row]:
+    """The printed means and deviations, by :data:`KEYS`."""
+    with Path(__file__).with_name("hare_published.csv").open(newline="", encoding="utf-8") as file:
+        return {tuple(row[name] for name in KEYS): row for row in csv.DictReader(file)}
+
+
 def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Means by data set, model, base and method, with intervals over people, beside the published means."""
-    groups: dict[tuple[str, str, str, str], list[Mapping[str, Any]]] = {}
+    """Means and deviations over the seeds that have people, by :data:`KEYS`, beside the printed ones."""
+    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for one in rows:
-        groups.setdefault((one["data"], one["model"], one["base"], one["method"]), []).append(one)
-    found = []
-    for (data, model, base, method), own in groups.items():
-        row: Row = {"data": data, "model": model, "base": base, "method": method, "people": len(own)}
-        said = PUBLISHED.get((data, model, base))
-        for k, name in enumerate(("gtp", "gtd")):
-            values = np.array([float(r[name]) for r in own])
-            low, high = interval(bootstrap(values, np.random.default_rng(0)))
-            row |= {name: float(values.mean()), f"{name}_low": low, f"{name}_high": high}
-            place = METHODS.index(method)
-            row[f"{name}_published"] = said[3 * k + place] if said and place < 3 else None
-        for name in ("proximity", "sparsity", "asked"):
-            row[name] = float(np.mean([float(r[name]) for r in own]))
+        own = groups.setdefault(tuple(str(one[name]) for name in KEYS), [])
+        own += [one] if int(one["people"]) else []
+    said, found = published(), []
+    for key, own in groups.items():
+        printed = said.get((*key[:4], MULTI if key[4] == KEPT else key[4], *key[5:]), {})
+        row: Row = {**dict(zip(KEYS, key, strict=True)), "seeds": len(own)}
+        row["people"] = sum(int(one["people"]) for one in own)
+        for name in MEASURES:
+            values = [float(one[name]) for one in own if one[name] not in ("", "nan", None)]
+            row |= {name: mean(values), f"{name}_sd": sd(values)}
+            row[f"{name}_published"] = float(printed[name]) if printed.get(name) else None
         found.append(row)
     return found
 
 
+def orders(table: Sequence[Row], multi: str) -> tuple[list[str], list[str]]:
+    """Cells of table 1 where base > HARE > Multi-HARE is printed and holds here, and where it does not."""
+    by = {
+        tuple(row[name] for name in ("data", "model", "base", "scale", "method", "budget")): row
+        for row in table
+    }
+    holds, fails = list[str](), list[str]()
+    for data, model, base in dict.fromkeys((r["data"], r["model"], r["base"]) for r in table):
+        places = ((BASE, "0"), (HARE, str(BUDGET)), (multi, str(BUDGET)))
+        for name in ("gtp", "gtd"):
+            trio = [by.get((data, model, base, "far", *place)) for place in places]
+            said = [one and one[f"{name}_published"] for one in trio]
+            if None in trio or None in said or not said[0] > said[1] > said[2]:  # type: ignore[operator]
+                continue
+            ours = [one[name] for one in trio]  # type: ignore[index]
+            (holds if ours[0] > ours[1] > ours[2] else fails).append(f"{data}, {model}, {base}: {name}")
+    return holds, fails
+
+
 def draw(table: Sequence[Row], *paths: Path) -> Path:
-    """GTP and GTD of each method, as a share of the base's, beside the published ones."""
-    figure, axes = panels((11, 4.4), 1, 2)
-    for axis, name in zip(axes, ("gtp", "gtd"), strict=True):
-        for k, data in enumerate(DATA):
-            for model, line in zip(MODELS, ("-", "--"), strict=True):
-                cell = (data, model, BASES[1])
-                own = {r["method"]: r for r in table if (r["data"], r["model"], r["base"]) == cell}
-                if len(own) < len(METHODS):
-                    continue
-                shares = [own[m][name] / own["base"][name] for m in METHODS]
-                axis.plot(METHODS, shares, "o" + line, color=f"C{k}", label=f"{data}, {model}")
-                known = [own[m][f"{name}_published"] for m in METHODS[:3]]
-                said = [value / known[0] for value in known]
-                axis.plot(METHODS[:3], said, "*", color=f"C{k}", fillstyle="full" if line == "-" else "none")
-        axis.set_ylim(bottom=0)
-        axis.set_title(
-            f"{name.upper()} as a share of the base's (growing spheres); stars: published", fontsize=9
-        )
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
+    """GTP and GTD of networks by base and method, with deviations over seeds; stars are printed."""
+    figure, axes = panels((13, 7), 2, 3)
+    chosen = (Plan(BASE, 0, 0), Plan(HARE), Plan(MULTI, BUDGET, ROUNDS), Plan(KEPT, BUDGET, ROUNDS))
+    for line, name in zip(axes, ("gtp", "gtd"), strict=True):
+        for axis, data in zip(line, DATA, strict=True):
+            own = [r for r in table if (r["data"], r["model"], r["scale"]) == (data, "network", "far")]
+            for k, plan in enumerate(chosen):
+                cells = {
+                    r["base"]: r
+                    for r in own
+                    if (r["method"], r["budget"], r["rounds"])
+                    == (plan.method, str(plan.budget), str(plan.rounds))
+                    and np.isfinite(r[name])
+                }
+                at = np.array([BASES.index(base) for base in cells]) + 0.15 * (k - 1.5)
+                values = [r[name] for r in cells.values()]
+                spread = [r[f"{name}_sd"] for r in cells.values()]
+                axis.errorbar(at, values, spread, fmt="o", ms=4, color=f"C{k}", label=plan.method)
+                printed = [r[f"{name}_published"] for r in cells.values()]
+                axis.plot(
+                    at + 0.06, [np.nan if v is None else v for v in printed], "*", color=f"C{k}", mfc="none"
+                )
+            for one in (r for r in own if r["method"] == EXACT):
+                axis.axhline(one[name], color="k", lw=0.8, ls="--", label="exact candidates")
+            axis.set_xticks(range(len(BASES)), BASES, rotation=25, fontsize=7)
+            axis.set_ylim(bottom=0)
+            axis.set_title(f"{data}: {name.upper()}", fontsize=9)
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
     return save(figure, *paths)

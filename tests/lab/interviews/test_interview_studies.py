@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from milp_recourse.judge import judge
-from milp_recourse.lab.interviews import choice_predictors, hare_tables, known_weights, regret_by_questions
+from milp_recourse.lab.interviews import choice_predictors, known_weights, regret_by_questions
 from milp_recourse.lab.interviews.random_problems import random_problem
 from milp_recourse.lab.interviews.regret_soundness import one_person as sound_person
 from milp_recourse.lab.interviews.regret_soundness import summary as sound_summary
@@ -65,34 +63,3 @@ def test_random_problems_are_of_people_who_are_refused() -> None:
     """And differ by seed."""
     one, other = random_problem(4, 0), random_problem(4, 1)
     assert not judge(one, {}).feasible and one.factual != other.factual
-
-
-def test_measures_of_hare() -> None:
-    """At the wish itself both are 0; at right angles to it GTD is 1."""
-    space = hare_tables.LeverSpace(random_problem(2, 0))
-    x = space.start
-    names, goal = list(space.instance.levers), x + np.array([0.05, 0.0])
-    row = hare_tables._measures("base", space, goal, {names[0]: float(goal[0])}, 0)
-    assert float(row["gtp"]) == float(row["gtd"]) == 0
-    aside = hare_tables._measures("base", space, goal, {names[1]: float(x[1] + 0.05)}, 0)
-    assert float(aside["gtd"]) == 1 and float(aside["gtp"]) == pytest.approx(0.05 * 2**0.5, abs=1e-4)
-
-
-def test_a_wish_is_reachable() -> None:
-    """It is accepted, and inside the bounds."""
-    space = hare_tables.LeverSpace(random_problem(3, 0))
-    goal = hare_tables.wish(space, np.random.default_rng(0))
-    assert goal is not None and space.score(goal[None])[0] > 0
-    assert (space.inside(goal[None]) == goal).all()
-
-
-def test_tables_of_hare_are_summarised(tmp_path: Path) -> None:
-    """Means by method beside the published ones, and a figure."""
-    rows = []
-    for method, gtp in zip(hare_tables.METHODS, (1.0, 0.8, 0.6, 0.5), strict=True):
-        cell = {"data": "compas", "model": "network", "base": "growing-spheres", "method": method}
-        rows.append({**cell, "gtp": gtp, "gtd": gtp, "proximity": 1, "sparsity": 1, "asked": 29})
-    table = hare_tables.summary(rows)
-    assert [row["gtp"] for row in table] == [1.0, 0.8, 0.6, 0.5]
-    assert [row["gtp_published"] for row in table] == [0.40, 0.26, 0.25, None]
-    assert hare_tables.draw(table, tmp_path / "hare.png").is_file()
