@@ -183,17 +183,25 @@ class _Search:
                 largest, worst = ratio or Fraction(0), ray
                 if ratio is None:
                     break
-        ratios = [
-            _against(ray, self.parts, self._known) for ray in self.cone.rays if self.broken(ray) is None
-        ]
-        attained = max(ratios, default=Fraction(1))
         return Regret(
             most=math.inf if ratio is None else regret_of(largest, self.optima.instance),
-            attained=_under(max(attained, Fraction(1)), root),
+            attained=_under(max(self._attained(), Fraction(1)), root),
             worst=doubles_below(worst.weights),
             cone=self.cone,
             rests_on=tuple(self._by[ray.weights][1] for ray in self.cone.rays),
         )
+
+    def _attained(self) -> Fraction:
+        """What the action costs on the allowed ray where that is the most of what a known action costs."""
+        others = list(dict.fromkeys(one.parts for one in self._known if one.parts is not None))
+        rays = [ray for ray in self.cone.rays if self.broken(ray) is None]
+        if not (others and rays):
+            return Fraction(1)
+        at = np.array([_normal(ray) for ray in rays])
+        costs = at @ np.array(others, dtype=np.float64).T
+        ray = rays[int((at @ self._phi / np.maximum(costs.min(axis=1), 1e-300)).argmax())]
+        least = min(_cost(ray.weights, parts) for parts in others)
+        return _cost(ray.weights, self.parts) / least if least else Fraction(1)
 
 
 def ratio_at(ray: Ray, parts: Parts, optimum: Optimum | None) -> Fraction | None:
@@ -203,12 +211,6 @@ def ratio_at(ray: Ray, parts: Parts, optimum: Optimum | None) -> Fraction | None
     pairs = zip(ray.weights, optimum.weights, strict=True)
     scale = min(Fraction(v) / Fraction(w) for v, w in pairs)
     return _cost(ray.weights, parts) / (scale * optimum.bound)
-
-
-def _against(ray: Ray, parts: Parts, known: Sequence[Optimum]) -> Fraction:
-    """What the action costs on a ray, by what the cheapest of known actions costs there."""
-    costs = [_cost(ray.weights, one.parts) for one in known if one.parts is not None]
-    return _cost(ray.weights, parts) / least if (least := min(costs, default=Fraction(0))) else Fraction(1)
 
 
 def _cost(weights: Sequence[int], parts: Parts) -> Fraction:

@@ -60,7 +60,7 @@ def test_the_wheel_holds_the_data_of_experiments(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     lab = ROOT / "milp_recourse" / "lab"
     shipped = {path.relative_to(ROOT).as_posix() for kind in ("csv", "j2") for path in lab.rglob(f"*.{kind}")}
-    assert len(shipped) == 4 and shipped <= names
+    assert len(shipped) == 5 and shipped <= names
 
 
 def test_the_wheel_holds_the_pages_style_and_script(wheel):
