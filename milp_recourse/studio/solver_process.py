@@ -66,7 +66,7 @@ class SolverProcess:
         self._population = population
         self._process: Process | None = None
         self._turn = asyncio.Lock()
-        self.waiting = 0
+        self.waiting, self._closed = 0, False
 
     @property
     def pid(self) -> int | None:
@@ -165,6 +165,8 @@ class SolverProcess:
             process.stdin.write(len(content).to_bytes(8, "big") + content)
 
     async def _running(self) -> Process:
+        if self._closed:  # a question that is asked again because its process was ended starts none
+            raise Ended("the studio has ended")
         if self._process is None or self._process.returncode is not None:
             command = python("from milp_recourse.studio.solver_loop import run; run()", "milp_recourse")
             self._process = await asyncio.create_subprocess_exec(
@@ -176,8 +178,9 @@ class SolverProcess:
             self._send(self._process, self._population)
         return self._process
 
-    async def end(self) -> None:
-        """End the process; the next question starts another."""
+    async def end(self, for_good: bool = False) -> None:
+        """End the process; the next question starts another, unless this is ``for_good``."""
+        self._closed |= for_good
         process, self._process = self._process, None
         if process is not None:
             with suppress(ProcessLookupError):
@@ -205,4 +208,4 @@ class Solvers:
     async def end(self) -> None:
         """End all of them."""
         for process in self.processes:
-            await process.end()
+            await process.end(for_good=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
 
+from milp_recourse.studio.solver_process import Ended, Progress, Solvers
 from milp_recourse.studio.studio_says import WORDS
 from tests.studio.samples import HOME, PORT, SECRET, ask, studio
 
@@ -78,3 +80,19 @@ def test_a_request_for_no_path_is_refused() -> None:
     headers = [(b"host", f"127.0.0.1:{PORT}".encode())]
     refusal = studio()._refusal({"type": "http", "method": "OPTIONS", "path": "*", "headers": headers})
     assert refusal is not None and refusal.status_code == 404
+
+
+def test_a_question_in_hand_when_the_studio_ends_starts_no_other_process():
+    """Its process is ended under it, and it would be asked again."""
+
+    async def ended() -> int | None:
+        solvers = Solvers(b"\x80\x04N.", 1)  # None for the people: the process waits for nothing else
+        asked = asyncio.ensure_future(solvers.ask(Progress(), "solve", 0, None))
+        while solvers.processes[0].pid is None:
+            await asyncio.sleep(0.01)
+        await solvers.end()
+        with pytest.raises(Ended):
+            await asked
+        return solvers.processes[0].pid
+
+    assert asyncio.run(ended()) is None
