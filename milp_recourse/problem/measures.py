@@ -17,6 +17,7 @@ scale alone.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -50,7 +51,7 @@ class Piece(NamedTuple):
         return self.start + way if self.start else way
 
 
-class Measure:
+class Measure(ABC):
     """What all measures are asked; the defaults are right for most.
 
     Attributes
@@ -83,18 +84,18 @@ class Measure:
         return min(self.rise, self.fall)
 
     @property
+    @abstractmethod
     def written(self) -> Any:
         """What files state, as JSON."""
-        raise NotImplementedError
 
     @property
     def settled(self) -> Measure:
         """The measure as it is for this applicant, and for no other."""
         return self
 
+    @abstractmethod
     def pieces(self, x: float) -> tuple[Piece, ...]:
         """The sizes of changes from x; pieces ascend, and neighbours meet at an end and agree there."""
-        raise NotImplementedError
 
     def why_not(self, kind: str) -> tuple[str, str] | None:
         """What is refused, and allowed instead, where a feature of that kind cannot have it; else None."""
@@ -110,9 +111,9 @@ class Measure:
         """
         return self
 
+    @abstractmethod
     def times(self, factor: float) -> Measure:
         """The measure whose sizes are those of this one divided by a power of two."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
