@@ -22,7 +22,6 @@ from milp_recourse.certificates.single_tree import least_cost
 from milp_recourse.engine.compiling import announced
 from milp_recourse.engine.networks import proof_search
 from milp_recourse.engine.networks.causes import Effects, is_label
-from milp_recourse.engine.networks.layout import COST, FACTUAL, GAINED, GRID, LABEL, ZL
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.problem_arrays import (
     Ends,
@@ -34,6 +33,7 @@ from milp_recourse.engine.networks.problem_arrays import (
     set_domains,
 )
 from milp_recourse.engine.networks.propose import memory
+from milp_recourse.engine.networks.search import clear
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.judge import judge
 from milp_recourse.problem.conditions import TRUE
@@ -161,12 +161,12 @@ def _under_conditions(claim: Claim, late: float) -> Configurations | None:
 
 def _records(p: Problem) -> tuple[proof_search.Open, proof_search.Record]:
     """Memory for the proofs of a problem; problems of the same shape share it."""
-    shape = p.lever.shape[1], p.allowed.shape[-1], p.weights.shape, p.row.shape[-2], len(p.noise)
+    shape = len(p.lever), p.allowed.shape[-1], p.weights.shape, p.row.shape[-2], len(p.noise)
     known = _SHAPES.__dict__.setdefault("known", {})
     if shape not in known:
         if len(known) > 8:
             known.clear()
-        d = p.lever.shape[1]
+        d = len(p.lever)
         known[shape] = proof_search.memory(p, OPEN + 2 * d, RECORDS + 4 * d, LEAVES)
     return known[shape]
 
@@ -236,17 +236,17 @@ class Trees:
         problem = problem._replace(**copies)
         # levers with labels: the lever, the column of its own label, and what acting costs whatever the label
         self.kept = [
-            (i, int(problem.start[i] + problem.lever[FACTUAL, i]), max(0.0, round_down(held[k])))
+            (i, int(problem.start[i] + problem.lever[i].factual), max(0.0, round_down(held[k])))
             for i, held in enumerate(group.levers.fixed)
-            if problem.lever[LABEL, i] and not self.moved[i]
+            if problem.lever[i].label and not self.moved[i]
         ]
         self.gaps = {name: gaps for name in self.levers if (gaps := _gaps(instance, name))}
         plain = problem.lever.copy()
-        plain[GRID] = 0.0
+        plain["grid"] = 0.0
         self.problem, self.relaxed = problem, problem._replace(lever=plain)
         self.work = memory(problem)[0]
         self.work.learned[:] = 0.0  # pseudo-costs serve all configurations of the applicant
-        self.work.scalar[GAINED:] = 0.0
+        self.work.gained[:], self.work.promised[:] = 0.0, 0.0
         self.open, self.record = _records(problem)
         self.widths = [int(k) for k in problem.widths[1:]]
         self._fixed = cache(lambda names: lower(instance).fix(names))
@@ -330,10 +330,10 @@ class Trees:
         place = [acted.index(name) if name in acted else -1 for name in self.levers]
         chosen = np.array(place) >= 0
         c = self._case(chosen)
-        numeric = p.lever[LABEL] == 0
-        p.box[c, 2] = np.where(chosen | ~numeric, ACTED, IDLE)
+        numeric = p.lever["label"] == 0
+        p.box[c]["mode"] = np.where(chosen | ~numeric, ACTED, IDLE)
         for i, column, held in self.kept:  # a search does not charge for the own label; here it is acted on
-            p.column[COST, column] = held if chosen[i] else 0.0
+            p.column[column].cost = held if chosen[i] else 0.0
         p.row_const[c] = self.row_const[c]
         set_domains(p.row_const[c], self.rows[c], domains)
         p.precision[c] = np.where(chosen[self.owners], self.precision[c], 0.0)
@@ -344,8 +344,8 @@ class Trees:
             held_costs = sum(held for i, _, held in self.kept if chosen[i])
             target = (1.0 + 1e-6) * (self.factor + p.ceiling + held_costs)
         else:
-            claimed = claimed - base + p.cost * (abs(claimed) + base)
-        target = target - base + p.cost * (abs(target) + base)
+            claimed = claimed - base + p.slacks.cost * (abs(claimed) + base)
+        target = target - base + p.slacks.cost * (abs(target) + base)
         self._root(chosen, box)
         nodes: Nodes = []
         effort, before = self.effort, self.effort.nodes
@@ -356,7 +356,7 @@ class Trees:
                 self._close_on_edge(acted, target)
             written = self._written(place)
             nodes += written
-            effort.nodes = before + int(o.state[3])
+            effort.nodes = before + int(o.now.examined)
             effort.seconds += check_seconds(self.instance, len(acted), written)
             if effort.seconds > MOST_SECONDS:
                 return None
@@ -369,7 +369,7 @@ class Trees:
                 if leaf is None:
                     return None
                 nodes.append(leaf)
-            if why == proof_search.FULL and o.state[0] + 2 * len(self.levers) + 4 > len(o.ends):
+            if why == proof_search.FULL and o.now.open + 2 * len(self.levers) + 4 > len(o.ends):
                 o = self.open = _larger(o)
         return None
 
@@ -381,7 +381,6 @@ class Trees:
     def _root(self, chosen: NDArray[np.bool_], box: Ends) -> None:
         """Make the whole box the one open node; levers that are not ``chosen`` keep their factual values."""
         o = self.open
-        o.state[:] = 0
         for i, name in enumerate(self.levers):
             low, high = box.get(name, self.instance.levers[name])
             if not chosen[i]:
@@ -389,15 +388,15 @@ class Trees:
             o.ends[0, :, i] = low, high
         o.order[0] = 0
         o.promise[0] = 0.0
-        o.state[0] = 1
-        w = self.work
-        w.col[:], w.at[:], w.unit[:], w.row[:], w.ball[:] = 0.0, 0.0, 0.0, 0.0, 0.0
-        w.scalar[:GAINED], w.row_coefficients[:] = 0.0, 0.0
+        o.now.open, o.now.recorded, o.now.leaves, o.now.examined, o.now.asked = 1, 0, 0, 0, 0
+        clear(self.work)
+        self.work.now.allowance, self.work.now.ceiling = 0.0, 0.0  # nothing is forgiven
+        self.work.row_coefficients[:] = 0.0
 
     def _single(self, chosen: NDArray[np.bool_], target: float) -> list[Any] | None:
         """A leaf for an open node that is a single action: its exact logit is too low, by however little.
         None if the node is no single action, or the action is accepted."""
-        ends = self.open.ends[int(self.open.state[0])].copy()
+        ends = self.open.ends[int(self.open.now.open)].copy()
         for i, name in enumerate(self.levers):
             lattice = self.instance.feature(name).lattice
             if lattice is not None and chosen[i]:  # the search counts steps in doubles
@@ -420,24 +419,23 @@ class Trees:
         """Record a leaf for the open node on top if its largest logit is too low, by however little: with a
         multiplier large enough for the target. Else it is to be split."""
         o, t, w = self.open, self.record, self.work
-        o.state[4] = o.state[0]
-        low, high = o.ends[int(o.state[0]) - 1]
+        o.now.asked = o.now.open
+        low, high = o.ends[int(o.now.open) - 1]
         values = {}
         for i, name in enumerate(self.levers):
             if name in acted:
-                labels = self.problem.lever[LABEL, i] > 0.0
+                labels = self.problem.lever[i].label > 0.0
                 values[name] = np.arange(low[i], high[i] + 1.0).tolist() if labels else [low[i], high[i]]
-        active = [w.unit[ZL, k, :n] >= 0.0 for k, n in enumerate(self.widths, 1)]
+        active = [w.unit.low[k, :n] >= 0.0 for k, n in enumerate(self.widths, 1)]
         most = largest_logit(self._fixed(frozenset(acted)), active, values)
         g = None if most is None else self._weight(most, target)
         if g is None or math.isinf(g * self.factor):
             return
-        leaf, node = int(o.state[2]), int(o.state[1])
+        leaf, node = int(o.now.leaves), int(o.now.recorded)
         t.lines[leaf], t.multipliers[leaf], t.ball[leaf], t.shares[leaf] = 1, 0.0, 0.0, 0.0
         t.multipliers[leaf, 0] = g * self.factor
         t.kind[node], t.where[node], t.at[node] = proof_search.LEAF, (leaf, 0), 0.0
-        o.state[:] += (-1, 1, 1, 0, 0)
-        o.state[4] = 0
+        o.now.open, o.now.recorded, o.now.leaves, o.now.asked = o.now.open - 1, node + 1, leaf + 1, 0
 
     # -- as written --------------------------------------------------------------------------
 
@@ -445,7 +443,7 @@ class Trees:
         """The recorded nodes as the document has them; empties the record. ``place``: for each lever its
         number among those acted on, -1 for the others."""
         o, t = self.open, self.record
-        count = int(o.state[1])
+        count = int(o.now.recorded)
         kinds, where, at = t.kind[:count].tolist(), t.where[:count].tolist(), t.at[:count].tolist()
         nodes: Nodes = []
         for kind, (a, b), value in zip(kinds, where, at, strict=True):
@@ -457,7 +455,7 @@ class Trees:
                 nodes.append(["n", a, b])
             else:
                 nodes.append(self._leaf(a, place))
-        o.state[1] = o.state[2] = 0
+        o.now.recorded = o.now.leaves = 0
         return nodes
 
     def _leaf(self, k: int, place: Sequence[int]) -> list[Any]:
@@ -526,7 +524,7 @@ def _inside(feature: Feature, value: float) -> bool:
 def _larger(o: proof_search.Open) -> proof_search.Open:
     """The same open nodes with room for twice as many."""
     ends, order, promise = (np.concatenate([a, np.zeros_like(a)]) for a in o[:3])
-    return proof_search.Open(ends, order, promise, o.state)
+    return proof_search.Open(ends, order, promise, o.now)
 
 
 @cache

@@ -11,14 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.engine.compiling import announced
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.elementary import LOG
+from milp_recourse.engine.networks.lever_arrays import COSTS
 from milp_recourse.engine.networks.nearby import acted_on
 from milp_recourse.engine.networks.problem_arrays import (
     Ends,
@@ -129,14 +130,14 @@ class EngineBox:
             By atom, whether the argument of a ReLU in an equation is at least 0, or else at most 0.
         """
         p, places = self._problem, self._places
-        x, unit, grid, label = (p.lever[row, places] for row in (at.FACTUAL, at.UNIT, at.GRID, at.LABEL))
+        x, unit, grid, label = (p.lever[name][places] for name in ("factual", "unit", "grid", "label"))
         ends = np.empty((2, len(places)))
         ends[:, places] = low, high
         p = between(p, *ends)
         if self._jumping:
             p = p._replace(lever=p.lever.copy(), ceiling=math.inf)
             for i, cost in self._jumping:
-                self._bound_cost(p.lever[:, i], cost, *ends[:, i].tolist())
+                self._bound_cost(p.lever[i], cost, *ends[:, i].tolist())
         if domains:
             p = p._replace(row_const=p.row_const.copy())
             set_domains(p.row_const[0], self._rows, domains)
@@ -145,39 +146,40 @@ class EngineBox:
         least = search.bound_box(alone(p), work, known, min(target / self._unit, p.ceiling), TURNS)
         if least == math.inf:
             return None
-        ends = x + unit * work.box[: at.MODE, places]  # rounded once
+        ends = x + unit * np.array([work.box["lo"], work.box["hi"]])[:, places]  # rounded once
         low, high = np.nextafter(ends[0], -math.inf), np.nextafter(ends[1], math.inf)
-        step, first = np.where(grid > 0, unit * grid, 1.0), x + unit * p.lever[at.SHIFT, places]
+        step, first = np.where(grid > 0, unit * grid, 1.0), x + unit * p.lever["shift"][places]
         low = np.where(grid > 0, first + np.ceil((low - first) / step - WHOLE) * step, low)
         high = np.where(grid > 0, first + np.floor((high - first) / step + WHOLE) * step, high)
-        point, barred = np.clip(x + unit * work.at[at.POINT, places], low, high), {}
+        point, barred = np.clip(x + unit * work.points.relaxed[places], low, high), {}
         for k in np.flatnonzero(label > 0).tolist():
             allowed = work.allowed[slice(*p.start[places[k] : places[k] + 2])]
             low[k], high[k] = np.flatnonzero(allowed)[[0, -1]]
-            point[k] = work.at[at.POINT, places[k]]
+            point[k] = work.points.relaxed[places[k]]
             barred[k] = frozenset(np.flatnonzero(allowed == 0).tolist())
-        units = np.stack([work.unit[at.ZL], work.unit[at.ZH]], axis=-1)
+        units = np.stack([work.unit.low, work.unit.high], axis=-1)
         causes = {k: self._argument(units[0], own) for k, own in self._units_of.items()}
         layers = [units[layer, :width].copy() for layer, width in enumerate(p.widths.tolist())][1:]
         return Found(float(least) * self._unit, low, high, point, barred, causes, layers)
 
-    def _bound_cost(self, lever: Array, cost: LeverCost, low: float, high: float) -> None:
+    def _bound_cost(self, lever: Any, cost: LeverCost, low: float, high: float) -> None:
         """Write the least cost in an interval into a lever's numbers, whatever the value."""
         paid, entry = (Fraction(one) / Fraction(self._unit) for one in cost.paid(cost.nearest(low, high)))
-        lever[at.COSTS], lever[at.KNOTS], lever[at.DOWN] = 0.0, 0.0, 1.0
-        lever[at.FIXED], lever[at.LEAST] = round_down(paid), round_down(entry)
+        for name in COSTS:
+            lever[name] = 0.0
+        lever.knots, lever.down, lever.fixed, lever.least = 0.0, 1.0, round_down(paid), round_down(entry)
 
     def _known(self, hidden: Sequence[Array], signs: Mapping[int, bool]) -> Array:
         """Known bounds of all units, and the ends that were split on, (3, K + 1, n)."""
         p = self._problem
         known = np.zeros((3, *p.biases.shape))
-        known[at.ZL], known[at.ZH] = -math.inf, math.inf
-        known[at.SPLIT, 0, : len(p.kind)] = p.kind == LOG
+        low, high, split = known
+        low[:], high[:], split[0, : len(p.kind)] = -math.inf, math.inf, p.kind == LOG
         for layer, one in enumerate(hidden, start=1):
-            known[: at.SPLIT, layer, : len(one)] = one.T
+            known[:2, layer, : len(one)] = one.T
         for k, on in signs.items():
             for m in self._units_of.get(k, ()):
-                known[at.ZL if on else at.ZH, 0, m], known[at.SPLIT, 0, m] = 0.0, 1.0 if on else 2.0
+                (low if on else high)[0, m], split[0, m] = 0.0, 1.0 if on else 2.0
         return known
 
     @staticmethod
@@ -195,8 +197,10 @@ def _in_cost_units(p: Problems) -> tuple[Problems, float]:
     exponent = math.frexp(p.ceiling)[1]
     if not USUAL[0] < p.ceiling < USUAL[1] and 0.0 < p.ceiling < math.inf:
         unit = 2.0 ** min(max(exponent, -1000), 1000)
-        p.lever[at.COSTS] /= unit
-        p.column[:] /= unit
+        for name in COSTS:
+            p.lever[name] /= unit
+        p.column["cost"] /= unit
+        p.column["top"] /= unit
         p.base[:] /= unit
         return p._replace(ceiling=p.ceiling / unit, allowance=p.allowance / unit), unit
     return p, 1.0

@@ -213,7 +213,8 @@ class _Cache(caching.FunctionCache):
 
 
 class Reference(types.Type):
-    """The numba type of a named tuple that is passed by its address; its fields are never replaced.
+    """The numba type of a named tuple that is passed by its address; its fields are never replaced. A field
+    that is a named tuple is passed by its address, too.
 
     numba itself passes a tuple as the numbers it consists of. A tuple of thirty arrays is 250 numbers, and
     more than half of the intermediate code only moved them.
@@ -239,15 +240,20 @@ class _Fields(AttributeTemplate):
 
     def generic_resolve(self, value: Any, attr: str) -> Any:  # type: ignore[override]
         record = value.record
-        return record[record.fields.index(attr)] if attr in record.fields else None
+        if attr not in record.fields:
+            return None
+        kind = record[record.fields.index(attr)]
+        return Reference(kind) if isinstance(kind, types.NamedTuple) else kind
 
 
 @lower_getattr_generic(Reference)
 def _field(context: Any, builder: Any, kind: Reference, address: Any, name: str) -> Any:
     record: Any = kind.record
     at = record.fields.index(name)
-    value = builder.load(cgutils.gep_inbounds(builder, address, 0, at))
-    return imputils.impl_ret_borrowed(context, builder, record[at], value)
+    place = cgutils.gep_inbounds(builder, address, 0, at)
+    if isinstance(record[at], types.NamedTuple):
+        return place
+    return imputils.impl_ret_borrowed(context, builder, record[at], builder.load(place))
 
 
 @unbox(Reference)
@@ -285,22 +291,45 @@ def by_reference(kind: Any) -> Any:
 
     @typeof_impl.register(kind)
     def _typeof(value: Any, c: Any) -> Reference:
-        fields = [numba.typeof(v) for v in value]
-        return Reference(types.BaseTuple.from_types(fields, kind))
+        fields = (numba.typeof(v) for v in value)
+        return Reference(
+            types.BaseTuple.from_types([f.record if isinstance(f, Reference) else f for f in fields], kind)
+        )
 
     return kind
 
 
+def record(**fields: Any) -> np.dtype[Any]:
+    """The type of a record of numbers, or of the elements of an array of such: ``one.field`` reads and writes
+    it, in compiled code and in Python."""
+    return np.dtype((np.record, np.dtype(list(fields.items()), align=True)))
+
+
 def allocated(kind: Callable[..., _Kind], **sizes: int) -> _Kind:
     """A named tuple of zeroed arrays. The annotation of each field, ``Annotated[NDArray[...], ...]``, states
-    the array's shape: numbers, and names of ``sizes``."""
-    arrays = []
-    for hint in get_type_hints(kind, include_extras=True).values():
+    the array's shape: numbers, and names of ``sizes``; ``Annotated[Any, record, ...]`` is one of records, one
+    record if there is no shape. A field annotated by a class of named tuples is one of these; "block" is the
+    memory of the other arrays of doubles."""
+    made: dict[str, Any] = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        if not get_args(hint):
+            made[name] = allocated(hint, **sizes)
+            continue
         array, *shape = get_args(hint)
-        *_, number = get_args(array)  # the type of its numbers, before numpy 2.5 inside a dtype
-        number, *_ = get_args(number) or (number,)
-        arrays.append(np.zeros([sizes.get(length, length) for length in shape], number))
-    return kind(*arrays)
+        if array is Any:
+            number, *shape = shape
+        else:
+            *_, number = get_args(array)  # the type of its numbers, before numpy 2.5 inside a dtype
+            number, *_ = get_args(number) or (number,)
+        lengths = [sizes.get(length, length) for length in shape if length != "block"]
+        made[name] = np.zeros(lengths, number) if lengths else np.zeros(1, number)[0]
+    if "block" in made:
+        inside = {name: one for name, one in made.items() if name != "block" and one.dtype == float}
+        made["block"] = np.zeros(sum(one.size for one in inside.values()))
+        ends = np.cumsum([one.size for one in inside.values()])[:-1]
+        for (name, one), part in zip(inside.items(), np.split(made["block"], ends), strict=True):
+            made[name] = part.reshape(one.shape)
+    return kind(**made)
 
 
 def _unaliased(module: Any) -> None:

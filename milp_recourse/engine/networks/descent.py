@@ -12,7 +12,6 @@ import math
 import numpy as np
 
 from milp_recourse.engine.compiling import ROUND, clock, compiled
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.interior import solve_node
 from milp_recourse.engine.networks.lever_arrays import ACTED, EITHER, IDLE
 from milp_recourse.engine.networks.levers import contract, cost_at, cost_of, respond, to_whole, top_of
@@ -44,7 +43,7 @@ DIVE = 4
 def in_time(w):
     """Whether there is time to search for better actions. Only the user's limit ends that, so that answers
     within it do not depend on the clock."""
-    return (int(w.scalar[at.LATE]) - clock()) % ROUND < ROUND // 2
+    return (int(w.now.late) - clock()) % ROUND < ROUND // 2
 
 
 @compiled
@@ -64,27 +63,27 @@ def snap(p, u):
     it has some, inside the bounds of levers that are acted on, the factual for those that are not. Where
     either is possible and the bounds would move a lever by more than its change, it rests."""
     for i in range(len(u)):
-        mode, x = p.box[at.MODE, i], p.lever[at.FACTUAL, i]
-        if p.lever[at.LABEL, i] > 0.0 or (u[i] == 0.0 and mode != ACTED):
+        mode, x = p.box[i].mode, p.lever[i].factual
+        if p.lever[i].label > 0.0 or (u[i] == 0.0 and mode != ACTED):
             continue
-        a, step = x + p.lever[at.UNIT, i] * u[i], p.lever[at.UNIT, i] * p.lever[at.GRID, i]
+        a, step = x + p.lever[i].unit * u[i], p.lever[i].unit * p.lever[i].grid
         if step > 0.0:
-            first = x + p.lever[at.UNIT, i] * p.lever[at.SHIFT, i]
+            first = x + p.lever[i].unit * p.lever[i].shift
             a = first + np.floor((a - first) / step + 0.5) * step
         near = min(max(a, p.ends[0, i]), p.ends[1, i])
         rests = mode == IDLE or (mode == EITHER and abs(near - a) > abs(a - x))
-        u[i] = 0.0 if rests else (near - x) / p.lever[at.UNIT, i]
+        u[i] = 0.0 if rests else (near - x) / p.lever[i].unit
 
 
 @compiled
 def inside(p, w, slack):
     """Whether the point of :func:`logit_slack` meets the rows and the ball by at least ``slack`` times the
-    absolute terms behind them. ``p.line`` asks for beyond doubt; with a negative slack a point may miss them
+    absolute terms behind them. ``p.slacks.line`` asks for beyond doubt; with a negative slack a point may miss them
     by as much."""
     for r in range(p.row.shape[1]):
         value, size = p.row_const[0, r], p.row_const[1, r]
         value, size = at_point(p, w, p.row[:, r], p.row_caused[:, r], value, size)
-        if not value >= slack * size + (p.tiny if slack > 0.0 else -p.tiny):
+        if not value >= slack * size + (p.slacks.tiny if slack > 0.0 else -p.slacks.tiny):
             return False
     excess, doubt = 0.0, 0.0
     for f in range(len(p.noise)):
@@ -102,7 +101,7 @@ def inside(p, w, slack):
 def logit_slack(p, w):
     """The largest rounding error of the logit at the last point of
     :func:`~milp_recourse.engine.networks.linear_bounds.logit_at`."""
-    return 3.0 * p.line * arguments(p, w, w.at[at.PLACE], w.unit[at.Z_SIZE], 1, False) + p.tiny
+    return 3.0 * p.slacks.line * arguments(p, w, w.points.place, w.unit.z_size, 1, False) + p.slacks.tiny
 
 
 @compiled
@@ -113,12 +112,12 @@ def try_point(p, w, u):
     logit = logit_at(p, w, u)
     if not (logit >= p.need_high and logit >= p.need_high + logit_slack(p, w)):
         return False
-    if not inside(p, w, p.line):
+    if not inside(p, w, p.slacks.line):
         return False
     cost = cost_at(p, u)
-    if cost < w.scalar[at.BEST_COST]:
-        w.scalar[at.BEST_COST], w.scalar[at.BEST_CASE] = cost, w.scalar[at.CASE]
-        copied(u, w.at[at.BEST])
+    if cost < w.now.best_cost:
+        w.now.best_cost, w.now.best_case = cost, w.now.case
+        copied(u, w.points.best)
     return True
 
 
@@ -126,13 +125,13 @@ def try_point(p, w, u):
 def one_largest(p, w, g, need, out, other):
     """The cheapest point of w.box with g u >= need where the cost is the maximum alone, by bisection
     over its value; False if there is none that is cheaper than the best."""
-    low, high, paid, left = 0.0, min(w.scalar[at.BEST_COST], w.scalar[at.CEILING]), w.aside, w.aside_allowed
+    low, high, paid, left = 0.0, min(w.now.best_cost, w.now.ceiling), w.aside, w.aside_allowed
     for turn in range(HALVINGS):
         middle = 0.5 * (low + high) if turn > 0 else high
         copied(w.box, paid)
         copied(w.allowed, left)
         reach = 0.0 if contract(p, w, paid, left, middle) else -INF
-        for i in range(p.lever.shape[1] if reach == 0.0 else 0):
+        for i in range(len(p.lever) if reach == 0.0 else 0):
             reach -= respond(p, paid, left, i, g, 0.0, 0.0, other)
         if reach >= need:
             high = middle
@@ -153,28 +152,28 @@ def cheapest(p, w, g, need, out, other):
     if p.only_largest and p.row.shape[1] + len(p.noise) == 0:
         return one_largest(p, w, g, need, out, other)
     copied(g, w.rows[0])
-    w.row[at.CONSTS, 0], w.row[at.INSIDE, 0] = -need, 0.0
+    w.row.consts[0], w.row.inside[0] = -need, 0.0
     count, ball = stated_rows(p, w, 1, False), -1
     if count > 0 and len(p.noise) > 0:
         where = residual_lines(p, w)
         if where > 0:
             ball, count = count, count + 1
-            w.row[at.INSIDE, ball], w.row[at.CONSTS, ball] = 2.0 * ball_slack(p, w), 0.0
+            w.row.inside[ball], w.row.consts[ball] = 2.0 * ball_slack(p, w), 0.0
             cleared(w.rows[ball])
         elif where < 0:
             count = -1
     if count < 0:
         return False
     # only what is clearly cheaper than the action in hand is of use
-    dear = min(w.scalar[at.BEST_COST] * (1.0 - COARSE), w.scalar[at.CEILING]) - p.base[0]
-    return solve_node(p, w, count, ball, dear, out, other, STEPS, True) < dear and w.scalar[at.LEFT] < COARSE
+    dear = min(w.now.best_cost * (1.0 - COARSE), w.now.ceiling) - p.base[0]
+    return solve_node(p, w, count, ball, dear, out, other, STEPS, True) < dear and w.now.left < COARSE
 
 
 @compiled
 def _mixed(p, start, goal, part, u):
     """Into u the point at a part of the way between two; labels are the goal's."""
     for i in range(len(u)):
-        u[i] = goal[i] if p.lever[at.LABEL, i] > 0.0 else start[i] + part * (goal[i] - start[i])
+        u[i] = goal[i] if p.lever[i].label > 0.0 else start[i] + part * (goal[i] - start[i])
 
 
 @compiled
@@ -197,18 +196,18 @@ def _last_accepted(p, w, start, goal, u, halvings):
 def hops(p, w, u, most):
     """Linearise the logit at ``u``, move to the cheapest point of w.box that the line accepts, and repeat, at
     most ``most`` times. ``u`` gets the last point that was accepted, or without one the last point."""
-    anchor, trial = w.at[at.ANCHOR], w.at[at.TRIAL]
+    anchor, trial = w.points.anchor, w.points.trial
     have, before = False, INF
     for hop in range(most):
         logit_at(p, w, u)
         need = p.need_high + 2.0 * logit_slack(p, w) - linearise(p, w)
-        if not cheapest(p, w, w.col[at.GRAD], need, trial, w.at[at.OTHER]):
+        if not cheapest(p, w, w.columns.gradient, need, trial, w.points.other):
             # go where the line is largest; with rows or a ball, to the point at which the convex problem has
             # ended. That is hardly ever any good, so the last hops, all that a dive in the tree has, do not
             if p.row.shape[1] + len(p.noise) == 0:
                 for i in range(len(u)):
-                    respond(p, w.box, w.allowed, i, w.col[at.GRAD], 0.0, 0.0, trial)
-            elif hop >= most - DIVE or w.scalar[at.BEST_COST] < INF:
+                    respond(p, w.box, w.allowed, i, w.columns.gradient, 0.0, 0.0, trial)
+            elif hop >= most - DIVE or w.now.best_cost < INF:
                 break
             if have or hop >= most // 2:
                 break
@@ -239,12 +238,12 @@ def hops(p, w, u, most):
 @compiled
 def cheapest_value(p, w, i):
     """The coordinate or label where a lever costs least: the factual's where that is allowed."""
-    if p.lever[at.LABEL, i] > 0.0:
-        own = p.lever[at.FACTUAL, i]
+    if p.lever[i].label > 0.0:
+        own = p.lever[i].factual
         if _allows(p, i, own) and cost_of(p, i, own) + top_of(p, i, own) == 0.0:
             return own
-    respond(p, p.box, p.allowed, i, w.col[at.NOTHING], 1.0, 1.0, w.at[at.OTHER])
-    return w.at[at.OTHER, i]
+    respond(p, p.box, p.allowed, i, w.columns.zeros, 1.0, 1.0, w.points.other)
+    return w.points.other[i]
 
 
 @compiled
@@ -252,7 +251,7 @@ def pull_back(p, w, u):
     """Move each lever of a feasible point, a random one first, towards its cheapest value as far as the point
     stays feasible. A lever with labels takes its cheapest label, else the first cheaper one that is feasible.
     """
-    start, goal, d = w.at[at.ANCHOR], w.at[at.TRIAL], len(u)
+    start, goal, d = w.points.anchor, w.points.trial, len(u)
     first = int(random(w) * d)
     for k in range(d):
         i = (first + k) % d
@@ -263,9 +262,9 @@ def pull_back(p, w, u):
             continue
         copied(goal, u)
         accepted, own = try_point(p, w, u), cost_of(p, i, start[i])
-        if not accepted and not p.lever[at.LABEL, i] > 0.0:
+        if not accepted and not p.lever[i].label > 0.0:
             accepted = _last_accepted(p, w, start, goal, u, 9)
-        for label in range(p.start[i + 1] - p.start[i] if p.lever[at.LABEL, i] > 0.0 else 0):
+        for label in range(p.start[i + 1] - p.start[i] if p.lever[i].label > 0.0 else 0):
             if not accepted:
                 u[i] = float(label)
                 accepted = cost_of(p, i, u[i]) < own and _allows(p, i, u[i]) and try_point(p, w, u)
@@ -288,8 +287,8 @@ def _random_point(p, w, u, share):
     for i in range(len(u)):
         u[i] = cheapest_value(p, w, i)
         if random(w) < share:
-            value = p.box[at.LO, i] + random(w) * (p.box[at.HI, i] - p.box[at.LO, i])
-            if p.lever[at.LABEL, i] > 0.0:
+            value = p.box[i].lo + random(w) * (p.box[i].hi - p.box[i].lo)
+            if p.lever[i].label > 0.0:
                 value = float(int(random(w) * (p.start[i + 1] - p.start[i])))
             if _allows(p, i, value):
                 u[i] = value
@@ -299,8 +298,8 @@ def _random_point(p, w, u, share):
 @compiled
 def descend(p, w, starts, again):
     """Search for good actions from the factual, from given points (coordinates, (n, d)) and from random ones;
-    ``w.at[BEST]`` gets the cheapest. With ``again``, moves of the best are replaced too."""
-    u = w.at[at.POINT]
+    ``w.points.best`` gets the cheapest. With ``again``, moves of the best are replaced too."""
+    u = w.points.relaxed
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
     _random_point(p, w, u, 0.0)  # the factual
@@ -313,26 +312,26 @@ def descend(p, w, starts, again):
                 u[i] = starts[k, i] if _allows(p, i, starts[k, i]) else cheapest_value(p, w, i)
         else:
             _random_point(p, w, u, 0.2 + 0.8 * random(w))
-        before = w.scalar[at.BEST_COST]
-        if in_time(w) and try_point(p, w, u) and w.scalar[at.BEST_COST] < before:
+        before = w.now.best_cost
+        if in_time(w) and try_point(p, w, u) and w.now.best_cost < before:
             improve(p, w, u)
     for _ in range(CLIMBS):
-        if w.scalar[at.BEST_COST] < INF or not in_time(w):
+        if w.now.best_cost < INF or not in_time(w):
             break
         _random_point(p, w, u, 1.0)
         if climb(p, w, u):
             improve(p, w, u)
-    if w.scalar[at.BEST_COST] < INF:
+    if w.now.best_cost < INF:
         drops(p, w)
     for _ in range(3):
-        before = w.scalar[at.BEST_COST]
+        before = w.now.best_cost
         if before < INF:
-            copied(w.at[at.BEST], u)
+            copied(w.points.best, u)
             pull_back(p, w, u)
             around(p, w, u)
             if again:
                 repairs(p, w)
-        if not w.scalar[at.BEST_COST] < before * (1.0 - COARSE):
+        if not w.now.best_cost < before * (1.0 - COARSE):
             break
 
 
@@ -345,9 +344,9 @@ levers of the best action are held back; and how often some are replaced by othe
 def drops(p, w):
     """Let one or two levers of the best point rest, or limit how far they move, and make hops from there.
     Cheaper points become the best."""
-    u, box = w.at[at.POINT], w.box
+    u, box = w.points.relaxed, w.box
     for _ in range(DROPS):
-        copied(w.at[at.BEST], u)
+        copied(w.points.best, u)
         copied(p.box, box)
         copied(p.allowed, w.allowed)
         for _one in range(1 + int(random(w) * 2)):
@@ -356,20 +355,23 @@ def drops(p, w):
             if goal == u[i]:
                 i = int(random(w) * len(u))
                 goal = cheapest_value(p, w, i)
-            if p.lever[at.LABEL, i] > 0.0:
+            if p.lever[i].label > 0.0:
                 for c in range(p.start[i], p.start[i + 1]):
                     w.allowed[c] = 1 if c == p.start[i] + int(goal) else 0
                 u[i] = goal
                 continue
             if random(w) < 0.7:
-                box[at.LO, i] = box[at.HI, i] = u[i] = goal
-                box[at.MODE, i] = 2 if goal == 0.0 and p.box[at.MODE, i] == 0 else 1
+                box[i].lo = box[i].hi = u[i] = goal
+                box[i].mode = 2 if goal == 0.0 and p.box[i].mode == 0 else 1
                 continue
-            end = min(max(u[i] * (0.3 + 1.2 * random(w)), box[at.LO, i]), box[at.HI, i])
-            box[at.HI if u[i] > 0.0 else at.LO, i] = end
-            if p.lever[at.GRID, i] > 0.0:
+            end = min(max(u[i] * (0.3 + 1.2 * random(w)), box[i].lo), box[i].hi)
+            if u[i] > 0.0:
+                box[i].hi = end
+            else:
+                box[i].lo = end
+            if p.lever[i].grid > 0.0:
                 to_whole(p, box, i)
-            u[i] = min(max(u[i], box[at.LO, i]), box[at.HI, i])
+            u[i] = min(max(u[i], box[i].lo), box[i].hi)
         hops(p, w, u, 8 if in_time(w) else 0)
 
 
@@ -381,9 +383,9 @@ def repairs(p, w):
 
     With many labels the neighbours of a good action that differ in one lever are hardly ever accepted.
     """
-    u, trial, d = w.at[at.POINT], w.at[at.CHOICE], p.lever.shape[1]
+    u, trial, d = w.points.relaxed, w.points.choice, len(p.lever)
     for _ in range(REPAIRS):
-        copied(w.at[at.BEST], u)
+        copied(w.points.best, u)
         held = _rest_some(p, w, u)
         for _step in range(d if held >= 0 and in_time(w) else 0):
             i, value = _best_move(p, w, u, held)
@@ -417,11 +419,11 @@ def _rest_some(p, w, u):
 def _best_move(p, w, u, held):
     """The lever and value that raise the logit most for what they cost, up to a random factor; (-1, 0) where
     nothing raises it at less than the best cost. ``u`` stays as it is."""
-    value, cost, dear = logit_at(p, w, u), cost_at(p, u), w.scalar[at.BEST_COST]
+    value, cost, dear = logit_at(p, w, u), cost_at(p, u), w.now.best_cost
     most, which, to = 0.0, -1, 0.0
     for i in range(len(u)):
-        own, label = u[i], p.lever[at.LABEL, i] > 0.0
-        low, high = p.box[at.LO, i], p.box[at.HI, i]
+        own, label = u[i], p.lever[i].label > 0.0
+        low, high = p.box[i].lo, p.box[i].hi
         for k in range(0 if i == held else p.start[i + 1] - p.start[i] if label else 4):
             if label:
                 u[i] = float(k) if _allows(p, i, float(k)) else own
@@ -442,7 +444,7 @@ def _best_move(p, w, u, held):
 @compiled
 def _allows(p, i, value):
     """Whether a lever may have a label; True for any number, which :func:`snap` moves inside the bounds."""
-    s, number = p.start[i], not p.lever[at.LABEL, i] > 0.0
+    s, number = p.start[i], not p.lever[i].label > 0.0
     return number or (0.0 <= value < p.start[i + 1] - s and p.allowed[s + int(value)] != 0)
 
 
@@ -450,15 +452,15 @@ def _allows(p, i, value):
 def around(p, w, u):
     """Move each lever of the best point to other values and pull the others back."""
     for i in range(len(u)):
-        label, low, high = p.lever[at.LABEL, i] > 0.0, p.box[at.LO, i], p.box[at.HI, i]
+        label, low, high = p.lever[i].label > 0.0, p.box[i].lo, p.box[i].hi
         for k in range(p.start[i + 1] - p.start[i] if label else 6):
-            copied(w.at[at.BEST], u)
+            copied(w.points.best, u)
             if label:
                 if not _allows(p, i, float(k)) or float(k) == u[i]:
                     continue
                 u[i] = float(k)
             else:
-                step = max((high - low) * 0.25 ** (k % 3 + 1), p.lever[at.GRID, i])
+                step = max((high - low) * 0.25 ** (k % 3 + 1), p.lever[i].grid)
                 u[i] = min(max(u[i] + (step if k < 3 else -step), low), high)
             if in_time(w) and try_point(p, w, u):
                 pull_back(p, w, u)
@@ -469,12 +471,12 @@ def climb(p, w, u):
     """Move to the corner that the gradient points to, as long as the logit rises; whether it gets
     accepted.
     """
-    other, trial = w.at[at.OTHER], w.at[at.TRIAL]
+    other, trial = w.points.other, w.points.trial
     for _ in range(12):
         value, moved = logit_at(p, w, u), False
         linearise(p, w)
         for i in range(len(u)):
-            respond(p, p.box, p.allowed, i, w.col[at.GRAD], 0.0, 0.0, trial)
+            respond(p, p.box, p.allowed, i, w.columns.gradient, 0.0, 0.0, trial)
         for halvings in range(8):
             _mixed(p, u, trial, 0.5**halvings, other)
             if try_point(p, w, other):

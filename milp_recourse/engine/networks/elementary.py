@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 
 from milp_recourse.engine.compiling import compiled
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.numerics import CLOSED, COARSE, CURVE, FARTHEST, LN2, LN2_REST, TINY
 
 RELU, SIGMOID, LOG, SQUARE = range(4)
@@ -169,7 +168,7 @@ def _over_sigmoid(l, h, t):
 @compiled
 def draw_lines(unit, m, kind, edge, t):
     """Lines above and below a causal unit over the interval of its argument, near its value at t."""
-    l, h = unit[at.ZL, 0, m], unit[at.ZH, 0, m]
+    l, h = unit.low[0, m], unit.high[0, m]
     over = under = min(max(t, l), h)
     if kind == SQUARE:
         above, below = l + h, 2.0 * under
@@ -179,23 +178,23 @@ def draw_lines(unit, m, kind, edge, t):
         above, over = _over_sigmoid(l, h, over)
         below, under = _over_sigmoid(-h, -l, -under)
         under = -under
-    unit[at.SLOPE, 0, m], unit[at.RISE, 0, m] = above, highest(kind, above, l, h, over, edge)
-    unit[at.ALPHA, 0, m], unit[at.FALL, 0, m] = below, lowest(kind, below, l, h, under, edge)
+    unit.slope[0, m], unit.rise[0, m] = above, highest(kind, above, l, h, over, edge)
+    unit.alpha[0, m], unit.fall[0, m] = below, lowest(kind, below, l, h, under, edge)
 
 
 @compiled
 def distance(unit, m):
     """The largest distance between a causal unit's lines."""
-    spread = unit[at.SLOPE, 0, m] - unit[at.ALPHA, 0, m]
-    apart = unit[at.RISE, 0, m] - unit[at.FALL, 0, m]
-    return max(spread * unit[at.ZL, 0, m], spread * unit[at.ZH, 0, m]) + apart
+    spread = unit.slope[0, m] - unit.alpha[0, m]
+    apart = unit.rise[0, m] - unit.fall[0, m]
+    return max(spread * unit.low[0, m], spread * unit.high[0, m]) + apart
 
 
 @compiled
 def is_open(p, unit, k, j):
     """Whether a unit is open: a ReLU whose sign is, a curve whose lines are not the same."""
     if k > 0 or p.kind[j] == RELU:
-        return unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]
-    size = unit[at.ZS, 0, j] * (abs(unit[at.SLOPE, 0, j]) + abs(unit[at.ALPHA, 0, j]))
-    size += abs(unit[at.RISE, 0, j]) + abs(unit[at.FALL, 0, j])
+        return unit.low[k, j] < 0.0 < unit.high[k, j]
+    size = unit.size[0, j] * (abs(unit.slope[0, j]) + abs(unit.alpha[0, j]))
+    size += abs(unit.rise[0, j]) + abs(unit.fall[0, j])
     return distance(unit, j) > CLOSED * (1.0 + size)

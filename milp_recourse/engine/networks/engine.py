@@ -14,11 +14,10 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks import propose, search
 from milp_recourse.engine.networks.nearby import inside_the_edge
 from milp_recourse.engine.networks.problem_arrays import Array, People, Problems, decode, one_of
@@ -82,17 +81,17 @@ def searched(
         One entry for each of the next instances, in their order.
     """
     count, k = len(instances), 0
-    found, numbers = np.zeros((count, people.lever.shape[2])), np.zeros((5, count))
+    found, numbers = np.zeros((count, people.lever.shape[1])), np.zeros(count, search.FOUND)
     # of plain ones nothing is done or asked between the slices of a search before the first one ends
     plain = all((o.time_limit or SLICE) >= SLICE and o.watch is None and o.starts is None for o in options)
     while k < count:
         begun, first, why, spent = time.perf_counter(), k, None, 0.0
         if plain:
             k, why = first_slices(people, first, found, numbers, options[k].time_limit or math.inf)
-            ticks = numbers[search.TICKS, first : k + 1]
+            ticks = numbers["ticks"][first : k + 1]
             seconds = ((time.perf_counter() - begun) / max(1.0, ticks.sum()) * ticks).tolist()
             spent, each = seconds[-1], zip(range(first, k), seconds, strict=False)
-            closed = [_closed(instances[n], people, n, found[n], numbers[:, n], s) for n, s in each]
+            closed = [_closed(instances[n], people, n, found[n], numbers[n], s) for n, s in each]
             if closed:
                 with propose.kept(one_of(people, first)):  # its taker may search in memory of this shape
                     yield [*closed]
@@ -103,14 +102,14 @@ def searched(
 
 
 def _closed(
-    instance: Instance, people: People, k: int, values: Array, numbers: Array, seconds: float
+    instance: Instance, people: People, k: int, values: Array, numbers: Any, seconds: float
 ) -> Closed:
     """With a bound of at most what nodes were closed against, by compiled code's own cost of the action."""
     cost, case, bound, nodes, _ = numbers.tolist()
-    arrays = people.lever[k], people.acts[int(case)], people.ends[k]
+    arrays = people.lever[k], people.acts[case], people.ends[k]
     action = decode(instance, *arrays, values) if cost < math.inf else None
     proven = bound if action is None else min(bound, target_below(instance, cost))
-    return Closed(instance, people, k, action, proven, int(nodes), seconds)
+    return Closed(instance, people, k, action, proven, nodes, seconds)
 
 
 def _alone(
@@ -121,7 +120,7 @@ def _alone(
     state = Run(instance, problem, options.starts, begun=why is not None)
     watch = options.watch or (lambda cost, bound: None)
     made = search_on(state, late, watch, partial(inside_the_edge, late=late), why)
-    return _proposal(state, *made, int(state.tree.state[2]), begun, late)
+    return _proposal(state, *made, int(state.tree.now.examined), begun, late)
 
 
 def judged(found: Closed, verdict: Judgement | None, factor: float, options: Options) -> Proposal:
@@ -169,7 +168,7 @@ def _finer(state: Run, late: float) -> float:
     model refuses: the one that it accepts may cost more by up to the rest."""
     again = Run(state.instance, state.problem)
     again.offer(state.refused or {})
-    again.work.scalar[at.ALLOWANCE] -= (1.0 - FINER) * state.instance.gap_tolerance(state.least)
+    again.work.now.allowance -= (1.0 - FINER) * state.instance.gap_tolerance(state.least)
     bound, _ = search_on(again, late)
     if again.best.action is not None:
         state.offer(again.best.action)

@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 
 from milp_recourse.engine.compiling import compiled
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.levers import absolute, respond, times, top_of
 from milp_recourse.engine.networks.numerics import CLOSE, FINE, HUGE, PIVOT, ROUNDOFF
 from milp_recourse.engine.networks.rows import ball_row, in_ball, is_linear, summed, touching
@@ -35,7 +34,7 @@ misses the target by, and of itself."""
 
 @compiled
 def dual_value(p, w, rows, consts, count, multipliers, shares, choice):
-    r"""The Lagrangian bound of the cost in w's node, rounding included; w.col[GAIN] gets the rows' sum.
+    r"""The Lagrangian bound of the cost in w's node, rounding included; w.columns.gain gets the rows' sum.
 
     .. math:: D = \sum_i \min_{u_i \in X_i} \Big(c_i(u_i) + \mu_i top_i(u_i) - \sum_r \lambda_r G_{ri}
     u_i\Big)
@@ -54,19 +53,19 @@ def dual_value(p, w, rows, consts, count, multipliers, shares, choice):
         inf where nothing is left of a lever, -inf where multipliers are so large that products could
         overflow.
     """
-    gain, size = w.col[at.GAIN], w.col[at.SIZE]
+    gain, size = w.columns.gain, w.columns.size
     total, slack = summed(rows, consts, multipliers, count, gain, size)
     for c in range(len(size)):  # a product that overflows is no number, and would read as "nothing is left"
         if not size[c] < HUGE:
             return -INF
     value = -total
-    for i in range(p.lever.shape[1]):
+    for i in range(len(p.lever)):
         v = respond(p, w.box, w.allowed, i, gain, 1.0, shares[i], choice)
         if v == INF:
             return INF
         value += v
         slack += absolute(p, w.box, w.allowed, i, shares[i], size)
-    value -= p.dual * slack + p.tiny
+    value -= p.slacks.dual * slack + p.slacks.tiny
     return -INF if math.isnan(value) else value
 
 
@@ -112,11 +111,11 @@ def _variables(p, w, point):
         cost is quadratic.
     """
     m, own, far, quadratic = 0, 0.0, 0.0, False
-    for i in range(p.lever.shape[1]):
-        label = p.lever[at.LABEL, i] > 0.0
+    for i in range(len(p.lever)):
+        label = p.lever[i].label > 0.0
         m = _labels(p, w, i, point, m) if label else _intervals(p, w, i, point, m)
         own = max(own, top_of(p, i, point[i]))
-    q, c, tops = w.vec[at.Q], w.vec[at.C], w.vec[at.TOPS]
+    q, c, tops = w.variables.q, w.variables.c, w.variables.tops
     for j in range(m):
         far = max(far, abs(tops[j]))
     if own + far > 0.0:
@@ -136,8 +135,8 @@ def _variables(p, w, point):
 def _variable(w, m, column, lever, step, q, c, top):
     """Write variable m: its column and lever, its step, its costs, and what it adds to the lever's entry in
     the maximum; returns how many variables there are then."""
-    w.ints[at.COLUMN, m], w.ints[at.LEVER, m], w.vec[at.STEP, m] = column, lever, step
-    w.vec[at.Q, m], w.vec[at.C, m], w.vec[at.TOPS, m] = q, c, top
+    w.variables.column[m], w.variables.lever[m], w.variables.step[m] = column, lever, step
+    w.variables.q[m], w.variables.c[m], w.variables.tops[m] = q, c, top
     return m + 1
 
 
@@ -145,11 +144,11 @@ def _variable(w, m, column, lever, step, q, c, top):
 def _labels(p, w, i, point, m):
     """Write a variable for each allowed label but the cheapest, from number m on; returns how many variables
     there are then. ``point`` gets the cheapest label."""
-    least = respond(p, w.box, w.allowed, i, w.col[at.NOTHING], 1.0, 0.0, point)
+    least = respond(p, w.box, w.allowed, i, w.columns.zeros, 1.0, 0.0, point)
     cheapest, top = p.start[i] + int(point[i]), top_of(p, i, point[i])
     for c in range(p.start[i], p.start[i + 1]):
         if w.allowed[c] != 0 and c != cheapest:
-            m = _variable(w, m, c, i, 1.0, 0.0, p.column[at.COST, c] - least, p.column[at.TOP, c] - top)
+            m = _variable(w, m, c, i, 1.0, 0.0, p.column[c].cost - least, p.column[c].top - top)
     return m
 
 
@@ -159,13 +158,13 @@ def _intervals(p, w, i, point, m):
     on; returns how many variables there are then. ``point`` gets the start: zero where the cost bends there,
     else an end."""
     point[i] = 0.0
-    if w.box[at.MODE, i] == 2:
+    if w.box[i].mode == 2:
         return m
-    l, h, fixed, column = w.box[at.LO, i], w.box[at.HI, i], 0.0, p.start[i]
-    if w.box[at.MODE, i] == 0:
-        l, h, fixed = min(l, 0.0), max(h, 0.0), p.lever[at.FIXED, i]
-    linear, square, top = p.lever[at.LINEAR, i], p.lever[at.SQUARE, i], p.lever[at.LARGEST, i]
-    fall = p.lever[at.DOWN, i]
+    l, h, fixed, column = w.box[i].lo, w.box[i].hi, 0.0, p.start[i]
+    if w.box[i].mode == 0:
+        l, h, fixed = min(l, 0.0), max(h, 0.0), p.lever[i].fixed
+    linear, square, top = p.lever[i].linear, p.lever[i].square, p.lever[i].largest
+    fall = p.lever[i].down
     bent = l < 0.0 < h and (linear > 0.0 or fixed > 0.0 or top > 0.0 or (square > 0.0 and fall != 1.0))
     start = 0.0 if bent else l if h > 0.0 else h
     point[i] = start
@@ -184,19 +183,19 @@ def _intervals(p, w, i, point, m):
 @compiled
 def _along(p, w, line, point, j):
     """By how much a line changes as variable j goes from 0 to 1."""
-    c, i = w.ints[at.COLUMN, j], w.ints[at.LEVER, j]
+    c, i = w.variables.column[j], w.variables.lever[j]
     if c < 0:
         return 0.0
-    if p.lever[at.LABEL, i] > 0.0:
+    if p.lever[i].label > 0.0:
         return line[c] - line[p.start[i] + int(point[i])]
-    return line[c] * w.vec[at.STEP, j]
+    return line[c] * w.variables.step[j]
 
 
 @compiled
 def _rows(p, w, count, ball, m, point):
     """Write the convex problem's rows to w.a: the node's (without the ball's), one for each lever with
     several labels, and one for each lever that the cost's maximum covers; returns their number."""
-    a, column, lever, tops, d = w.a, w.ints[at.COLUMN], w.ints[at.LEVER], w.vec[at.TOPS], p.lever.shape[1]
+    a, column, lever, tops, d = w.a, w.variables.column, w.variables.lever, w.variables.tops, len(p.lever)
     k = 0
     for r in range(count):
         if r == ball:
@@ -206,11 +205,11 @@ def _rows(p, w, count, ball, m, point):
             a[k, j] = _along(p, w, w.rows[r], point, j)
             largest = max(largest, abs(a[k, j]))
         if largest > 0.0:
-            const = w.row[at.CONSTS, r] - w.row[at.INSIDE, r] + times(p, w.rows[r], point)
+            const = w.row.consts[r] - w.row.inside[r] + times(p, w.rows[r], point)
             k = _taken(w, k, m, r, const, largest)
     for i in range(d):  # shares of labels sum to one
         n = 0
-        for j in range(m if p.lever[at.LABEL, i] > 0.0 else 0):
+        for j in range(m if p.lever[i].label > 0.0 else 0):
             a[k, j] = -1.0 if lever[j] == i else 0.0
             n += lever[j] == i
         if n > 1:
@@ -224,7 +223,7 @@ def _rows(p, w, count, ball, m, point):
             a[k, j] = -tops[j] if lever[j] == i else 0.0
             some = some or a[k, j] != 0.0
         if some:
-            a[k, m - 1] = far = w.vec[at.STEP, m - 1]
+            a[k, m - 1] = far = w.variables.step[m - 1]
             k = _taken(w, k, m, -2 - i, -own, far)
     return k
 
@@ -236,7 +235,7 @@ def _taken(w, k, m, what, const, unit):
     entry in the maximum."""
     for j in range(m):
         w.a[k, j] /= unit
-    w.kvec[at.B, k], w.kvec[at.ROW_SCALE, k], w.ints[at.ROW_OF, k] = const / unit, unit, what
+    w.convex_rows.b[k], w.convex_rows.scale[k], w.convex_rows.stands_for[k] = const / unit, unit, what
     return k + 1
 
 
@@ -254,7 +253,7 @@ def _ball_lines(p, w, m, point):
         reach = 0.0
         for side in range(2):
             line = w.tangent[side, f]
-            w.ball[at.BALL_AT + side, f] = w.ball[side, f] + times(p, line, point)
+            w.ball.rest[side, f] = w.ball.consts[side, f] + times(p, line, point)
             for j in range(m):
                 w.pull[side, f, j] = v = _along(p, w, line, point, j)
                 reach = max(reach, abs(v))
@@ -266,19 +265,19 @@ def _ball_lines(p, w, m, point):
 @compiled
 def _ball_at(p, w, m, k, scale, inside):
     """Write the ball at the iterate as row k: minus its gradient over ``scale``, and a constant such that the
-    row's value is minus the ball's. ``inside`` is added to the ball; w.ball[PHAT] gets the residuals.
+    row's value is minus the ball's. ``inside`` is added to the ball; w.ball.phat gets the residuals.
 
-    Its second derivatives become rows k + 1, k + 2, ... of w.a, with their weights in w.kvec[WEIGHT];
+    Its second derivatives become rows k + 1, k + 2, ... of w.a, with their weights in w.convex_rows.weight;
     returns the number of all rows.
     """
-    y, row, total, every = w.pair[at.SLACK], w.a[k, :m], inside, k + 1
-    multiplier = w.pair[at.LAMBDA, 2 * m + k] / scale
+    y, row, total, every = w.pair.slack, w.a[k, :m], inside, k + 1
+    multiplier = w.pair.multiplier[2 * m + k] / scale
     cleared(row)
     for f in range(len(p.noise)):
         n, phat = p.noise[f], 0.0
         if in_ball(p, f):
-            above = w.ball[at.BALL_AT, f] + dot(w.pull[0, f], y, m)
-            below = w.ball[at.BALL_AT + 1, f] + dot(w.pull[1, f], y, m)
+            above = w.ball.rest[0, f] + dot(w.pull[0, f], y, m)
+            below = w.ball.rest[1, f] + dot(w.pull[1, f], y, m)
             if is_linear(p, f):
                 total -= below
             else:
@@ -288,10 +287,10 @@ def _ball_at(p, w, m, k, scale, inside):
             add(row, rate / scale, w.pull[side, f], m)
             if phat != 0.0 and multiplier > 0.0:
                 copied(w.pull[side, f], w.a[every, :m])
-                w.kvec[at.WEIGHT, every] = 2.0 * p.precision[f] * multiplier
+                w.convex_rows.weight[every] = 2.0 * p.precision[f] * multiplier
                 every += 1
-        w.ball[at.PHAT, f] = phat
-    w.kvec[at.B, k] = -total / scale - dot(row, y, m)
+        w.ball.phat[f] = phat
+    w.convex_rows.b[k] = -total / scale - dot(row, y, m)
     return every
 
 
@@ -306,14 +305,14 @@ def _factored(w, m, k, every):
 
     .. math:: \Theta^{-1} + A^T W A \quad or \quad A \Theta A^T + W^{-1},
 
-    with W = Lambda / S. Rows k to ``every`` are the ball's curvature, whose part of W is in w.kvec[WEIGHT].
+    with W = Lambda / S. Rows k to ``every`` are the ball's curvature, whose part of W is in w.convex_rows.weight.
     """
-    a, matrix, weight, first, scaled = w.a, w.m, w.kvec[at.WEIGHT], 2 * m, w.vec[at.SCALED]
-    s, lam, theta, inverse = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.THETA], w.pair[at.INVERSE]
+    a, matrix, weight, first, scaled = w.a, w.m, w.convex_rows.weight, 2 * m, w.variables.scaled
+    s, lam, theta, inverse = w.pair.slack, w.pair.multiplier, w.variables.theta, w.pair.inverse
     for i in range(2 * m + k):
         inverse[i] = 1.0 / s[i]
     for j in range(m):
-        theta[j] = 1.0 / (2.0 * w.vec[at.Q, j] + lam[j] * inverse[j] + lam[m + j] * inverse[m + j])
+        theta[j] = 1.0 / (2.0 * w.variables.q[j] + lam[j] * inverse[j] + lam[m + j] * inverse[m + j])
     for r in range(k):
         weight[r] = lam[first + r] * inverse[first + r]
     if m < every:
@@ -335,17 +334,17 @@ def _factored(w, m, k, every):
 
 @compiled
 def _direction(w, m, k, every, target, corrected):
-    """A Newton step towards complementarity ``target``, into w.pair[DS] and w.pair[DL]; if ``corrected``,
+    """A Newton step towards complementarity ``target``, into w.pair.slack_step and w.pair.multiplier_step; if ``corrected``,
     with Mehrotra's correction from the step that is there."""
-    pair, vec = w.pair, w.vec
-    s, lam, ds, dl, rest = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL], pair[at.REST]
-    inverse = pair[at.INVERSE]
+    pair, variables = w.pair, w.variables
+    s, lam, ds, dl, rest = pair.slack, pair.multiplier, pair.slack_step, pair.multiplier_step, pair.rest
+    inverse = pair.inverse
     for i in range(2 * m + k):
         rest[i] = -s[i] * lam[i]
         if corrected:
             rest[i] += target - ds[i] * dl[i]
     for j in range(m):
-        vec[at.H, j] = rest[j] * inverse[j] - rest[m + j] * inverse[m + j] - vec[at.RD, j]
+        variables.h[j] = rest[j] * inverse[j] - rest[m + j] * inverse[m + j] - variables.rd[j]
     _step(w, m, k, every)
     for j in range(m):
         ds[m + j] = -ds[j]
@@ -356,12 +355,17 @@ def _direction(w, m, k, every, target, corrected):
 @compiled
 def _step(w, m, k, every):
     """The step of the variables and of the rows' slacks and multipliers, from :func:`_factored`'s matrix."""
-    pair, a, first, dy, rp = w.pair, w.a, 2 * m, w.pair[at.DS], w.kvec[at.RP]
-    s, lam, rest = pair[at.SLACK, first:], pair[at.LAMBDA, first:], pair[at.REST, first:]
-    inverse = pair[at.INVERSE, first:]
-    ds, dl, x, theta = pair[at.DS, first:], pair[at.DL, first:], w.kvec[at.X], w.vec[at.THETA]
+    pair, a, first, dy, rp = w.pair, w.a, 2 * m, w.pair.slack_step, w.convex_rows.rp
+    s, lam, rest = pair.slack[first:], pair.multiplier[first:], pair.rest[first:]
+    inverse = pair.inverse[first:]
+    ds, dl, x, theta = (
+        pair.slack_step[first:],
+        pair.multiplier_step[first:],
+        w.convex_rows.x,
+        w.variables.theta,
+    )
     for j in range(m):
-        dy[j] = w.vec[at.H, j]
+        dy[j] = w.variables.h[j]
     if m < every:
         for r in range(k):
             add(dy, (rest[r] - lam[r] * rp[r]) * inverse[r], a[r], m)
@@ -371,9 +375,9 @@ def _step(w, m, k, every):
             dl[r] = (rest[r] - lam[r] * ds[r]) * inverse[r]
         return
     for j in range(m):
-        w.vec[at.SCALED, j] = theta[j] * dy[j]
+        w.variables.scaled[j] = theta[j] * dy[j]
     for r in range(every):
-        x[r] = (rest[r] / lam[r] - rp[r] if r < k else 0.0) - dot(a[r], w.vec[at.SCALED], m)
+        x[r] = (rest[r] / lam[r] - rp[r] if r < k else 0.0) - dot(a[r], w.variables.scaled, m)
     _solve(w.m, every, x)
     for r in range(every):
         add(dy, x[r], a[r], m)
@@ -386,7 +390,7 @@ def _step(w, m, k, every):
 @compiled
 def _lengths(pair, n):
     """The largest step lengths, at most 1, with which no slack and no multiplier becomes negative."""
-    inverse, lam, ds, dl = pair[at.INVERSE], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
+    inverse, lam, ds, dl = pair.inverse, pair.multiplier, pair.slack_step, pair.multiplier_step
     primal, dual = 1.0, 1.0
     for i in range(n):
         primal, dual = max(primal, -ds[i] * inverse[i]), max(dual, -dl[i] / lam[i])
@@ -396,7 +400,7 @@ def _lengths(pair, n):
 @compiled
 def _centring(pair, n, mu, primal, dual):
     """Mehrotra's choice of how much to centre, from where the uncorrected step leads."""
-    s, lam, ds, dl = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
+    s, lam, ds, dl = pair.slack, pair.multiplier, pair.slack_step, pair.multiplier_step
     after = 0.0
     for i in range(n):
         after += (s[i] + primal * ds[i]) * (lam[i] + dual * dl[i])
@@ -406,7 +410,7 @@ def _centring(pair, n, mu, primal, dual):
 @compiled
 def _move(pair, n, primal, dual):
     """Take the step; False where rounding has left the interior."""
-    s, lam, ds, dl = pair[at.SLACK], pair[at.LAMBDA], pair[at.DS], pair[at.DL]
+    s, lam, ds, dl = pair.slack, pair.multiplier, pair.slack_step, pair.multiplier_step
     good = True
     for i in range(n):
         s[i] += primal * ds[i]
@@ -418,11 +422,11 @@ def _move(pair, n, primal, dual):
 @compiled
 def _residuals(w, m, k):
     """Residuals of the optimality conditions; the mean complementarity."""
-    s, lam, rd, mu = w.pair[at.SLACK], w.pair[at.LAMBDA], w.vec[at.RD], 0.0
+    s, lam, rd, mu = w.pair.slack, w.pair.multiplier, w.variables.rd, 0.0
     for j in range(m):
-        rd[j] = 2.0 * w.vec[at.Q, j] * s[j] + w.vec[at.C, j] - lam[j] + lam[m + j]
+        rd[j] = 2.0 * w.variables.q[j] * s[j] + w.variables.c[j] - lam[j] + lam[m + j]
     for r in range(k):
-        w.kvec[at.RP, r] = w.kvec[at.B, r] - s[2 * m + r] + dot(w.a[r], s, m)
+        w.convex_rows.rp[r] = w.convex_rows.b[r] - s[2 * m + r] + dot(w.a[r], s, m)
         add(rd, -lam[2 * m + r], w.a[r], m)
     for i in range(2 * m + k):
         mu += s[i] * lam[i]
@@ -432,25 +436,25 @@ def _residuals(w, m, k):
 @compiled
 def _begin(p, w, m, k, ball_scale):
     """The first iterate: in the middle of the box, with multipliers and slacks of rows of at least 1."""
-    s, lam = w.pair[at.SLACK], w.pair[at.LAMBDA]
+    s, lam = w.pair.slack, w.pair.multiplier
     for i in range(2 * m + k):
         s[i], lam[i] = 0.5 if i < 2 * m else 0.0, 1.0
     if ball_scale > 0.0:
         _ball_at(p, w, m, k - 1, ball_scale, 0.0)
     _residuals(w, m, k)
     for r in range(k):
-        s[2 * m + r] = max(1.0, abs(w.kvec[at.RP, r]))
+        s[2 * m + r] = max(1.0, abs(w.convex_rows.rp[r]))
 
 
 @compiled
 def _on_trial(p, w, m, k, scale):
-    """Turn the iterate's multipliers into those of the node's rows, w.row[TRY_MULTIPLIERS], and into shares
-    of the maximum, w.at[TRY_SHARES], for the proof."""
-    multipliers, shares, lam = w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES], w.pair[at.LAMBDA]
+    """Turn the iterate's multipliers into those of the node's rows, w.row.try_multipliers, and into shares
+    of the maximum, w.points.try_shares, for the proof."""
+    multipliers, shares, lam = w.row.try_multipliers, w.points.try_shares, w.pair.multiplier
     cleared(multipliers)
     whole = 0.0
     for r in range(k):
-        row, multiplier = w.ints[at.ROW_OF, r], lam[2 * m + r] * scale / w.kvec[at.ROW_SCALE, r]
+        row, multiplier = w.convex_rows.stands_for[r], lam[2 * m + r] * scale / w.convex_rows.scale[r]
         if row >= 0:
             multipliers[row] = multiplier
         elif row <= -2:
@@ -458,24 +462,24 @@ def _on_trial(p, w, m, k, scale):
             whole += multiplier
     if whole > 1.0:
         for i in range(len(shares)):
-            shares[i] /= whole * p.up
+            shares[i] /= whole * p.slacks.up
 
 
 @compiled
 def _relaxed_optimum(p, w, m, point):
     """Turn the variables into a point: a coordinate for a numeric lever, else the label with the largest
-    share. w.col[SHARE] gets the shares."""
-    y, share, start = w.pair[at.SLACK], w.col[at.SHARE], p.start
+    share. w.columns.share gets the shares."""
+    y, share, start = w.pair.slack, w.columns.share, p.start
     cleared(share)
     for j in range(m):
-        c, i, part = w.ints[at.COLUMN, j], w.ints[at.LEVER, j], y[j]
+        c, i, part = w.variables.column[j], w.variables.lever[j], y[j]
         part = 0.5 if math.isnan(part) else min(max(part, 0.0), 1.0)
-        if c >= 0 and p.lever[at.LABEL, i] > 0.0:
+        if c >= 0 and p.lever[i].label > 0.0:
             share[c] += part
         elif c >= 0:
-            point[i] += w.vec[at.STEP, j] * part
+            point[i] += w.variables.step[j] * part
     for i in range(len(point)):
-        if p.lever[at.LABEL, i] > 0.0:
+        if p.lever[i].label > 0.0:
             rest, most, main = 1.0, -1.0, start[i] + int(point[i])
             for j in range(start[i], start[i + 1]):
                 rest -= share[j]
@@ -493,7 +497,7 @@ asked, and the iterates only get worse."""
 
 @compiled
 def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
-    """Bound the least cost over w.box subject to the rows in w.rows, w.row[CONSTS] (rows u + consts >= 0).
+    """Bound the least cost over w.box subject to the rows in w.rows, w.row.consts (rows u + consts >= 0).
 
     Parameters
     ----------
@@ -503,7 +507,7 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
     target
         Stop once the bound reaches it.
     point
-        Gets the relaxed optimum: coordinates; for labels the label with the largest share. ``w.col[SHARE]``
+        Gets the relaxed optimum: coordinates; for labels the label with the largest share. ``w.columns.share``
         gets the shares per column.
     choice
         Work, (d,).
@@ -513,16 +517,16 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
     Returns
     -------
     float
-        The proven bound; inf where the box is empty. ``w.row[MULTIPLIERS]`` and ``w.at[SHARES]`` get its
-        multipliers, ``w.scalar[LEFT]`` the mean complementarity of the last iterate, which is large where
+        The proven bound; inf where the box is empty. ``w.row.multipliers`` and ``w.points.shares`` get its
+        multipliers, ``w.now.left`` the mean complementarity of the last iterate, which is large where
         the convex problem has no optimum.
     """
-    pair, multipliers, shares = w.pair, w.row[at.TRY_MULTIPLIERS], w.at[at.TRY_SHARES]
+    pair, multipliers, shares = w.pair, w.row.try_multipliers, w.points.try_shares
     cleared(multipliers)
     cleared(shares)
-    copied(multipliers, w.row[at.MULTIPLIERS])
-    copied(shares, w.at[at.SHARES])
-    w.scalar[at.LEFT], consts = 0.0, w.row[at.CONSTS]
+    copied(multipliers, w.row.multipliers)
+    copied(shares, w.points.shares)
+    w.now.left, consts = 0.0, w.row.consts
     best = dual_value(p, w, w.rows, consts, count, multipliers, shares, choice)
     m, scale, quadratic = _variables(p, w, point)
     if best >= target or m == 0:
@@ -532,28 +536,28 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
     ball_scale = _ball_lines(p, w, m, point) if ball >= 0 else 0.0
     curved = ball_scale > 0.0
     if curved:
-        w.kvec[at.ROW_SCALE, k], w.ints[at.ROW_OF, k] = ball_scale, ball
+        w.convex_rows.scale[k], w.convex_rows.stands_for[k] = ball_scale, ball
         k += 1
     every, n = k, 2 * m + k
     _begin(p, w, m, k, ball_scale)
     stalled, mu = 0, 0.0
     for step in range(steps):
         if curved:
-            every = _ball_at(p, w, m, k - 1, ball_scale, w.row[at.INSIDE, ball])
+            every = _ball_at(p, w, m, k - 1, ball_scale, w.row.inside[ball])
         mu = _residuals(w, m, k)
         if mu > DIVERGED:
             break
         if step >= 3:  # the bound that these multipliers prove
             _on_trial(p, w, m, k, scale)
             if curved:
-                ball_row(p, w, ball, w.ball[at.PHAT])
+                ball_row(p, w, ball, w.ball.phat)
             value, before = dual_value(p, w, w.rows, consts, count, multipliers, shares, choice), best
             stalled = 0 if value > best + CLOSE * abs(value) else stalled + 1
             if value > best:
                 best = value
-                copied(multipliers, w.row[at.MULTIPLIERS])
-                copied(shares, w.at[at.SHARES])
-                copied(w.ball[at.PHAT], w.ball[at.BEST_PHAT])
+                copied(multipliers, w.row.multipliers)
+                copied(shares, w.points.shares)
+                copied(w.ball.phat, w.ball.best_phat)
             if best >= target or (stalled >= 3 and mu < CLOSE and not exactly) or mu < FINE:
                 break
             # about the largest bound is best + gap; far below the target its last digits change nothing
@@ -571,7 +575,7 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
         if not _move(pair, n, min(1.0, 0.995 * primal), min(1.0, 0.995 * dual)):
             break
     if ball >= 0:
-        ball_row(p, w, ball, w.ball[at.BEST_PHAT])
-    w.scalar[at.LEFT] = mu
+        ball_row(p, w, ball, w.ball.best_phat)
+    w.now.left = mu
     _relaxed_optimum(p, w, m, point)
     return best

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.engine.networks import layout as at
+from milp_recourse.engine.compiling import record
 from milp_recourse.engine.networks.causes import column_starts, is_label
 from milp_recourse.engine.networks.numerics import HUGE
 from milp_recourse.problem.enclosure import difference_below, round_down
@@ -21,6 +21,39 @@ Array = NDArray[np.float64]
 EITHER, ACTED, IDLE = 0, 1, 2
 """A numeric lever's mode: it may be acted on or not; it is acted on, within its interval; it is not acted
 on."""
+
+LEVER = record(
+    label=float,
+    grid=float,
+    factual=float,
+    unit=float,
+    shift=float,
+    knots=float,
+    down=float,
+    fixed=float,
+    linear=float,
+    square=float,
+    largest=float,
+    least=float,
+    own_fixed=float,
+    rate=float,
+    square_rate=float,
+    top_rate=float,
+)
+"""A lever: whether it has labels; the step between whole values in its coordinate, 0 for continuous; x and s; the
+coordinate of a whole value (shift); its number of knots, 0 where its size has no bend but the factual; what
+falls count as multiples of rises (down); then its cost, rounded down: fixed when acted on, linear u + square
+u^2 for a rise by u, and its entry in the maximum, largest u + least. With knots its cost itself is own_fixed
+and the rates per size; down to least are then a lower bound of it in the node at hand."""
+
+COSTS = "fixed", "linear", "square", "largest", "least", "own_fixed", "rate", "square_rate", "top_rate"
+"""The fields of :data:`LEVER` in units of cost."""
+
+INTERVAL = record(lo=float, hi=float, mode=float)
+"""A numeric lever's interval, and :data:`EITHER` and the others."""
+
+COLUMN = record(cost=float, top=float)
+"""Cost and share in the maximum of a label."""
 
 
 class Levers:
@@ -40,9 +73,9 @@ class Levers:
     fixed
         What acting costs each applicant whatever the value, for each lever.
     numbers, box
-        Every applicant's ``lever`` and ``box``, (n, 16, d) and (n, 3, d).
+        Every applicant's ``lever`` and ``box``, (n, d).
     allowed, column
-        Every applicant's labels that may be taken, (n, P), and ``column``, (n, 2, P).
+        Every applicant's labels that may be taken, and ``column``, (n, P).
     knots
         Every applicant's knots for each lever whose size bends elsewhere than at the factual value.
     dearest
@@ -57,11 +90,11 @@ class Levers:
         given = np.array([[one.levers[name] for name in first.levers] for one in instances], dtype=float)
         self.intervals = np.ascontiguousarray(given.reshape(n, d, 2).transpose(0, 2, 1))
         self.unit = np.ones((n, d))
-        self.numbers, self.box = np.zeros((n, at.TOP_RATE + 1, d)), np.zeros((n, 3, d))
+        self.numbers, self.box = np.zeros((n, d), LEVER), np.zeros((n, d), INTERVAL)
         self.dearest = np.zeros((n, 2, d))
-        self.allowed, self.column = np.ones((n, columns), dtype=np.uint8), np.zeros((n, 2, columns))
+        self.allowed, self.column = np.ones((n, columns), dtype=np.uint8), np.zeros((n, columns), COLUMN)
         self.knots: dict[int, list[Array]] = {}
-        self.numbers[:, at.FACTUAL] = self.x
+        self.numbers["factual"] = self.x
         self.fixed: list[list[Fraction]] = []
         domains = [first.feature(name).domain or (-np.inf, np.inf) for name in first.levers]
         low, high = np.array(domains, dtype=float).reshape(d, 2).T
@@ -73,7 +106,7 @@ class Levers:
 
     def _values(self, i: int, feature: Feature, costs: list[LeverCost]) -> None:
         """A numeric lever's box and costs."""
-        numbers, box, x = self.numbers[:, :, i], self.box[:, :, i], self.x[:, i]
+        numbers, box, x = self.numbers[:, i], self.box[:, i], self.x[:, i]
         low, high = self.intervals[:, :, i].T
         steps = None if feature.lattice is None else feature.lattice.spaced
         # x may be no value of the lattice; from the nearest one, sums of steps are relatively accurate
@@ -81,32 +114,32 @@ class Levers:
         # the least power of two that the lever does not move farther than
         part, exponent = np.frexp(np.maximum(np.maximum(abs(low - x), abs(high - x)), 1.0 / HUGE))
         self.unit[:, i] = unit = np.ldexp(1.0, exponent - (part == 0.5))
-        box[:, at.LO], box[:, at.HI] = in_units(low, high, x, unit)
+        box["lo"], box["hi"] = in_units(low, high, x, unit)
         fixed = np.array([max(0.0, round_down(c)) if c else 0.0 for c in self.fixed[i]])
         idle = (low <= x) & (x <= high) & (shift == 0.0) & (fixed == 0.0)
-        box[:, at.MODE] = np.where(idle | ~self.free[:, i], ACTED, EITHER)
-        numbers[:, at.UNIT], numbers[:, at.SHIFT] = unit, shift / unit
-        numbers[:, at.GRID] = 0.0 if steps is None else steps.step / unit
+        box["mode"] = np.where(idle | ~self.free[:, i], ACTED, EITHER)
+        numbers["unit"], numbers["shift"] = unit, shift / unit
+        numbers["grid"] = 0.0 if steps is None else steps.step / unit
         if not self.moved[i]:
-            numbers[:, at.FIXED] = numbers[:, at.OWN_FIXED] = fixed
-        numbers[:, at.RATE : at.TOP_RATE + 1] = known = _known(costs, unit)
+            numbers["fixed"] = numbers["own_fixed"] = fixed
+        linear, square, top = _known(costs, unit).T
+        numbers["rate"], numbers["square_rate"], numbers["top_rate"] = linear, square, top
         if costs[0].straight:
-            numbers[:, at.LINEAR : at.LEAST] = known
-            numbers[:, at.DOWN] = round_down(Fraction(costs[0].rise) / Fraction(costs[0].fall))
-            far = np.maximum(box[:, at.HI], -box[:, at.LO] * numbers[:, at.DOWN])
+            numbers["linear"], numbers["square"], numbers["largest"] = linear, square, top
+            numbers["down"] = round_down(Fraction(costs[0].rise) / Fraction(costs[0].fall))
+            far = np.maximum(box["hi"], -box["lo"] * numbers["down"])
         else:
             everyone = zip(costs, low.tolist(), high.tolist(), unit.tolist(), strict=True)
             self.knots[i] = [cost.knots(*ends) for cost, *ends in everyone]
-            numbers[:, at.KNOTS] = [knots.shape[1] for knots in self.knots[i]]
+            numbers["knots"] = [knots.shape[1] for knots in self.knots[i]]
             far = np.array([knots[1].max() for knots in self.knots[i]])
-        linear, square, top = known.T
         self.dearest[:, 0, i], self.dearest[:, 1, i] = fixed + (linear + square * far) * far, top * far
 
     def _labels(self, i: int, feature: Feature, costs: list[LeverCost]) -> None:
         """Which labels a lever may take and what they cost; worked out once for applicants who have the same
         label, interval and weight."""
-        self.numbers[:, at.LABEL, i] = self.numbers[:, at.UNIT, i] = 1.0
-        self.box[:, at.MODE, i] = ACTED
+        self.numbers["label"][:, i] = self.numbers["unit"][:, i] = 1.0
+        self.box["mode"][:, i] = ACTED
         here = slice(self.start[i], self.start[i + 1])
         known: dict[tuple[float, ...], tuple[list[bool], Array]] = {}
         lattice = feature.lattice
@@ -121,11 +154,12 @@ class Levers:
                 # of labels that are all equally far apart, one that is not the factual stands for the others
                 keys = [label == x if cost.label else float(label) for label in labels]
                 different = {key: float(label) for label, key in enumerate(keys)}
-                paid = {key: self._label(cost, label, i) for key, label in different.items()}
-                made = [paid[key] for key in keys]
+                each = {key: self._label(cost, label, i) for key, label in different.items()}
+                made = [each[key] for key in keys]
                 known[x, low, high, cost.weight] = allowed, np.array(made).T
-            self.allowed[k, here], self.column[k, :, here] = known[x, low, high, cost.weight]
-            self.dearest[k, :, i] = self.column[k, :, here].max(axis=1)
+            self.allowed[k, here], (paid, entry) = known[x, low, high, cost.weight]
+            self.column["cost"][k, here], self.column["top"][k, here] = paid, entry
+            self.dearest[k, :, i] = paid.max(), entry.max()
 
     def _label(self, cost: LeverCost, label: float, i: int) -> tuple[float, float]:
         """What a label costs, and its entry in the maximum; the factual one stands for not acting, too."""

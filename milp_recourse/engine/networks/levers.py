@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from milp_recourse.engine.compiling import compiled
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.numerics import SAME
 
 INF = math.inf
@@ -34,28 +33,28 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
         The least value; inf where nothing is left.
     """
     s, best = p.start[i], INF
-    if p.lever[at.LABEL, i] > 0.0:
+    if p.lever[i].label > 0.0:
         for j in range(s, p.start[i + 1]):
-            v = theta * p.column[at.COST, j] + share * p.column[at.TOP, j] - gain[j]
+            v = theta * p.column[j].cost + share * p.column[j].top - gain[j]
             if allowed[j] != 0 and v < best:
                 best, choice[i] = v, j - s
         return best
-    if box[at.MODE, i] != 1:
+    if box[i].mode != 1:
         best, choice[i] = 0.0, 0.0
-    if box[at.MODE, i] != 2:
-        linear = theta * p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i]
-        square, fall, g = theta * p.lever[at.SQUARE, i], p.lever[at.DOWN, i], gain[s]
-        low, high, grid = box[at.LO, i], box[at.HI, i], p.lever[at.GRID, i]
+    if box[i].mode != 2:
+        linear = theta * p.lever[i].linear + share * p.lever[i].largest
+        square, fall, g = theta * p.lever[i].square, p.lever[i].down, gain[s]
+        low, high, grid = box[i].lo, box[i].hi, p.lever[i].grid
         t = least_at(linear, square, fall, g, low, high)
         v = term(linear, square, fall, g, t)
         if grid > 0.0 and low < t < high:
-            shift = p.lever[at.SHIFT, i]
+            shift = p.lever[i].shift
             below = np.floor((t - shift) / grid) * grid + shift
             t, above = max(below, low), min(below + grid, high)  # an end may lie between whole values
             v, other = term(linear, square, fall, g, t), term(linear, square, fall, g, above)
             if other < v:
                 t, v = above, other
-        v += theta * p.lever[at.FIXED, i] + share * p.lever[at.LEAST, i]
+        v += theta * p.lever[i].fixed + share * p.lever[i].least
         if v < best:
             best, choice[i] = v, t
     return best
@@ -75,17 +74,17 @@ def absolute(p, box, allowed, i, share, sizes):
     """The largest sum of absolute terms of what :func:`respond` minimises over a lever's box with theta = 1,
     gain * u being at most ``sizes`` * abs(u)."""
     s, most = p.start[i], 0.0
-    if p.lever[at.LABEL, i] > 0.0:
+    if p.lever[i].label > 0.0:
         for j in range(s, p.start[i + 1]):
             if allowed[j] != 0:
-                most = max(most, p.column[at.COST, j] + share * p.column[at.TOP, j] + abs(sizes[j]))
+                most = max(most, p.column[j].cost + share * p.column[j].top + abs(sizes[j]))
         return most
-    if box[at.MODE, i] == 2:
+    if box[i].mode == 2:
         return 0.0
-    far = max(abs(box[at.LO, i]), abs(box[at.HI, i]))
-    size = far * max(p.lever[at.DOWN, i], 1.0)
-    rate = abs(p.lever[at.LINEAR, i]) + p.lever[at.SQUARE, i] * size + share * abs(p.lever[at.LARGEST, i])
-    fixed = abs(p.lever[at.FIXED, i]) + share * abs(p.lever[at.LEAST, i])
+    far = max(abs(box[i].lo), abs(box[i].hi))
+    size = far * max(p.lever[i].down, 1.0)
+    rate = abs(p.lever[i].linear) + p.lever[i].square * size + share * abs(p.lever[i].largest)
+    fixed = abs(p.lever[i].fixed) + share * abs(p.lever[i].least)
     return fixed + rate * size + abs(sizes[s]) * far
 
 
@@ -95,7 +94,7 @@ def times(p, line, u):
     total = 0.0
     for i in range(len(u)):
         c = p.start[i]
-        total += line[c + int(u[i])] if p.lever[at.LABEL, i] > 0.0 else line[c] * u[i]
+        total += line[c + int(u[i])] if p.lever[i].label > 0.0 else line[c] * u[i]
     return total
 
 
@@ -114,7 +113,7 @@ def term(linear, square, fall, gain, u):
 def level(p, i, value):
     """The size of a change to a coordinate: linear between knots, constant beyond them."""
     knots, up = p.knot[0, i], p.knot[1, i]
-    last = int(p.lever[at.KNOTS, i]) - 1
+    last = int(p.lever[i].knots) - 1
     if value <= knots[0]:
         return up[0]
     if value >= knots[last]:
@@ -135,7 +134,7 @@ def level(p, i, value):
 def knot_inside(p, i, low, high, near):
     """The knot strictly inside an interval that is next to a coordinate; inf for none."""
     best = INF
-    for k in range(int(p.lever[at.KNOTS, i])):
+    for k in range(int(p.lever[i].knots)):
         t = p.knot[0, i, k]
         if low < t < high and abs(t - near) < abs(best - near):
             best = t
@@ -152,11 +151,11 @@ def relevel(p, box):
     interval is taken; of squares, the chord's only where the chord is not negative. Both are below g
     everywhere because g is linear between knots.
     """
-    for i in range(p.lever.shape[1]):
-        n = int(p.lever[at.KNOTS, i])
-        if n == 0 or box[at.MODE, i] == 2:
+    for i in range(len(p.lever)):
+        n = int(p.lever[i].knots)
+        if n == 0 or box[i].mode == 2:
             continue
-        l, h, up, down = box[at.LO, i], box[at.HI, i], INF, INF
+        l, h, up, down = box[i].lo, box[i].hi, INF, INF
         for k in range(-2, n):
             t = l if k == -2 else h if k == -1 else p.knot[0, i, k]
             if l <= t <= h and t > 0.0:
@@ -165,14 +164,14 @@ def relevel(p, box):
                 down = min(down, level(p, i, t) / -t)
         fall = 1.0
         if 0.0 < up < INF and down < INF:
-            fall = down / up * (1.0 - p.cost)
+            fall = down / up * (1.0 - p.slacks.cost)
         slope = min(up, down) if fall == 1.0 else up
-        slope = slope * (1.0 - p.cost) if slope < INF else 0.0
-        p.lever[at.DOWN, i], p.lever[at.FIXED, i] = fall, p.lever[at.OWN_FIXED, i]
-        p.lever[at.LINEAR, i] = p.lever[at.RATE, i] * slope
-        p.lever[at.SQUARE, i] = p.lever[at.SQUARE_RATE, i] * slope * slope
-        p.lever[at.LARGEST, i], p.lever[at.LEAST, i] = p.lever[at.TOP_RATE, i] * slope, 0.0
-        if box[at.MODE, i] == 1 and not l <= 0.0 <= h and l < h:
+        slope = slope * (1.0 - p.slacks.cost) if slope < INF else 0.0
+        p.lever[i].down, p.lever[i].fixed = fall, p.lever[i].own_fixed
+        p.lever[i].linear = p.lever[i].rate * slope
+        p.lever[i].square = p.lever[i].square_rate * slope * slope
+        p.lever[i].largest, p.lever[i].least = p.lever[i].top_rate * slope, 0.0
+        if box[i].mode == 1 and not l <= 0.0 <= h and l < h:
             _chord(p, i, l, h, slope)
 
 
@@ -180,26 +179,35 @@ def relevel(p, box):
 def _chord(p, i, l, h, slope):
     """Set a lever's rows to the cost of sizes on the lowered chord over an interval on one side of the origin
     if that is higher than the line of this slope in the middle."""
-    fixed, rate, square = p.lever[at.OWN_FIXED, i], p.lever[at.RATE, i], p.lever[at.SQUARE_RATE, i]
-    top = p.lever[at.TOP_RATE, i]
+    fixed, rate, square = p.lever[i].own_fixed, p.lever[i].rate, p.lever[i].square_rate
+    top = p.lever[i].top_rate
     near, far = min(abs(l), abs(h)), max(abs(l), abs(h))
     low, high = min(level(p, i, l), level(p, i, h)), max(level(p, i, l), level(p, i, h))
     chord, least = (high - low) / (far - near), INF
-    for k in range(-2, int(p.lever[at.KNOTS, i])):
+    for k in range(-2, int(p.lever[i].knots)):
         t = l if k == -2 else h if k == -1 else p.knot[0, i, k]
         if l <= t <= h:
             least = min(least, level(p, i, t) - chord * abs(t))
     reach = high + chord * far
-    least -= p.cost * reach
+    least -= p.slacks.cost * reach
     lower = chord * (near + far) + 2.0 * least <= slope * (near + far)
     if lower or (square > 0.0 and chord * near + least < 0.0):
         return
     own, side = fixed + (rate + square * least) * least, 1.0 if l > 0.0 else -1.0
-    p.lever[at.FIXED, i] = own - p.cost * (fixed + (rate + square * reach) * reach)
+    p.lever[i].fixed = own - p.slacks.cost * (fixed + (rate + square * reach) * reach)
     # without a bend, which would not be convex where the line falls
-    p.lever[at.DOWN, i], p.lever[at.LINEAR, i] = -1.0, side * (rate + 2.0 * square * least) * chord
-    p.lever[at.SQUARE, i], p.lever[at.LARGEST, i] = square * chord * chord, side * top * chord
-    p.lever[at.LEAST, i] = top * least - p.cost * top * reach
+    p.lever[i].down, p.lever[i].linear = -1.0, side * (rate + 2.0 * square * least) * chord
+    p.lever[i].square, p.lever[i].largest = square * chord * chord, side * top * chord
+    p.lever[i].least = top * least - p.slacks.cost * top * reach
+
+
+@compiled
+def bends(p):
+    """Whether some lever's size has knots."""
+    for i in range(len(p.lever)):
+        if p.lever[i].knots > 0.0:
+            return True
+    return False
 
 
 @compiled
@@ -207,28 +215,30 @@ def _size_paid(p, i, money, budget):
     """The largest size that ``money`` pays for, with an entry in the maximum of at most ``budget``; rounded
     up."""
     size = INF
-    if p.lever[at.RATE, i] > 0.0:
-        size = money / p.lever[at.RATE, i]
-    if p.lever[at.SQUARE_RATE, i] > 0.0:
-        size = min(size, math.sqrt(money / p.lever[at.SQUARE_RATE, i]))
-    if p.lever[at.TOP_RATE, i] > 0.0:
-        size = min(size, budget / p.lever[at.TOP_RATE, i])
-    return max(size, 0.0) * p.up * p.up
+    if p.lever[i].rate > 0.0:
+        size = money / p.lever[i].rate
+    if p.lever[i].square_rate > 0.0:
+        size = min(size, math.sqrt(money / p.lever[i].square_rate))
+    if p.lever[i].top_rate > 0.0:
+        size = min(size, budget / p.lever[i].top_rate)
+    return max(size, 0.0) * p.slacks.up * p.slacks.up
 
 
 @compiled
 def _reached(p, i, size, side):
     """How far on one side (1: up, -1: down) a change of at most a size can go: the distance in coordinates,
     rounded up; inf where the size is enough for any."""
-    n, reached, before = int(p.lever[at.KNOTS, i]), 0.0, 0.0
+    n, reached, before = int(p.lever[i].knots), 0.0, 0.0
     for step in range(n):
         k = step if side > 0 else n - 1 - step
         t, v = p.knot[0, i, k] * side, p.knot[1, i, k]
         if t <= 0.0:
             continue
         if v > size:
-            part = reached + (t - reached) * min((size - before) / (v - before) * p.up * p.up, 1.0)
-            return part + p.cost * t
+            part = reached + (t - reached) * min(
+                (size - before) / (v - before) * p.slacks.up * p.slacks.up, 1.0
+            )
+            return part + p.slacks.cost * t
         reached, before = t, v
     return INF
 
@@ -236,13 +246,13 @@ def _reached(p, i, size, side):
 @compiled
 def cost_of(p, i, value):
     """A lever's cost at a coordinate or label, without its share in the maximum."""
-    if p.lever[at.LABEL, i] > 0.0:
-        return p.column[at.COST, p.start[i] + int(value)]
+    if p.lever[i].label > 0.0:
+        return p.column[p.start[i] + int(value)].cost
     if value == 0.0:
         return 0.0
-    if p.lever[at.KNOTS, i] > 0.0:
+    if p.lever[i].knots > 0.0:
         size = level(p, i, value)
-        return p.lever[at.OWN_FIXED, i] + (p.lever[at.RATE, i] + p.lever[at.SQUARE_RATE, i] * size) * size
+        return p.lever[i].own_fixed + (p.lever[i].rate + p.lever[i].square_rate * size) * size
     return bound_of(p, i, value)
 
 
@@ -250,23 +260,23 @@ def cost_of(p, i, value):
 def bound_of(p, i, value):
     """What the rows DOWN to SQUARE say that acting on a numeric lever costs at a coordinate; without knots
     that is its cost."""
-    cost = term(p.lever[at.LINEAR, i], p.lever[at.SQUARE, i], p.lever[at.DOWN, i], 0.0, value)
-    return p.lever[at.FIXED, i] + cost
+    cost = term(p.lever[i].linear, p.lever[i].square, p.lever[i].down, 0.0, value)
+    return p.lever[i].fixed + cost
 
 
 @compiled
 def top_bound_of(p, i, value):
     """The same of a lever's entry in the maximum."""
-    return p.lever[at.LEAST, i] + p.lever[at.LARGEST, i] * max(value, -p.lever[at.DOWN, i] * value)
+    return p.lever[i].least + p.lever[i].largest * max(value, -p.lever[i].down * value)
 
 
 @compiled
 def top_of(p, i, value):
     """A lever's entry in the maximum."""
-    if p.lever[at.LABEL, i] > 0.0:
-        return p.column[at.TOP, p.start[i] + int(value)]
-    if p.lever[at.KNOTS, i] > 0.0:
-        return p.lever[at.TOP_RATE, i] * level(p, i, value)
+    if p.lever[i].label > 0.0:
+        return p.column[p.start[i] + int(value)].top
+    if p.lever[i].knots > 0.0:
+        return p.lever[i].top_rate * level(p, i, value)
     return top_bound_of(p, i, value)
 
 
@@ -283,46 +293,46 @@ def cost_at(p, u):
 @compiled
 def least_cost(p, w, box, allowed, i):
     """The least of :func:`cost_of` over a lever's box; inf where nothing is left."""
-    return respond(p, box, allowed, i, w.col[at.NOTHING], 1.0, 0.0, w.at[at.IDLE])
+    return respond(p, box, allowed, i, w.columns.zeros, 1.0, 0.0, w.points.least_paid)
 
 
 @compiled
 def affordable(p, i, money, budget, side):
     """How far on one side a numeric lever that is acted on can go for a cost of at most ``money`` and an
     entry in the maximum of at most ``budget``: the distance in coordinates, rounded up, -inf for nowhere."""
-    knots = p.lever[at.KNOTS, i] > 0.0
-    left, far = (money - p.lever[at.OWN_FIXED if knots else at.FIXED, i]) * p.up, INF
+    knots = p.lever[i].knots > 0.0
+    left, far = (money - (p.lever[i].own_fixed if knots else p.lever[i].fixed)) * p.slacks.up, INF
     if left < 0.0:
         return -INF
     if knots:
         return _reached(p, i, _size_paid(p, i, left, budget), side)
-    if p.lever[at.LINEAR, i] > 0.0:
-        far = left / p.lever[at.LINEAR, i] * p.up
-    if p.lever[at.SQUARE, i] > 0.0:
-        far = min(far, math.sqrt(left / p.lever[at.SQUARE, i]) * p.up)
-    if p.lever[at.LARGEST, i] > 0.0:
-        far = min(far, budget / p.lever[at.LARGEST, i] * p.up)
-    return far if side > 0 else far / p.lever[at.DOWN, i] * p.up
+    if p.lever[i].linear > 0.0:
+        far = left / p.lever[i].linear * p.slacks.up
+    if p.lever[i].square > 0.0:
+        far = min(far, math.sqrt(left / p.lever[i].square) * p.slacks.up)
+    if p.lever[i].largest > 0.0:
+        far = min(far, budget / p.lever[i].largest * p.slacks.up)
+    return far if side > 0 else far / p.lever[i].down * p.slacks.up
 
 
 @compiled
 def to_whole(p, box, i):
     """Cut a lever's interval to its whole values, if it has such; what is within rounding of one counts as
     it."""
-    grid, shift = p.lever[at.GRID, i], p.lever[at.SHIFT, i]
+    grid, shift = p.lever[i].grid, p.lever[i].shift
     if grid > 0.0:
-        box[at.LO, i] = np.ceil((box[at.LO, i] - shift) / grid - SAME) * grid + shift
-        box[at.HI, i] = np.floor((box[at.HI, i] - shift) / grid + SAME) * grid + shift
+        box[i].lo = np.ceil((box[i].lo - shift) / grid - SAME) * grid + shift
+        box[i].hi = np.floor((box[i].hi - shift) / grid + SAME) * grid + shift
 
 
 @compiled
 def remains(box, i):
     """Whether anything is left of a numeric lever. If its interval is empty but it may be left alone, its
     mode becomes 2 (not acted on)."""
-    if box[at.MODE, i] != 2 and not box[at.LO, i] <= box[at.HI, i]:
-        if box[at.MODE, i] == 1:
+    if box[i].mode != 2 and not box[i].lo <= box[i].hi:
+        if box[i].mode == 1:
             return False
-        box[at.MODE, i] = 2
+        box[i].mode = 2
     return True
 
 
@@ -333,25 +343,25 @@ def contract(p, w, box, allowed, budget):
     Every lever pays at least its least cost; what the others leave of the budget bounds each.
     """
     total = 0.0
-    for i in range(p.lever.shape[1]):
+    for i in range(len(p.lever)):
         to_whole(p, box, i)
         if not remains(box, i):
             return False
         total += least_cost(p, w, box, allowed, i)
     if not (total < INF and budget < INF):
         return total < INF
-    spare = (budget - total) + (abs(budget) + total) * p.cost + p.tiny
+    spare = (budget - total) + (abs(budget) + total) * p.slacks.cost + p.slacks.tiny
     if spare < 0.0:
         return False
-    for i in range(p.lever.shape[1]):
-        money = (spare + least_cost(p, w, box, allowed, i)) * p.up
-        if p.lever[at.LABEL, i] > 0.0:
+    for i in range(len(p.lever)):
+        money = (spare + least_cost(p, w, box, allowed, i)) * p.slacks.up
+        if p.lever[i].label > 0.0:
             for j in range(p.start[i], p.start[i + 1]):
-                if p.column[at.COST, j] > money or p.column[at.TOP, j] > budget:
+                if p.column[j].cost > money or p.column[j].top > budget:
                     allowed[j] = 0
-        elif box[at.MODE, i] != 2:
-            box[at.LO, i] = max(box[at.LO, i], -affordable(p, i, money, budget, -1))
-            box[at.HI, i] = min(box[at.HI, i], affordable(p, i, money, budget, 1))
+        elif box[i].mode != 2:
+            box[i].lo = max(box[i].lo, -affordable(p, i, money, budget, -1))
+            box[i].hi = min(box[i].hi, affordable(p, i, money, budget, 1))
             to_whole(p, box, i)
             if not remains(box, i):
                 return False

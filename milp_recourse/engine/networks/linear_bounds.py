@@ -16,7 +16,6 @@ import math
 import numpy as np
 
 from milp_recourse.engine.compiling import compiled
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.elementary import RELU, curve, draw_lines, size_at
 from milp_recourse.engine.networks.levers import absolute, least_at, respond, term
 from milp_recourse.engine.networks.numerics import TINY
@@ -31,7 +30,7 @@ CHORD = 2.0**32
 @compiled
 def entry_of(p, u, i):
     """The column in which a lever stands at a point, and its value there; all its others are 0."""
-    if p.lever[at.LABEL, i] > 0.0:
+    if p.lever[i].label > 0.0:
         return p.start[i] + int(u[i]), 1.0
     return p.start[i], u[i]
 
@@ -45,7 +44,7 @@ def arguments(p, w, x, z, sums, relaxed):
     x
         The point: coordinates of the levers or, if relaxed, values of the columns (labels have shares).
     sums
-        1 for the sums of absolute terms behind the arguments in w.unit[Z] instead, the logit's as well, and
+        1 for the sums of absolute terms behind the arguments in w.unit.z instead, the logit's as well, and
         those behind the causal units into w.layer[2]; else 0.
     relaxed
         Then arguments of curves stay inside their bounds, which such points may leave.
@@ -61,11 +60,11 @@ def arguments(p, w, x, z, sums, relaxed):
                 out[j] += p.first[sums, k, j, column] * v
         for m in range(p.widths[0]):  # in layer 0 each feeds those after it
             if k == 0 and relaxed and p.kind[m] != RELU:
-                z[0, m] = min(max(z[0, m], w.unit[at.ZL, 0, m]), w.unit[at.ZH, 0, m])
+                z[0, m] = min(max(z[0, m], w.unit.low[0, m]), w.unit.high[0, m])
             if sums == 0:
                 v = curve(p.kind[m], z[0, m], p.edge[m]) - p.resting[m]
             else:
-                w.layer[2, m] = size_at(p.kind[m], w.unit[at.Z, 0, m], z[0, m], p.edge[m], p.line)
+                w.layer[2, m] = size_at(p.kind[m], w.unit.z[0, m], z[0, m], p.edge[m], p.slacks.line)
                 v = w.layer[2, m] + abs(p.resting[m])
             for j in range(m + 1 if k == 0 else 0, len(out)):
                 if p.caused[sums, k, j, m] != 0.0:
@@ -84,23 +83,23 @@ def arguments(p, w, x, z, sums, relaxed):
 
 @compiled
 def logit_at(p, w, u):
-    """The logit at a point, every unit's argument there into w.unit[Z], and the point into w.at[PLACE]."""
-    copied(u, w.at[at.PLACE])
-    return arguments(p, w, u, w.unit[at.Z], 0, False)
+    """The logit at a point, every unit's argument there into w.unit.z, and the point into w.points.place."""
+    copied(u, w.points.place)
+    return arguments(p, w, u, w.unit.z, 0, False)
 
 
 @compiled
 def at_point(p, w, form, caused, value, size):
     """A form's value at the point of :func:`logit_at` and the sum of absolute terms behind it, added to what
     is given, with w.layer[2] of :func:`arguments`."""
-    for i in range(w.at.shape[1]):
-        c, v = entry_of(p, w.at[at.PLACE], i)
+    for i in range(len(w.points.best)):
+        c, v = entry_of(p, w.points.place, i)
         if v != 0.0:
             value += form[0, c] * v
             size += form[1, c] * abs(v)
     for m in range(p.widths[0]):
         if caused[1, m] > 0.0:
-            value += caused[0, m] * (curve(p.kind[m], w.unit[at.Z, 0, m], p.edge[m]) - p.resting[m])
+            value += caused[0, m] * (curve(p.kind[m], w.unit.z[0, m], p.edge[m]) - p.resting[m])
             size += caused[1, m] * (w.layer[2, m] + abs(p.resting[m]))
     return value, size
 
@@ -109,7 +108,7 @@ def at_point(p, w, form, caused, value, size):
 def relax(p, unit, k, j):
     """Lines of one unit from the bounds of its argument. The slope of a ReLU's chord is rounded down to a
     multiple of 1 / CHORD; a curve's tangents touch it in the middle of the bounds where they can."""
-    l, h, rise = unit[at.ZL, k, j], unit[at.ZH, k, j], 0.0
+    l, h, rise = unit.low[k, j], unit.high[k, j], 0.0
     if k == 0 and p.kind[j] != RELU:
         draw_lines(unit, j, p.kind[j], p.edge[j], 0.5 * (l + h))
         return
@@ -120,9 +119,9 @@ def relax(p, unit, k, j):
     else:
         slope, alpha = np.floor(h / (h - l) * CHORD) / CHORD, 1.0 if h > -l else 0.0
         # the checker may round to the next slope
-        rise = max(-slope * l, (1.0 - slope) * h) * p.up + (h - l) / CHORD
-    unit[at.SLOPE, k, j], unit[at.RISE, k, j] = slope, rise
-    unit[at.ALPHA, k, j], unit[at.FALL, k, j] = alpha, 0.0
+        rise = max(-slope * l, (1.0 - slope) * h) * p.slacks.up + (h - l) / CHORD
+    unit.slope[k, j], unit.rise[k, j] = slope, rise
+    unit.alpha[k, j], unit.fall[k, j] = alpha, 0.0
 
 
 @compiled
@@ -138,10 +137,10 @@ def second_lines(p, unit, second):
         cleared(above)
         cleared(below)
         for j in range(p.widths[1]):
-            v, rise = p.offset[0, 1, j], unit[at.RISE, 1, j]
+            v, rise = p.offset[0, 1, j], unit.rise[1, j]
             if c < columns + units:
                 v, rise = p.first[0, 1, j, c] if c < columns else p.caused[0, 1, j, c - columns], 0.0
-            high, low, weights = v * unit[at.SLOPE, 1, j] + rise, v * unit[at.ALPHA, 1, j], p.turned[1, j]
+            high, low, weights = v * unit.slope[1, j] + rise, v * unit.alpha[1, j], p.turned[1, j]
             middle, half = 0.5 * (high + low), 0.5 * (high - low)
             add(above, middle, weights, count if middle != 0.0 else 0)  # 0 where it is off
             for i in range(count if half != 0.0 else 0):
@@ -170,15 +169,15 @@ def back_causes(p, unit, coef, const, out):
     Parameters
     ----------
     coef
-        (M,); used up; what each had goes into ``unit[SCORE]``.
+        (M,); used up; what each had goes into ``unit.score``.
     """
     for m in range(p.widths[0] - 1, -1, -1):
         a = coef[m]
-        unit[at.SCORE, 0, m] = a
+        unit.score[0, m] = a
         if a == 0.0:
             continue
-        slope = a * unit[at.SLOPE, 0, m] if a > 0.0 else a * unit[at.ALPHA, 0, m]
-        const += a * (unit[at.RISE, 0, m] if a > 0.0 else unit[at.FALL, 0, m])
+        slope = a * unit.slope[0, m] if a > 0.0 else a * unit.alpha[0, m]
+        const += a * (unit.rise[0, m] if a > 0.0 else unit.fall[0, m])
         const += slope * p.offset[0, 0, m] - a * p.resting[m]
         if slope != 0.0:
             add(out, slope, p.first[0, 0, m], len(out))
@@ -193,7 +192,7 @@ def back(p, unit, k, coef, const, out, causes):
     Parameters
     ----------
     coef
-        Of layer k's outputs, (n,); used up. Those of lower layers' outputs are in ``unit[SCORE]``.
+        Of layer k's outputs, (n,); used up. Those of lower layers' outputs are in ``unit.score``.
     out
         Gets the line's coefficients added, (P,).
     causes
@@ -202,18 +201,18 @@ def back(p, unit, k, coef, const, out, causes):
     Returns
     -------
     float
-        The line's constant. ``unit[SCORE]`` gets the coefficient that each unit had.
+        The line's constant. ``unit.score`` gets the coefficient that each unit had.
     """
     for layer in range(k, 0, -1):
-        new = unit[at.SCORE, layer - 1]
+        new = unit.score[layer - 1]
         for j in range(p.widths[layer]):
             a = coef[j]
-            unit[at.SCORE, layer, j] = a
+            unit.score[layer, j] = a
             if a > 0.0:
-                const += a * unit[at.RISE, layer, j]
-                a *= unit[at.SLOPE, layer, j]
+                const += a * unit.rise[layer, j]
+                a *= unit.slope[layer, j]
             else:
-                a *= unit[at.ALPHA, layer, j]
+                a *= unit.alpha[layer, j]
             if a != 0.0:
                 const += add_argument(p, layer, j, a, new, out, causes)
         copied(new, coef)
@@ -224,16 +223,16 @@ def back(p, unit, k, coef, const, out, causes):
 def over_box(p, w, line):
     """The largest value of a line's terms over a box (without its constant)."""
     total = 0.0
-    for i in range(p.lever.shape[1]):
-        s, mode = p.start[i], w.box[at.MODE, i]
-        if p.lever[at.LABEL, i] > 0.0:
+    for i in range(len(p.lever)):
+        s, mode = p.start[i], w.box[i].mode
+        if p.lever[i].label > 0.0:
             best = -INF
             for c in range(s, p.start[i + 1]):
                 if w.allowed[c] != 0:
                     best = max(best, line[c])
             total += best
         elif mode != 2:
-            v = max(line[s] * w.box[at.LO, i], line[s] * w.box[at.HI, i])
+            v = max(line[s] * w.box[i].lo, line[s] * w.box[i].hi)
             total += v if mode == 1 else max(v, 0.0)
     return total
 
@@ -242,14 +241,14 @@ def over_box(p, w, line):
 def sizes_over_box(p, w, sizes):
     """The largest sum of absolute terms of a line, or of a row of sizes, over a box."""
     total = 0.0
-    for i in range(p.lever.shape[1]):
+    for i in range(len(p.lever)):
         s, most = p.start[i], 0.0
-        if p.lever[at.LABEL, i] > 0.0:
+        if p.lever[i].label > 0.0:
             for c in range(s, p.start[i + 1]):
                 if w.allowed[c] != 0:
                     most = max(most, abs(sizes[c]))
-        elif w.box[at.MODE, i] != 2:
-            most = abs(sizes[s]) * max(abs(w.box[at.LO, i]), abs(w.box[at.HI, i]))
+        elif w.box[i].mode != 2:
+            most = abs(sizes[s]) * max(abs(w.box[i].lo), abs(w.box[i].hi))
         total += most
     return total
 
@@ -275,12 +274,12 @@ def short(value, digits):
 
 @compiled
 def least_paid(p, w):
-    """What :func:`within` needs whatever the line is: the least r of the box (w.at[IDLE] gets its point), and
+    """What :func:`within` needs whatever the line is: the least r of the box (w.points.least_paid gets its point), and
     the sum of absolute terms behind the largest r."""
     least, size = 0.0, 0.0
-    for i in range(p.lever.shape[1]):
-        share, cut = w.at[at.CUT_SHARES, i], w.col[at.CUT]
-        least += respond(p, w.box, w.allowed, i, cut, 1.0, share, w.at[at.IDLE])
+    for i in range(len(p.lever)):
+        share, cut = w.points.cut_shares[i], w.columns.cut
+        least += respond(p, w.box, w.allowed, i, cut, 1.0, share, w.points.least_paid)
         size += absolute(p, w.box, w.allowed, i, share, cut)
     return least, size
 
@@ -288,18 +287,18 @@ def least_paid(p, w):
 @compiled
 def _at_thetas(p, w, count):
     r""":math:`\sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))` of every line at its theta, and r there."""
-    lines, box, cuts = w.lines, w.box, w.col[at.CUT]
-    theta, value, paid = lines[at.TRIED], lines[at.GAINS], lines[at.PAYS]
-    most, own = lines[at.HERE], lines[at.OWN]
+    lines, box, cuts = w.lines, w.box, w.columns.cut
+    theta, value, paid = lines.tried, lines.gains, lines.pays
+    most, own = lines.here, lines.own
     cleared(value[:count])
     cleared(paid[:count])
-    for i in range(p.lever.shape[1]):
-        s, share, mode = p.start[i], w.at[at.CUT_SHARES, i], box[at.MODE, i]
-        if p.lever[at.LABEL, i] > 0.0:
+    for i in range(len(p.lever)):
+        s, share, mode = p.start[i], w.points.cut_shares[i], box[i].mode
+        if p.lever[i].label > 0.0:
             for m in range(count):
                 most[m] = -INF
             for c in range(s, p.start[i + 1]):
-                line, r = lines[at.TERMS + c], p.column[at.COST, c] + share * p.column[at.TOP, c] - cuts[c]
+                line, r = lines.terms[c], p.column[c].cost + share * p.column[c].top - cuts[c]
                 for m in range(count if w.allowed[c] != 0 else 0):
                     v = line[m] - theta[m] * r
                     if v > most[m]:
@@ -307,11 +306,11 @@ def _at_thetas(p, w, count):
             add(value, 1.0, most, count)
             add(paid, 1.0, own, count)
         elif mode != 2:
-            linear = p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i]
-            square, fall = p.lever[at.SQUARE, i], p.lever[at.DOWN, i]
-            line, cut = lines[at.TERMS + s], cuts[s]
-            fixed = p.lever[at.FIXED, i] + share * p.lever[at.LEAST, i]
-            low, high, rests = box[at.LO, i], box[at.HI, i], -INF if mode == 1 else 0.0
+            linear = p.lever[i].linear + share * p.lever[i].largest
+            square, fall = p.lever[i].square, p.lever[i].down
+            line, cut = lines.terms[s], cuts[s]
+            fixed = p.lever[i].fixed + share * p.lever[i].least
+            low, high, rests = box[i].lo, box[i].hi, -INF if mode == 1 else 0.0
             for m in range(count):
                 a, gain = theta[m], line[m] + theta[m] * cut
                 t = least_at(a * linear, a * square, fall, gain, low, high)
@@ -323,19 +322,19 @@ def _at_thetas(p, w, count):
 
 @compiled
 def keep_line(w, k, unit, side, const, top, spread):
-    """Make the line in w.col[LINE] number k of w.lines: of which unit and side it is, its constant, its
+    """Make the line in w.columns.line number k of w.lines: of which unit and side it is, its constant, its
     largest value over the box, constant included, and the sum of absolute terms behind it."""
     lines = w.lines
-    lines[at.UNIT_OF, k], lines[at.SIDE_OF, k], lines[at.CONST_OF, k] = unit, side, const
-    lines[at.TOP_OF, k], lines[at.SPREAD_OF, k] = top, spread
-    for c in range(w.col.shape[1]):
-        lines[at.TERMS + c, k] = w.col[at.LINE, c]
+    lines.unit[k], lines.side[k], lines.const[k] = unit, side, const
+    lines.top[k], lines.spread[k] = top, spread
+    for c in range(len(w.columns.line)):
+        lines.terms[c, k] = w.columns.line[c]
 
 
 @compiled
 def within(p, w, count, budget, paid, digits):
     r"""Upper bounds of the first lines of w.lines over the part of a box that costs at most ``budget``,
-    rounding included, into w.lines[BOUND]; w.lines[THETA_OF] gets their thetas (0: the box alone).
+    rounding included, into w.lines.bound; w.lines.theta gets their thetas (0: the box alone).
 
     With a cut u + constant >= 0 that holds at every feasible point of the node, and shares mu of the cost's
     maximum, these points have
@@ -346,8 +345,8 @@ def within(p, w, count, budget, paid, digits):
     :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`. This is convex in theta. Two are tried.
     Where costs are squares, the first is the best one for a box without ends, else it is where the tangents
     at 0 and at infinity meet; at the second, the tangent at the first meets one of these. All lines are
-    treated at once, because processors do several of the same at a time. The cut is w.col[CUT] with
-    w.scalar[CUT_CONST] and w.at[CUT_SHARES]; zeros there leave the budget alone.
+    treated at once, because processors do several of the same at a time. The cut is w.columns.cut with
+    w.now.cut_const and w.points.cut_shares; zeros there leave the budget alone.
 
     Parameters
     ----------
@@ -358,10 +357,10 @@ def within(p, w, count, budget, paid, digits):
     digits
         Significant decimal digits of theta, 0 for all.
     """
-    lines, limit, (least, size), d = w.lines, budget + w.scalar[at.CUT_CONST], paid, p.lever.shape[1]
-    theta, rest, whole, const = lines[at.TRIED], lines[at.REST_OF], lines[at.ALL_PAYS], lines[at.CONST_OF]
-    value, spent, top, bound = lines[at.GAINS], lines[at.PAYS], lines[at.TOP_OF], lines[at.BOUND]
-    chosen, spread = lines[at.THETA_OF], lines[at.SPREAD_OF]
+    lines, limit, (least, size), d = w.lines, budget + w.now.cut_const, paid, len(p.lever)
+    theta, rest, whole, const = lines.tried, lines.rest, lines.all_pays, lines.const
+    value, spent, top, bound = lines.gains, lines.pays, lines.top, lines.bound
+    chosen, spread = lines.theta, lines.spread
     copied(top, bound)
     cleared(chosen)
     if limit <= least:  # nothing can be paid with it
@@ -371,12 +370,12 @@ def within(p, w, count, budget, paid, digits):
     copied(spent, whole)
     copied(const, rest)
     for i in range(d):
-        line, idle = lines[at.TERMS + p.start[i]], w.at[at.IDLE, i]
-        rise, fall = p.lever[at.SQUARE, i], p.lever[at.SQUARE, i] * p.lever[at.DOWN, i] ** 2
-        if p.lever[at.LABEL, i] > 0.0:
-            line, idle = lines[at.TERMS + p.start[i] + int(idle)], 1.0
+        line, idle = lines.terms[p.start[i]], w.points.least_paid[i]
+        rise, fall = p.lever[i].square, p.lever[i].square * p.lever[i].down ** 2
+        if p.lever[i].label > 0.0:
+            line, idle = lines.terms[p.start[i] + int(idle)], 1.0
         add(rest, idle, line, count)
-        for m in range(count if rise > 0.0 and w.box[at.MODE, i] != 2 else 0):
+        for m in range(count if rise > 0.0 and w.box[i].mode != 2 else 0):
             square = rise if line[m] > 0.0 else fall
             theta[m] += line[m] * line[m] / square if square > 0.0 else 0.0
     for m in range(count):
@@ -392,7 +391,7 @@ def within(p, w, count, budget, paid, digits):
         _at_thetas(p, w, count)
         for m in range(count):
             here = value[m] + theta[m] * limit + const[m]
-            most = here + p.budget * (spread[m] + theta[m] * (size + abs(limit))) + p.tiny
+            most = here + p.slacks.budget * (spread[m] + theta[m] * (size + abs(limit))) + p.slacks.tiny
             if most < bound[m]:
                 bound[m], chosen[m] = most, theta[m]
             slope, other = limit - spent[m], limit - whole[m]

@@ -161,5 +161,5 @@ def _found(state: Run, late: float) -> Action | None:
     """What a short search finds."""
     ready()
     late = min(late, time.perf_counter() + SECONDS)
-    search_on(state, late, enough=lambda: int(state.tree.state[2]) >= NODES)
+    search_on(state, late, enough=lambda: int(state.tree.now.examined) >= NODES)
     return state.best.action

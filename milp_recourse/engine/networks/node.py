@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 from milp_recourse.engine.compiling import compiled
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks import linear_bounds, rows
 from milp_recourse.engine.networks.elementary import LOG, RELU, draw_lines, is_open
 from milp_recourse.engine.networks.interior import solve_node
@@ -27,7 +26,7 @@ EMPTY = INF, INF, 0, 0
 
 @compiled
 def _within_ball(p, w, const, top, size):
-    r"""An upper bound of the line in w.col[LINE] with its constant over what of the box is in the ball.
+    r"""An upper bound of the line in w.columns.line with its constant over what of the box is in the ball.
 
     Any multipliers v of the residuals give one,
 
@@ -46,8 +45,8 @@ def _within_ball(p, w, const, top, size):
     size
         The sum of absolute terms behind the line.
     """
-    rest = w.col[at.GAIN]
-    copied(w.col[at.LINE], rest)
+    rest = w.columns.gain
+    copied(w.columns.line, rest)
     spread, radius, value, doubt, last = 0.0, 0.0, const, size, len(p.noise) - 1
     for f in range(len(p.noise) - 1, -1, -1):
         weight, noise = p.precision[f], p.noise[f]
@@ -59,35 +58,35 @@ def _within_ball(p, w, const, top, size):
         if rate == 0.0:
             continue
         side = 1 if rate > 0.0 else 0  # v = rate; the line is tangent u + ball, for v > 0 its negative
-        value += abs(rate) * w.ball[side, f] - rate * noise
+        value += abs(rate) * w.ball.consts[side, f] - rate * noise
         add(rest, abs(rate), w.tangent[side, f], len(rest))
         spread += rate * rate / weight
-        doubt += abs(rate) * (w.ball[at.BALL_SIZE, f] + abs(noise))
+        doubt += abs(rate) * (w.ball.size[f] + abs(noise))
     if p.bent:  # with a linear part L the radius is R - L
-        radius += w.ball[at.BALL_ROOM, last] + p.line * (radius + abs(w.ball[at.BALL_ROOM, last]))
+        radius += w.ball.room[last] + p.slacks.line * (radius + abs(w.ball.room[last]))
         if radius < 0.0:
             return -INF
-    reach = math.sqrt(radius * spread) * (1.0 + p.line)
-    value += reach + linear_bounds.over_box(p, w, rest) + p.line * (doubt + reach) + p.tiny
+    reach = math.sqrt(radius * spread) * (1.0 + p.slacks.line)
+    value += reach + linear_bounds.over_box(p, w, rest) + p.slacks.line * (doubt + reach) + p.slacks.tiny
     return min(top, value)
 
 
 @compiled
 def contract_by_ball(p, w):
     """Cut the levers' intervals to what the ball allows; False where nothing is left."""
-    box, line = w.box, w.col[at.LINE]
-    for i in range(p.lever.shape[1]):
-        for f in range(len(p.noise) if box[at.MODE, i] != 2 and p.lever[at.LABEL, i] == 0.0 else 0):
+    box, line = w.box, w.columns.line
+    for i in range(len(p.lever)):
+        for f in range(len(p.noise) if box[i].mode != 2 and p.lever[i].label == 0.0 else 0):
             if p.owner[f] != p.start[i] or p.precision[f] == 0.0:
                 continue
             for side in (1.0, -1.0):
                 cleared(line)
                 line[p.owner[f]] = side
-                top = _within_ball(p, w, 0.0, INF, max(abs(box[at.LO, i]), abs(box[at.HI, i])))
+                top = _within_ball(p, w, 0.0, INF, max(abs(box[i].lo), abs(box[i].hi)))
                 if side > 0.0:
-                    box[at.HI, i] = min(box[at.HI, i], top)
+                    box[i].hi = min(box[i].hi, top)
                 else:
-                    box[at.LO, i] = max(box[at.LO, i], -top)
+                    box[i].lo = max(box[i].lo, -top)
             if not remains(box, i):
                 return False
     return True
@@ -115,7 +114,7 @@ def _bound_layers(p, w, budget):
         paid = linear_bounds.least_paid(p, w)
     # with an action in hand, a parent's cut (there is one if its constant is not 0) replaces the ball, whose
     # row it contains
-    used = 0 if w.scalar[at.CUT_CONST] != 0.0 and w.scalar[at.BEST_COST] < INF else ball
+    used = 0 if w.now.cut_const != 0.0 and w.now.best_cost < INF else ball
     for k in range(1, len(p.widths)):
         if not bound_layer(p, w, budget, paid, k, used, 0):
             return -1, paid
@@ -133,7 +132,7 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
     ball
         Whether to bound over the ball too: positive, else 0.
     digits
-        Of the thetas that w.unit[THETA_HIGH] and w.unit[THETA_LOW] get, 0 for all.
+        Of the thetas that w.unit.theta_high and w.unit.theta_low get, 0 for all.
     """
     unit, size, count = w.unit, w.layer[0], 0
     if k > 0:
@@ -143,8 +142,8 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
     for j in range(p.widths[k]):
         if k == 0:  # a causal unit's size needs the bounds of those before it
             rows.sizes_direct(p, w, 0, j, j + 1)
-        unit[at.ZS, k, j] = size[j]
-        if (k == 0 and p.kind[j] != RELU) or unit[at.ZL, k, j] < 0.0 < unit[at.ZH, k, j]:
+        unit.size[k, j] = size[j]
+        if (k == 0 and p.kind[j] != RELU) or unit.low[k, j] < 0.0 < unit.high[k, j]:
             count = _lines_of(p, w, k, j, ball, count)
         if k == 0 or j + 1 == p.widths[k]:
             _bound_by_lines(p, w, budget, paid, k, count, digits)
@@ -152,9 +151,9 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
             for i in range(j if k == 0 else 0, j + 1):
                 if k == 0 and p.kind[i] == LOG:
                     # below the edge the density is 0, or too small to be plausible
-                    least = p.edge[i] if unit[at.ZH, 0, i] > 2.0 * p.edge[i] else TINY
-                    unit[at.ZL, 0, i] = max(unit[at.ZL, 0, i], least)
-                if unit[at.ZL, k, i] > unit[at.ZH, k, i]:
+                    least = p.edge[i] if unit.high[0, i] > 2.0 * p.edge[i] else TINY
+                    unit.low[0, i] = max(unit.low[0, i], least)
+                if unit.low[k, i] > unit.high[k, i]:
                     return False
                 linear_bounds.relax(p, unit, k, i)
     return True
@@ -164,8 +163,8 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
 def _lines_of(p, w, k, j, ball, count):
     """Bounds of one argument over the box and the ball (if ``ball`` is positive). Its lines that the budget
     may bound further follow the first ``count`` ones of w.lines; returns how many there are then."""
-    zl, zh, size, line = w.unit[at.ZL, k], w.unit[at.ZH, k], w.unit[at.ZS, k, j], w.col[at.LINE]
-    slack, curved = p.line * size + p.tiny, k == 0 and p.kind[j] != RELU
+    zl, zh, size, line = w.unit.low[k], w.unit.high[k], w.unit.size[k, j], w.columns.line
+    slack, curved = p.slacks.line * size + p.slacks.tiny, k == 0 and p.kind[j] != RELU
     for side in (1.0, -1.0):
         const = rows.argument_line(p, w, k, j, side) + slack
         top = linear_bounds.over_box(p, w, line) + const
@@ -184,22 +183,22 @@ def _lines_of(p, w, k, j, ball, count):
 @compiled
 def _bound_by_lines(p, w, budget, paid, k, count, digits):
     """Bounds of the arguments whose lines are in w.lines, over what the budget pays for."""
-    zl, zh, lines = w.unit[at.ZL, k], w.unit[at.ZH, k], w.lines
+    zl, zh, lines = w.unit.low[k], w.unit.high[k], w.lines
     linear_bounds.within(p, w, count, budget, paid, digits)
     for m in range(count):
-        j, above = int(lines[at.UNIT_OF, m]), lines[at.SIDE_OF, m] > 0.0
-        bound, theta = lines[at.BOUND, m], lines[at.THETA_OF, m]
+        j, above = int(lines.unit[m]), lines.side[m] > 0.0
+        bound, theta = lines.bound[m], lines.theta[m]
         if above:
-            zh[j], w.unit[at.THETA_HIGH, k, j] = min(zh[j], bound), theta
+            zh[j], w.unit.theta_high[k, j] = min(zh[j], bound), theta
         elif zh[j] > 0.0 or k == 0:  # a neuron that is off needs no lower end
-            zl[j], w.unit[at.THETA_LOW, k, j] = max(zl[j], -bound), theta
+            zl[j], w.unit.theta_low[k, j] = max(zl[j], -bound), theta
 
 
 @compiled
 def examine(p, w, target, lines, steps):
-    """Bound the node in w.box, w.allowed, w.unit[ZL], w.unit[ZH] (which get tighter) and w.unit[SPLIT].
+    """Bound the node in w.box, w.allowed, w.unit.low, w.unit.high (which get tighter) and w.unit.split.
 
-    The cut that it inherits is in w.col[CUT], w.scalar[CUT_CONST] and w.at[CUT_SHARES], zeros for none. Costs
+    The cut that it inherits is in w.columns.cut, w.now.cut_const and w.points.cut_shares, zeros for none. Costs
     are those of the levers' values, without ``p.base``. In p, the rows of ``lever`` that bound costs with
     knots become those of the node.
 
@@ -216,8 +215,8 @@ def examine(p, w, target, lines, steps):
     -------
     (bound, last, rows, open)
         The proven bound (inf: nothing feasible here costs less than the target); the bound that the last
-        multipliers, w.row[MULTIPLIERS], prove; how many rows these weigh; the number of open units. The
-        relaxed optimum is in w.at[POINT].
+        multipliers, w.row.multipliers, prove; how many rows these weigh; the number of open units. The
+        relaxed optimum is in w.points.relaxed.
     """
     relevel(p, w.box)
     if not contract(p, w, w.box, w.allowed, target):
@@ -229,7 +228,7 @@ def examine(p, w, target, lines, steps):
     unsure = rows.open_units(p, w.unit, 0)
     rows.sizes_next(p, w, len(p.widths))
     size = w.layer[0, 0] + abs(p.need_low)
-    slack = p.line * size + p.tiny
+    slack = p.slacks.line * size + p.slacks.tiny
     count, ball = first_rows(p, w, slack, ball_cuts)
     if count < 0:
         return EMPTY
@@ -237,7 +236,7 @@ def examine(p, w, target, lines, steps):
     bound, value, solved = -INF, -INF, count
     for turn in range(lines):
         solved = count
-        value = solve_node(p, w, count, ball, target, w.at[at.POINT], w.at[at.CHOICE], steps, unsure == 0)
+        value = solve_node(p, w, count, ball, target, w.points.relaxed, w.points.choice, steps, unsure == 0)
         bound = max(bound, value)
         if bound >= target or turn + 1 == lines or unsure == 0:
             break
@@ -278,7 +277,7 @@ def first_rows(p, w, slack, ball_cuts):
         count = rows.stated_rows(p, w, count, False)
     if count >= 0 and ball_cuts > 0:
         ball, count = count, count + 1
-        w.row[at.INSIDE, ball], w.row[at.CONSTS, ball] = rows.ball_slack(p, w), 0.0
+        w.row.inside[ball], w.row.consts[ball] = rows.ball_slack(p, w), 0.0
         cleared(w.rows[ball])
     return count, ball
 
@@ -287,11 +286,11 @@ def first_rows(p, w, slack, ball_cuts):
 def note_room(p, w, size, budget, paid):
     """Note how far above what it must be the logit's line, row 0, reaches in the node within the budget:
     splits are to take that away (:func:`~milp_recourse.engine.networks.splitting.learn`)."""
-    copied(w.rows[0], w.col[at.LINE])
-    top = linear_bounds.over_box(p, w, w.col[at.LINE]) + w.row[at.CONSTS, 0]
-    linear_bounds.keep_line(w, 0, 0, 1.0, w.row[at.CONSTS, 0], top, size)
+    copied(w.rows[0], w.columns.line)
+    top = linear_bounds.over_box(p, w, w.columns.line) + w.row.consts[0]
+    linear_bounds.keep_line(w, 0, 0, 1.0, w.row.consts[0], top, size)
     linear_bounds.within(p, w, 1, budget, paid, 0)
-    w.scalar[at.ROOM] = w.lines[at.BOUND, 0]
+    w.now.room = w.lines.bound[0]
 
 
 @compiled
@@ -309,16 +308,16 @@ def _split_rows(p, w):
     unit, count, room = w.unit, 1, MOST_ROWS - MOST_LINES
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
-            slack, curved = p.line * unit[at.ZS, k, j] + p.tiny, k == 0 and p.kind[j] != RELU
+            slack, curved = p.slacks.line * unit.size[k, j] + p.slacks.tiny, k == 0 and p.kind[j] != RELU
             for side in (1.0, -1.0):
-                if int(unit[at.SPLIT, k, j]) & (1 if side > 0.0 else 2) == 0 or count >= room:
+                if int(unit.split[k, j]) & (1 if side > 0.0 else 2) == 0 or count >= room:
                     continue
                 const = rows.unit_line(p, w, k, j, side) + slack
                 if curved:  # inside the ends of the argument's interval
-                    const -= unit[at.ZL, k, j] if side > 0.0 else -unit[at.ZH, k, j]
+                    const -= unit.low[k, j] if side > 0.0 else -unit.high[k, j]
                 if rows.never_negative(p, w, const):
                     continue
-                if not rows.keep_row(p, w, const, 2.0 * slack, count, max(k, 1), k * unit.shape[2] + j):
+                if not rows.keep_row(p, w, const, 2.0 * slack, count, max(k, 1), k * unit.low.shape[1] + j):
                     return -1 - count
                 if curved:  # curves and the ball are bounded over the box alone
                     rows.cut_by_row(p, w, count)
@@ -333,15 +332,15 @@ def tighter(p, w, first):
     changed, unit = False, w.unit
     for k in range(first, len(p.widths)):
         for j in range(p.widths[k]):
-            z, before = unit[at.ZB, k, j], unit[at.ALPHA, k, j]
+            z, before = unit.relaxed[k, j], unit.alpha[k, j]
             if not is_open(p, unit, k, j):
                 continue
             if k == 0 and p.kind[j] != RELU:
                 changed = True
                 draw_lines(unit, j, p.kind[j], p.edge[j], z)
             else:
-                unit[at.ALPHA, k, j] = 1.0 if z > 0.0 else 0.0
-                changed = changed or before != unit[at.ALPHA, k, j]
+                unit.alpha[k, j] = 1.0 if z > 0.0 else 0.0
+                changed = changed or before != unit.alpha[k, j]
     return changed
 
 
@@ -373,11 +372,11 @@ def _rows_again(p, w, slack, count, ball, turn):
 @compiled
 def take_cut(p, w, count):
     """The rows summed with the last multipliers, a valid cut for children: cut u + constant >= 0."""
-    multipliers, cut = w.row[at.MULTIPLIERS], w.col[at.CUT]
-    total, slack = rows.summed(w.rows, w.row[at.CONSTS], multipliers, count, cut, w.col[at.SIZE])
-    slack += linear_bounds.sizes_over_box(p, w, w.col[at.SIZE])
-    w.scalar[at.CUT_CONST] = total + p.dual * slack + p.tiny
-    copied(w.at[at.SHARES], w.at[at.CUT_SHARES])
+    multipliers, cut = w.row.multipliers, w.columns.cut
+    total, slack = rows.summed(w.rows, w.row.consts, multipliers, count, cut, w.columns.size)
+    slack += linear_bounds.sizes_over_box(p, w, w.columns.size)
+    w.now.cut_const = total + p.slacks.dual * slack + p.slacks.tiny
+    copied(w.points.shares, w.points.cut_shares)
 
 
 @compiled
@@ -388,25 +387,25 @@ def tighten(p, w, bound, target):
     At any value of a lever, the cost is at least the bound plus what the lever's term of the Lagrangian there
     exceeds the term's minimum by.
     """
-    spare = (target - bound) + p.dual * (abs(target) + abs(bound))
+    spare = (target - bound) + p.slacks.dual * (abs(target) + abs(bound))
     if not (target < INF and spare >= 0.0):
         return
-    box, gain, size, allowed = w.box, w.col[at.CUT], w.col[at.SIZE], w.allowed
-    for i in range(p.lever.shape[1]):
-        share, choice = w.at[at.SHARES, i], w.at[at.CHOICE]
+    box, gain, size, allowed = w.box, w.columns.cut, w.columns.size, w.allowed
+    for i in range(len(p.lever)):
+        share, choice = w.points.shares[i], w.points.choice
         least, s = respond(p, box, allowed, i, gain, 1.0, share, choice), p.start[i]
-        room = least + spare + 2.0 * p.dual * absolute(p, box, allowed, i, share, size) + p.tiny
-        if p.lever[at.LABEL, i] > 0.0:
+        room = least + spare + 2.0 * p.slacks.dual * absolute(p, box, allowed, i, share, size) + p.slacks.tiny
+        if p.lever[i].label > 0.0:
             for j in range(s, p.start[i + 1]):
-                if p.column[at.COST, j] + share * p.column[at.TOP, j] - gain[j] > room:
+                if p.column[j].cost + share * p.column[j].top - gain[j] > room:
                     allowed[j] = 0
-        elif box[at.MODE, i] == 1:
-            linear, square = p.lever[at.LINEAR, i] + share * p.lever[at.LARGEST, i], p.lever[at.SQUARE, i]
-            fall = p.lever[at.DOWN, i]
-            room -= p.lever[at.FIXED, i] + share * p.lever[at.LEAST, i]
+        elif box[i].mode == 1:
+            linear, square = p.lever[i].linear + share * p.lever[i].largest, p.lever[i].square
+            fall = p.lever[i].down
+            room -= p.lever[i].fixed + share * p.lever[i].least
             # the least value is the one in the bound, at whole values only
-            for end in (at.LO, at.HI):
-                box[end, i] = _last_paid(linear, square, fall, gain[s], choice[i], box[end, i], room)
+            box[i].lo = _last_paid(linear, square, fall, gain[s], choice[i], box[i].lo, room)
+            box[i].hi = _last_paid(linear, square, fall, gain[s], choice[i], box[i].hi, room)
 
 
 @compiled

@@ -54,6 +54,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from milp_recourse.engine.compiling import by_reference
+
 ROUNDOFF = 2.0**-53
 """Unit roundoff of a double."""
 
@@ -113,6 +115,7 @@ slope has the square of the denominator: 250 u.
 """
 
 
+@by_reference
 class Slacks(NamedTuple):
     """Relative slacks; each is multiplied by the sum of absolute terms that it belongs to.
 

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.engine.compiling import by_reference, compiled
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.causes import Effects, NotCovered, Stated, too_many_sets
 from milp_recourse.engine.networks.elementary import LOG, RELU
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE, Levers, in_units
-from milp_recourse.engine.networks.numerics import slacks
+from milp_recourse.engine.networks.numerics import Slacks, slacks
 from milp_recourse.engine.step_counts import roundings
 from milp_recourse.problem.enclosure import Enclosure, difference_below, round_down, round_up
 from milp_recourse.problem.instance import Instance
@@ -51,31 +50,24 @@ class Problem(NamedTuple):
     r"""One applicant's problem as compiled code sees it, in one configuration of what is acted on.
 
     d levers, P columns, M causal units, layers 0..K of at most n units (layer 0: the causal units), R rows, F
-    residuals. Rows of ``lever``, ``box`` and ``column`` have names in
-    :mod:`milp_recourse.engine.networks.layout`. In the arrays of a whole applicant (:class:`Problems`) those
-    of ``CASES`` have a first axis of configurations; in those of several applicants (:class:`People`) those
-    of ``PERSONAL`` have another one before it, and those of ``FORMS`` one of what few applicants do not
-    share.
+    residuals. In the arrays of a whole applicant (:class:`Problems`) those of ``CASES`` have a first axis of
+    configurations; in those of several applicants (:class:`People`) those of ``PERSONAL`` have another one
+    before it, and those of ``FORMS`` one of what few applicants do not share.
 
     Attributes
     ----------
     start
         Where each lever's columns begin, (d + 1,).
     lever
-        Whether it has labels; the step between whole values in its coordinate, 0 for continuous (GRID); x and
-        s; the coordinate of a whole value (SHIFT); its number of knots, 0 where its size has no bend but the
-        factual; what falls count as multiples of rises (DOWN); then its cost, rounded down: FIXED when acted
-        on, LINEAR u + SQUARE u^2 for a rise by u, and its entry in the maximum, LARGEST u + LEAST; then what
-        is fixed and the rates per size, of one with knots, (16, d).
+        Records (:data:`~milp_recourse.engine.networks.lever_arrays.LEVER`), (d,).
     knot
-        Those knots: coordinates, and sizes of the change from the factual, (2, d, most knots).
+        Knots of levers that have some: coordinates, and sizes of the change from the factual, (2, d, most knots).
     box
-        Interval and mode (:data:`~milp_recourse.engine.networks.lever_arrays.EITHER` and the others) of
-        numeric levers at the root, (3, d).
+        Intervals of numeric levers at the root, (d,).
     allowed
         Labels that may be taken, (P,); numeric columns are 1.
     column
-        Cost and share in the maximum of every label, (2, P).
+        Cost and share in the maximum of every label, (P,).
     acts
         Levers that are acted on whatever their coordinate, because others move them or a condition asks for
         it, (d,).
@@ -122,16 +114,16 @@ class Problem(NamedTuple):
         The part of the gap's tolerance that is no share of the cost.
     form
         Which of the arrays of ``FORMS`` are the applicant's.
-    line, budget, dual, cost, up, tiny
-        See :class:`~milp_recourse.engine.networks.numerics.Slacks`.
+    slacks
+        How far rounding may be off.
     """
 
     start: NDArray[np.int64]
-    lever: Array
+    lever: NDArray[Any]
     knot: Array
-    box: Array
+    box: NDArray[Any]
     allowed: NDArray[np.uint8]
-    column: Array
+    column: NDArray[Any]
     acts: NDArray[np.uint8]
     ends: Array
     base: Array
@@ -161,12 +153,7 @@ class Problem(NamedTuple):
     ceiling: float
     allowance: float
     form: int
-    line: float
-    budget: float
-    dual: float
-    cost: float
-    up: float
-    tiny: float
+    slacks: Slacks
 
 
 Problems: TypeAlias = Problem
@@ -191,31 +178,87 @@ PERSONAL = (
 def case(p: Problems, k: int) -> Problem:
     """The problem p in configuration k: the arrays of :data:`CASES` at k. Compiled code has no loop over
     fields."""
-    # fmt: off
     return Problem(
-        p.start, p.lever, p.knot, p.box[k], p.allowed[k], p.column, p.acts[k], p.ends, p.base[k],
-        p.first[k], p.caused[k], p.offset[k], p.resting[k], p.kind, p.edge, p.widths, p.weights,
-        p.biases, p.turned, p.row[k], p.row_caused[k], p.row_const[k], p.residual[k],
-        p.residual_caused[k], p.noise, p.owner, p.precision[k], p.bent, p.excess, p.need_low,
-        p.need_high, p.only_largest, p.ceiling, p.allowance, p.form, p.line, p.budget, p.dual, p.cost,
-        p.up, p.tiny,
+        start=p.start,
+        lever=p.lever,
+        knot=p.knot,
+        box=p.box[k],
+        allowed=p.allowed[k],
+        column=p.column,
+        acts=p.acts[k],
+        ends=p.ends,
+        base=p.base[k],
+        first=p.first[k],
+        caused=p.caused[k],
+        offset=p.offset[k],
+        resting=p.resting[k],
+        kind=p.kind,
+        edge=p.edge,
+        widths=p.widths,
+        weights=p.weights,
+        biases=p.biases,
+        turned=p.turned,
+        row=p.row[k],
+        row_caused=p.row_caused[k],
+        row_const=p.row_const[k],
+        residual=p.residual[k],
+        residual_caused=p.residual_caused[k],
+        noise=p.noise,
+        owner=p.owner,
+        precision=p.precision[k],
+        bent=p.bent,
+        excess=p.excess,
+        need_low=p.need_low,
+        need_high=p.need_high,
+        only_largest=p.only_largest,
+        ceiling=p.ceiling,
+        allowance=p.allowance,
+        form=p.form,
+        slacks=p.slacks,
     )
-    # fmt: on
 
 
 def one_of(p: Any, k: int) -> Problems:
     """Applicant k of several (:data:`People`): the arrays of ``PERSONAL`` at k, of ``FORMS`` at k's form."""
     form = p.form[k]
-    # fmt: off
     return Problem(
-        p.start, p.lever[k], p.knot[k], p.box[k], p.allowed[k], p.column[k], p.acts, p.ends[k],
-        p.base[k], p.first[form], p.caused, p.offset[k], p.resting[k], p.kind, p.edge, p.widths,
-        p.weights, p.biases, p.turned, p.row[form], p.row_caused, p.row_const[k], p.residual[form],
-        p.residual_caused, p.noise[k], p.owner, p.precision, p.bent, p.excess[k], p.need_low[k],
-        p.need_high[k], p.only_largest, p.ceiling[k], p.allowance[k], form, p.line, p.budget,
-        p.dual, p.cost, p.up, p.tiny,
+        start=p.start,
+        lever=p.lever[k],
+        knot=p.knot[k],
+        box=p.box[k],
+        allowed=p.allowed[k],
+        column=p.column[k],
+        acts=p.acts,
+        ends=p.ends[k],
+        base=p.base[k],
+        first=p.first[form],
+        caused=p.caused,
+        offset=p.offset[k],
+        resting=p.resting[k],
+        kind=p.kind,
+        edge=p.edge,
+        widths=p.widths,
+        weights=p.weights,
+        biases=p.biases,
+        turned=p.turned,
+        row=p.row[form],
+        row_caused=p.row_caused,
+        row_const=p.row_const[k],
+        residual=p.residual[form],
+        residual_caused=p.residual_caused,
+        noise=p.noise[k],
+        owner=p.owner,
+        precision=p.precision,
+        bent=p.bent,
+        excess=p.excess[k],
+        need_low=p.need_low[k],
+        need_high=p.need_high[k],
+        only_largest=p.only_largest,
+        ceiling=p.ceiling[k],
+        allowance=p.allowance[k],
+        form=form,
+        slacks=p.slacks,
     )
-    # fmt: on
 
 
 person = compiled(one_of)
@@ -323,7 +366,7 @@ class Lowered:
         slack = slacks(*sizes, roundings(first))
         turned, edge = weights.transpose(0, 2, 1), np.where(effects.kinds == LOG, functions.EDGE, -np.inf)
         widths, owner = np.array([units, *hidden], dtype=np.int64), self.start[effects.owners]
-        self.shared: dict[str, Any] = {"start": self.start, "acts": effects.acts, **slack._asdict()}
+        self.shared: dict[str, Any] = {"start": self.start, "acts": effects.acts, "slacks": slack}
         self.shared |= {"weights": weights, "biases": biases, "turned": np.ascontiguousarray(turned)}
         self.shared |= {"widths": widths, "kind": effects.kinds, "edge": edge, "bent": effects.bent}
         self.shared |= {"row_caused": row_caused, "residual_caused": residual_caused, "owner": owner}
@@ -334,12 +377,12 @@ class Lowered:
         self.inputs = first.model_rows(given)
         # of every column its lever, whether it is a label's, its unit, and its applicant's own label
         lever = np.repeat(np.arange(len(first.levers)), np.diff(self.start))
-        labels = self.levers.numbers[0, at.LABEL] > 0.0
+        labels = self.levers.numbers["label"][0] > 0.0
         self.has_labels, self.label, self.unit = labels.any(), labels[lever], self.levers.unit[:, lever]
         self.own = (self.start[:-1] + np.where(labels, self.levers.x, 0.0).astype(np.int64))[:, lever]
         box, allowed = (one[:, None].repeat(cases, 1) for one in (self.levers.box, self.levers.allowed))
-        box[:, :, at.MODE][:, effects.acts > 0] = ACTED
-        box[:, :, at.MODE][:, effects.follows > 0] = IDLE
+        box["mode"][:, effects.acts > 0] = ACTED
+        box["mode"][:, effects.follows > 0] = IDLE
         for c, i in np.argwhere((effects.follows > 0) & labels).tolist():
             allowed[:, c, self.start[i] : self.start[i + 1]] = 0
             allowed[np.arange(len(box)), c, self.own[:, self.start[i]]] = 1
@@ -463,10 +506,10 @@ def set_domains(const: Array, rows: Iterable[tuple[int, float, str, float]], dom
 
 def between(problem: Problems, low: Array, high: Array) -> Problems:
     """The problem with all levers acted on inside a box of their values, (d,) each."""
-    x, unit, label = problem.lever[[at.FACTUAL, at.UNIT, at.LABEL]]
+    x, unit, label = (problem.lever[name] for name in ("factual", "unit", "label"))
     box, allowed, acts = problem.box.copy(), problem.allowed.copy(), np.ones_like(problem.acts)
-    box[:, at.MODE] = ACTED
-    box[:, : at.MODE] = np.where(label > 0.0, 0.0, in_units(low, high, x, unit))
+    box["mode"] = ACTED
+    box["lo"], box["hi"] = np.where(label > 0.0, 0.0, in_units(low, high, x, unit))
     for i in np.flatnonzero(label > 0.0).tolist():
         numbers = np.arange(problem.start[i + 1] - problem.start[i])
         allowed[:, problem.start[i] : problem.start[i + 1]] &= (low[i] <= numbers) & (numbers <= high[i])
@@ -477,7 +520,7 @@ def coordinates(instance: Instance, problem: Problem, rows: Array) -> Array:
     """Feature rows (n, features) as coordinates (n, d): the levers' values, labels as they are."""
     names = [f.name for f in instance.features]
     values = rows[:, [names.index(name) for name in instance.levers]]
-    label, factual, unit = (problem.lever[row] for row in (at.LABEL, at.FACTUAL, at.UNIT))
+    label, factual, unit = (problem.lever[name] for name in ("label", "factual", "unit"))
     return np.where(label > 0.0, values, (values - factual) / unit)
 
 
@@ -486,7 +529,7 @@ def decode(instance: Instance, lever: Array, acts: Array, ends: Array, values: A
 
     Levers that stay where they are are not acted on, unless they are held against what moves them.
     """
-    action, rows = {}, lever[[at.LABEL, at.FACTUAL, at.UNIT, at.GRID]].tolist()
+    action, rows = {}, (lever[name].tolist() for name in ("label", "factual", "unit", "grid"))
     columns = zip(instance.levers, values.tolist(), *rows, acts.tolist(), *ends.tolist(), strict=True)
     for name, value, label, factual, unit, grid, held, low, high in columns:
         a = value

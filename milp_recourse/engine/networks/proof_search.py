@@ -12,12 +12,12 @@ lines. Rounding is added outward here, so what passes here also passes in ration
 from __future__ import annotations
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.engine.compiling import allocated, by_reference, compiled, entry, refer
+from milp_recourse.engine.compiling import allocated, by_reference, compiled, entry, record, refer
 from milp_recourse.engine.networks import (
     descent,
     elementary,
@@ -28,7 +28,6 @@ from milp_recourse.engine.networks import (
     rows,
     splitting,
 )
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.elementary import LOG, RELU, SIGMOID, SQUARE
 from milp_recourse.engine.networks.linear_bounds import CHORD, decimal
 from milp_recourse.engine.networks.numerics import BELOW, CLOSE, COARSE, FARTHEST, HUGE, ROUNDOFF, TINY
@@ -59,6 +58,9 @@ WORTH = 0.02
 """A shrunk end is recorded as a split if it takes off more than this share of the interval."""
 
 
+COUNTS = record(open=int, recorded=int, leaves=int, examined=int, asked=int)
+
+
 @by_reference
 class Open(NamedTuple):
     """The open nodes of a proof, at most ``size``: the one that came last is examined first.
@@ -73,7 +75,7 @@ class Open(NamedTuple):
     promise
         How far too high the logit could be in the parent, what the split promised, its column in ``learned``,
         and what it has gained in the other child, -1 until that is examined.
-    state
+    now
         How many nodes are open, are recorded, are leaves with multipliers, and have been examined; and 1 +
         the slot of a node that :data:`EDGE` was returned for and that is to be split (0: none).
     """
@@ -81,7 +83,7 @@ class Open(NamedTuple):
     ends: Annotated[Array, "size", 2, "levers"]
     order: Annotated[Whole, "size", "layers", "units"]
     promise: Annotated[Array, "size", 4]
-    state: Annotated[Whole, 5]
+    now: Annotated[Any, COUNTS]
 
 
 @by_reference
@@ -124,7 +126,7 @@ class Record(NamedTuple):
 
 def memory(p: Problems, size: int, recorded: int, leaves: int) -> tuple[Open, Record]:
     """Room for ``size`` open nodes, and for so many recorded ones, ``leaves`` of them with multipliers."""
-    d, layers, units = p.lever.shape[1], len(p.widths), p.weights.shape[1]
+    d, layers, units = len(p.lever), len(p.widths), p.weights.shape[1]
     shapes = {"levers": d, "layers": layers, "units": units, "leaves": leaves, "touched": 1 + len(p.noise)}
     shapes["rows"] = MOST_LINES + layers * units + p.row.shape[-2]
     return allocated(Open, size=size, **shapes), allocated(Record, size=recorded, **shapes)
@@ -151,12 +153,12 @@ def _difference(a, b, side):
 @compiled
 def _push(o, w, ends, order):
     """Put a node on top of the open ones."""
-    k = o.state[0]
+    k = o.now.open
     copied(ends, o.ends[k])
     copied(order, o.order[k])
     splitting.note_promise(w, o.promise[k])
     o.promise[k, 3] = -1.0
-    o.state[0] = k + 1
+    o.now.open = k + 1
 
 
 @compiled
@@ -175,26 +177,26 @@ def _learn(w, o, slot, promise, closed):
 @compiled
 def _load(p, o, slot, w):
     """Write the open node in ``slot`` to w, as a box and signs."""
-    for i in range(p.lever.shape[1]):
+    for i in range(len(p.lever)):
         _set_ends(p, w, i, o.ends[slot, 0, i], o.ends[slot, 1, i])
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
             s = o.order[slot, k, j]
-            w.unit[at.SPLIT, k, j] = 1.0 if s > 0 else 2.0 if s < 0 else 0.0
+            w.unit.split[k, j] = 1.0 if s > 0 else 2.0 if s < 0 else 0.0
 
 
 @compiled
 def _set_ends(p, w, i, low, high):
     """Write an interval of a lever's values to w's box, in the lever's coordinate; of labels, which ones are
     allowed."""
-    if p.lever[at.LABEL, i] > 0.0:
+    if p.lever[i].label > 0.0:
         for c in range(p.start[i], p.start[i + 1]):
             w.allowed[c] = 1 if low <= c - p.start[i] <= high else 0
         return
-    x, unit = p.lever[at.FACTUAL, i], p.lever[at.UNIT, i]
+    x, unit = p.lever[i].factual, p.lever[i].unit
     w.allowed[p.start[i]] = 1
-    w.box[at.LO, i], w.box[at.HI, i] = _difference(low, x, -1.0) / unit, _difference(high, x, 1.0) / unit
-    w.box[at.MODE, i] = p.box[at.MODE, i]
+    w.box[i].lo, w.box[i].hi = _difference(low, x, -1.0) / unit, _difference(high, x, 1.0) / unit
+    w.box[i].mode = p.box[i].mode
 
 
 @compiled
@@ -206,15 +208,15 @@ def _nothing(p, w, target):
     int
         -1 where they close it; 1 where a part of the box is outside the ball, else 0.
     """
-    total, top, nothing, point = 0.0, 0.0, w.col[at.NOTHING], w.at[at.IDLE]
+    total, top, nothing, point = 0.0, 0.0, w.columns.zeros, w.points.least_paid
     levers.relevel(p, w.box)
-    for i in range(p.lever.shape[1]):  # the cheapest point of the box
+    for i in range(len(p.lever)):  # the cheapest point of the box
         total += levers.least_cost(p, w, w.box, w.allowed, i)
         top = max(top, levers.respond(p, w.box, w.allowed, i, nothing, 0.0, 1.0, point))
-        if p.lever[at.KNOTS, i] > 0.0 and w.box[at.MODE, i] == 1:  # least at the end next to the factual
-            near = min(max(w.box[at.LO, i], 0.0), w.box[at.HI, i])
-            top = max(top, levers.top_of(p, i, near) * (1.0 - p.cost))
-    dear = (total + top) * (1.0 - p.cost) - p.tiny >= target
+        if p.lever[i].knots > 0.0 and w.box[i].mode == 1:  # least at the end next to the factual
+            near = min(max(w.box[i].lo, 0.0), w.box[i].hi)
+            top = max(top, levers.top_of(p, i, near) * (1.0 - p.slacks.cost))
+    dear = (total + top) * (1.0 - p.slacks.cost) - p.slacks.tiny >= target
     if dear or not _bound_causes(p, w) or rows.stated_rows(p, w, 0, False) < 0:
         return -1
     return rows.residual_lines(p, w) if len(p.noise) > 0 else 0
@@ -224,17 +226,18 @@ def _nothing(p, w, target):
 def _bound_causes(p, w):
     """Bounds and lines of the causal units, one after the other; False if a logarithm's argument is nowhere
     positive."""
-    unit, size, line = w.unit, w.layer[0], w.col[at.LINE]
+    unit, size, line = w.unit, w.layer[0], w.columns.line
     for j in range(p.widths[0]):
         rows.sizes_direct(p, w, 0, j, j + 1)
-        unit[at.ZS, 0, j] = size[j]
-        slack = p.line * size[j] + p.tiny
-        for side, end in ((1.0, at.ZH), (-1.0, at.ZL)):
-            const = rows.unit_line(p, w, 0, j, side) + slack
-            unit[end, 0, j] = side * (linear_bounds.over_box(p, w, line) + const)
+        unit.size[0, j] = size[j]
+        slack = p.slacks.line * size[j] + p.slacks.tiny
+        const = rows.unit_line(p, w, 0, j, 1.0) + slack
+        unit.high[0, j] = linear_bounds.over_box(p, w, line) + const
+        const = rows.unit_line(p, w, 0, j, -1.0) + slack
+        unit.low[0, j] = -(linear_bounds.over_box(p, w, line) + const)
         if p.kind[j] == RELU:
             linear_bounds.relax(p, unit, 0, j)
-        elif p.kind[j] == LOG and unit[at.ZH, 0, j] <= 0.0:
+        elif p.kind[j] == LOG and unit.high[0, j] <= 0.0:
             return False
         else:
             _parallels(p, unit, j)
@@ -248,10 +251,10 @@ def _parallels(p, unit, m):
     The chord of a logarithm starts at the edge. Where the argument's interval reaches below the edge, the
     checker has no lower line, and the one that is set here is too low to prove anything.
     """
-    kind, edge, l, h = p.kind[m], p.edge[m], unit[at.ZL, 0, m], unit[at.ZH, 0, m]
+    kind, edge, l, h = p.kind[m], p.edge[m], unit.low[0, m], unit.high[0, m]
     width, beyond = h - l, kind == LOG and l < edge
     if beyond:
-        l = unit[at.ZL, 0, m] = edge if h > edge else min(h, TINY)
+        l = unit.low[0, m] = edge if h > edge else min(h, TINY)
     if kind == SQUARE:
         slope = l + h
         over, under = h, 0.5 * slope
@@ -263,37 +266,39 @@ def _parallels(p, unit, m):
             over = elementary.log((1.0 + root) / (1.0 - root)) if root < 1.0 else FARTHEST
             under = -over
     # the checker may round to the next slope, and its interval may be a little shorter
-    room = 4.0 * width * (1.0 + abs(slope)) / CHORD + p.tiny
+    room = 4.0 * width * (1.0 + abs(slope)) / CHORD + p.slacks.tiny
     steep = abs(elementary.steepness(kind, l, edge)) + abs(elementary.steepness(kind, h, edge))
-    room += 2.0 * p.line * unit[at.ZS, 0, m] * steep
-    unit[at.SLOPE, 0, m] = unit[at.ALPHA, 0, m] = slope
-    unit[at.RISE, 0, m] = elementary.highest(kind, slope, l, h, over, edge) + room
-    unit[at.FALL, 0, m] = -HUGE if beyond else elementary.lowest(kind, slope, l, h, under, edge) - room
+    room += 2.0 * p.slacks.line * unit.size[0, m] * steep
+    unit.slope[0, m] = unit.alpha[0, m] = slope
+    unit.rise[0, m] = elementary.highest(kind, slope, l, h, over, edge) + room
+    unit.fall[0, m] = -HUGE if beyond else elementary.lowest(kind, slope, l, h, under, edge) - room
 
 
 @compiled
 def _shrink(p, q, w, o, t, ends, order, target, ball):
     """Cut off what the cost and the ball (if ``ball`` is positive) rule out. Each cut is recorded as a split
     whose other side is an empty leaf; the checker closes that without whole numbers, as ``q`` has it."""
-    least, most = w.aside[0], w.aside[1]
+    left_of = w.aside
     levers.relevel(p, w.box)
     left = levers.contract(p, w, w.box, w.allowed, target)
     if left and ball > 0:
         node.contract_by_ball(p, w)
-    for i in range(p.lever.shape[1]):
-        x, unit = p.lever[at.FACTUAL, i], p.lever[at.UNIT, i]
-        least[i], most[i] = x + unit * w.box[at.LO, i], x + unit * w.box[at.HI, i]
-        if p.lever[at.LABEL, i] > 0.0:
-            least[i], most[i] = INF, -INF
+    for i in range(len(p.lever)):
+        x, unit = p.lever[i].factual, p.lever[i].unit
+        left_of[i].lo, left_of[i].hi = x + unit * w.box[i].lo, x + unit * w.box[i].hi
+        if p.lever[i].label > 0.0:
+            left_of[i].lo, left_of[i].hi = INF, -INF
             for c in range(p.start[i], p.start[i + 1]):
                 if w.allowed[c] != 0:
-                    least[i], most[i] = min(least[i], c - p.start[i]), max(most[i], c - p.start[i])
+                    left_of[i].lo = min(left_of[i].lo, c - p.start[i])
+                    left_of[i].hi = max(left_of[i].hi, c - p.start[i])
         _set_ends(p, w, i, ends[0, i], ends[1, i])
-    for i in range(p.lever.shape[1] if left else 0):
+    for i in range(len(p.lever) if left else 0):
         for side in (1, -1):
-            free = p.lever[at.LABEL, i] > 0.0 or w.box[at.MODE, i] == 1
+            free = p.lever[i].label > 0.0 or w.box[i].mode == 1
             if free and ends[0, i] < ends[1, i]:
-                _shrink_end(p, q, w, o, t, ends, order, target, i, most[i] if side > 0 else least[i], side)
+                end = left_of[i].hi if side > 0 else left_of[i].lo
+                _shrink_end(p, q, w, o, t, ends, order, target, i, end, side)
 
 
 @compiled
@@ -334,14 +339,14 @@ def _cut(p, w, o, t, ends, order, i, place):
 @compiled
 def _is_whole(p, i):
     """Whether a lever's values are steps or labels."""
-    return p.lever[at.LABEL, i] > 0.0 or p.lever[at.GRID, i] > 0.0
+    return p.lever[i].label > 0.0 or p.lever[i].grid > 0.0
 
 
 @compiled
 def _steps(p, i):
     """The distance of a lever's values, and one of them."""
-    unit, grid = p.lever[at.UNIT, i], p.lever[at.GRID, i]
-    return (unit * grid, p.lever[at.FACTUAL, i] + unit * p.lever[at.SHIFT, i]) if grid > 0.0 else (1.0, 0.0)
+    unit, grid = p.lever[i].unit, p.lever[i].grid
+    return (unit * grid, p.lever[i].factual + unit * p.lever[i].shift) if grid > 0.0 else (1.0, 0.0)
 
 
 @compiled
@@ -357,9 +362,9 @@ def _around(p, i, place):
 @compiled
 def _write(o, t, kind, a, b, place):
     """Append a node to the record: its kind, ``where`` (a, b) and ``at`` of :class:`Record`."""
-    k = o.state[1]
+    k = o.now.recorded
     t.kind[k], t.where[k, 0], t.where[k, 1], t.at[k] = kind, a, b, place
-    o.state[1] = k + 1
+    o.now.recorded = k + 1
 
 
 # -- bounds ---------------------------------------------------------------------------------
@@ -370,19 +375,20 @@ def _bound_neurons(p, w, budget):
     """Bounds of every neuron's argument from the box and the signs in w and the budget; False if an argument
     has no value left."""
     unit = w.unit
-    cleared(unit[at.THETA_HIGH :])
+    cleared(unit.theta_high)
+    cleared(unit.theta_low)
     for k in range(1, len(p.widths)):
         for j in range(p.widths[k]):
-            unit[at.ZL, k, j] = 0.0 if unit[at.SPLIT, k, j] == 1.0 else -INF
-            unit[at.ZH, k, j] = 0.0 if unit[at.SPLIT, k, j] == 2.0 else INF
+            unit.low[k, j] = 0.0 if unit.split[k, j] == 1.0 else -INF
+            unit.high[k, j] = 0.0 if unit.split[k, j] == 2.0 else INF
     paid, left = linear_bounds.least_paid(p, w), True
-    if p.lever[at.KNOTS].sum() > 0.0:  # the checker knows costs between knots: its thetas give others
+    if levers.bends(p):  # the checker knows costs between knots: its thetas give others
         budget = -INF
     for k in range(1, len(p.widths)):
         left = left and node.bound_layer(p, w, budget, paid, k, 0, FEW_DIGITS)
     for k in range(1, len(p.widths) if left else 0):
         for j in range(p.widths[k]):
-            unit[at.RISE, k, j] += _next_slope(p, w, k, j)
+            unit.rise[k, j] += _next_slope(p, w, k, j)
     return left
 
 
@@ -397,10 +403,13 @@ def _next_slope(p, w, k, j):
     The line itself has room for the next slope where the argument is inside its interval. With other slopes
     below, or thetas, the line above the argument reaches beyond that.
     """
-    l, h, size = w.unit[at.ZL, k, j], w.unit[at.ZH, k, j], w.unit[at.ZS, k, j]
+    l, h, size = w.unit.low[k, j], w.unit.high[k, j], w.unit.size[k, j]
     if l >= 0.0 or h <= 0.0:
         return 0.0
-    steps, doubt = h / (h - l) * CHORD, 4.0 * CHORD * (p.line * size + p.tiny) / (h - l) + COARSE
+    steps, doubt = (
+        h / (h - l) * CHORD,
+        4.0 * CHORD * (p.slacks.line * size + p.slacks.tiny) / (h - l) + COARSE,
+    )
     return 4.0 * size / CHORD if abs(steps - np.floor(steps + 0.5)) <= doubt else 0.0
 
 
@@ -412,12 +421,12 @@ def _add_term(p, w, t, leaf, which, logit_size):
     term also has all other rows that the leaf weighs: the checker adds rows up before it replaces units by
     their lines.
     """
-    line, causes, coef = w.col[at.LINE], w.layer[1], w.layer[2]
+    line, causes, coef = w.columns.line, w.layer[1], w.layer[2]
     layers, g, last = len(p.widths), t.multipliers[leaf, which], len(w.rows) - 1
     cleared(line)
     cleared(w.layer[1:])
-    cleared(w.unit[at.SCORE])
-    copied(t.slopes[leaf, which], w.unit[at.ALPHA])
+    cleared(w.unit.score)
+    copied(t.slopes[leaf, which], w.unit.alpha)
     size = g * (logit_size + abs(p.need_low))
     const = linear_bounds.add_argument(p, layers, 0, g, coef, line, causes) - g * p.need_low
     if which == 0:
@@ -426,13 +435,13 @@ def _add_term(p, w, t, leaf, which, logit_size):
         size += rest_size
     const = linear_bounds.back(p, w.unit, layers - 1, coef, const, line, causes)
     add(w.rows[last], 1.0, line, len(line))
-    w.row[at.CONSTS, last] += const + p.line * size + p.tiny
+    w.row.consts[last] += const + p.slacks.line * size + p.slacks.tiny
 
 
 @compiled
 def _add_others(p, w, t, leaf, line, causes):
     """Add the signs' rows, the problem's own and the ball's tangent, times their multipliers, to ``line``,
-    ``causes`` and the coefficients of layers in w.unit[SCORE]; returns their constant and the sum of absolute
+    ``causes`` and the coefficients of layers in w.unit.score; returns their constant and the sum of absolute
     terms behind them."""
     const, size, mu, first = 0.0, 0.0, t.ball[leaf, 0], MOST_LINES + t.order[leaf].size
     for k in range(1, len(p.widths)):
@@ -440,8 +449,8 @@ def _add_others(p, w, t, leaf, line, causes):
             a = t.multipliers[leaf, MOST_LINES + k * t.order.shape[2] + j]
             if a > 0.0:
                 side = 1.0 if t.order[leaf, k, j] > 0 else -1.0
-                size += a * w.unit[at.ZS, k, j]
-                const += linear_bounds.add_argument(p, k, j, side * a, w.unit[at.SCORE, k - 1], line, causes)
+                size += a * w.unit.size[k, j]
+                const += linear_bounds.add_argument(p, k, j, side * a, w.unit.score[k - 1], line, causes)
     for r in range(p.row.shape[1]):
         multiplier = t.multipliers[leaf, first + r]
         if multiplier > 0.0:
@@ -459,7 +468,7 @@ def _add_others(p, w, t, leaf, line, causes):
         const += weight * (touched - noise) * (touched - noise) - rate * rest
         add(line, -rate, p.residual[0, f], len(line))
         add(causes, -rate, p.residual_caused[0, f], p.widths[0])
-        size += weight * (abs(touched) + abs(noise)) ** 2 + abs(rate) * w.ball[at.BALL_SIZE, f]
+        size += weight * (abs(touched) + abs(noise)) ** 2 + abs(rate) * w.ball.size[f]
     return const, size
 
 
@@ -469,10 +478,10 @@ def _holds(p, w, t, leaf, logit_size, target):
     sum of the leaf's terms, with a multiplier of 1."""
     last = len(w.rows) - 1
     cleared(w.rows[last])
-    w.row[at.CONSTS, last], w.row[at.TRY_MULTIPLIERS, last] = 0.0, 1.0
+    w.row.consts[last], w.row.try_multipliers[last] = 0.0, 1.0
     for which in range(t.lines[leaf]):
         _add_term(p, w, t, leaf, which, logit_size)
-    consts, weights, choice = w.row[at.CONSTS, last:], w.row[at.TRY_MULTIPLIERS, last:], w.at[at.CHOICE]
+    consts, weights, choice = w.row.consts[last:], w.row.try_multipliers[last:], w.points.choice
     return interior.dual_value(p, w, w.rows[last:], consts, 1, weights, t.shares[leaf], choice) >= target
 
 
@@ -488,7 +497,7 @@ def _clear(t, leaf):
 @compiled
 def _weigh(w, t, leaf, r, multiplier):
     """Write the multiplier of row r of w to a leaf."""
-    what = w.ints[at.KINDS, r]  # as keep_row numbers what rows stand for
+    what = w.row.kind[r]  # as keep_row numbers what rows stand for
     where = MOST_LINES + what if what >= 0 else -1 - what
     t.multipliers[leaf, where] = linear_bounds.short(multiplier, DIGITS)
 
@@ -499,13 +508,13 @@ def _take(p, w, t, leaf, count, ball):
     ball's, -1 for none."""
     for r in range(count):
         if r != ball:
-            _weigh(w, t, leaf, r, w.row[at.MULTIPLIERS, r])
+            _weigh(w, t, leaf, r, w.row.multipliers[r])
             continue
-        t.ball[leaf, 0] = linear_bounds.short(w.row[at.MULTIPLIERS, r], DIGITS)
+        t.ball[leaf, 0] = linear_bounds.short(w.row.multipliers[r], DIGITS)
         for f in range(len(p.noise)):
-            t.ball[leaf, 1 + f] = linear_bounds.short(w.ball[at.BEST_PHAT, f], DIGITS)
-    for i in range(p.lever.shape[1]):
-        t.shares[leaf, i] = np.floor(w.at[at.SHARES, i] * BELOW * SHARE) / SHARE
+            t.ball[leaf, 1 + f] = linear_bounds.short(w.ball.best_phat[f], DIGITS)
+    for i in range(len(p.lever)):
+        t.shares[leaf, i] = np.floor(w.points.shares[i] * BELOW * SHARE) / SHARE
 
 
 @compiled
@@ -514,7 +523,7 @@ def _outside(p, w, t, leaf, r, lines, logit_size, target):
     for the target. Returns whether the leaf proves it."""
     _clear(t, leaf)
     t.lines[leaf] = lines
-    multiplier = 2.0 * (target + 1.0) / -(linear_bounds.over_box(p, w, w.rows[r]) + w.row[at.CONSTS, r])
+    multiplier = 2.0 * (target + 1.0) / -(linear_bounds.over_box(p, w, w.rows[r]) + w.row.consts[r])
     if multiplier < INF:
         _weigh(w, t, leaf, r, multiplier)
     return _holds(p, w, t, leaf, logit_size, target)
@@ -546,18 +555,19 @@ def _evidence(p, w, t, leaf, order, target, budget, within, ball, steps):
     copied(order, t.order[leaf])
     _clear(t, leaf)
     bounded = _bound_neurons(p, w, within)
-    copied(unit[at.THETA_HIGH :], t.theta[leaf])
-    copied(unit[at.ALPHA], t.slopes[leaf, 0])
+    copied(unit.theta_high, t.theta[leaf, 0])
+    copied(unit.theta_low, t.theta[leaf, 1])
+    copied(unit.alpha, t.slopes[leaf, 0])
     if not bounded:  # the slopes of layers that were not reached do not matter
         return True, 0, 0, INF
     rows.sizes_next(p, w, layers)
     logit_size, size = w.layer[0, 0], w.layer[0, 0] + abs(p.need_low)
-    slack, unsure = p.line * size + p.tiny, rows.open_units(p, unit, 0)
+    slack, unsure = p.slacks.line * size + p.slacks.tiny, rows.open_units(p, unit, 0)
     count, tangent = node.first_rows(p, w, slack, ball)
     if count < 0:
         return _outside(p, w, t, leaf, -1 - count, 1, logit_size, target), 0, unsure, -INF
     node.note_room(p, w, size, budget, linear_bounds.least_paid(p, w))
-    point, other = w.at[at.POINT], w.at[at.OTHER]
+    point, other = w.points.relaxed, w.points.other
     for turn in range(MOST_LINES):
         value = interior.solve_node(p, w, count, tangent, target, point, other, steps, unsure == 0)
         if value >= target:
@@ -571,7 +581,7 @@ def _evidence(p, w, t, leaf, order, target, budget, within, ball, steps):
         rows.relaxed_arguments(p, w)
         if not node.tighter(p, w, 1):
             break
-        copied(unit[at.ALPHA], t.slopes[leaf, turn + 1])
+        copied(unit.alpha, t.slopes[leaf, turn + 1])
         if not node.logit_row(p, w, slack, count, turn + 1):
             return _outside(p, w, t, leaf, count, turn + 2, logit_size, target), 0, unsure, -INF
         if not rows.reached(w, count) < 0.0:
@@ -587,22 +597,22 @@ def _evidence(p, w, t, leaf, order, target, budget, within, ball, steps):
 def _split(p, w, o, t, ends, order, count, unsure, gap):
     """Record how the node in w is split and open its children; False where nothing can be split."""
     kind, index, value = splitting.choose(p, w, count, unsure, gap)
-    layer, j = index // w.unit.shape[2], index % w.unit.shape[2]
+    layer, j = index // w.unit.low.shape[1], index % w.unit.low.shape[1]
     if kind == splitting.ARGUMENT and layer > 0:
         _write(o, t, SIGN, layer - 1, j, 0.0)
         for sign in (1, -1):
-            order[layer, j] = sign * o.state[3]
+            order[layer, j] = sign * o.now.examined
             _push(o, w, ends, order)
         return True
     i, place = -1, value
     if kind == splitting.LABELS:
         i, place = index, value - 0.5 if value > ends[0, index] else value + 0.5
     elif kind == splitting.INTERVAL:
-        i, place = index, p.lever[at.FACTUAL, index] + p.lever[at.UNIT, index] * value
+        i, place = index, p.lever[index].factual + p.lever[index].unit * value
     if i >= 0 and _part(p, w, o, t, ends, order, i, place):
         return True
     # on a causal unit no split is recorded: a lever is cut instead of what promised
-    i, w.scalar[at.PROMISE] = _widest(p, w, ends), 0.0
+    i, w.now.promise = _widest(p, w, ends), 0.0
     return i >= 0 and _part(p, w, o, t, ends, order, i, 0.5 * (ends[0, i] + ends[1, i]))
 
 
@@ -610,9 +620,9 @@ def _split(p, w, o, t, ends, order, count, unsure, gap):
 def _widest(p, w, ends):
     """The lever with the widest interval, in its units, or the most labels; -1 where none is free."""
     most, which = 0.0, -1
-    for i in range(p.lever.shape[1]):
-        width = (ends[1, i] - ends[0, i]) / p.lever[at.UNIT, i]
-        if (p.lever[at.LABEL, i] > 0.0 or w.box[at.MODE, i] == 1) and width > most:
+    for i in range(len(p.lever)):
+        width = (ends[1, i] - ends[0, i]) / p.lever[i].unit
+        if (p.lever[i].label > 0.0 or w.box[i].mode == 1) and width > most:
             most, which = width, i
     return which
 
@@ -666,24 +676,24 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
         :data:`PROVEN`, :data:`MORE`, :data:`FULL`, :data:`SINGLE`, :data:`FALSE` or :data:`EDGE`.
     """
     p, q = refer(case(pp, c)), refer(case(pq, c))
-    d = p.lever.shape[1]
+    d = len(p.lever)
     linear = len(p.widths) == 1 and p.widths[0] == 0 and len(p.noise) == 0
-    claimed = (budget + p.base[0]) * (1.0 - p.cost)
-    w.scalar[at.BEST_COST], w.scalar[at.CASE] = claimed, c
+    claimed = (budget + p.base[0]) * (1.0 - p.slacks.cost)
+    w.now.best_cost, w.now.case = claimed, c
     ends, order = w.ends, w.order
     for _ in range(share):
-        if o.state[0] == 0:
+        if o.now.open == 0:
             return PROVEN
-        recorded = o.state[1] + 4 * d + 4 > len(t.kind) or o.state[2] + 1 > len(t.lines)
-        if recorded or o.state[0] + 2 * d + 4 > len(o.ends):
+        recorded = o.now.recorded + 4 * d + 4 > len(t.kind) or o.now.leaves + 1 > len(t.lines)
+        if recorded or o.now.open + 2 * d + 4 > len(o.ends):
             return FULL
-        o.state[0] -= 1
-        slot, leaf, closed = o.state[0], o.state[2], False
+        o.now.open -= 1
+        slot, leaf, closed = o.now.open, o.now.leaves, False
         copied(o.ends[slot], ends)
         copied(o.order[slot], order)
         promise = o.promise[slot, 0], o.promise[slot, 1], o.promise[slot, 2], o.promise[slot, 3]
-        o.state[3] += 1
-        w.scalar[at.PROMISE] = 0.0
+        o.now.examined += 1
+        w.now.promise = 0.0
         _load(p, o, slot, w)
         count, unsure, value = 0, 0, 0.0
         for shrunk in range(2):
@@ -700,17 +710,17 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
             _write(o, t, EMPTY, 0, 0, 0.0)
             continue
         if closed:
-            o.state[2] += 1
+            o.now.leaves += 1
             _write(o, t, LEAF, leaf, 0, 0.0)
             continue
-        copied(w.at[at.POINT], w.at[at.CHOICE])
-        if descent.try_point(p, w, w.at[at.CHOICE]) and w.scalar[at.BEST_COST] < claimed:
+        copied(w.points.relaxed, w.points.choice)
+        if descent.try_point(p, w, w.points.choice) and w.now.best_cost < claimed:
             return FALSE
-        if count > 0 and o.state[4] != slot + 1 and rows.on_edge(p, w):
+        if count > 0 and o.now.asked != slot + 1 and rows.on_edge(p, w):
             _push(o, w, ends, order)
             return EDGE
-        o.state[4] = 0
+        o.now.asked = 0
         if not _split(p, w, o, t, ends, order, count, unsure, target - value):
-            copied(ends, o.ends[o.state[0]])
+            copied(ends, o.ends[o.now.open])
             return SINGLE
     return MORE

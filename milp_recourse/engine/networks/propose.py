@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.engine.compiling import announced
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.problem_arrays import (
@@ -169,7 +168,7 @@ class Run:
         # another layout would be compiled anew
         self.starts = np.ascontiguousarray(coordinates(instance, self.problem, given))
         self._fixed = cache(lambda acted: neutral(instance).fix(acted, prune=False))
-        self.few = self.problem.lever.shape[1] <= FEW and not len(self.starts)
+        self.few = len(self.problem.lever) <= FEW and not len(self.starts)
         self.best = Incumbent(instance)
         self.refused: Action | None = None
         self.least = self.confirmed = self.late = math.inf
@@ -179,7 +178,7 @@ class Run:
     @property
     def bound(self) -> float:
         """The least bound of an open node; inf where none is open."""
-        return float(self.tree.bound[self.tree.heap[0]]) if self.tree.state[0] else math.inf
+        return float(self.tree.bound[self.tree.heap[0]]) if self.tree.now.open else math.inf
 
     @property
     def target(self) -> float:
@@ -187,14 +186,14 @@ class Run:
         without an action, more than any costs."""
         if self.least == math.inf:
             return float(self.problem.ceiling)
-        cost = min(self.least, float(self.work.scalar[at.BEST_COST]))
-        return cost - 0.5 * max(0.0, gap_tolerance(cost, float(self.work.scalar[at.ALLOWANCE])))
+        cost = min(self.least, float(self.work.now.best_cost))
+        return cost - 0.5 * max(0.0, gap_tolerance(cost, float(self.work.now.allowance)))
 
     def examine(self, share: int, around: int = -1) -> int:
         """Examine at most so many nodes, for at most :data:`SLICE`, after a search for good actions in one
         configuration; see :func:`~milp_recourse.engine.networks.search.run`.
         """
-        answers = np.zeros((1, self.problem.lever.shape[1])), np.zeros((5, 1))
+        answers = np.zeros((1, len(self.problem.lever))), np.zeros(1, search.FOUND)
         settings = slice_and(self.late - time.perf_counter()), share, self.few, around, self.starts
         return int(search.run(alone(self.problem), 0, False, self.work, self.tree, *answers, *settings)[1])
 
@@ -222,23 +221,23 @@ class Run:
     def confirm(self) -> None:
         """Judge the search's best action exactly. Should it not pass, beyond what rounding can do, it is
         refused, too: nodes were closed against its cost, which no bound may exceed then."""
-        cost, case = float(self.work.scalar[at.BEST_COST]), int(self.work.scalar[at.BEST_CASE])
+        cost, case = float(self.work.now.best_cost), int(self.work.now.best_case)
         if cost < self.confirmed:
             self.confirmed = cost
-            action = self._action(at.BEST, case)
+            action = self._action(self.work.points.best, case)
             if not self.offer(action, own=True):
                 self.least, self.refused = cost, action
 
-    def _action(self, row: int, case: int) -> dict[str, float]:
-        """The action of a point of w.at."""
+    def _action(self, point: NDArray[np.float64], case: int) -> dict[str, float]:
+        """The action that a point stands for."""
         p = self.problem
-        return decode(self.instance, p.lever, p.acts[case], p.ends, self.work.at[row])
+        return decode(self.instance, p.lever, p.acts[case], p.ends, point)
 
     def answer(self) -> None:
-        """Judge exactly the point w.at[ANCHOR], of which rounding leaves open whether it is feasible, and
+        """Judge exactly the point w.points.anchor, of which rounding leaves open whether it is feasible, and
         then points next to it that meet the rows exactly."""
-        case = int(self.work.scalar[at.CASE])
-        action = self._action(at.ANCHOR, case)
+        case = int(self.work.now.case)
+        action = self._action(self.work.points.anchor, case)
         if not self.offer(action) and self.problem.row.shape[2] and action:
             for near in onto_rows(self._fixed(frozenset(action)), action):
                 if self.offer(near):
@@ -247,22 +246,22 @@ class Run:
     def close_below(self) -> None:
         """Close the node in w, on which no unit of the network is open, if its largest logit, which rounding
         does not tell from what is needed, is less; else judge the action of the largest logit."""
-        p, w, case = self.problem, self.work, int(self.work.scalar[at.CASE])
-        box, (factual, unit, grid, label) = w.box, p.lever[[at.FACTUAL, at.UNIT, at.GRID, at.LABEL]]
-        ends = np.clip(factual + unit * box[: at.MODE], *p.ends)
-        step, first = np.where(grid > 0.0, unit * grid, 1.0), factual + unit * p.lever[at.SHIFT]
+        p, w, case = self.problem, self.work, int(self.work.now.case)
+        factual, unit, grid, label = (p.lever[name] for name in ("factual", "unit", "grid", "label"))
+        ends = np.clip(factual + unit * np.array([w.box["lo"], w.box["hi"]]), *p.ends)
+        step, first = np.where(grid > 0.0, unit * grid, 1.0), factual + unit * p.lever["shift"]
         steps = first + np.round((ends - first) / step) * step
         spots, values = np.vstack([np.where(grid > 0.0, steps, ends), factual]), {}
         for i, name in enumerate(self.instance.levers):
-            if p.box[case, at.MODE, i] != IDLE:
-                labels, mode = w.allowed[p.start[i] : p.start[i + 1]], box[at.MODE, i]
+            if p.box[case, i].mode != IDLE:
+                labels, mode = w.allowed[p.start[i] : p.start[i + 1]], w.box[i].mode
                 # the ends where it may be acted on, the factual where it may rest
                 own = spots[2 if mode == IDLE else 0 : 2 if mode == ACTED else 3, i]
                 values[name] = (np.flatnonzero(labels) if label[i] else own).tolist()
-        active = [w.unit[at.ZL, k, :n] >= 0.0 for k, n in enumerate(p.widths.tolist())][1:]
+        active = [w.unit.low[k, :n] >= 0.0 for k, n in enumerate(p.widths.tolist())][1:]
         best = best_of_box(self._fixed(frozenset(values)), active, values, self.instance.accept.needed)
         if best is None:
-            self.tree.asked[self.tree.free[self.tree.state[1]]] = search.CLOSED
+            self.tree.asked[self.tree.free[self.tree.now.free]] = search.CLOSED
         elif best:
             self.offer(best)
 
@@ -276,8 +275,8 @@ class Run:
             if not own:
                 row = [action.get(f.name, self.instance.factual[f.name]) for f in self.instance.features]
                 # coordinates may be rounded; the action counts
-                w.at[at.BEST] = coordinates(self.instance, self.problem, np.array([row]))[0]
-                w.scalar[at.BEST_COST] = self.confirmed = cost
+                w.points.best[:] = coordinates(self.instance, self.problem, np.array([row]))[0]
+                w.now.best_cost = self.confirmed = cost
         return not verdict.faults
 
 
@@ -299,7 +298,7 @@ def first_slice(p: Problems, few: bool) -> tuple[int, int]:
 
 
 def first_slices(
-    people: People, first: int, found: NDArray[np.float64], numbers: NDArray[np.float64], limit: float
+    people: People, first: int, found: NDArray[np.float64], numbers: NDArray[Any], limit: float
 ) -> tuple[int, int]:
     """The first slices of several applicants' searches, from number ``first`` on, until one does not finish
     or :data:`SLICE` has passed.
@@ -311,7 +310,7 @@ def first_slices(
     limit
         Most seconds of one applicant's search for good actions.
     """
-    p, few = one_of(people, first), people.lever.shape[2] <= FEW
+    p, few = one_of(people, first), people.lever.shape[1] <= FEW
     share, around = first_slice(p, few)
     settings = slice_and(limit), share, few, around, np.zeros((0, found.shape[1]))
     k, why = search.run(people, first, True, *memory(p), found, numbers, *settings)
@@ -341,29 +340,29 @@ class _Stages:
 
     def go_on(self) -> None:
         """Examine the share of nodes that is theirs, less what they have had."""
-        alone = int(self.state.tree.state[2])
+        alone = int(self.state.tree.now.examined)
         behind = min(self.state.bound, float(self.state.tree.stuck[0])) < STAGE_BEHIND * self.low
         least = 0 if alone < self.wait else int((STAGE_MOST if behind else STAGE_SHARE) * alone)
         while self.given < least and self.low < self.state.target and time.perf_counter() <= self.state.late:
             now = self.now = self.now or self._next()
-            examined = int(now.tree.state[2])
+            examined = int(now.tree.now.examined)
             why = now.examine(least - self.given)
-            self.given += max(int(now.tree.state[2]) - examined, 1)
+            self.given += max(int(now.tree.now.examined) - examined, 1)
             now.confirm()
             if now.react(why) is not None:
                 self.given = NO_MORE
             action, dear = now.refused or now.best.action, min(self.budget, self.state.least)
             if action is not None and now.least < dear and self.state.offer(action):
                 # nodes were closed against compiled code's own cost, which rounding may put lower
-                own = min(float(one.work.scalar[at.BEST_COST]) for one in (now, self.state))
-                self.state.work.scalar[at.BEST_COST] = self.state.confirmed = own
+                own = min(float(one.work.now.best_cost) for one in (now, self.state))
+                self.state.work.now.best_cost = self.state.confirmed = own
             if why == search.DONE:
                 before, self.now = self.low, None
                 self.low = max(self.low, min(now.bound, float(now.tree.stuck[0]), now.target))
                 if not self.low > before:  # it got stuck, or the allowed gap is larger than its budget
                     self.given = NO_MORE
                 else:
-                    self._plan(self.low - before, max(int(now.tree.state[2]), 1))
+                    self._plan(self.low - before, max(int(now.tree.now.examined), 1))
                     least = 0 if alone < self.wait else least
 
     def _plan(self, step: float, took: int) -> None:
@@ -379,8 +378,8 @@ class _Stages:
         least, most = (share * (state.target - low) for share in STAGE_STEPS)
         self.budget = budget = max(low + min(max(self.step, least), most, low), FIRST_STAGE * state.target)
         stage = Run(state.instance, state.problem, role="stage")
-        stage.work.scalar[at.ALLOWANCE] = state.work.scalar[at.ALLOWANCE]
-        stage.work.scalar[at.BEST_COST] = stage.least = stage.confirmed = budget
+        stage.work.now.allowance = state.work.now.allowance
+        stage.work.now.best_cost = stage.least = stage.confirmed = budget
         stage.late = state.late
         return stage
 
@@ -418,16 +417,16 @@ def search_on(
     stages, pause = _Stages(state), STAGES_FROM * look if state.role == "whole" else math.inf
     while why is not None or (message := "it was a short search" if enough() else reason(late)) is None:
         if why is None:
-            why = state.examine(max(int(min(look, pause)) - int(tree.state[2]), 1), around)
+            why = state.examine(max(int(min(look, pause)) - int(tree.now.examined), 1), around)
         around = -1
         state.confirm()
         if state.refused and state.best.action is None and not looked:
             looked = True
             inside(state)
         cost = state.best.cost
-        if int(tree.state[2]) >= pause and state.least < math.inf and why != search.DONE:
+        if int(tree.now.examined) >= pause and state.least < math.inf and why != search.DONE:
             stages.go_on()
-            pause = STAGES_AGAIN * int(tree.state[2])
+            pause = STAGES_AGAIN * int(tree.now.examined)
             cost = state.best.cost
         watch(cost, min(max(min(state.bound, float(tree.stuck[0])), stages.low), state.target, cost))
         if why == search.DONE or stages.low >= state.target:
@@ -435,9 +434,9 @@ def search_on(
         message, tree = state.react(why), state.tree
         if message is not None:
             break
-        if why == search.MORE and int(tree.state[2]) >= look:
-            look, around = LONGER_BY * int(tree.state[2]), int(tree.case[tree.heap[0]])
-            cases, n = np.unique(tree.case[tree.heap[: tree.state[0]]]).tolist(), int(tree.state[2])
+        if why == search.MORE and int(tree.now.examined) >= look:
+            look, around = LONGER_BY * int(tree.now.examined), int(tree.case[tree.heap[0]])
+            cases, n = np.unique(tree.case[tree.heap[: tree.now.open]]).tolist(), int(tree.now.examined)
             state.seek(cases, max(min(n // NODES_EACH, len(cases)), n // NODES_AGAIN) if cases else 0)
         why = None
     stuck = float(tree.stuck[0])

@@ -2,13 +2,12 @@ r"""The rows of a node's Lagrangian: lines above its units, the logit and what a
 included.
 
 A row is a line over the columns with its constant; it is not negative at any feasible point of the node. The
-line at hand is w.col[LINE].
+line at hand is w.columns.line.
 """
 
 from __future__ import annotations
 
 from milp_recourse.engine.compiling import compiled
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks import linear_bounds
 from milp_recourse.engine.networks.elementary import RELU, curve, is_open, steepness
 from milp_recourse.engine.networks.numerics import HUGE
@@ -22,13 +21,13 @@ def _size_through_causes(p, unit, sizes, count):
     for m in range(count):
         v = abs(p.resting[m])
         if p.kind[m] != RELU:
-            v += max(abs(unit[at.SLOPE, 0, m]), abs(unit[at.ALPHA, 0, m])) * unit[at.ZS, 0, m]
-            fall = abs(unit[at.FALL, 0, m])
+            v += max(abs(unit.slope[0, m]), abs(unit.alpha[0, m])) * unit.size[0, m]
+            fall = abs(unit.fall[0, m])
             # a fall of HUGE stands for a line so low that its rounding does not matter (a square's lines
             # touch it: there the slope's share is at least the fall)
-            v += max(abs(unit[at.RISE, 0, m]), fall if fall < HUGE else 0.0)
-        elif unit[at.ZH, 0, m] > 0.0:
-            v += unit[at.ZS, 0, m] + max(-unit[at.ZL, 0, m], 0.0)
+            v += max(abs(unit.rise[0, m]), fall if fall < HUGE else 0.0)
+        elif unit.high[0, m] > 0.0:
+            v += unit.size[0, m] + max(-unit.low[0, m], 0.0)
         total += sizes[m] * v
     return total
 
@@ -49,7 +48,7 @@ def sizes_next(p, w, k):
     if k == 1:
         sizes_direct(p, w, 1, 0, count)
         return
-    zl, zh, zs, size = w.unit[at.ZL, k - 1], w.unit[at.ZH, k - 1], w.unit[at.ZS, k - 1], w.layer[0]
+    zl, zh, zs, size = w.unit.low[k - 1], w.unit.high[k - 1], w.unit.size[k - 1], w.layer[0]
     for i in range(count):
         size[i] = abs(p.biases[k - 1, i])
     for j in range(p.widths[k - 1]):
@@ -61,16 +60,16 @@ def sizes_next(p, w, k):
 
 @compiled
 def unit_line(p, w, k, i, side):
-    """A line above side * (argument i of layer k), k = K + 1 for the logit, into w.col[LINE]; its constant.
+    """A line above side * (argument i of layer k), k = K + 1 for the logit, into w.columns.line; its constant.
 
-    ``w.unit[SCORE]`` gets the coefficient that every unit before had.
+    ``w.unit.score`` gets the coefficient that every unit before had.
     """
     if k < 2:
         return form_line(p, w, p.first[0, k, i], p.caused[0, k, i], p.offset[0, k, i], side)
-    coef, causes, line = w.layer[2], w.layer[1], w.col[at.LINE]
+    coef, causes, line = w.layer[2], w.layer[1], w.columns.line
     cleared(line)
     cleared(w.layer[1:])
-    cleared(w.unit[at.SCORE, : k - 1])
+    cleared(w.unit.score[: k - 1])
     const = linear_bounds.add_argument(p, k, i, side, coef, line, causes)
     return linear_bounds.back(p, w.unit, k - 1, coef, const, line, causes)
 
@@ -80,7 +79,7 @@ def argument_line(p, w, k, i, side):
     """As :func:`unit_line`, for layer 2 from what is known of all its arguments; then scores are not kept."""
     if k != 2:
         return unit_line(p, w, k, i, side)
-    line, causes, second = w.col[at.LINE], w.layer[1], w.second[0 if side > 0.0 else 1]
+    line, causes, second = w.columns.line, w.layer[1], w.second[0 if side > 0.0 else 1]
     columns, units = len(line), p.widths[0]
     for c in range(columns):
         line[c] = second[c, i]
@@ -93,8 +92,8 @@ def argument_line(p, w, k, i, side):
 
 @compiled
 def form_line(p, w, form, caused, const, side):
-    """A line above side * (a form over levers and causal units), into w.col[LINE]; its constant."""
-    line, causes = w.col[at.LINE], w.layer[1]
+    """A line above side * (a form over levers and causal units), into w.columns.line; its constant."""
+    line, causes = w.columns.line, w.layer[1]
     for c in range(len(line)):
         line[c] = side * form[c]
     for m in range(len(caused)):
@@ -105,35 +104,35 @@ def form_line(p, w, form, caused, const, side):
 @compiled
 def linearise(p, w):
     """The logit along the linear pieces, and the tangents to curves, of the point whose units' arguments are
-    in w.unit[Z]: its gradient into w.col[GRAD], and its constant. The units' lines are these then."""
+    in w.unit.z: its gradient into w.columns.gradient, and its constant. The units' lines are these then."""
     unit = w.unit
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
-            z, rest = unit[at.Z, k, j], 0.0
+            z, rest = unit.z[k, j], 0.0
             if k > 0:
                 on = 1.0 if z > 0.0 else 0.0
             else:
                 on = steepness(p.kind[j], z, p.edge[j])
                 rest = curve(p.kind[j], z, p.edge[j]) - on * z
-                unit[at.ZL, 0, j], unit[at.ZH, 0, j], unit[at.ZS, 0, j] = 0.0, on, abs(z)
-            unit[at.SLOPE, k, j] = unit[at.ALPHA, k, j] = on
-            unit[at.RISE, k, j] = unit[at.FALL, k, j] = rest
+                unit.low[0, j], unit.high[0, j], unit.size[0, j] = 0.0, on, abs(z)
+            unit.slope[k, j] = unit.alpha[k, j] = on
+            unit.rise[k, j] = unit.fall[k, j] = rest
     const = unit_line(p, w, len(p.widths), 0, 1.0)
-    copied(w.col[at.LINE], w.col[at.GRAD])
+    copied(w.columns.line, w.columns.gradient)
     return const
 
 
 @compiled
 def never_negative(p, w, const):
-    """Whether the line in w.col[LINE] with this constant is nowhere negative in the box."""
-    for c in range(w.col.shape[1]):
-        w.col[at.GAIN, c] = -w.col[at.LINE, c]
-    return const - linear_bounds.over_box(p, w, w.col[at.GAIN]) >= 0.0
+    """Whether the line in w.columns.line with this constant is nowhere negative in the box."""
+    for c in range(len(w.columns.line)):
+        w.columns.gain[c] = -w.columns.line[c]
+    return const - linear_bounds.over_box(p, w, w.columns.gain) >= 0.0
 
 
 @compiled
 def keep_row(p, w, const, inside, count, layer, what):
-    """Take w.col[LINE] + const >= 0 as row ``count``; False where nothing in the box meets it.
+    """Take w.columns.line + const >= 0 as row ``count``; False where nothing in the box meets it.
 
     Parameters
     ----------
@@ -143,32 +142,32 @@ def keep_row(p, w, const, inside, count, layer, what):
         The units that the line was put together from lie in layers below this.
     what
         -1, -2, ... for lines above the logit; layer * width + unit of what was split on; the number of a row
-        that the problem states, after all of these. w.ints[KINDS] gets it.
+        that the problem states, after all of these. w.row.kind gets it.
     """
-    w.ints[at.KINDS, count] = what
-    copied(w.col[at.LINE], w.rows[count])
-    w.row[at.CONSTS, count], w.row[at.INSIDE, count] = const, inside
+    w.row.kind[count] = what
+    copied(w.columns.line, w.rows[count])
+    w.row.consts[count], w.row.inside[count] = const, inside
     cleared(w.row_coefficients[0, count])
-    copied(w.unit[at.SCORE], w.row_coefficients[0, count, :layer])
-    copied(w.unit[at.ALPHA], w.row_coefficients[1, count])
-    return not linear_bounds.over_box(p, w, w.col[at.LINE]) + const < 0.0
+    copied(w.unit.score, w.row_coefficients[0, count, :layer])
+    copied(w.unit.alpha, w.row_coefficients[1, count])
+    return not linear_bounds.over_box(p, w, w.columns.line) + const < 0.0
 
 
 @compiled
 def cut_by_row(p, w, r):
     """Cut the intervals of numeric levers that are acted on to what row ``r`` leaves of them where every
     other term is as large as it can be."""
-    box, top = w.box, linear_bounds.over_box(p, w, w.rows[r]) + w.row[at.CONSTS, r]
-    for i in range(p.lever.shape[1]):
-        a, low, high = w.rows[r, p.start[i]], box[at.LO, i], box[at.HI, i]
-        if a == 0.0 or box[at.MODE, i] != 1 or p.lever[at.LABEL, i] > 0.0:
+    box, top = w.box, linear_bounds.over_box(p, w, w.rows[r]) + w.row.consts[r]
+    for i in range(len(p.lever)):
+        a, low, high = w.rows[r, p.start[i]], box[i].lo, box[i].hi
+        if a == 0.0 or box[i].mode != 1 or p.lever[i].label > 0.0:
             continue
-        room = top / abs(a) * p.up
-        room += (p.up - 1.0) * (room + abs(low) + abs(high)) + p.tiny
+        room = top / abs(a) * p.slacks.up
+        room += (p.slacks.up - 1.0) * (room + abs(low) + abs(high)) + p.slacks.tiny
         if a > 0.0 and high - room > low:
-            box[at.LO, i] = high - room
+            box[i].lo = high - room
         elif a < 0.0 and low + room < high:
-            box[at.HI, i] = low + room
+            box[i].hi = low + room
 
 
 @compiled
@@ -194,10 +193,10 @@ def stated_rows(p, w, count, curved_only):
             wanted = wanted or (p.kind[m] != RELU and p.row_caused[0, r, m] != 0.0)
         if not wanted:
             continue
-        slack = p.line * stated_size(p, w, r) + p.tiny
+        slack = p.slacks.line * stated_size(p, w, r) + p.slacks.tiny
         const = form_line(p, w, p.row[0, r], p.row_caused[0, r], p.row_const[0, r], 1.0) + slack
         if not never_negative(p, w, const):
-            what = w.unit.shape[1] * w.unit.shape[2] + r
+            what = len(w.unit.low) * w.unit.low.shape[1] + r
             if not keep_row(p, w, const, 4.0 * slack, count, 1, what):
                 return -1 - count
             count += 1
@@ -222,20 +221,22 @@ def residual_lines(p, w):
         rest = p.excess if is_linear(p, f) else 0.0
         size = linear_bounds.sizes_over_box(p, w, p.residual[1, f]) + abs(rest)
         size += _size_through_causes(p, w.unit, p.residual_caused[1, f], p.widths[0])
-        w.ball[at.BALL_SIZE, f] = size
+        w.ball.size[f] = size
         for side in range(2):
-            const = form_line(p, w, form, caused, rest, 1.0 - 2.0 * side) + p.line * size + p.tiny
-            w.ball[side, f] = const
-            copied(w.col[at.LINE], w.tangent[side, f])
+            const = (
+                form_line(p, w, form, caused, rest, 1.0 - 2.0 * side) + p.slacks.line * size + p.slacks.tiny
+            )
+            w.ball.consts[side, f] = const
+            copied(w.columns.line, w.tangent[side, f])
             for m in range(p.widths[0]):
-                w.ball_coefficients[side, f, m] = w.unit[at.SCORE, 0, m]
-            far = linear_bounds.over_box(p, w, w.col[at.LINE]) + const
+                w.ball_coefficients[side, f, m] = w.unit.score[0, m]
+            far = linear_bounds.over_box(p, w, w.columns.line) + const
             if side == 0:
                 high = noise + far
             else:
                 low = noise - far
         if is_linear(p, f):
-            w.ball[at.BALL_ROOM, f] = -low
+            w.ball.room[f] = -low
             most += high
             least += low
             slack += 4.0 * size
@@ -244,7 +245,7 @@ def residual_lines(p, w):
             most += weight * (max(low * low, high * high) - noise**2)
             least += weight * (near * near - noise**2)
             slack += weight * (near + abs(noise) + size) ** 2
-    if least > p.line * slack + p.tiny:
+    if least > p.slacks.line * slack + p.slacks.tiny:
         return -1
     return 1 if most > 0.0 else 0
 
@@ -289,10 +290,10 @@ def ball_row(p, w, r, phat):
             continue
         weight, n, touched = p.precision[f], p.noise[f], phat[f]
         side, rate = touching(p, f, touched)
-        const += weight * (touched - n) * (touched - n) + rate * w.ball[side, f]
-        size += weight * (abs(touched) + abs(n)) ** 2 + rate * w.ball[at.BALL_SIZE, f]
+        const += weight * (touched - n) * (touched - n) + rate * w.ball.consts[side, f]
+        size += weight * (abs(touched) + abs(n)) ** 2 + rate * w.ball.size[f]
         add(w.rows[r], rate, w.tangent[side, f], w.rows.shape[1])
-    w.row[at.CONSTS, r] = const + p.line * size + p.tiny
+    w.row.consts[r] = const + p.slacks.line * size + p.slacks.tiny
 
 
 @compiled
@@ -300,12 +301,12 @@ def ball_slack(p, w):
     """What rounding can do to the ball's value in a node, after :func:`residual_lines` drew its lines."""
     total = 0.0
     for f in range(len(p.noise)):
-        size = w.ball[at.BALL_SIZE, f]
+        size = w.ball.size[f]
         if is_linear(p, f):
             total += size
         elif p.precision[f] > 0.0:
             total += p.precision[f] * size * (2.0 * size + abs(p.noise[f]))
-    return 8.0 * p.line * total + p.tiny
+    return 8.0 * p.slacks.line * total + p.slacks.tiny
 
 
 @compiled
@@ -315,26 +316,26 @@ def note_ball_coefficients(p, w, r):
     The coefficients of units that are not causal are 0.
     """
     cleared(w.row_coefficients[0, r])
-    copied(w.unit[at.ALPHA], w.row_coefficients[1, r])
+    copied(w.unit.alpha, w.row_coefficients[1, r])
     for f in range(len(p.noise)):
-        side, rate = touching(p, f, w.ball[at.BEST_PHAT, f])
+        side, rate = touching(p, f, w.ball.best_phat[f])
         add(w.row_coefficients[0, r, 0], rate, w.ball_coefficients[side, f], p.widths[0])
 
 
 @compiled
 def relaxed_arguments(p, w):
-    """Every unit's argument at the relaxed optimum, into w.unit[ZB]; w.col[SHARE], which holds the shares of
+    """Every unit's argument at the relaxed optimum, into w.unit.relaxed; w.columns.share, which holds the shares of
     labels, gets the numeric levers' coordinates."""
-    for i in range(p.lever.shape[1]):
-        if not p.lever[at.LABEL, i] > 0.0:
-            w.col[at.SHARE, p.start[i]] = w.at[at.POINT, i]
-    linear_bounds.arguments(p, w, w.col[at.SHARE], w.unit[at.ZB], 0, True)
+    for i in range(len(p.lever)):
+        if not p.lever[i].label > 0.0:
+            w.columns.share[p.start[i]] = w.points.relaxed[i]
+    linear_bounds.arguments(p, w, w.columns.share, w.unit.relaxed, 0, True)
 
 
 @compiled
 def reached(w, r):
     """A row's value at the relaxed optimum, after :func:`relaxed_arguments`."""
-    return w.row[at.CONSTS, r] + dot(w.rows[r], w.col[at.SHARE], w.col.shape[1])
+    return w.row.consts[r] + dot(w.rows[r], w.columns.share, len(w.columns.line))
 
 
 @compiled
@@ -359,8 +360,8 @@ def summed(rows, consts, multipliers, count, line, size):
 def on_edge(p, w):
     """Whether no unit of the network is open, and the largest logit (row 0) is within rounding of what is
     needed."""
-    top = linear_bounds.over_box(p, w, w.rows[0]) + w.row[at.CONSTS, 0]
-    return top <= w.row[at.INSIDE, 0] and open_units(p, w.unit, 1) == 0
+    top = linear_bounds.over_box(p, w, w.rows[0]) + w.row.consts[0]
+    return top <= w.row.inside[0] and open_units(p, w.unit, 1) == 0
 
 
 @compiled

@@ -10,8 +10,16 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.engine.compiling import ROUND, allocated, by_reference, clock, compiled, entry, refer
-from milp_recourse.engine.networks import layout as at
+from milp_recourse.engine.compiling import (
+    ROUND,
+    allocated,
+    by_reference,
+    clock,
+    compiled,
+    entry,
+    record,
+    refer,
+)
 from milp_recourse.engine.networks import splitting
 from milp_recourse.engine.networks.descent import (
     DIVE,
@@ -23,6 +31,7 @@ from milp_recourse.engine.networks.descent import (
     try_point,
 )
 from milp_recourse.engine.networks.elementary import LOG
+from milp_recourse.engine.networks.lever_arrays import INTERVAL
 from milp_recourse.engine.networks.linear_bounds import logit_at
 from milp_recourse.engine.networks.node import examine, take_cut, tighten
 from milp_recourse.engine.networks.numerics import BELOW, COARSE
@@ -37,27 +46,26 @@ SEED = np.uint64(0x9E3779B97F4A7C15)
 INF = math.inf
 Array = NDArray[np.float64]
 
-COST, CASE, BOUND, NODES, TICKS = range(5)
+FOUND = record(cost=float, case=int, bound=float, nodes=int, ticks=int)
 """What :func:`run` says of a search: the best action's cost and configuration, the bound, nodes, and ticks of
 the clock (:func:`~milp_recourse.engine.compiling.clock`)."""
 
 DONE, MORE, ASK, FULL, EDGE = range(5)
 """Why a search returns: nothing is open below the target; it has examined its share of nodes; it asks for
-an exact judgement of the point ``w.at[ANCHOR]``, because rounding leaves open whether that is feasible; the
+an exact judgement of the point ``w.points.anchor``, because rounding leaves open whether that is feasible; the
 pool is full; it asks the same of a node on which no unit of the network is open and whose largest logit is
-within rounding of what is needed. That node is open again, in the slot ``free[state[1]]``."""
+within rounding of what is needed. That node is open again, in the slot ``free[now.free]``."""
 
 CLOSED = 2
 """In ``asked``, of a node that is found to hold nothing feasible while it is open."""
 
 
+COUNTS = record(open=int, free=int, examined=int, dived=int, young=int, rootless=int)
+
+
 @by_reference
 class Pool(NamedTuple):
     """The open nodes, each in a slot of the arrays.
-
-    ``state`` holds six numbers: how many nodes are open, how many slots are free, how many nodes have been
-    examined, how many had been when a dive was last made, 1 + the slot of the child stored last (0: none),
-    and whether the one open node stands for the configurations' roots, which are not made yet.
 
     Attributes
     ----------
@@ -67,7 +75,7 @@ class Pool(NamedTuple):
         Every slot's bound.
     case
         Every slot's configuration.
-    box, allowed, unit
+    box, allowed, low, high, split
         A node's box, its allowed labels, and its units' bounds and signs.
     cut, shares, const
         Its parent's cut; zeros for none.
@@ -78,22 +86,28 @@ class Pool(NamedTuple):
         Whether its point was given to Python to judge, or :data:`CLOSED`.
     stuck
         The least bound of nodes that could neither be closed nor split.
+    now
+        How many nodes are open, how many slots are free, how many nodes have been examined, how many had been
+        when a dive was last made, 1 + the slot of the child stored last (0: none), and whether the one open
+        node stands for the configurations' roots, which are not made yet.
     """
 
     heap: Annotated[NDArray[np.int64], "size"]
     free: Annotated[NDArray[np.int64], "size"]
     bound: Annotated[Array, "size"]
     case: Annotated[NDArray[np.int64], "size"]
-    box: Annotated[Array, "size", 3, "d"]
+    box: Annotated[Any, INTERVAL, "size", "d"]
     allowed: Annotated[NDArray[np.uint8], "size", "P"]
-    unit: Annotated[Array, "size", 3, "layers", "n"]
+    low: Annotated[Array, "size", "layers", "n"]
+    high: Annotated[Array, "size", "layers", "n"]
+    split: Annotated[Array, "size", "layers", "n"]
     cut: Annotated[Array, "size", "P"]
     shares: Annotated[Array, "size", "d"]
     const: Annotated[Array, "size"]
     promise: Annotated[Array, "size", 3]
     asked: Annotated[NDArray[np.uint8], "size"]
     stuck: Annotated[Array, 1]
-    state: Annotated[NDArray[np.int64], 6]
+    now: Annotated[Any, COUNTS]
 
 
 OFTEN = 32
@@ -117,16 +131,17 @@ RESERVE = 70
 def pool(p: Problems, size: int) -> Pool:
     """Room for so many open nodes, at least for the roots; :func:`run` puts these in."""
     size, layers, n = max(size, len(p.box) + RESERVE + 2), len(p.widths), p.weights.shape[1]
-    return allocated(Pool, size=size, d=p.lever.shape[1], P=int(p.start[-1]), layers=layers, n=n)
+    return allocated(Pool, size=size, d=len(p.lever), P=int(p.start[-1]), layers=layers, n=n)
 
 
 def larger(old: Pool, size: int) -> Pool:
     """The same nodes with more room."""
-    had, free = len(old.heap), int(old.state[1])
-    room: Any = [(a, np.zeros((size - had, *a.shape[1:]), a.dtype)) for a in old]
-    grown = Pool(*(np.concatenate(both) if len(both[0]) == had else both[0] for both in room))
+    had, free = len(old.heap), int(old.now.free)
+    slots = {name: a for name, a in old._asdict().items() if a.ndim and len(a) == had}
+    more = {name: np.zeros((size - had, *a.shape[1:]), a.dtype) for name, a in slots.items()}
+    grown = old._replace(**{name: np.concatenate([a, more[name]]) for name, a in slots.items()})
     grown.free[free : free + size - had] = np.arange(size - 1, had - 1, -1)
-    grown.state[1] = free + size - had
+    grown.now.free = free + size - had
     return grown
 
 
@@ -151,25 +166,25 @@ def _place(t, slot, k, n):
 @compiled
 def _push(t, bound):
     """Open the node in the slot that is used next: a new one, or the one that :func:`_next` took last."""
-    t.state[0] += 1
-    t.state[1] -= 1
-    slot = t.free[t.state[1]]
+    t.now.open += 1
+    t.now.free -= 1
+    slot = t.free[t.now.free]
     t.bound[slot] = bound
-    _place(t, slot, t.state[0] - 1, t.state[0])
+    _place(t, slot, t.now.open - 1, t.now.open)
 
 
 @compiled
 def _next(t, w):
     """Take the next node out of the heap, and free its slot: that of least bound, or without an action, in
     turns of :data:`STRAIGHT`, a child of the one before."""
-    k, n, young = 0, t.state[0] - 1, t.state[4] - 1
-    if young >= 0 and t.state[2] % (2 * STRAIGHT) < STRAIGHT and not w.scalar[at.BEST_COST] < INF:
+    k, n, young = 0, t.now.open - 1, t.now.young - 1
+    if young >= 0 and t.now.examined % (2 * STRAIGHT) < STRAIGHT and not w.now.best_cost < INF:
         k = n
         while t.heap[k] != young:  # it is near the end
             k -= 1
     slot = t.heap[k]
-    t.free[t.state[1]] = slot
-    t.state[0], t.state[1], t.state[4] = n, t.state[1] + 1, 0
+    t.free[t.now.free] = slot
+    t.now.open, t.now.free, t.now.young = n, t.now.free + 1, 0
     if k < n:
         _place(t, t.heap[n], k, n)
     return slot
@@ -178,49 +193,63 @@ def _next(t, w):
 @compiled
 def _load(t, slot, w):
     """Copy a stored node to w."""
-    w.scalar[at.CASE] = t.case[slot]
+    w.now.case = t.case[slot]
     copied(t.box[slot], w.box)
     copied(t.allowed[slot], w.allowed)
-    copied(t.unit[slot], w.unit[:3])
-    copied(t.cut[slot], w.col[at.CUT])
-    copied(t.shares[slot], w.at[at.CUT_SHARES])
-    w.scalar[at.CUT_CONST] = t.const[slot]
+    copied(t.low[slot], w.unit.low)
+    copied(t.high[slot], w.unit.high)
+    copied(t.split[slot], w.unit.split)
+    copied(t.cut[slot], w.columns.cut)
+    copied(t.shares[slot], w.points.cut_shares)
+    w.now.cut_const = t.const[slot]
 
 
 @compiled
 def _store(t, w, bound):
     """Store the node in w as a new open node."""
-    slot = t.free[t.state[1] - 1]
-    t.case[slot] = int(w.scalar[at.CASE])
+    slot = t.free[t.now.free - 1]
+    t.case[slot] = w.now.case
     copied(w.box, t.box[slot])
     copied(w.allowed, t.allowed[slot])
-    copied(w.unit[:3], t.unit[slot])
-    copied(w.col[at.CUT], t.cut[slot])
-    copied(w.at[at.CUT_SHARES], t.shares[slot])
-    t.const[slot] = w.scalar[at.CUT_CONST]
+    copied(w.unit.low, t.low[slot])
+    copied(w.unit.high, t.high[slot])
+    copied(w.unit.split, t.split[slot])
+    copied(w.columns.cut, t.cut[slot])
+    copied(w.points.cut_shares, t.shares[slot])
+    t.const[slot] = w.now.cut_const
     splitting.note_promise(w, t.promise[slot])
-    t.asked[slot], t.state[4] = 0, slot + 1
+    t.asked[slot], t.now.young = 0, slot + 1
     _push(t, bound)
 
 
 def begin(p: Problems, w: Work, t: Pool) -> None:
     """A new applicant's search: nothing is found, and one open node, of bound 0, stands for all roots."""
-    w.scalar[:], w.learned[:], w.random[0] = 0.0, 0.0, SEED
-    w.scalar[at.BEST_COST], w.scalar[at.ALLOWANCE], w.scalar[at.CEILING] = INF, p.allowance, p.ceiling
-    t.state[:], t.state[0], t.state[5] = 0, 1, 1
+    w.learned[:], w.gained[:], w.promised[:], w.random[0] = 0.0, 0.0, 0.0, SEED
+    w.now.best_cost, w.now.allowance, w.now.ceiling = INF, p.allowance, p.ceiling
+    t.now.open, t.now.free, t.now.examined, t.now.dived, t.now.young, t.now.rootless = 1, 0, 0, 0, 0, 1
     t.heap[0], t.bound[0], t.case[0], t.stuck[0] = 0, 0.0, 0, INF
 
 
 _begin = compiled(begin)
 
 
+def clear(w: Work) -> None:
+    """Make what a workspace holds of a node as if it were new."""
+    w.unit.block[:], w.points.block[:], w.columns.block[:] = 0.0, 0.0, 0.0
+    w.row.block[:], w.ball.block[:] = 0.0, 0.0
+    w.now.case, w.now.cut_const, w.now.room, w.now.promise, w.now.left = 0, 0.0, 0.0, 0.0, 0.0
+
+
+_clear = compiled(clear)
+
+
 @compiled
-def _clear(p, w):
+def _unbounded(p, w):
     """Make a workspace as if it were new, with no bounds of any unit."""
-    w.row[:], w.at[:], w.col[:], w.ball[:], w.unit[:] = 0.0, 0.0, 0.0, 0.0, 0.0
-    w.unit[at.ZL], w.unit[at.ZH] = -INF, INF
+    _clear(w)
+    w.unit.low[:], w.unit.high[:] = -INF, INF
     for m in range(p.widths[0]):
-        w.unit[at.SPLIT, 0, m] = 1.0 if p.kind[m] == LOG else 0.0
+        w.unit.split[0, m] = 1.0 if p.kind[m] == LOG else 0.0
 
 
 @entry
@@ -231,7 +260,7 @@ def bound_box(people, w, known, target, turns):
     Parameters
     ----------
     known
-        Bounds of all units' arguments and the ends of these that were split on, as in w.unit[:3].
+        Bounds of all units' arguments and the ends of these that were split on, (3, K + 1, n): ``low``, ``high`` and ``split``.
     turns
         How often, each time in the box and with the cut that the turn before left.
 
@@ -241,11 +270,13 @@ def bound_box(people, w, known, target, turns):
         No feasible action in the box costs less; inf if none costs less than the target.
     """
     p, best = refer(case(refer(person(people, 0)), 0)), 0.0
-    _clear(p, w)
-    w.scalar[:] = 0.0
+    _unbounded(p, w)
+    w.now.best_cost = 0.0  # so that the ball is used with the cut
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
-    copied(known, w.unit[:3])
+    copied(known[0], w.unit.low)
+    copied(known[1], w.unit.high)
+    copied(known[2], w.unit.split)
     for _ in range(turns):
         bound, last, count, _ = examine(p, w, target, MOST_LINES, STEPS)
         if bound >= target:
@@ -259,34 +290,34 @@ def bound_box(people, w, known, target, turns):
 @compiled
 def _plant(pp, w, t):
     """Open the root of every configuration, in memory as if it were new."""
-    _clear(pp, w)
+    _unbounded(pp, w)
     size = len(t.heap)
     for k in range(size):
         t.free[k] = size - 1 - k
-    t.state[0], t.state[1], t.state[5] = 0, size, 0
+    t.now.open, t.now.free, t.now.rootless = 0, size, 0
     for c in range(len(pp.box)):
         p = refer(case(pp, c))
         copied(p.box, w.box)
         copied(p.allowed, w.allowed)
-        w.scalar[at.CASE] = c
+        w.now.case = c
         _store(t, w, p.base[0])
-    t.state[4] = 0
+    t.now.young = 0
 
 
 @compiled
 def target_of(w):
     """The target: half the tolerance below the best action's cost, or without an action the ceiling."""
-    best = w.scalar[at.BEST_COST]
-    half = 0.5 * BELOW * max(0.0, GAP * best + w.scalar[at.ALLOWANCE])
-    return best - half if best < INF else w.scalar[at.CEILING]
+    best = w.now.best_cost
+    half = 0.5 * BELOW * max(0.0, GAP * best + w.now.allowance)
+    return best - half if best < INF else w.now.ceiling
 
 
 @compiled
 def _doubtful(p, w):
-    """Whether rounding may be all that keeps a node's point (then in w.at[ANCHOR]) from being accepted and
+    """Whether rounding may be all that keeps a node's point (then in w.points.anchor) from being accepted and
     meeting the rows and the ball."""
-    u = w.at[at.ANCHOR]
-    copied(w.at[at.CHOICE], u)
+    u = w.points.anchor
+    copied(w.points.choice, u)
     # the slack is that of the logit just computed
     return logit_at(p, w, u) >= p.need_low - logit_slack(p, w) and inside(p, w, -COARSE)
 
@@ -321,14 +352,14 @@ def run(people, first, fresh, w, t, found, numbers, late, share, few, around, st
         if fresh:
             _begin(p, w, t)
         why = _slice(p, w, t, late, share, few, around, starts)
-        numbers[TICKS, k] = (clock() - before) % ROUND
+        numbers[k].ticks = (clock() - before) % ROUND
         if not fresh:
             return k, why
         if why != DONE or t.stuck[0] < INF:
             return k, max(why, MORE)
-        copied(w.at[at.BEST], found[k])
-        numbers[COST, k], numbers[CASE, k] = w.scalar[at.BEST_COST], w.scalar[at.BEST_CASE]
-        numbers[BOUND, k], numbers[NODES, k] = t.bound[t.heap[0]] if t.state[0] > 0 else INF, t.state[2]
+        copied(w.points.best, found[k])
+        numbers[k].cost, numbers[k].case = w.now.best_cost, w.now.best_case
+        numbers[k].bound, numbers[k].nodes = t.bound[t.heap[0]] if t.now.open > 0 else INF, t.now.examined
         k += 1
     return k, DONE
 
@@ -356,18 +387,18 @@ def _slice(pp, w, t, late, share, few, around, starts):
     int
         :data:`DONE`, :data:`MORE`, :data:`ASK`, :data:`EDGE` or :data:`FULL`.
     """
-    if t.state[5] != 0:
+    if t.now.rootless != 0:
         _plant(pp, w, t)
-    begun, every = clock(), max(1, BETWEEN_LOOKS // (w.unit.shape[2] + starts.shape[1] ** 2 // 4))
+    begun, every = clock(), max(1, BETWEEN_LOOKS // (w.unit.low.shape[1] + starts.shape[1] ** 2 // 4))
     if around >= 0:
-        w.scalar[at.CASE], w.scalar[at.LATE] = around, begun + late[1]
-        descend(refer(case(pp, around)), w, starts, t.state[2] > 0)
+        w.now.case, w.now.late = around, begun + late[1]
+        descend(refer(case(pp, around)), w, starts, t.now.examined > 0)
     for _ in range(share):
-        if t.state[2] % every == 0 and (clock() - begun) % ROUND > late[0]:
+        if t.now.examined % every == 0 and (clock() - begun) % ROUND > late[0]:
             return MORE
-        if t.state[0] == 0 or t.bound[t.heap[0]] >= target_of(w):
+        if t.now.open == 0 or t.bound[t.heap[0]] >= target_of(w):
             return DONE
-        if t.state[1] < RESERVE:
+        if t.now.free < RESERVE:
             return FULL
         slot = _next(t, w)
         _load(t, slot, w)
@@ -381,21 +412,21 @@ def _slice(pp, w, t, late, share, few, around, starts):
 def _node(p, w, t, slot, few):
     """Examine the node in w, which has been taken from the heap: close it, put it back, or open its children.
     Returns :data:`ASK` or :data:`EDGE` where its point is to be judged exactly, else :data:`MORE`."""
-    choice, before, parent, base = w.at[at.CHOICE], w.scalar[at.BEST_COST], t.bound[slot], p.base[0]
+    choice, before, parent, base = w.points.choice, w.now.best_cost, t.bound[slot], p.base[0]
     target = target_of(w) - base  # what acting costs anyway is no part of the node's costs
-    target += p.cost * (abs(target) + base)  # rounded up: p.cost is a relative slack
+    target += p.slacks.cost * (abs(target) + base)  # rounded up: p.slacks.cost is a relative slack
     if t.asked[slot] == CLOSED:
         return MORE
-    t.state[2] += 1
+    t.now.examined += 1
     bound, last, count, unsure = examine(p, w, target, MOST_LINES, STEPS)
     gained = splitting.share_gained(w, t.promise[slot, 0], bound >= target)
     splitting.learn(w, t.promise[slot], gained)
     if bound >= target:
         return MORE
-    bound = max(bound + base - p.cost * (bound + base), parent)
-    copied(w.at[at.POINT], choice)
+    bound = max(bound + base - p.slacks.cost * (bound + base), parent)
+    copied(w.points.relaxed, choice)
     try_point(p, w, choice)
-    leaf, best = unsure == 0 and splitting.settled(p, w), w.scalar[at.BEST_COST]
+    leaf, best = unsure == 0 and splitting.settled(p, w), w.now.best_cost
     if best < before and (leaf or bound >= target_of(w)):
         if not leaf:
             _pull_best(p, w)
@@ -408,12 +439,12 @@ def _node(p, w, t, slot, few):
         t.asked[slot] = 1  # asked once; next time the node is split
         _push(t, bound)
         return EDGE if edge else ASK
-    copied(w.at[at.POINT], w.at[at.START])
+    copied(w.points.relaxed, w.points.start)
     take_cut(p, w, count)
     tighten(p, w, last, target)
     kind, index, value = splitting.choose(p, w, count, unsure, target - last)
     if unsure == 0 and splitting.add_implied_sign(p, w):  # with that row the relaxed optimum is another
-        w.scalar[at.PROMISE] = 0.0
+        w.now.promise = 0.0
         _store(t, w, bound)
         return MORE
     if kind == splitting.NOTHING and splitting.single(p, w):  # the reduced costs left one point
@@ -425,20 +456,20 @@ def _node(p, w, t, slot, few):
 @compiled
 def _dive(p, w, t, few, before):
     """If enough nodes have been examined since the last dive, search for an action from the relaxed optimum
-    in w.at[START]; this overwrites the node in w. Returns :data:`ASK` where a point is to be judged exactly,
+    in w.points.start; this overwrites the node in w. Returns :data:`ASK` where a point is to be judged exactly,
     else :data:`MORE`."""
     often = OFTEN if not before < INF else 2 if few else 1
     # the more nodes, the longer the wait for the next dive
-    if t.state[2] < t.state[3] + max(1, t.state[3] // often):
+    if t.now.examined < t.now.dived + max(1, t.now.dived // often):
         return MORE
-    t.state[3] = t.state[2]
+    t.now.dived = t.now.examined
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
-    hops(p, w, w.at[at.START], DIVE if few else 10)
-    if w.scalar[at.BEST_COST] < before and not few:  # with few levers it is not worth its time
+    hops(p, w, w.points.start, DIVE if few else 10)
+    if w.now.best_cost < before and not few:  # with few levers it is not worth its time
         _pull_best(p, w)
-    if p.row.shape[1] > 0 and not w.scalar[at.BEST_COST] < INF:  # rows may leave one point
-        copied(w.at[at.START], w.at[at.ANCHOR])
+    if p.row.shape[1] > 0 and not w.now.best_cost < INF:  # rows may leave one point
+        copied(w.points.start, w.points.anchor)
         return ASK
     return MORE
 
@@ -446,16 +477,16 @@ def _dive(p, w, t, few, before):
 @compiled
 def _pull_best(p, w):
     """Try to make the best action cheaper by moving its levers back."""
-    copied(w.at[at.BEST], w.at[at.CHOICE])
-    pull_back(p, w, w.at[at.CHOICE])
+    copied(w.points.best, w.points.choice)
+    pull_back(p, w, w.points.choice)
 
 
 @compiled
 def _parted(p, i, l, h):
     """Whether an action can set a lever to a double strictly between two coordinates. Where the factual is
     far from 0 and the change small, many coordinates stand for the same double."""
-    low = p.lever[at.FACTUAL, i] + p.lever[at.UNIT, i] * l
-    high = p.lever[at.FACTUAL, i] + p.lever[at.UNIT, i] * h
+    low = p.lever[i].factual + p.lever[i].unit * l
+    high = p.lever[i].factual + p.lever[i].unit * h
     return low < 0.5 * low + 0.5 * high < high and l < 0.5 * (l + h) < h
 
 
@@ -466,36 +497,35 @@ def _split(p, w, t, kind, index, value, bound):
     Last comes the one that holds the relaxed optimum (of labels, its main label), or in which the lever is
     acted on: a straight descent goes on with it.
     """
-    split, zl, zh = w.unit[at.SPLIT], w.unit[at.ZL], w.unit[at.ZH]
-    lo, hi, mode, allowed = w.box[at.LO], w.box[at.HI], w.box[at.MODE], w.allowed
+    split, zl, zh, box, allowed = w.unit.split, w.unit.low, w.unit.high, w.box, w.allowed
     if kind == splitting.NOTHING:
         t.stuck[0] = min(t.stuck[0], bound)
     elif kind == splitting.ARGUMENT:
-        k, j = index // w.unit.shape[2], index % w.unit.shape[2]
-        l, h, before, likely = zl[k, j], zh[k, j], int(split[k, j]), 1 if w.unit[at.ZB, k, j] > value else 2
+        k, j = index // split.shape[1], index % split.shape[1]
+        l, h, before, likely = zl[k, j], zh[k, j], int(split[k, j]), 1 if w.unit.relaxed[k, j] > value else 2
         for end in (3 - likely, likely):  # 1: the lower end is moved, 2: the upper one
             split[k, j] = before | end
             zl[k, j], zh[k, j] = (value if end == 1 else l), (h if end == 1 else value)
             _store(t, w, bound)
         zl[k, j], zh[k, j] = l, h
     elif kind == splitting.INTERVAL:
-        l, h, cut, above, grid = lo[index], hi[index], value, value, p.lever[at.GRID, index]
+        l, h, cut, above, grid = box[index].lo, box[index].hi, value, value, p.lever[index].grid
         if grid > 0.0:
-            cut = np.floor((value - p.lever[at.SHIFT, index]) / grid) * grid + p.lever[at.SHIFT, index]
+            cut = np.floor((value - p.lever[index].shift) / grid) * grid + p.lever[index].shift
             above = cut + grid
         elif not _parted(p, index, l, h):
             t.stuck[0] = min(t.stuck[0], bound)
             return
         elif not l < cut < h:  # a child would be the node again
             cut = above = 0.5 * (l + h)
-        likely = 1.0 if w.at[at.POINT, index] > cut else -1.0
+        likely = 1.0 if w.points.relaxed[index] > cut else -1.0
         for side in (-likely, likely):
-            lo[index], hi[index] = (above if side > 0.0 else l), (h if side > 0.0 else cut)
-            if lo[index] <= hi[index]:
+            box[index].lo, box[index].hi = (above if side > 0.0 else l), (h if side > 0.0 else cut)
+            if box[index].lo <= box[index].hi:
                 _store(t, w, bound)
     elif kind == splitting.ACTED_ON:
         for acts in (2, 1):
-            mode[index] = acts
+            box[index].mode = acts
             _store(t, w, bound)
     else:  # one label, or any of the others
         chosen = p.start[index] + int(value)

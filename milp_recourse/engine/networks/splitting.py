@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from milp_recourse.engine.compiling import compiled
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.elementary import RELU, curve, distance, is_open
 from milp_recourse.engine.networks.levers import (
     bound_of,
@@ -59,38 +58,38 @@ LAST = 2.0**-60
 @compiled
 def values_left(p, w, i):
     """How many values a lever has in the node: 1 where it is settled, inf for an interval."""
-    if p.lever[at.LABEL, i] > 0.0:
+    if p.lever[i].label > 0.0:
         total = 0.0
         for c in range(p.start[i], p.start[i + 1]):
             total += w.allowed[c] != 0
         return total
-    if w.box[at.MODE, i] == 2:
+    if w.box[i].mode == 2:
         return 1.0
-    width, grid = w.box[at.HI, i] - w.box[at.LO, i], p.lever[at.GRID, i]
+    width, grid = w.box[i].hi - w.box[i].lo, p.lever[i].grid
     more = 0.0 if not width > 0.0 else width / grid if grid > 0.0 else INF
-    return more + (2.0 if w.box[at.MODE, i] == 0 else 1.0)
+    return more + (2.0 if w.box[i].mode == 0 else 1.0)
 
 
 @compiled
 def settled(p, w):
     """Whether nothing but continuous values is open in the node."""
-    for i in range(p.lever.shape[1]):
-        left, mode = values_left(p, w, i), w.box[at.MODE, i]
+    for i in range(len(p.lever)):
+        left, mode = values_left(p, w, i), w.box[i].mode
         if left > 1.0 and (left < INF or mode == 0):
             return False
-        bent = knot_inside(p, i, w.box[at.LO, i], w.box[at.HI, i], 0.0) < INF
-        if left > 1.0 and p.lever[at.KNOTS, i] > 0.0 and bent:  # its cost is bent, or only bounded
+        bent = knot_inside(p, i, w.box[i].lo, w.box[i].hi, 0.0) < INF
+        if left > 1.0 and p.lever[i].knots > 0.0 and bent:  # its cost is bent, or only bounded
             return False
     return True
 
 
 @compiled
 def single(p, w):
-    """Whether the node is one point (then in w.at[ANCHOR])."""
-    for i in range(p.lever.shape[1]):
+    """Whether the node is one point (then in w.points.anchor)."""
+    for i in range(len(p.lever)):
         if values_left(p, w, i) != 1.0:
             return False
-        respond(p, w.box, w.allowed, i, w.col[at.NOTHING], 1.0, 0.0, w.at[at.ANCHOR])
+        respond(p, w.box, w.allowed, i, w.columns.zeros, 1.0, 0.0, w.points.anchor)
     return True
 
 
@@ -99,29 +98,29 @@ def _wanted(p, w):
     """About how many splits the node's numbers need until they are settled, at least 1; 0 where few levers
     are left and all of these are intervals that are acted on. Labels count nothing: they always compete."""
     total, free, other = 0.0, 0, False
-    for i in range(p.lever.shape[1]):
-        values, label = values_left(p, w, i), p.lever[at.LABEL, i] > 0.0
+    for i in range(len(p.lever)):
+        values, label = values_left(p, w, i), p.lever[i].label > 0.0
         if values > 1.0:
             total += 0.0 if label else min(math.log2(values), HALVINGS)
             free += 1
             other = other or label
-        other = other or w.box[at.MODE, i] == 0
-    few = FEW_LEVERS if w.scalar[at.BEST_COST] < INF else FEW_WITHOUT_ACTION
+        other = other or w.box[i].mode == 0
+    few = FEW_LEVERS if w.now.best_cost < INF else FEW_WITHOUT_ACTION
     return max(total, 1.0) if free > few or other else 0.0
 
 
 @compiled
 def _of_lever(p, w, i, value):
     """How to split a lever's part of the box, as :func:`choose` returns it."""
-    label, mode = p.lever[at.LABEL, i] > 0.0, w.box[at.MODE, i]
+    label, mode = p.lever[i].label > 0.0, w.box[i].mode
     return (LABELS if label else INTERVAL if mode == 1 else ACTED_ON), i, value
 
 
 @compiled
 def _between(p, w, i):
     """A lever's main label, or where to cut its interval: between its middle and the relaxed optimum."""
-    t = w.at[at.POINT, i]
-    return t if p.lever[at.LABEL, i] > 0.0 else _amid(w.box[at.LO, i], w.box[at.HI, i], t)
+    t = w.points.relaxed[i]
+    return t if p.lever[i].label > 0.0 else _amid(w.box[i].lo, w.box[i].hi, t)
 
 
 @compiled
@@ -134,9 +133,9 @@ def _amid(l, h, z):
 def _of_unit(p, w, index):
     """How to split on a unit, as :func:`choose` returns it: on the sign of a ReLU, or at a value of a curve's
     argument."""
-    if index >= w.unit.shape[2] or p.kind[index] == RELU:
+    if index >= w.unit.low.shape[1] or p.kind[index] == RELU:
         return ARGUMENT, index, 0.0
-    return ARGUMENT, index, _amid(w.unit[at.ZL, 0, index], w.unit[at.ZH, 0, index], w.unit[at.ZB, 0, index])
+    return ARGUMENT, index, _amid(w.unit.low[0, index], w.unit.high[0, index], w.unit.relaxed[0, index])
 
 
 @compiled
@@ -151,12 +150,12 @@ def add_implied_sign(p, w):
     most, layer, place, sign, unit = 0.0, -1, -1, 0.0, w.unit
     for k in range(1, len(p.widths)):
         for j in range(p.widths[k]):
-            implied = 1.0 if unit[at.ZL, k, j] >= 0.0 else -1.0 if unit[at.ZH, k, j] <= 0.0 else 0.0
-            off = -implied * unit[at.ZB, k, j]
-            if unit[at.SPLIT, k, j] == 0.0 and off > max(most, COARSE * unit[at.ZS, k, j]):
+            implied = 1.0 if unit.low[k, j] >= 0.0 else -1.0 if unit.high[k, j] <= 0.0 else 0.0
+            off = -implied * unit.relaxed[k, j]
+            if unit.split[k, j] == 0.0 and off > max(most, COARSE * unit.size[k, j]):
                 most, layer, place, sign = off, k, j, implied
     if layer >= 0:
-        unit[at.SPLIT, layer, place] = 1.0 if sign > 0.0 else 2.0
+        unit.split[layer, place] = 1.0 if sign > 0.0 else 2.0
     return layer >= 0
 
 
@@ -179,28 +178,28 @@ def choose(p, w, count, unsure, gap):
         cheapest point of a box, rows lose next to nothing of it, whatever the units do.
     """
     relaxed_arguments(p, w)
-    w.scalar[at.PROMISE] = 0.0
+    w.now.promise = 0.0
     wanted, promise = _wanted(p, w), 0.0
-    best, index, every = _lost_by_units(p, w, w.row[at.MULTIPLIERS], count, wanted > 0.0)
-    if every <= (SLIGHT * gap if w.scalar[at.BEST_COST] < INF else 0.0):
+    best, index, every = _lost_by_units(p, w, w.row.multipliers, count, wanted > 0.0)
+    if every <= (SLIGHT * gap if w.now.best_cost < INF else 0.0):
         _weigh_contradicted(p, w, count, every > 0.0, gap)
-        best, index, every = _lost_by_units(p, w, w.row[at.TRY_MULTIPLIERS], count, wanted > 0.0)
+        best, index, every = _lost_by_units(p, w, w.row.try_multipliers, count, wanted > 0.0)
     kind, value = ARGUMENT if index >= 0 else NOTHING, 0.0
     if kind == ARGUMENT and unsure > max(FEW_OPEN, wanted):
         lost, i = _widest(p, w, wanted > 0.0)
-        if i >= 0 and (wanted == 0.0 or _kept(w, 1, i) * lost > _kept(w, 0, p.lever.shape[1] + index) * best):
-            w.scalar[at.PROMISE], w.scalar[at.WHICH] = lost / every, i
+        if i >= 0 and (wanted == 0.0 or _kept(w, 1, i) * lost > _kept(w, 0, len(p.lever) + index) * best):
+            w.now.promise, w.now.which = lost / every, i
             return _of_lever(p, w, i, _between(p, w, i))
-        promise, w.scalar[at.WHICH] = -best / every, p.lever.shape[1] + index
+        promise, w.now.which = -best / every, len(p.lever) + index
     if kind == ARGUMENT:
         kind, index, value = _of_unit(p, w, index)
-    for i in range(p.lever.shape[1]):
+    for i in range(len(p.lever)):
         lost, cut = _lost_by_lever(p, w, i, count)
         if lost > best or (kind == NOTHING and lost >= 0.0):
             best = max(lost, best)
             kind, index, value = _of_lever(p, w, i, cut)
     if kind == ARGUMENT:
-        w.scalar[at.PROMISE] = promise
+        w.now.promise = promise
     return (kind, index, value) if kind != NOTHING else _anything(p, w)
 
 
@@ -208,14 +207,14 @@ def choose(p, w, count, unsure, gap):
 def note_promise(w, promise):
     """Keep with a new node how far too high the logit could be in its parent, what the split promised to take
     of that, and the split's column in w.learned."""
-    promise[0], promise[1], promise[2] = w.scalar[at.ROOM], w.scalar[at.PROMISE], w.scalar[at.WHICH]
+    promise[0], promise[1], promise[2] = w.now.room, w.now.promise, w.now.which
 
 
 @compiled
 def share_gained(w, room, closed):
     """What share of the logit's room in the parent the split that made the node in w has taken; all of it
     where the node is ``closed``."""
-    return 1.0 if closed or not room > 0.0 else 1.0 - min(max(w.scalar[at.ROOM], 0.0), room) / room
+    return 1.0 if closed or not room > 0.0 else 1.0 - min(max(w.now.room, 0.0), room) / room
 
 
 @compiled
@@ -225,11 +224,12 @@ def learn(w, noted, gained):
     room, promise, which = noted[0], noted[1], noted[2]
     if not (room > 0.0 and promise != 0.0):
         return
-    for k in range(4):  # of signs and of levers, both numbers
-        w.scalar[at.GAINED + k] *= FADES
+    for k in range(2):  # of signs and of levers
+        w.gained[k] *= FADES
+        w.promised[k] *= FADES
     kind, column = 0 if promise < 0.0 else 1, int(which)
-    w.scalar[at.GAINED + kind] += gained
-    w.scalar[at.PROMISED + kind] += abs(promise)
+    w.gained[kind] += gained
+    w.promised[kind] += abs(promise)
     w.learned[0, column] += gained
     w.learned[1, column] += abs(promise)
 
@@ -240,13 +240,13 @@ def _kept(w, kind, which):
 
     ``kind`` is 0 for signs, 1 for levers; ``which`` is the column in w.learned.
     """
-    ratio = (1.0 + w.scalar[at.GAINED + kind]) / (1.0 + w.scalar[at.PROMISED + kind])
+    ratio = (1.0 + w.gained[kind]) / (1.0 + w.promised[kind])
     return (PRIOR * ratio + w.learned[0, which]) / (PRIOR + w.learned[1, which])
 
 
 @compiled
 def _weigh_contradicted(p, w, count, weighed, gap):
-    """Set w.row[TRY_MULTIPLIERS] to one number for rows that the relaxed optimum contradicts, that is, which
+    """Set w.row.try_multipliers to one number for rows that the relaxed optimum contradicts, that is, which
     are below 0 there with the units' own values; 0 for the others. With an action in hand it is the number
     with which these rows lose the whole gap, so that they compare with levers' costs, whatever the logit's
     units.
@@ -254,7 +254,7 @@ def _weigh_contradicted(p, w, count, weighed, gap):
     Where it contradicts none by more than what rounding takes, the multipliers stay (``weighed``: some unit
     loses something under them), or the logit's line alone counts.
     """
-    weights, found, total = w.row[at.TRY_MULTIPLIERS], w.kvec[at.X], 0.0
+    weights, found, total = w.row.try_multipliers, w.convex_rows.x, 0.0
     cleared(weights)
     for r in range(count):
         weights[r] = 1.0
@@ -262,16 +262,16 @@ def _weigh_contradicted(p, w, count, weighed, gap):
         weights[r] = 0.0
         found[r] = 1.0 if lost > reached(w, r) else 0.0
         total += lost if found[r] > 0.0 else 0.0
-    one = gap / total if gap / HUGE < total < INF and w.scalar[at.BEST_COST] < INF else 1.0
+    one = gap / total if gap / HUGE < total < INF and w.now.best_cost < INF else 1.0
     for r in range(count):
-        own = w.row[at.MULTIPLIERS, r] if weighed else 1.0 if r == 0 else 0.0
+        own = w.row.multipliers[r] if weighed else 1.0 if r == 0 else 0.0
         weights[r] = one * found[r] if total > 0.0 else own
 
 
 @compiled
 def _lost_by_units(p, w, multipliers, count, learns):
     """What the bound loses at open units: the rows' multipliers times the unit's coefficients in the rows,
-    times the distance between the unit's line and its value at the relaxed optimum. w.unit[SCORE] gets the
+    times the distance between the unit's line and its value at the relaxed optimum. w.unit.score gets the
     loss per width of the unit's argument. With ``learns``, the unit of the largest loss is chosen after
     multiplying losses by :func:`_kept`.
 
@@ -284,16 +284,16 @@ def _lost_by_units(p, w, multipliers, count, learns):
     most, where, total, top = 0.0, -1, 0.0, 0.0
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
-            unit[at.SCORE, k, j] = 0.0
-            l, h, z = unit[at.ZL, k, j], unit[at.ZH, k, j], unit[at.ZB, k, j]
+            unit.score[k, j] = 0.0
+            l, h, z = unit.low[k, j], unit.high[k, j], unit.relaxed[k, j]
             if not is_open(p, unit, k, j):
                 continue
             curved, lost = k == 0 and p.kind[j] != RELU, 0.0
             if curved:
                 v = curve(p.kind[j], z, p.edge[j])
                 least = 0.01 * distance(unit, j)  # a line that touches here loses elsewhere
-                above = max(unit[at.SLOPE, 0, j] * z + unit[at.RISE, 0, j] - v, least)
-                under = max(v - unit[at.ALPHA, 0, j] * z - unit[at.FALL, 0, j], least)
+                above = max(unit.slope[0, j] * z + unit.rise[0, j] - v, least)
+                under = max(v - unit.alpha[0, j] * z - unit.fall[0, j], least)
             else:
                 v = max(z, 0.0)
                 above, under = max(h / (h - l) * (z - l) - v, 0.0), 0.0
@@ -303,10 +303,10 @@ def _lost_by_units(p, w, multipliers, count, learns):
                     lost += a * above
                 elif a < 0.0:
                     lost -= a * (under if curved else v - w.row_coefficients[1, r, k, j] * z)
-            unit[at.SCORE, k, j] = lost / (h - l)
+            unit.score[k, j] = lost / (h - l)
             total += lost
-            place = k * unit.shape[2] + j
-            likely = lost * _kept(w, 0, p.lever.shape[1] + place) if learns else lost
+            place = k * unit.low.shape[1] + j
+            likely = lost * _kept(w, 0, len(p.lever) + place) if learns else lost
             if likely > top:
                 top, most, where = likely, lost, place
     return most, where, total
@@ -316,25 +316,25 @@ def _lost_by_units(p, w, multipliers, count, learns):
 def _lost_by_lever(p, w, i, count):
     """What the bound loses because the relaxed optimum mixes a lever's labels, is no whole number or not
     what a size costs, or pays for part of an action, and where to split; -1 for nothing."""
-    t, mode, l, h = w.at[at.POINT, i], w.box[at.MODE, i], w.box[at.LO, i], w.box[at.HI, i]
-    if p.lever[at.LABEL, i] > 0.0:
+    t, mode, l, h = w.points.relaxed[i], w.box[i].mode, w.box[i].lo, w.box[i].hi
+    if p.lever[i].label > 0.0:
         return _lost_by_label(p, w, i, count), t
     best, value, lost, moved = -1.0, t, -1.0, 0.0
-    grid, fixed = p.lever[at.GRID, i], p.lever[at.FIXED, i]
-    if p.lever[at.KNOTS, i] > 0.0 and (mode == 0 or (mode == 1 and l < h)):
+    grid, fixed = p.lever[i].grid, p.lever[i].fixed
+    if p.lever[i].knots > 0.0 and (mode == 0 or (mode == 1 and l < h)):
         own, most = cost_of(p, i, t), top_of(p, i, t)
         loss = max(own - bound_of(p, i, t), 0.0)
-        loss += w.at[at.SHARES, i] * max(most - top_bound_of(p, i, t), 0.0)
-        forgiven = 0.5 * (GAP * min(w.scalar[at.BEST_COST], w.scalar[at.CEILING]) + w.scalar[at.ALLOWANCE])
-        if loss > max(COARSE * (own + most), EACH * forgiven / p.lever.shape[1]):
+        loss += w.points.shares[i] * max(most - top_bound_of(p, i, t), 0.0)
+        forgiven = 0.5 * (GAP * min(w.now.best_cost, w.now.ceiling) + w.now.allowance)
+        if loss > max(COARSE * (own + most), EACH * forgiven / len(p.lever)):
             best = loss if loss >= LITTLE * (own + most) else loss * LAST
             knot = knot_inside(p, i, l, h, t)
             value = knot if knot < INF else _between(p, w, i)
     for r in range(count):
-        moved += w.row[at.MULTIPLIERS, r] * abs(w.rows[r, p.start[i]])
+        moved += w.row.multipliers[r] * abs(w.rows[r, p.start[i]])
     apart = 0.0  # how far the optimum is from the lever's steps
     if grid > 0.0:
-        part = (t - p.lever[at.SHIFT, i]) / grid
+        part = (t - p.lever[i].shift) / grid
         part -= np.floor(part)  # beyond 2^63 an integer would overflow
         part = min(part, 1.0 - part)
         apart = part * grid if part > COARSE else 0.0
@@ -352,17 +352,17 @@ def _lost_by_lever(p, w, i, count):
 def _lost_by_label(p, w, i, count):
     """The larger of what a lever's mixture of labels costs and what it moves the rows by, against its main
     label; -1 where there is no mixture."""
-    main, share, cost = p.start[i] + int(w.at[at.POINT, i]), w.col[at.SHARE], p.column[at.COST]
+    main, share = p.start[i] + int(w.points.relaxed[i]), w.columns.share
     if share[main] >= 1.0 - COARSE:
         return -1.0
     paid, moved = 0.0, 0.0
     for c in range(p.start[i], p.start[i + 1]):
-        paid += share[c] * abs(cost[c] - cost[main])
+        paid += share[c] * abs(p.column[c].cost - p.column[main].cost)
     for r in range(count):
         v = 0.0
         for c in range(p.start[i], p.start[i + 1]):
             v += share[c] * (w.rows[r, c] - w.rows[r, main])
-        moved += w.row[at.MULTIPLIERS, r] * abs(v)
+        moved += w.row.multipliers[r] * abs(v)
     return max(paid, moved)
 
 
@@ -375,16 +375,16 @@ def _widest(p, w, learns):
     :func:`_lost_by_units`.
     """
     most, which, top = 0.0, -1, 0.0
-    for i in range(p.lever.shape[1]):
+    for i in range(len(p.lever)):
         s, lost = p.start[i], 0.0
-        if p.lever[at.LABEL, i] > 0.0:
-            own = s + int(w.at[at.POINT, i])
+        if p.lever[i].label > 0.0:
+            own = s + int(w.points.relaxed[i])
             for c in range(s, p.start[i + 1]):
                 if w.allowed[c] != 0 and c != own:
                     lost = max(lost, _lost_along(p, w, c, own))
         else:
-            l, h = w.box[at.LO, i], w.box[at.HI, i]
-            if w.box[at.MODE, i] != 2 and h - l > COARSE * max(abs(l), abs(h)):
+            l, h = w.box[i].lo, w.box[i].hi
+            if w.box[i].mode != 2 and h - l > COARSE * max(abs(l), abs(h)):
                 lost = (h - l) * _lost_along(p, w, s, -1)
         likely = lost * _kept(w, 1, i) if learns else lost
         if likely > top:
@@ -401,14 +401,14 @@ def _lost_along(p, w, c, own):
     At the relaxed optimum an open unit may be at rest. By its derivative there, a lever that counts through
     it alone would never be split, however wide, and others would become ever narrower.
     """
-    moved, score, high = w.layer, w.unit[at.SCORE], w.unit[at.ZH]
+    moved, score, high = w.layer, w.unit.score, w.unit.high
     total, causes = 0.0, w.layer[2]
     for k in range(min(len(p.widths), 2)):
         for j in range(p.widths[k]):
             moved[2 - k, j] = p.first[0, k, j, c] - (p.first[0, k, j, own] if own >= 0 else 0.0)
     for m in range(p.widths[0]):
         total += score[0, m] * abs(causes[m])
-        steep = w.unit[at.SLOPE, 0, m] * causes[m]
+        steep = w.unit.slope[0, m] * causes[m]
         if steep != 0.0:
             for l in range(m + 1, p.widths[0]):
                 causes[l] += p.caused[0, 0, l, m] * steep
@@ -432,17 +432,17 @@ def _anything(p, w):
     most, kind, index, unit = 0.0, NOTHING, 0, w.unit
     for k in range(len(p.widths)):
         for j in range(p.widths[k]):
-            far = min(-unit[at.ZL, k, j], unit[at.ZH, k, j])
+            far = min(-unit.low[k, j], unit.high[k, j])
             if k == 0 and p.kind[j] != RELU:
                 far = distance(unit, j) if is_open(p, unit, 0, j) else 0.0
             if far > most:
-                most, kind, index = far, ARGUMENT, k * unit.shape[2] + j
+                most, kind, index = far, ARGUMENT, k * unit.low.shape[1] + j
     if kind == ARGUMENT:
         return _of_unit(p, w, index)
     fewest, widest, which = INF, 0.0, -1
-    for i in range(p.lever.shape[1]):
-        left, l, h = values_left(p, w, i), w.box[at.LO, i], w.box[at.HI, i]
-        width = INF if w.box[at.MODE, i] == 0 else h - l
+    for i in range(len(p.lever)):
+        left, l, h = values_left(p, w, i), w.box[i].lo, w.box[i].hi
+        width = INF if w.box[i].mode == 0 else h - l
         if left == INF and width < INF and not l < 0.5 * (l + h) < h:
             continue
         if left > 1.0 and (left < fewest or (left == fewest and width > widest)):

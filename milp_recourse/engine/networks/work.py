@@ -1,4 +1,13 @@
-"""Memory that a search works in, made once for problems of one shape."""
+"""Memory that a search works in, made once for problems of one shape.
+
+In compiled code p is a ``Problem`` and w its ``Work``. As a rule i numbers levers, c columns, k layers, j the
+units of one, m causal units, f residuals, and r the rows of a Lagrangian or of the problem; where the convex
+problem is solved, m and k are how many variables and rows it has.
+
+d levers, P columns, M causal units, layers 0..K of at most n units, F residuals, R rows of a Lagrangian; the
+convex problem has at most v variables and k rows. Shapes are at the fields; ``block`` is the memory of a
+record's other fields, one behind the other.
+"""
 
 from __future__ import annotations
 
@@ -7,102 +16,342 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.engine.compiling import allocated, by_reference, compiled
+from milp_recourse.engine.compiling import allocated, by_reference, compiled, record
+from milp_recourse.engine.networks.lever_arrays import INTERVAL
 from milp_recourse.engine.networks.problem_arrays import Problem, most_rows
 
 Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+@by_reference
+class Units(NamedTuple):
+    """What is known of every unit in the node at hand.
+
+    Attributes
+    ----------
+    low, high
+        Bounds of its argument.
+    split
+        Which end of these was split on: 1 the lower one, so that a ReLU is on; 2 the upper one; of a curve
+        also 3, both.
+    size
+        The sum of absolute terms behind its argument.
+    alpha
+        The slope of its lower line.
+    z, z_size
+        Its argument at a point, and the sum of absolute terms behind that.
+    relaxed
+        Its argument at the relaxed optimum.
+    score
+        Its coefficient in the line at hand or, while a split is chosen, what the bound loses per width of its
+        argument.
+    slope, rise, fall
+        Slope and constant of its upper line, constant of its lower line (fall: of causal units, else 0).
+    theta_high, theta_low
+        The thetas of its bounds within the budget.
+    """
+
+    block: Annotated[Array, "block"]
+    low: Annotated[Array, "layers", "n"]
+    high: Annotated[Array, "layers", "n"]
+    split: Annotated[Array, "layers", "n"]
+    size: Annotated[Array, "layers", "n"]
+    alpha: Annotated[Array, "layers", "n"]
+    z: Annotated[Array, "layers", "n"]
+    relaxed: Annotated[Array, "layers", "n"]
+    score: Annotated[Array, "layers", "n"]
+    slope: Annotated[Array, "layers", "n"]
+    rise: Annotated[Array, "layers", "n"]
+    fall: Annotated[Array, "layers", "n"]
+    theta_high: Annotated[Array, "layers", "n"]
+    theta_low: Annotated[Array, "layers", "n"]
+    z_size: Annotated[Array, "layers", "n"]
+
+
+@by_reference
+class Points(NamedTuple):
+    """Points in the levers' coordinates, and shares of the maximum.
+
+    Attributes
+    ----------
+    best, relaxed
+        The best action, and the relaxed optimum.
+    choice
+        A Lagrangian's minimiser, or what is tried next.
+    trial, other
+        Work of :mod:`~milp_recourse.engine.networks.descent`.
+    anchor
+        What Python is to judge, or work.
+    shares, try_shares, cut_shares
+        Those with the best multipliers, with those on trial, and with the inherited cut.
+    least_paid
+        Where r is least (:func:`~milp_recourse.engine.networks.linear_bounds.least_paid`).
+    start, place
+        Where a dive starts, and where :func:`~milp_recourse.engine.networks.linear_bounds.logit_at` was.
+    """
+
+    block: Annotated[Array, "block"]
+    best: Annotated[Array, "d"]
+    relaxed: Annotated[Array, "d"]
+    choice: Annotated[Array, "d"]
+    trial: Annotated[Array, "d"]
+    other: Annotated[Array, "d"]
+    anchor: Annotated[Array, "d"]
+    shares: Annotated[Array, "d"]
+    try_shares: Annotated[Array, "d"]
+    cut_shares: Annotated[Array, "d"]
+    least_paid: Annotated[Array, "d"]
+    start: Annotated[Array, "d"]
+    place: Annotated[Array, "d"]
+
+
+@by_reference
+class Columns(NamedTuple):
+    """Numbers for every column.
+
+    Attributes
+    ----------
+    gradient
+        The logit's, at a point.
+    line
+        The line at hand.
+    gain, size
+        The Lagrangian's rows summed, or work, and the sum of their absolute terms.
+    share
+        The relaxed optimum, with shares of labels.
+    cut
+        The inherited cut.
+    zeros
+        What its name says.
+    """
+
+    block: Annotated[Array, "block"]
+    gradient: Annotated[Array, "P"]
+    line: Annotated[Array, "P"]
+    gain: Annotated[Array, "P"]
+    size: Annotated[Array, "P"]
+    share: Annotated[Array, "P"]
+    cut: Annotated[Array, "P"]
+    zeros: Annotated[Array, "P"]
+
+
+@by_reference
+class Lines(NamedTuple):
+    """Lines that are bounded together (:func:`~milp_recourse.engine.networks.linear_bounds.within`).
+
+    Attributes
+    ----------
+    unit, side
+        Which unit's argument, or its negative, it is above.
+    const, spread
+        Its constant, and the sum of absolute terms behind it.
+    top, bound, theta
+        Its largest value over the box and within the budget, and the theta of that.
+    tried, gains, pays, here, own, rest, all_pays
+        Work of that function.
+    terms
+        The lines themselves, a row for each column.
+    """
+
+    unit: Annotated[Array, "2 n"]
+    side: Annotated[Array, "2 n"]
+    const: Annotated[Array, "2 n"]
+    spread: Annotated[Array, "2 n"]
+    top: Annotated[Array, "2 n"]
+    bound: Annotated[Array, "2 n"]
+    theta: Annotated[Array, "2 n"]
+    tried: Annotated[Array, "2 n"]
+    gains: Annotated[Array, "2 n"]
+    pays: Annotated[Array, "2 n"]
+    here: Annotated[Array, "2 n"]
+    own: Annotated[Array, "2 n"]
+    rest: Annotated[Array, "2 n"]
+    all_pays: Annotated[Array, "2 n"]
+    terms: Annotated[Array, "P", "2 n"]
+
+
+@by_reference
+class Rows(NamedTuple):
+    """A Lagrangian's rows: constants, best multipliers, those on trial, how far inside a point is to stay,
+    and which kind of row it is."""
+
+    block: Annotated[Array, "block"]
+    consts: Annotated[Array, "R"]
+    multipliers: Annotated[Array, "R"]
+    try_multipliers: Annotated[Array, "R"]
+    inside: Annotated[Array, "R"]
+    kind: Annotated[Whole, "R"]
+
+
+@by_reference
+class Ball(NamedTuple):
+    """What is known of every residual.
+
+    Attributes
+    ----------
+    consts
+        The constants of the lines above it and above its negative.
+    size
+        The sum of absolute terms behind them.
+    rest
+        Both lines where the convex problem's variables are 0.
+    phat, best_phat
+        The residual's noise at the convex problem's iterate, and at that of the best bound.
+    room
+        Of the linear part alone: the most that its negative can be in the node.
+    """
+
+    block: Annotated[Array, "block"]
+    consts: Annotated[Array, 2, "F"]
+    size: Annotated[Array, "F"]
+    rest: Annotated[Array, 2, "F"]
+    phat: Annotated[Array, "F"]
+    best_phat: Annotated[Array, "F"]
+    room: Annotated[Array, "F"]
+
+
+@by_reference
+class Variables(NamedTuple):
+    """The convex problem's variables: whose column and lever each is, its step, its costs q and c, its entry
+    in the maximum, then work of a Newton step (dual residual rd, right side h, theta, scaled row)."""
+
+    column: Annotated[Whole, "v"]
+    lever: Annotated[Whole, "v"]
+    step: Annotated[Array, "v"]
+    q: Annotated[Array, "v"]
+    c: Annotated[Array, "v"]
+    tops: Annotated[Array, "v"]
+    rd: Annotated[Array, "v"]
+    h: Annotated[Array, "v"]
+    theta: Annotated[Array, "v"]
+    scaled: Annotated[Array, "v"]
+
+
+@by_reference
+class Inequalities(NamedTuple):
+    """The convex problem's inequalities: slacks and multipliers, their steps, the right side, 1 / slack."""
+
+    slack: Annotated[Array, "2 v + k"]
+    multiplier: Annotated[Array, "2 v + k"]
+    slack_step: Annotated[Array, "2 v + k"]
+    multiplier_step: Annotated[Array, "2 v + k"]
+    rest: Annotated[Array, "2 v + k"]
+    inverse: Annotated[Array, "2 v + k"]
+
+
+@by_reference
+class ConvexRows(NamedTuple):
+    """The convex problem's rows: what each stands for, its constant b, scale, residual rp, work x, and weight
+    in a Newton step."""
+
+    stands_for: Annotated[Whole, "k"]
+    b: Annotated[Array, "k"]
+    scale: Annotated[Array, "k"]
+    rp: Annotated[Array, "k"]
+    x: Annotated[Array, "k"]
+    weight: Annotated[Array, "k"]
+
+
+NOW = record(
+    best_cost=float,
+    best_case=int,
+    case=int,
+    cut_const=float,
+    allowance=float,
+    ceiling=float,
+    room=float,
+    promise=float,
+    left=float,
+    which=int,
+    late=float,
+)
+"""The best action's cost and configuration, the configuration at hand, the cut's constant, the tolerance's
+part that is no share of the cost, more than any action costs, how far the logit may still be above what it
+must be, what a split promises to take of that (negative for a sign), the complementarity that the last convex
+problem was left with, the split's column in ``learned``, and the clock's value when no more good actions are
+to be searched for."""
 
 
 @by_reference
 class Work(NamedTuple):
-    """Arrays that compiled functions write to; :mod:`milp_recourse.engine.networks.layout` names their rows.
-
-    d levers, P columns, M causal units, layers 0..K of at most n units, F residuals, R rows of a Lagrangian;
-    the convex problem has at most v variables and k rows. Shapes are at the fields.
+    """Arrays that compiled functions write to.
 
     Attributes
     ----------
     box, allowed
-        A node's box.
-    unit
-        Per unit: bounds of its argument (ZL, ZH), which end of these was split on (SPLIT: 1 the lower one, so
-        that a ReLU is on; 2 the upper one; of a curve also 3, both), the sum of absolute terms behind it
-        (ZS), the slope of the unit's lower line (ALPHA), its argument at a point (Z) and at the relaxed
-        optimum (ZB), its coefficient in the line at hand or, while a split is chosen, what the bound loses
-        per width of its argument (SCORE), slope and constant of its upper line (SLOPE, RISE), constant of its
-        lower line (FALL; of causal units, 0 for others), the thetas of its bounds within the budget
-        (THETA_HIGH, THETA_LOW), and the sum of absolute terms behind Z (Z_SIZE).
+        A node's box and labels.
+    unit, points, columns, row, ball
+        Numbers for units, levers, columns, rows and residuals.
     second
         Lines above layer 2's arguments and their negatives, over columns and causal units, their constants
         last.
     lines
-        Lines that are bounded together (:func:`~milp_recourse.engine.networks.linear_bounds.within`).
+        Lines that are bounded together.
     row_coefficients
         The coefficient of every unit in each row, and its lower line's slope there.
-    at
-        Points, and shares of the maximum.
-    col
-        Lines, their sums and points per column.
-    rows, row
-        A Lagrangian's rows, and their constants, multipliers and how far inside a point is to stay.
-    tangent, ball, ball_coefficients, pull
-        Lines above the residuals and above their negatives, their constants and what the convex problem makes
-        of them, the causal units' coefficients in them, and the lines in its variables.
+    rows
+        A Lagrangian's rows.
+    tangent, ball_coefficients, pull
+        Lines above the residuals and above their negatives, the causal units' coefficients in them, and these
+        lines in the convex problem's variables.
     aside, aside_allowed, ends, order
         A proof's node while parts of it are looked at: box and what is left of it, its intervals, and its
         splits.
-    vec, pair, ints, kvec, a, m
-        The convex problem's variables, its inequalities' slacks and multipliers, rows and matrices.
+    variables, pair, convex_rows, a, m
+        The convex problem's variables, inequalities, rows and matrices.
     layer
         Work of one layer: mostly sums of absolute terms behind its arguments, then coefficients of causal
         units, then those of the layer's units.
-    scalar
-        See :mod:`milp_recourse.engine.networks.layout`.
+    now
+        Single numbers (:data:`NOW`).
     learned
         What splits on each lever, then on each unit, have gained and had promised in this search: the
         pseudo-costs of the branching (Benichou et al. 1971).
+    gained, promised
+        The same of all splits on signs, and of all on levers.
     random
         The state of the random numbers.
     """
 
-    box: Annotated[Array, 3, "d"]
+    box: Annotated[Any, INTERVAL, "d"]
     allowed: Annotated[NDArray[np.uint8], "P"]
-    unit: Annotated[Array, 14, "layers", "n"]
+    unit: Units
+    points: Points
+    columns: Columns
+    row: Rows
+    ball: Ball
     second: Annotated[Array, 2, "P + M + 1", "n"]
-    lines: Annotated[Array, "P + 14", "2 n"]
+    lines: Lines
     row_coefficients: Annotated[Array, 2, "R", "layers", "n"]
-    at: Annotated[Array, 12, "d"]
-    col: Annotated[Array, 7, "P"]
     rows: Annotated[Array, "R", "P"]
-    row: Annotated[Array, 4, "R"]
     tangent: Annotated[Array, 2, "F", "P"]
-    ball: Annotated[Array, 8, "F"]
     ball_coefficients: Annotated[Array, 2, "F", "M"]
     pull: Annotated[Array, 2, "F", "v"]
-    aside: Annotated[Array, 3, "d"]
+    aside: Annotated[Any, INTERVAL, "d"]
     aside_allowed: Annotated[NDArray[np.uint8], "P"]
     ends: Annotated[Array, 2, "d"]
-    order: Annotated[NDArray[np.int64], "layers", "n"]
-    vec: Annotated[Array, 8, "v"]
-    pair: Annotated[Array, 6, "2 v + k"]
-    ints: Annotated[NDArray[np.int64], 4, "v or k"]
-    kvec: Annotated[Array, 5, "k"]
+    order: Annotated[Whole, "layers", "n"]
+    variables: Variables
+    pair: Inequalities
+    convex_rows: ConvexRows
     a: Annotated[Array, "k", "v"]
     m: Annotated[Array, "k", "k"]
     layer: Annotated[Array, 3, "n"]
-    scalar: Annotated[Array, 15]
+    now: Annotated[Any, NOW]
     learned: Annotated[Array, 2, "d + layers n"]
+    gained: Annotated[Array, 2]
+    promised: Annotated[Array, 2]
     random: Annotated[NDArray[np.uint64], 1]
 
 
 def workspace(p: Problem) -> Work:
     """Zeroed memory for a problem, in whatever configuration."""
-    d, columns, units, f = p.lever.shape[1], int(p.start[-1]), int(p.widths[0]), len(p.noise)
+    d, columns, units, f = len(p.lever), int(p.start[-1]), int(p.widths[0]), len(p.noise)
     layers, n, rows = len(p.widths), p.weights.shape[1], most_rows(p.row.shape[-2], bool((p.kind > 0).any()))
     v, k = columns + d + 1, rows + 2 * d + f
     sizes = {"d": d, "P": columns, "M": units, "layers": layers, "n": n, "F": f, "R": rows, "v": v, "k": k}
-    sizes |= {"P + 14": columns + 14, "2 n": 2 * n}
-    sizes |= {"P + M + 1": columns + units + 1, "2 v + k": 2 * v + k, "v or k": max(v, k)}
+    sizes |= {"2 n": 2 * n, "P + M + 1": columns + units + 1, "2 v + k": 2 * v + k}
     return allocated(Work, **sizes, **{"d + layers n": d + layers * n})
 
 

@@ -67,7 +67,7 @@ class Watch:
     def __call__(self, people: Any, first: int, fresh: bool, *rest: Any) -> Any:
         took, (k, why) = timed(lambda: self.code(people, first, fresh, *rest))
         if fresh:
-            ticks = rest[3][search.TICKS, first : k + (why != search.DONE)]
+            ticks = rest[3]["ticks"][first : k + (why != search.DONE)]
             self.each += (took * ticks / max(1.0, ticks.sum())).tolist()
         else:
             self.each[-1] += took

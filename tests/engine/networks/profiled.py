@@ -93,7 +93,7 @@ def main() -> None:
             start = time.perf_counter()
             state.examine(FIRST)
             spent[k] = min(spent[k], 1e3 * (time.perf_counter() - start))
-            nodes[k] = state.tree.state[2]
+            nodes[k] = state.tree.now.examined
     few = nodes < np.quantile(nodes, 0.8)
     each = np.polyfit(nodes[few], 1e3 * spent[few], 1)
     print(f"{len(problems)} searches, {nodes.sum():.0f} nodes, ms: median {np.median(spent):.4f}", end="")

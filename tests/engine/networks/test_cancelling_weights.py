@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from milp_recourse.engine.networks import propose
-from milp_recourse.engine.networks.layout import FACTUAL, UNIT, ZH, ZL
 from milp_recourse.engine.networks.lever_arrays import in_units
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.expression import Relu, Variable, as_expression
@@ -85,8 +84,8 @@ def broken(instance: Instance, seed: int, slack: float = 1.0) -> tuple[int, int]
         state = propose.Run(instance)
         p, box = state.problem, state.problem.box.copy()
         for i, (low, high) in enumerate(ends):
-            box[:, :2, i] = in_units(low, high, p.lever[FACTUAL, i], p.lever[UNIT, i])
-        p = state.problem = p._replace(box=box, line=slack * p.line)
+            box["lo"][:, i], box["hi"][:, i] = in_units(low, high, p.lever[i].factual, p.lever[i].unit)
+        p = state.problem = p._replace(box=box, slacks=p.slacks._replace(line=slack * p.slacks.line))
         state.examine(1)
         unit = state.work.unit
         for corner in product(*ends):
@@ -97,7 +96,7 @@ def broken(instance: Instance, seed: int, slack: float = 1.0) -> tuple[int, int]
                 head = ReluNetwork(network.weights[:k], network.biases[:k])
                 for j, argument in enumerate(head.enclose(inputs)[:count]):
                     assert argument.exact
-                    wrong += not float(unit[ZL, k, j]) <= argument.lower <= float(unit[ZH, k, j])
+                    wrong += not float(unit.low[k, j]) <= argument.lower <= float(unit.high[k, j])
                     compared += 1
     return wrong, compared
 

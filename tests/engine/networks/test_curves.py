@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from milp_recourse.engine.compiling import allocated
 from milp_recourse.engine.networks import elementary
 from milp_recourse.engine.networks.causes import NotCovered
 from milp_recourse.engine.networks.elementary import LOG, SIGMOID, SQUARE
-from milp_recourse.engine.networks.layout import ALPHA, FALL, RISE, SLOPE, ZH, ZL
 from milp_recourse.engine.networks.numerics import CURVE, FARTHEST, LN2, LN2_REST
 from milp_recourse.engine.networks.problem_arrays import impossible, lower
+from milp_recourse.engine.networks.work import Units
 from milp_recourse.errors import Unsupported
 from milp_recourse.judge import already_good, judge
 from milp_recourse.problem.enclosure import Enclosure
@@ -94,11 +95,11 @@ def test_lines_stay_on_their_side(kind: int) -> None:
         if rng.random() < 0.3:
             ends[1] = ends[0] + abs(ends[0]) * 10.0 ** rng.uniform(-15, -2)
         low, high = float(ends[0]), float(ends[1])
-        unit = np.zeros((11, 1, 1))
-        unit[ZL], unit[ZH] = low, high
+        unit = allocated(Units, layers=1, n=1)
+        unit.low[:], unit.high[:] = low, high
         PLAIN["draw_lines"](unit, 0, kind, EDGE, float(rng.uniform(low, high)))
-        above = Fraction(float(unit[SLOPE, 0, 0])), Fraction(float(unit[RISE, 0, 0]))
-        below = Fraction(float(unit[ALPHA, 0, 0])), Fraction(float(unit[FALL, 0, 0]))
+        above = Fraction(float(unit.slope[0, 0])), Fraction(float(unit.rise[0, 0]))
+        below = Fraction(float(unit.alpha[0, 0])), Fraction(float(unit.fall[0, 0]))
         for point in (low, high, *rng.uniform(low, high, 20).tolist()):
             if not low <= point <= high:
                 continue

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from tests.engine.networks.test_within import drawn
+from tests.engine.networks.test_within import drawn, working
 from tests.helpers.processes import uncompiled
 
 TRIALS = 300
@@ -18,21 +18,20 @@ TRIALS = 300
 
 def least_term(p, box, allowed, i: int, gain: list[Fraction], share: Fraction, theta: Fraction) -> Fraction:
     """The least of theta c_i(u) + share top_i(u) - gain u over lever i's part of a box."""
-    from milp_recourse.engine.networks import layout as at
 
     s = int(p.start[i])
-    if p.lever[at.LABEL, i] > 0.0:
+    if p.lever[i].label > 0.0:
         return min(
-            theta * Fraction(p.column[at.COST, c]) + share * Fraction(p.column[at.TOP, c]) - gain[c]
+            theta * Fraction(p.column[c].cost) + share * Fraction(p.column[c].top) - gain[c]
             for c in range(s, int(p.start[i + 1]))
             if allowed[c]
         )
-    rests = [Fraction(0)] if box[at.MODE, i] != 1 else []
-    if box[at.MODE, i] == 2:
+    rests = [Fraction(0)] if box[i].mode != 1 else []
+    if box[i].mode == 2:
         return rests[0]
-    low, high = Fraction(box[at.LO, i]), Fraction(box[at.HI, i])
-    rows = at.FIXED, at.LINEAR, at.SQUARE, at.LARGEST, at.LEAST, at.DOWN
-    fixed, linear, square, largest, least, down = (Fraction(p.lever[row, i]) for row in rows)
+    low, high = Fraction(box[i].lo), Fraction(box[i].hi)
+    names = "fixed", "linear", "square", "largest", "least", "down"
+    fixed, linear, square, largest, least, down = (Fraction(p.lever[i][name]) for name in names)
     rate, square, fixed = theta * linear + share * largest, theta * square, theta * fixed + share * least
     places = {low, high, min(max(Fraction(0), low), high)}
     for slope, bend in ((gain[s] - rate, 1), (gain[s] + down * rate, down**2)) if square else ():
@@ -49,19 +48,20 @@ def close(rng: np.random.Generator, values: np.ndarray) -> np.ndarray:
 
 def dual_values(slack: float) -> int:
     """How many Lagrangian bounds are above what their formula says."""
-    from milp_recourse.engine.networks import layout as at
+    from milp_recourse.engine.compiling import allocated
     from milp_recourse.engine.networks.interior import dual_value
+    from milp_recourse.engine.networks.work import Columns
 
     rng, false = np.random.default_rng(1), 0
     for trial in range(TRIALS):
         p, box, allowed, _, shares, _ = drawn(rng, trial % 3 == 0)
-        p.dual, p.tiny = slack, 0.0
+        p.slacks = SimpleNamespace(dual=slack, tiny=0.0)
         columns, d = int(p.start[-1]), len(shares)
         rows = close(rng, rng.normal(size=(1, columns)))[:, 0]
         consts = close(rng, rng.normal(size=1))[:, 0]
         multipliers = np.array([rng.random(), 0.0])
         multipliers[1] = multipliers[0] * (1.0 + 1e-10 * rng.random())
-        w = SimpleNamespace(box=box, allowed=allowed, col=np.zeros((8, columns)))
+        w = SimpleNamespace(box=box, allowed=allowed, columns=allocated(Columns, P=columns))
         value = dual_value(p, w, rows, consts, 2, multipliers, shares, np.zeros(d))
         lam = [Fraction(v) for v in multipliers]
         gain = [sum((lam[r] * Fraction(rows[r, c]) for r in range(2)), Fraction(0)) for c in range(columns)]
@@ -69,37 +69,27 @@ def dual_values(slack: float) -> int:
         for i in range(d):
             exact += least_term(p, box, allowed, i, gain, Fraction(shares[i]), Fraction(1))
         false += Fraction(value) > exact
-        size = abs(multipliers @ np.abs(consts)) + float(np.abs(w.col[at.SIZE]).sum()) * 4.0 + 4.0 * d
+        size = abs(multipliers @ np.abs(consts)) + float(np.abs(w.columns.size).sum()) * 4.0 + 4.0 * d
         assert value >= float(exact) - 1e-12 * size  # and is not needlessly low
     return false
 
 
 def within_budgets(slack: float) -> int:
     """How many bounds of lines within a budget are below what their formula says at their theta."""
-    from milp_recourse.engine.networks import layout as at
     from milp_recourse.engine.networks.linear_bounds import keep_line, least_paid, sizes_over_box, within
 
     rng, false, used = np.random.default_rng(2), 0, 0
     for trial in range(TRIALS):
         p, box, allowed, cut, shares, line = drawn(rng, trial % 3 == 0)
-        p.budget, p.tiny = slack, 0.0
+        p.slacks = SimpleNamespace(budget=slack, tiny=0.0)
         line = line * 10.0 ** rng.integers(0, 9)
         const = -float(np.abs(line).sum()) * rng.random()  # what cancels leaves few digits
-        columns = len(line)
-        w = SimpleNamespace(
-            box=box,
-            allowed=allowed,
-            col=np.zeros((8, columns)),
-            at=np.zeros((11, len(shares))),
-            scalar=np.zeros(15),
-            lines=np.zeros((14 + columns, 2)),
-        )
-        w.col[at.LINE], w.col[at.CUT], w.at[at.CUT_SHARES], w.scalar[at.CUT_CONST] = line, cut, shares, 0.1
+        w = working(box, allowed, line, cut, shares, 0.1)
         paid = least_paid(p, w)
         budget = paid[0] + rng.random() - 0.1
         keep_line(w, 0, 0, 1.0, const, 1e300, abs(const) + sizes_over_box(p, w, line))
         within(p, w, 1, budget, paid, 0)
-        bound, theta = (Fraction(v) for v in w.lines[[at.BOUND, at.THETA_OF], 0].tolist())
+        bound, theta = (Fraction(v) for v in (w.lines.bound[0], w.lines.theta[0]))
         if not theta:
             continue
         used += 1

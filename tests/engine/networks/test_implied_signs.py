@@ -18,17 +18,19 @@ from tests.helpers.processes import uncompiled
 
 def the_worst_is_held() -> None:
     """Of signs that are implied, open to be held and contradicted, the one that is off the most."""
-    from milp_recourse.engine.networks import layout as at
+    from milp_recourse.engine.compiling import allocated
     from milp_recourse.engine.networks.splitting import add_implied_sign
+    from milp_recourse.engine.networks.work import Units
 
     def held(*units: tuple[float, float, float, float]) -> list[float] | None:
         """SPLIT afterwards, given bounds, argument at the optimum and SPLIT; None where none is held."""
-        unit = np.zeros((at.ZS + 20, 2, len(units)))
+        unit = allocated(Units, layers=2, n=len(units))
         for j, (low, high, argument, split) in enumerate(units):
-            unit[[at.ZL, at.ZH, at.ZB, at.ZS, at.SPLIT], 1, j] = low, high, argument, 1.0, split
+            unit.low[1, j], unit.high[1, j], unit.relaxed[1, j] = low, high, argument
+            unit.size[1, j], unit.split[1, j] = 1.0, split
         problem = SimpleNamespace(widths=np.array([0, len(units)]))
         found = add_implied_sign(problem, SimpleNamespace(unit=unit))
-        return unit[at.SPLIT, 1].tolist() if found else None
+        return unit.split[1].tolist() if found else None
 
     assert held((0.5, 2.0, -0.1, 0.0), (-3.0, 0.0, 0.4, 0.0), (0.0, 1.0, -0.2, 0.0)) == [0.0, 2.0, 0.0]
     assert held((0.5, 2.0, -0.1, 0.0), (-3.0, 0.0, 0.4, 2.0)) == [1.0, 2.0]  # held already

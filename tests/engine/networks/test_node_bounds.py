@@ -14,20 +14,6 @@ from scipy.optimize import linprog
 
 from milp_recourse.engine.networks import propose, search
 from milp_recourse.engine.networks.causes import NotCovered
-from milp_recourse.engine.networks.layout import (
-    BEST,
-    BEST_COST,
-    CASE,
-    CEILING,
-    FACTUAL,
-    HI,
-    LABEL,
-    LO,
-    MODE,
-    UNIT,
-    ZH,
-    ZL,
-)
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.problem_arrays import case, decode, impossible, lower
 from milp_recourse.errors import Unsupported
@@ -72,17 +58,17 @@ def python(function: Any) -> Any:
 def points(rng: np.random.Generator, state: propose.Run, size: int, c: int = 0) -> np.ndarray:
     """Random coordinates of a configuration's root box, some levers at rest."""
     p = python(case)(state.problem, c)
-    rows = np.zeros((size, p.lever.shape[1]))
-    for i in range(p.lever.shape[1]):
-        if p.lever[LABEL, i]:
+    rows = np.zeros((size, len(p.lever)))
+    for i in range(len(p.lever)):
+        if p.lever[i].label:
             labels = np.flatnonzero(p.allowed[p.start[i] : p.start[i + 1]])
             rows[:, i] = rng.choice(labels, size)
         else:
-            low, high = p.box[LO, i], p.box[HI, i]
+            low, high = p.box[i].lo, p.box[i].hi
             rows[:, i] = (low + (high - low) * rng.random(size)) * (rng.random(size) < 0.8)
-            if p.box[MODE, i] == ACTED:
+            if p.box[i].mode == ACTED:
                 rows[:, i] = np.clip(rows[:, i], low, high)
-            if p.box[MODE, i] == IDLE:
+            if p.box[i].mode == IDLE:
                 rows[:, i] = 0.0
     return rows
 
@@ -112,9 +98,9 @@ def test_no_feasible_action_is_cheaper_than_the_least_open_bound(seed: int) -> N
         state.confirm()
         assert state.refused is None or not instance.accept.margin
         assert state.target <= python(search.target_of)(state.work)  # which nodes are closed against
-        counted = float(state.work.scalar[BEST_COST])  # the exact cost, but for rounding
+        counted = float(state.work.now.best_cost)  # the exact cost, but for rounding
         assert counted == state.least or math.isclose(counted, state.least, rel_tol=2.0**-48)
-        bound = float(tree.bound[tree.heap[0]]) if tree.state[0] else state.target
+        bound = float(tree.bound[tree.heap[0]]) if tree.now.open else state.target
         bound = min(bound, float(tree.stuck[0]), state.target)
         if least is not None:
             assert Fraction(bound) <= least, (seed, costs)
@@ -133,7 +119,7 @@ def test_bounds_of_units_hold_at_every_point_of_the_root(seed: int) -> None:
     state = propose.Run(instance)
     state.examine(1)
     p, w = state.problem, state.work
-    names, c = [f.name for f in instance.features], int(w.scalar[CASE])
+    names, c = [f.name for f in instance.features], int(w.now.case)
     for row in points(np.random.default_rng(seed), state, 100, c):
         action = decode(instance, p.lever, p.acts[c], p.ends, row)
         verdict = judge(instance, action)
@@ -144,8 +130,8 @@ def test_bounds_of_units_hold_at_every_point_of_the_root(seed: int) -> None:
         for k, width in enumerate(p.widths[1:], start=1):
             z = instance.classifier.weights[k - 1] @ z + instance.classifier.biases[k - 1]
             room = 1e-9 * (1.0 + np.abs(z))
-            assert (z >= w.unit[ZL, k, :width] - room).all(), (seed, k)
-            assert (z <= w.unit[ZH, k, :width] + room).all(), (seed, k)
+            assert (z >= w.unit.low[k, :width] - room).all(), (seed, k)
+            assert (z <= w.unit.high[k, :width] + room).all(), (seed, k)
             z = np.maximum(z, 0.0)
 
 
@@ -176,15 +162,16 @@ def _claimed_and_found(seed: int) -> tuple[float, float]:
     p = state.problem
     c = int(rng.integers(len(p.box)))
     for k in range(len(p.box)):  # a part of one root; the others empty
-        low, high = p.box[k, LO].copy(), p.box[k, HI].copy()
+        box = p.box[k]
+        low, high = box["lo"].copy(), box["hi"].copy()
         ends = np.sort(rng.random((2, len(low))), axis=0)
-        p.box[k, LO], p.box[k, HI] = low + ends[0] * (high - low), low + ends[1] * (high - low)
+        box["lo"], box["hi"] = low + ends[0] * (high - low), low + ends[1] * (high - low)
         if k != c:
             p.base[k] = 1e6
-    p.box[c, MODE] = np.where(p.box[c, MODE] == IDLE, IDLE, ACTED)
+    p.box[c]["mode"] = np.where(p.box[c]["mode"] == IDLE, IDLE, ACTED)
     state.examine(1)
     tree, claim = state.tree, python(search.target_of)(state.work)
-    opened = [tree.bound[tree.heap[h]] for h in range(tree.state[0]) if tree.case[tree.heap[h]] == c]
+    opened = [tree.bound[tree.heap[h]] for h in range(tree.now.open) if tree.case[tree.heap[h]] == c]
     claim = min([claim, float(tree.stuck[0]), *opened])
     found = _least_of_a_piece(instance, state, c, rng)
     return claim, math.inf if found is None else found
@@ -196,10 +183,9 @@ def _least_of_a_piece(
     """The least l1 cost in the linear piece around a random point of the box, by HiGHS; None where nothing
     is accepted."""
     p = state.problem
-    names = [n for n, m in zip(instance.levers, p.box[c, MODE], strict=True) if m != IDLE]
-    held = np.array([m != IDLE for m in p.box[c, MODE]])
-    x, unit = p.lever[FACTUAL, held], p.lever[UNIT, held]
-    low, high = x + unit * p.box[c, LO, held], x + unit * p.box[c, HI, held]
+    held = p.box[c]["mode"] != IDLE
+    names, lever, box = np.array(list(instance.levers))[held].tolist(), p.lever[held], p.box[c][held]
+    low, high = (lever["factual"] + lever["unit"] * box[end] for end in ("lo", "hi"))
     features = [f.name for f in instance.features]
 
     def counterfactual(values: np.ndarray) -> np.ndarray:
@@ -236,7 +222,7 @@ def _least_of_a_piece(
     weights = np.array([instance.weight(n) for n in names])
     # variables: the change from the centre, and what each lever is moved by in all
     away = np.vstack([np.hstack([s * np.eye(d), -np.eye(d)]) for s in (1.0, -1.0)])
-    limits = np.concatenate([-s * (centre - x) for s in (1.0, -1.0)])
+    limits = np.concatenate([-s * (centre - lever["factual"]) for s in (1.0, -1.0)])
     table = np.vstack([np.hstack([np.array(rows), np.zeros((len(rows), d))]), away])
     ends = [*zip(low - centre, high - centre, strict=True), *[(0, None)] * d]
     if not d:
@@ -288,7 +274,7 @@ def test_a_table_of_labels_is_solved_like_its_one_hot_columns() -> None:
         state = propose.Run(instance)
         while state.examine(50) != search.DONE:  # tables are judged elsewhere; the cost is what counts here
             pass
-        answers.append((float(state.work.scalar[BEST_COST]), state.work.at[BEST].tolist()))
+        answers.append((float(state.work.now.best_cost), state.work.points.best.tolist()))
     assert answers[0][0] == pytest.approx(answers[1][0], rel=1e-9)
     assert answers[0][0] == pytest.approx(0.5, rel=1e-6)
 
@@ -374,9 +360,9 @@ def test_trading_one_whole_number_for_another_is_exact() -> None:
         k = int(costs.argmin())
         assert judge(instance, {"a": float(a[k]), "b": float(b[k]), "c": float(c[k])}).feasible
         state = propose.Run(instance)
-        state.work.scalar[CEILING] = float(costs[k]) * (
+        state.work.now.ceiling = float(costs[k]) * (
             1 + 1e-5
         )  # the optimum just meets it: it may not be cut off
         while (why := state.examine(100)) == search.MORE:
             pass
-        assert why == search.ASK or state.work.scalar[BEST_COST] < np.inf, why
+        assert why == search.ASK or state.work.now.best_cost < np.inf, why

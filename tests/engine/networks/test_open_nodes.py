@@ -14,11 +14,11 @@ def shuffled(trials: int) -> None:
     from milp_recourse.engine.networks import search
 
     rng, size = np.random.default_rng(0), 40
-    w = SimpleNamespace(scalar=np.full(20, np.inf))  # no action is in hand
+    w = SimpleNamespace(now=SimpleNamespace(best_cost=np.inf))  # no action is in hand
     for _ in range(trials):
-        made = np.zeros(size, dtype=np.int64), np.zeros(size), np.zeros(6, dtype=np.int64)
-        t = SimpleNamespace(heap=made[0], bound=made[1], state=made[2], free=np.arange(size))
-        t.state[1] = size
+        heap, now = np.zeros(size, dtype=np.int64), np.zeros(1, search.COUNTS)[0]
+        t = SimpleNamespace(heap=heap, bound=np.zeros(size), now=now, free=np.arange(size))
+        t.now.free = size
         inside: set[int] = set()
         for _ in range(150):
             free = sorted(set(range(size)) - inside)
@@ -34,11 +34,11 @@ def shuffled(trials: int) -> None:
                 inside.remove(top)
             else:
                 slot = int(rng.choice(sorted(inside)))
-                t.state[4] = slot + 1  # a child of the node before
+                t.now.young = slot + 1  # a child of the node before
                 assert search._next(t, w) == slot
                 inside.remove(slot)
-            n = int(t.state[0])
-            assert set(t.free[: t.state[1]].tolist()) == set(range(size)) - inside
+            n = int(t.now.open)
+            assert set(t.free[: t.now.free].tolist()) == set(range(size)) - inside
             assert set(t.heap[:n].tolist()) == inside
             assert all(t.bound[t.heap[(k - 1) // 2]] <= t.bound[t.heap[k]] for k in range(1, n))
 

@@ -30,7 +30,7 @@ def test_a_feasible_action_without_any_room_around_it_is_not_ruled_out() -> None
     state = Run(instance, group.problems(0))
     state.few = True  # no good actions are looked for
     bound, message = search_on(
-        state, enough=lambda: state.best.action is not None or state.tree.state[2] >= 1000
+        state, enough=lambda: state.best.action is not None or state.tree.now.examined >= 1000
     )
     assert bound < math.inf
     assert state.best.action is not None or message is not None
@@ -39,7 +39,6 @@ def test_a_feasible_action_without_any_room_around_it_is_not_ruled_out() -> None
 def bound(price: float) -> float:
     """What multipliers of one price prove; run where nothing is compiled."""
     from milp_recourse.engine.networks.interior import dual_value
-    from milp_recourse.engine.networks.layout import CHOICE, SHARES
     from milp_recourse.engine.networks.problem_arrays import case
 
     instance = only_the_factual()
@@ -49,7 +48,8 @@ def bound(price: float) -> float:
         w.rows[:] = -1.0
         w.box[:], w.allowed[:] = p.box, p.allowed
         consts, prices = np.ones(len(w.rows)), np.full(len(w.rows), price)
-        return float(dual_value(p, w, w.rows, consts, 1, prices, np.zeros_like(w.at[SHARES]), w.at[CHOICE]))
+        shares, choice = np.zeros_like(w.points.shares), w.points.choice
+        return float(dual_value(p, w, w.rows, consts, 1, prices, shares, choice))
     raise AssertionError
 
 

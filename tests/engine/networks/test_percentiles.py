@@ -12,9 +12,9 @@ import pytest
 
 from milp_recourse import solve
 from milp_recourse.certificates import certificates_for
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks import levers
-from milp_recourse.engine.networks.numerics import slacks
+from milp_recourse.engine.networks.lever_arrays import INTERVAL, LEVER
+from milp_recourse.engine.networks.numerics import Slacks, slacks
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
@@ -42,8 +42,7 @@ class OneLever(NamedTuple):
 
     lever: np.ndarray
     knot: np.ndarray
-    cost: float
-    up: float
+    slacks: Slacks
     start: np.ndarray
 
 
@@ -117,24 +116,24 @@ def _chords(seed: int) -> int:
     cost, low, high, unit = drawn(seed)
     knots = cost.knots(low, high, unit)
     rng, made = np.random.default_rng(seed), slacks([4], 1, 1, 8, 0, 0, 0)
-    lever = np.zeros((at.TOP_RATE + 1, 1))
-    lever[at.RATE : at.TOP_RATE + 1, 0] = cost.prices.rounded(Fraction(1))
-    lever[at.KNOTS], lever[at.OWN_FIXED] = knots.shape[1], cost.parts[0]
-    p = OneLever(lever, knots[:, None, :], made.cost, made.up, np.zeros(2, dtype=int))
+    lever = np.zeros(1, LEVER)
+    lever[0].rate, lever[0].square_rate, lever[0].top_rate = cost.prices.rounded(Fraction(1))
+    lever["knots"], lever["own_fixed"] = knots.shape[1], cost.parts[0]
+    p = OneLever(lever, knots[:, None, :], made, np.zeros(2, dtype=int))
     ends, chords = ((low - cost.factual) / unit, (high - cost.factual) / unit), 0
     for _ in range(20):
-        box = np.zeros((3, 1))
-        box[at.LO], box[at.HI] = sorted(rng.uniform(*ends, 2).tolist())
+        box = np.zeros(1, INTERVAL)
+        box["lo"], box["hi"] = sorted(rng.uniform(*ends, 2).tolist())
         if rng.random() < 0.3:
-            box[at.LO] = min(0.0, box[at.HI, 0])
-        box[at.MODE] = int(rng.random() < 0.7)
+            box["lo"] = min(0.0, box[0].hi)
+        box["mode"] = int(rng.random() < 0.7)
         PLAIN["relevel"](p, box)
         money, most = rng.uniform(0.0, 1.5), rng.uniform(0.0, 0.6)
         reach = [PLAIN["affordable"](p, 0, money, most, side) for side in (1, -1)]
-        rows = at.FIXED, at.LINEAR, at.SQUARE, at.LARGEST, at.LEAST, at.DOWN
-        fixed, linear, square, largest, least, down = (Fraction(float(lever[row, 0])) for row in rows)
+        names = "fixed", "linear", "square", "largest", "least", "down"
+        fixed, linear, square, largest, least, down = (Fraction(float(lever[0][name])) for name in names)
         chords += down < 0
-        for u in rng.uniform(box[at.LO, 0], box[at.HI, 0], 30).tolist():
+        for u in rng.uniform(box[0].lo, box[0].hi, 30).tolist():
             # the value is a double only where the coordinate is one of its change
             share = _size(cost, Fraction(cost.factual) + Fraction(unit) * Fraction(u))
             paid, entry = cost.prices.paid(share)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from milp_recourse import Status, solve
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks import linear_bounds, rows
 from milp_recourse.engine.networks.causes import Effects
+from milp_recourse.engine.networks.lever_arrays import INTERVAL, LEVER
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.expression import Constant, Expression, Product, Variable
 from milp_recourse.problem.features import Feature
@@ -108,22 +108,25 @@ def test_a_row_cuts_levers_to_what_it_leaves(monkeypatch: pytest.MonkeyPatch) ->
     cut_by_row = getattr(rows.cut_by_row, "py_func", rows.cut_by_row)
     rng, cuts = np.random.default_rng(3), 0
     for _ in range(300):
-        lever, box = np.zeros((13, 3)), np.zeros((3, 3))
-        box[:2], box[at.MODE] = np.sort(rng.normal(size=(2, 3)), axis=0), rng.choice([0, 1, 1, 2], 3)
-        box[at.LO, box[at.MODE] == 0] = -abs(box[at.LO, box[at.MODE] == 0])
-        box[at.HI, box[at.MODE] == 0] = abs(box[at.HI, box[at.MODE] == 0])
+        lever, box = np.zeros(3, LEVER), np.zeros(3, INTERVAL)
+        box["lo"], box["hi"] = np.sort(rng.normal(size=(2, 3)), axis=0)
+        box["mode"] = rng.choice([0, 1, 1, 2], 3)
+        rests = box["mode"] == 0
+        box["lo"][rests], box["hi"][rests] = -abs(box["lo"][rests]), abs(box["hi"][rests])
         row = rng.normal(size=3) * (rng.random(3) < 0.8) * 10.0 ** rng.integers(-3, 3)
-        points = box[0] + rng.random((200, 3)) * (box[1] - box[0])
-        points[:, box[at.MODE] == 2] = 0.0
+        points = box["lo"] + rng.random((200, 3)) * (box["hi"] - box["lo"])
+        points[:, box["mode"] == 2] = 0.0
         const = -float(np.quantile(points @ row, 0.9))
-        p = SimpleNamespace(lever=lever, start=np.arange(4), up=1.0 + 2.0**-50, tiny=2.0**-900)
+        slacks = SimpleNamespace(up=1.0 + 2.0**-50, tiny=2.0**-900)
+        p = SimpleNamespace(lever=lever, start=np.arange(4), slacks=slacks)
         allowed = np.ones(3, dtype=np.uint8)
-        w = SimpleNamespace(rows=row[None], row=np.array([[const]]), box=box, allowed=allowed)
+        consts = SimpleNamespace(consts=np.array([const]))
+        w = SimpleNamespace(rows=row[None], row=consts, box=box, allowed=allowed)
         before, inside = box.copy(), points[points @ row + const >= 0.0]
         cut_by_row(p, w, 0)
-        acted = box[at.MODE] == 1
-        assert (inside >= box[at.LO])[:, acted].all()
-        assert (inside <= box[at.HI])[:, acted].all()
-        assert (box[:, ~acted] == before[:, ~acted]).all()
+        acted = box["mode"] == 1
+        assert (inside >= box["lo"])[:, acted].all()
+        assert (inside <= box["hi"])[:, acted].all()
+        assert (box[~acted] == before[~acted]).all()
         cuts += not (box == before).all()
     assert cuts > 100

@@ -11,7 +11,6 @@ import pytest
 
 from milp_recourse import solve
 from milp_recourse.engine.networks import propose, search
-from milp_recourse.engine.networks.layout import BEST_COST
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_instance
 from milp_recourse.formats.instances_path import instance_files
@@ -37,7 +36,7 @@ def test_where_nodes_are_dear_actions_are_searched_for_early(seed: int) -> None:
     why = state.examine(8)
     assert why == search.MORE
     state.examine(1, 0)
-    assert state.work.scalar[BEST_COST] < np.inf
+    assert state.work.now.best_cost < np.inf
 
 
 def test_a_search_for_good_actions_ends_with_the_limit() -> None:
@@ -47,7 +46,7 @@ def test_a_search_for_good_actions_ends_with_the_limit() -> None:
         state = propose.Run(many_labels(0))
         state.late = time.perf_counter() + seconds
         state.examine(1, 0)
-        costs.append(float(state.work.scalar[BEST_COST]))
+        costs.append(float(state.work.now.best_cost))
     assert costs[0] > costs[1] == costs[2]
 
 

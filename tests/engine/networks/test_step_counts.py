@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks.lever_arrays import Levers
 from milp_recourse.engine.step_counts import counts_steps, roundings
 from milp_recourse.problem.cost import Cost, measured
@@ -35,8 +34,8 @@ def one_lever(only: Steps | Values, x: float, low: float, high: float) -> Instan
 
 def worst_error(instance: Instance) -> Fraction:
     """The largest relative error of the engine's values, in roundings."""
-    numbers = Levers([instance], [False]).numbers[0, :, 0]
-    unit, grid, shift = (float(numbers[row]) for row in (at.UNIT, at.GRID, at.SHIFT))
+    lever = Levers([instance], [False]).numbers[0, 0]
+    unit, grid, shift = float(lever.unit), float(lever.grid), float(lever.shift)
     x, lattice, (low, high) = instance.factual["a"], instance.feature("a").lattice, instance.levers["a"]
     assert lattice is not None
     worst = Fraction(0)

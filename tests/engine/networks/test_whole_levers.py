@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from milp_recourse.engine.networks import layout as at
 from milp_recourse.engine.networks import levers
+from milp_recourse.engine.networks.lever_arrays import COLUMN, INTERVAL, LEVER
 from milp_recourse.formats import read_instance
 from milp_recourse.judge import judge
 from milp_recourse.questions.solve import solve
@@ -22,24 +22,24 @@ def test_the_least_term_is_at_most_that_of_every_whole_value(monkeypatch: pytest
     respond = getattr(levers.respond, "py_func", levers.respond)
     rng, between = np.random.default_rng(1), 0
     for _ in range(3000):
-        lever, box = np.zeros((at.TOP_RATE + 1, 1)), np.zeros((3, 1))
+        lever, box = np.zeros(1, LEVER), np.zeros(1, INTERVAL)
         grid, shift = 2.0 ** rng.integers(-3, 3), rng.choice([0.0, 0.375])
-        lever[[at.GRID, at.SHIFT], 0] = grid, shift
-        lever[[at.LINEAR, at.SQUARE, at.FIXED], 0] = rng.uniform(0.0, 2.0, 3) * (rng.random(3) < 0.7)
-        lever[at.DOWN] = down = rng.choice([1.0, rng.uniform(0.1, 4.0)])
-        box[:2, 0] = np.sort(rng.normal(0.0, 2.0 * grid, 2))
-        box[at.MODE] = at_rest = rng.choice([0.0, 1.0])
+        lever[0].grid, lever[0].shift = grid, shift
+        lever[0].linear, lever[0].square, lever[0].fixed = rng.uniform(0.0, 2.0, 3) * (rng.random(3) < 0.7)
+        lever["down"] = down = rng.choice([1.0, rng.uniform(0.1, 4.0)])
+        box[0].lo, box[0].hi = np.sort(rng.normal(0.0, 2.0 * grid, 2))
+        box["mode"] = at_rest = rng.choice([0.0, 1.0])
         gain = rng.normal(0.0, 3.0, 1)
-        p = SimpleNamespace(start=np.array([0, 1]), lever=lever, column=np.zeros((2, 1)))
+        p = SimpleNamespace(start=np.array([0, 1]), lever=lever, column=np.zeros(1, COLUMN))
         choice = np.zeros(1)
         least = respond(p, box, np.ones(1, dtype=np.uint8), 0, gain, 1.0, 0.0, choice)
         values = np.arange(-40, 41) * grid + shift
-        values = values[(values >= box[at.LO, 0]) & (values <= box[at.HI, 0])]
-        linear, square, fixed = lever[[at.LINEAR, at.SQUARE, at.FIXED], 0]
+        values = values[(values >= box[0].lo) & (values <= box[0].hi)]
+        linear, square, fixed = lever[0].linear, lever[0].square, lever[0].fixed
         size = np.where(values > 0.0, values, -down * values)
         true = linear * size + square * size**2 - gain[0] * values + fixed
         assert least <= min([*true.tolist(), *([0.0] if at_rest == 0.0 else [])], default=np.inf) + 1e-12
-        between += len(values) > 0 and box[at.LO, 0] < choice[0] < box[at.HI, 0]
+        between += len(values) > 0 and box[0].lo < choice[0] < box[0].hi
     assert between > 300
 
 
