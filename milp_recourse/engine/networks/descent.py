@@ -63,23 +63,24 @@ def snap(p, u):
     it has some, inside the bounds of levers that are acted on, the factual for those that are not. Where
     either is possible and the bounds would move a lever by more than its change, it rests."""
     for i in range(len(u)):
-        mode, x = p.box[i].mode, p.lever[i].factual
-        if p.lever[i].label > 0.0 or (u[i] == 0.0 and mode != ACTED):
+        lever = p.lever[i]
+        mode, x = p.box[i].mode, lever.factual
+        if lever.label > 0.0 or (u[i] == 0.0 and mode != ACTED):
             continue
-        a, step = x + p.lever[i].unit * u[i], p.lever[i].unit * p.lever[i].grid
+        a, step = x + lever.unit * u[i], lever.unit * lever.grid
         if step > 0.0:
-            first = x + p.lever[i].unit * p.lever[i].shift
+            first = x + lever.unit * lever.shift
             a = first + np.floor((a - first) / step + 0.5) * step
         near = min(max(a, p.ends[0, i]), p.ends[1, i])
         rests = mode == IDLE or (mode == EITHER and abs(near - a) > abs(a - x))
-        u[i] = 0.0 if rests else (near - x) / p.lever[i].unit
+        u[i] = 0.0 if rests else (near - x) / lever.unit
 
 
 @compiled
 def inside(p, w, slack):
     """Whether the point of :func:`logit_slack` meets the rows and the ball by at least ``slack`` times the
-    absolute terms behind them. ``p.slacks.line`` asks for beyond doubt; with a negative slack a point may miss them
-    by as much."""
+    absolute terms behind them. ``p.slacks.line`` asks for beyond doubt; with a negative slack a point may
+    miss them by as much."""
     for r in range(p.row.shape[1]):
         value, size = p.row_const[0, r], p.row_const[1, r]
         value, size = at_point(p, w, p.row[:, r], p.row_caused[:, r], value, size)

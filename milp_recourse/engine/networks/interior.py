@@ -157,14 +157,15 @@ def _intervals(p, w, i, point, m):
     """Write a variable for a numeric lever's way from its start to each end of its interval, from number m
     on; returns how many variables there are then. ``point`` gets the start: zero where the cost bends there,
     else an end."""
+    lever = p.lever[i]
     point[i] = 0.0
     if w.box[i].mode == 2:
         return m
     l, h, fixed, column = w.box[i].lo, w.box[i].hi, 0.0, p.start[i]
     if w.box[i].mode == 0:
-        l, h, fixed = min(l, 0.0), max(h, 0.0), p.lever[i].fixed
-    linear, square, top = p.lever[i].linear, p.lever[i].square, p.lever[i].largest
-    fall = p.lever[i].down
+        l, h, fixed = min(l, 0.0), max(h, 0.0), lever.fixed
+    linear, square, top = lever.linear, lever.square, lever.largest
+    fall = lever.down
     bent = l < 0.0 < h and (linear > 0.0 or fixed > 0.0 or top > 0.0 or (square > 0.0 and fall != 1.0))
     start = 0.0 if bent else l if h > 0.0 else h
     point[i] = start
@@ -305,8 +306,8 @@ def _factored(w, m, k, every):
 
     .. math:: \Theta^{-1} + A^T W A \quad or \quad A \Theta A^T + W^{-1},
 
-    with W = Lambda / S. Rows k to ``every`` are the ball's curvature, whose part of W is in w.convex_rows.weight.
-    """
+    with W = Lambda / S. Rows k to ``every`` are the ball's curvature, whose part of W is in
+    w.convex_rows.weight."""
     a, matrix, weight, first, scaled = w.a, w.m, w.convex_rows.weight, 2 * m, w.variables.scaled
     s, lam, theta, inverse = w.pair.slack, w.pair.multiplier, w.variables.theta, w.pair.inverse
     for i in range(2 * m + k):
@@ -334,8 +335,8 @@ def _factored(w, m, k, every):
 
 @compiled
 def _direction(w, m, k, every, target, corrected):
-    """A Newton step towards complementarity ``target``, into w.pair.slack_step and w.pair.multiplier_step; if ``corrected``,
-    with Mehrotra's correction from the step that is there."""
+    """A Newton step towards complementarity ``target``, into w.pair.slack_step and w.pair.multiplier_step; if
+    ``corrected``, with Mehrotra's correction from the step that is there."""
     pair, variables = w.pair, w.variables
     s, lam, ds, dl, rest = pair.slack, pair.multiplier, pair.slack_step, pair.multiplier_step, pair.rest
     inverse = pair.inverse
@@ -507,8 +508,8 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
     target
         Stop once the bound reaches it.
     point
-        Gets the relaxed optimum: coordinates; for labels the label with the largest share. ``w.columns.share``
-        gets the shares per column.
+        Gets the relaxed optimum: coordinates; for labels the label with the largest share.
+        ``w.columns.share`` gets the shares per column.
     choice
         Work, (d,).
     exactly

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ Array = NDArray[np.float64]
 EITHER, ACTED, IDLE = 0, 1, 2
 """A numeric lever's mode: it may be acted on or not; it is acted on, within its interval; it is not acted
 on."""
+
+Records: TypeAlias = NDArray[Any]
+"""An array of one of the records below."""
 
 LEVER = record(
     label=float,
@@ -40,11 +44,11 @@ LEVER = record(
     square_rate=float,
     top_rate=float,
 )
-"""A lever: whether it has labels; the step between whole values in its coordinate, 0 for continuous; x and s; the
-coordinate of a whole value (shift); its number of knots, 0 where its size has no bend but the factual; what
-falls count as multiples of rises (down); then its cost, rounded down: fixed when acted on, linear u + square
-u^2 for a rise by u, and its entry in the maximum, largest u + least. With knots its cost itself is own_fixed
-and the rates per size; down to least are then a lower bound of it in the node at hand."""
+"""A lever: whether it has labels; the step between whole values in its coordinate, 0 for continuous; x and s;
+the coordinate of a whole value (shift); its number of knots, 0 where its size has no bend but the factual;
+what falls count as multiples of rises (down); then its cost, rounded down: fixed when acted on, linear u +
+square u^2 for a rise by u, and its entry in the maximum, largest u + least. With knots its cost itself is
+own_fixed and the rates per size; down to least are then a lower bound of it in the node at hand."""
 
 COSTS = "fixed", "linear", "square", "largest", "least", "own_fixed", "rate", "square_rate", "top_rate"
 """The fields of :data:`LEVER` in units of cost."""

@@ -32,8 +32,9 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
     float
         The least value; inf where nothing is left.
     """
+    lever = p.lever[i]
     s, best = p.start[i], INF
-    if p.lever[i].label > 0.0:
+    if lever.label > 0.0:
         for j in range(s, p.start[i + 1]):
             v = theta * p.column[j].cost + share * p.column[j].top - gain[j]
             if allowed[j] != 0 and v < best:
@@ -42,19 +43,19 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
     if box[i].mode != 1:
         best, choice[i] = 0.0, 0.0
     if box[i].mode != 2:
-        linear = theta * p.lever[i].linear + share * p.lever[i].largest
-        square, fall, g = theta * p.lever[i].square, p.lever[i].down, gain[s]
-        low, high, grid = box[i].lo, box[i].hi, p.lever[i].grid
+        linear = theta * lever.linear + share * lever.largest
+        square, fall, g = theta * lever.square, lever.down, gain[s]
+        low, high, grid = box[i].lo, box[i].hi, lever.grid
         t = least_at(linear, square, fall, g, low, high)
         v = term(linear, square, fall, g, t)
         if grid > 0.0 and low < t < high:
-            shift = p.lever[i].shift
+            shift = lever.shift
             below = np.floor((t - shift) / grid) * grid + shift
             t, above = max(below, low), min(below + grid, high)  # an end may lie between whole values
             v, other = term(linear, square, fall, g, t), term(linear, square, fall, g, above)
             if other < v:
                 t, v = above, other
-        v += theta * p.lever[i].fixed + share * p.lever[i].least
+        v += theta * lever.fixed + share * lever.least
         if v < best:
             best, choice[i] = v, t
     return best
@@ -73,8 +74,9 @@ def least_at(linear, square, fall, gain, low, high):
 def absolute(p, box, allowed, i, share, sizes):
     """The largest sum of absolute terms of what :func:`respond` minimises over a lever's box with theta = 1,
     gain * u being at most ``sizes`` * abs(u)."""
+    lever = p.lever[i]
     s, most = p.start[i], 0.0
-    if p.lever[i].label > 0.0:
+    if lever.label > 0.0:
         for j in range(s, p.start[i + 1]):
             if allowed[j] != 0:
                 most = max(most, p.column[j].cost + share * p.column[j].top + abs(sizes[j]))
@@ -82,9 +84,9 @@ def absolute(p, box, allowed, i, share, sizes):
     if box[i].mode == 2:
         return 0.0
     far = max(abs(box[i].lo), abs(box[i].hi))
-    size = far * max(p.lever[i].down, 1.0)
-    rate = abs(p.lever[i].linear) + p.lever[i].square * size + share * abs(p.lever[i].largest)
-    fixed = abs(p.lever[i].fixed) + share * abs(p.lever[i].least)
+    size = far * max(lever.down, 1.0)
+    rate = abs(lever.linear) + lever.square * size + share * abs(lever.largest)
+    fixed = abs(lever.fixed) + share * abs(lever.least)
     return fixed + rate * size + abs(sizes[s]) * far
 
 
@@ -152,7 +154,8 @@ def relevel(p, box):
     everywhere because g is linear between knots.
     """
     for i in range(len(p.lever)):
-        n = int(p.lever[i].knots)
+        lever = p.lever[i]
+        n = int(lever.knots)
         if n == 0 or box[i].mode == 2:
             continue
         l, h, up, down = box[i].lo, box[i].hi, INF, INF
@@ -167,10 +170,10 @@ def relevel(p, box):
             fall = down / up * (1.0 - p.slacks.cost)
         slope = min(up, down) if fall == 1.0 else up
         slope = slope * (1.0 - p.slacks.cost) if slope < INF else 0.0
-        p.lever[i].down, p.lever[i].fixed = fall, p.lever[i].own_fixed
-        p.lever[i].linear = p.lever[i].rate * slope
-        p.lever[i].square = p.lever[i].square_rate * slope * slope
-        p.lever[i].largest, p.lever[i].least = p.lever[i].top_rate * slope, 0.0
+        lever.down, lever.fixed = fall, lever.own_fixed
+        lever.linear = lever.rate * slope
+        lever.square = lever.square_rate * slope * slope
+        lever.largest, lever.least = lever.top_rate * slope, 0.0
         if box[i].mode == 1 and not l <= 0.0 <= h and l < h:
             _chord(p, i, l, h, slope)
 
@@ -179,12 +182,13 @@ def relevel(p, box):
 def _chord(p, i, l, h, slope):
     """Set a lever's rows to the cost of sizes on the lowered chord over an interval on one side of the origin
     if that is higher than the line of this slope in the middle."""
-    fixed, rate, square = p.lever[i].own_fixed, p.lever[i].rate, p.lever[i].square_rate
-    top = p.lever[i].top_rate
+    lever = p.lever[i]
+    fixed, rate, square = lever.own_fixed, lever.rate, lever.square_rate
+    top = lever.top_rate
     near, far = min(abs(l), abs(h)), max(abs(l), abs(h))
     low, high = min(level(p, i, l), level(p, i, h)), max(level(p, i, l), level(p, i, h))
     chord, least = (high - low) / (far - near), INF
-    for k in range(-2, int(p.lever[i].knots)):
+    for k in range(-2, int(lever.knots)):
         t = l if k == -2 else h if k == -1 else p.knot[0, i, k]
         if l <= t <= h:
             least = min(least, level(p, i, t) - chord * abs(t))
@@ -194,33 +198,34 @@ def _chord(p, i, l, h, slope):
     if lower or (square > 0.0 and chord * near + least < 0.0):
         return
     own, side = fixed + (rate + square * least) * least, 1.0 if l > 0.0 else -1.0
-    p.lever[i].fixed = own - p.slacks.cost * (fixed + (rate + square * reach) * reach)
+    lever.fixed = own - p.slacks.cost * (fixed + (rate + square * reach) * reach)
     # without a bend, which would not be convex where the line falls
-    p.lever[i].down, p.lever[i].linear = -1.0, side * (rate + 2.0 * square * least) * chord
-    p.lever[i].square, p.lever[i].largest = square * chord * chord, side * top * chord
-    p.lever[i].least = top * least - p.slacks.cost * top * reach
+    lever.down, lever.linear = -1.0, side * (rate + 2.0 * square * least) * chord
+    lever.square, lever.largest = square * chord * chord, side * top * chord
+    lever.least = top * least - p.slacks.cost * top * reach
 
 
 @compiled
 def bends(p):
     """Whether some lever's size has knots."""
+    knots = 0.0
     for i in range(len(p.lever)):
-        if p.lever[i].knots > 0.0:
-            return True
-    return False
+        knots += p.lever[i].knots
+    return knots > 0.0
 
 
 @compiled
 def _size_paid(p, i, money, budget):
     """The largest size that ``money`` pays for, with an entry in the maximum of at most ``budget``; rounded
     up."""
+    lever = p.lever[i]
     size = INF
-    if p.lever[i].rate > 0.0:
-        size = money / p.lever[i].rate
-    if p.lever[i].square_rate > 0.0:
-        size = min(size, math.sqrt(money / p.lever[i].square_rate))
-    if p.lever[i].top_rate > 0.0:
-        size = min(size, budget / p.lever[i].top_rate)
+    if lever.rate > 0.0:
+        size = money / lever.rate
+    if lever.square_rate > 0.0:
+        size = min(size, math.sqrt(money / lever.square_rate))
+    if lever.top_rate > 0.0:
+        size = min(size, budget / lever.top_rate)
     return max(size, 0.0) * p.slacks.up * p.slacks.up
 
 
@@ -246,13 +251,14 @@ def _reached(p, i, size, side):
 @compiled
 def cost_of(p, i, value):
     """A lever's cost at a coordinate or label, without its share in the maximum."""
-    if p.lever[i].label > 0.0:
+    lever = p.lever[i]
+    if lever.label > 0.0:
         return p.column[p.start[i] + int(value)].cost
     if value == 0.0:
         return 0.0
-    if p.lever[i].knots > 0.0:
+    if lever.knots > 0.0:
         size = level(p, i, value)
-        return p.lever[i].own_fixed + (p.lever[i].rate + p.lever[i].square_rate * size) * size
+        return lever.own_fixed + (lever.rate + lever.square_rate * size) * size
     return bound_of(p, i, value)
 
 
@@ -260,23 +266,26 @@ def cost_of(p, i, value):
 def bound_of(p, i, value):
     """What the rows DOWN to SQUARE say that acting on a numeric lever costs at a coordinate; without knots
     that is its cost."""
-    cost = term(p.lever[i].linear, p.lever[i].square, p.lever[i].down, 0.0, value)
-    return p.lever[i].fixed + cost
+    lever = p.lever[i]
+    cost = term(lever.linear, lever.square, lever.down, 0.0, value)
+    return lever.fixed + cost
 
 
 @compiled
 def top_bound_of(p, i, value):
     """The same of a lever's entry in the maximum."""
-    return p.lever[i].least + p.lever[i].largest * max(value, -p.lever[i].down * value)
+    lever = p.lever[i]
+    return lever.least + lever.largest * max(value, -lever.down * value)
 
 
 @compiled
 def top_of(p, i, value):
     """A lever's entry in the maximum."""
-    if p.lever[i].label > 0.0:
+    lever = p.lever[i]
+    if lever.label > 0.0:
         return p.column[p.start[i] + int(value)].top
-    if p.lever[i].knots > 0.0:
-        return p.lever[i].top_rate * level(p, i, value)
+    if lever.knots > 0.0:
+        return lever.top_rate * level(p, i, value)
     return top_bound_of(p, i, value)
 
 
@@ -300,19 +309,20 @@ def least_cost(p, w, box, allowed, i):
 def affordable(p, i, money, budget, side):
     """How far on one side a numeric lever that is acted on can go for a cost of at most ``money`` and an
     entry in the maximum of at most ``budget``: the distance in coordinates, rounded up, -inf for nowhere."""
-    knots = p.lever[i].knots > 0.0
-    left, far = (money - (p.lever[i].own_fixed if knots else p.lever[i].fixed)) * p.slacks.up, INF
+    lever = p.lever[i]
+    knots = lever.knots > 0.0
+    left, far = (money - (lever.own_fixed if knots else lever.fixed)) * p.slacks.up, INF
     if left < 0.0:
         return -INF
     if knots:
         return _reached(p, i, _size_paid(p, i, left, budget), side)
-    if p.lever[i].linear > 0.0:
-        far = left / p.lever[i].linear * p.slacks.up
-    if p.lever[i].square > 0.0:
-        far = min(far, math.sqrt(left / p.lever[i].square) * p.slacks.up)
-    if p.lever[i].largest > 0.0:
-        far = min(far, budget / p.lever[i].largest * p.slacks.up)
-    return far if side > 0 else far / p.lever[i].down * p.slacks.up
+    if lever.linear > 0.0:
+        far = left / lever.linear * p.slacks.up
+    if lever.square > 0.0:
+        far = min(far, math.sqrt(left / lever.square) * p.slacks.up)
+    if lever.largest > 0.0:
+        far = min(far, budget / lever.largest * p.slacks.up)
+    return far if side > 0 else far / lever.down * p.slacks.up
 
 
 @compiled

@@ -274,8 +274,8 @@ def short(value, digits):
 
 @compiled
 def least_paid(p, w):
-    """What :func:`within` needs whatever the line is: the least r of the box (w.points.least_paid gets its point), and
-    the sum of absolute terms behind the largest r."""
+    """What :func:`within` needs whatever the line is: the least r of the box (w.points.least_paid gets its
+    point), and the sum of absolute terms behind the largest r."""
     least, size = 0.0, 0.0
     for i in range(len(p.lever)):
         share, cut = w.points.cut_shares[i], w.columns.cut
@@ -293,8 +293,9 @@ def _at_thetas(p, w, count):
     cleared(value[:count])
     cleared(paid[:count])
     for i in range(len(p.lever)):
+        lever = p.lever[i]
         s, share, mode = p.start[i], w.points.cut_shares[i], box[i].mode
-        if p.lever[i].label > 0.0:
+        if lever.label > 0.0:
             for m in range(count):
                 most[m] = -INF
             for c in range(s, p.start[i + 1]):
@@ -306,10 +307,10 @@ def _at_thetas(p, w, count):
             add(value, 1.0, most, count)
             add(paid, 1.0, own, count)
         elif mode != 2:
-            linear = p.lever[i].linear + share * p.lever[i].largest
-            square, fall = p.lever[i].square, p.lever[i].down
+            linear = lever.linear + share * lever.largest
+            square, fall = lever.square, lever.down
             line, cut = lines.terms[s], cuts[s]
-            fixed = p.lever[i].fixed + share * p.lever[i].least
+            fixed = lever.fixed + share * lever.least
             low, high, rests = box[i].lo, box[i].hi, -INF if mode == 1 else 0.0
             for m in range(count):
                 a, gain = theta[m], line[m] + theta[m] * cut
@@ -370,9 +371,10 @@ def within(p, w, count, budget, paid, digits):
     copied(spent, whole)
     copied(const, rest)
     for i in range(d):
+        lever = p.lever[i]
         line, idle = lines.terms[p.start[i]], w.points.least_paid[i]
-        rise, fall = p.lever[i].square, p.lever[i].square * p.lever[i].down ** 2
-        if p.lever[i].label > 0.0:
+        rise, fall = lever.square, lever.square * lever.down**2
+        if lever.label > 0.0:
             line, idle = lines.terms[p.start[i] + int(idle)], 1.0
         add(rest, idle, line, count)
         for m in range(count if rise > 0.0 and w.box[i].mode != 2 else 0):

@@ -198,9 +198,9 @@ def _bound_by_lines(p, w, budget, paid, k, count, digits):
 def examine(p, w, target, lines, steps):
     """Bound the node in w.box, w.allowed, w.unit.low, w.unit.high (which get tighter) and w.unit.split.
 
-    The cut that it inherits is in w.columns.cut, w.now.cut_const and w.points.cut_shares, zeros for none. Costs
-    are those of the levers' values, without ``p.base``. In p, the rows of ``lever`` that bound costs with
-    knots become those of the node.
+    The cut that it inherits is in w.columns.cut, w.now.cut_const and w.points.cut_shares, zeros for none.
+    Costs are those of the levers' values, without ``p.base``. In p, the rows of ``lever`` that bound costs
+    with knots become those of the node.
 
     Parameters
     ----------
@@ -392,17 +392,18 @@ def tighten(p, w, bound, target):
         return
     box, gain, size, allowed = w.box, w.columns.cut, w.columns.size, w.allowed
     for i in range(len(p.lever)):
+        lever = p.lever[i]
         share, choice = w.points.shares[i], w.points.choice
         least, s = respond(p, box, allowed, i, gain, 1.0, share, choice), p.start[i]
         room = least + spare + 2.0 * p.slacks.dual * absolute(p, box, allowed, i, share, size) + p.slacks.tiny
-        if p.lever[i].label > 0.0:
+        if lever.label > 0.0:
             for j in range(s, p.start[i + 1]):
                 if p.column[j].cost + share * p.column[j].top - gain[j] > room:
                     allowed[j] = 0
         elif box[i].mode == 1:
-            linear, square = p.lever[i].linear + share * p.lever[i].largest, p.lever[i].square
-            fall = p.lever[i].down
-            room -= p.lever[i].fixed + share * p.lever[i].least
+            linear, square = lever.linear + share * lever.largest, lever.square
+            fall = lever.down
+            room -= lever.fixed + share * lever.least
             # the least value is the one in the bound, at whole values only
             box[i].lo = _last_paid(linear, square, fall, gain[s], choice[i], box[i].lo, room)
             box[i].hi = _last_paid(linear, square, fall, gain[s], choice[i], box[i].hi, room)

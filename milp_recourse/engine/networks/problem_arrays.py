@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from milp_recourse.engine.compiling import by_reference, compiled
 from milp_recourse.engine.networks.causes import Effects, NotCovered, Stated, too_many_sets
 from milp_recourse.engine.networks.elementary import LOG, RELU
-from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE, Levers, in_units
+from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE, Levers, Records, in_units
 from milp_recourse.engine.networks.numerics import Slacks, slacks
 from milp_recourse.engine.step_counts import roundings
 from milp_recourse.problem.enclosure import Enclosure, difference_below, round_down, round_up
@@ -61,7 +61,8 @@ class Problem(NamedTuple):
     lever
         Records (:data:`~milp_recourse.engine.networks.lever_arrays.LEVER`), (d,).
     knot
-        Knots of levers that have some: coordinates, and sizes of the change from the factual, (2, d, most knots).
+        Knots of levers that have some: coordinates, and sizes of the change from the factual, (2, d, most
+        knots).
     box
         Intervals of numeric levers at the root, (d,).
     allowed
@@ -119,11 +120,11 @@ class Problem(NamedTuple):
     """
 
     start: NDArray[np.int64]
-    lever: NDArray[Any]
+    lever: Records
     knot: Array
-    box: NDArray[Any]
+    box: Records
     allowed: NDArray[np.uint8]
-    column: NDArray[Any]
+    column: Records
     acts: NDArray[np.uint8]
     ends: Array
     base: Array
@@ -380,7 +381,10 @@ class Lowered:
         labels = self.levers.numbers["label"][0] > 0.0
         self.has_labels, self.label, self.unit = labels.any(), labels[lever], self.levers.unit[:, lever]
         self.own = (self.start[:-1] + np.where(labels, self.levers.x, 0.0).astype(np.int64))[:, lever]
-        box, allowed = (one[:, None].repeat(cases, 1) for one in (self.levers.box, self.levers.allowed))
+        allowed, box = (
+            self.levers.allowed[:, None].repeat(cases, 1),
+            self.levers.box[:, None].repeat(cases, 1),
+        )
         box["mode"][:, effects.acts > 0] = ACTED
         box["mode"][:, effects.follows > 0] = IDLE
         for c, i in np.argwhere((effects.follows > 0) & labels).tolist():
@@ -524,7 +528,7 @@ def coordinates(instance: Instance, problem: Problem, rows: Array) -> Array:
     return np.where(label > 0.0, values, (values - factual) / unit)
 
 
-def decode(instance: Instance, lever: Array, acts: Array, ends: Array, values: Array) -> dict[str, float]:
+def decode(instance: Instance, lever: Records, acts: Array, ends: Array, values: Array) -> dict[str, float]:
     """The action that coordinates stand for in a configuration, whose ``acts`` are given.
 
     Levers that stay where they are are not acted on, unless they are held against what moves them.

@@ -189,11 +189,12 @@ def _load(p, o, slot, w):
 def _set_ends(p, w, i, low, high):
     """Write an interval of a lever's values to w's box, in the lever's coordinate; of labels, which ones are
     allowed."""
-    if p.lever[i].label > 0.0:
+    lever = p.lever[i]
+    if lever.label > 0.0:
         for c in range(p.start[i], p.start[i + 1]):
             w.allowed[c] = 1 if low <= c - p.start[i] <= high else 0
         return
-    x, unit = p.lever[i].factual, p.lever[i].unit
+    x, unit = lever.factual, lever.unit
     w.allowed[p.start[i]] = 1
     w.box[i].lo, w.box[i].hi = _difference(low, x, -1.0) / unit, _difference(high, x, 1.0) / unit
     w.box[i].mode = p.box[i].mode
@@ -284,9 +285,10 @@ def _shrink(p, q, w, o, t, ends, order, target, ball):
     if left and ball > 0:
         node.contract_by_ball(p, w)
     for i in range(len(p.lever)):
-        x, unit = p.lever[i].factual, p.lever[i].unit
+        lever = p.lever[i]
+        x, unit = lever.factual, lever.unit
         left_of[i].lo, left_of[i].hi = x + unit * w.box[i].lo, x + unit * w.box[i].hi
-        if p.lever[i].label > 0.0:
+        if lever.label > 0.0:
             left_of[i].lo, left_of[i].hi = INF, -INF
             for c in range(p.start[i], p.start[i + 1]):
                 if w.allowed[c] != 0:
@@ -345,8 +347,9 @@ def _is_whole(p, i):
 @compiled
 def _steps(p, i):
     """The distance of a lever's values, and one of them."""
-    unit, grid = p.lever[i].unit, p.lever[i].grid
-    return (unit * grid, p.lever[i].factual + unit * p.lever[i].shift) if grid > 0.0 else (1.0, 0.0)
+    lever = p.lever[i]
+    unit, grid = lever.unit, lever.grid
+    return (unit * grid, lever.factual + unit * lever.shift) if grid > 0.0 else (1.0, 0.0)
 
 
 @compiled

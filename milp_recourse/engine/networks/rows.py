@@ -60,7 +60,8 @@ def sizes_next(p, w, k):
 
 @compiled
 def unit_line(p, w, k, i, side):
-    """A line above side * (argument i of layer k), k = K + 1 for the logit, into w.columns.line; its constant.
+    """A line above side * (argument i of layer k), k = K + 1 for the logit, into w.columns.line; its
+    constant.
 
     ``w.unit.score`` gets the coefficient that every unit before had.
     """
@@ -324,8 +325,8 @@ def note_ball_coefficients(p, w, r):
 
 @compiled
 def relaxed_arguments(p, w):
-    """Every unit's argument at the relaxed optimum, into w.unit.relaxed; w.columns.share, which holds the shares of
-    labels, gets the numeric levers' coordinates."""
+    """Every unit's argument at the relaxed optimum, into w.unit.relaxed; w.columns.share, which holds the
+    shares of labels, gets the numeric levers' coordinates."""
     for i in range(len(p.lever)):
         if not p.lever[i].label > 0.0:
             w.columns.share[p.start[i]] = w.points.relaxed[i]

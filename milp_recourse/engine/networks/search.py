@@ -51,8 +51,8 @@ FOUND = record(cost=float, case=int, bound=float, nodes=int, ticks=int)
 the clock (:func:`~milp_recourse.engine.compiling.clock`)."""
 
 DONE, MORE, ASK, FULL, EDGE = range(5)
-"""Why a search returns: nothing is open below the target; it has examined its share of nodes; it asks for
-an exact judgement of the point ``w.points.anchor``, because rounding leaves open whether that is feasible; the
+"""Why a search returns: nothing is open below the target; it has examined its share of nodes; it asks for an
+exact judgement of the point ``w.points.anchor``, because rounding leaves open whether that is feasible; the
 pool is full; it asks the same of a node on which no unit of the network is open and whose largest logit is
 within rounding of what is needed. That node is open again, in the slot ``free[now.free]``."""
 
@@ -260,7 +260,8 @@ def bound_box(people, w, known, target, turns):
     Parameters
     ----------
     known
-        Bounds of all units' arguments and the ends of these that were split on, (3, K + 1, n): ``low``, ``high`` and ``split``.
+        Bounds of all units' arguments and the ends of these that were split on, (3, K + 1, n): ``low``,
+        ``high`` and ``split``.
     turns
         How often, each time in the box and with the cut that the turn before left.
 
@@ -456,8 +457,8 @@ def _node(p, w, t, slot, few):
 @compiled
 def _dive(p, w, t, few, before):
     """If enough nodes have been examined since the last dive, search for an action from the relaxed optimum
-    in w.points.start; this overwrites the node in w. Returns :data:`ASK` where a point is to be judged exactly,
-    else :data:`MORE`."""
+    in w.points.start; this overwrites the node in w. Returns :data:`ASK` where a point is to be judged
+    exactly, else :data:`MORE`."""
     often = OFTEN if not before < INF else 2 if few else 1
     # the more nodes, the longer the wait for the next dive
     if t.now.examined < t.now.dived + max(1, t.now.dived // often):
@@ -485,8 +486,9 @@ def _pull_best(p, w):
 def _parted(p, i, l, h):
     """Whether an action can set a lever to a double strictly between two coordinates. Where the factual is
     far from 0 and the change small, many coordinates stand for the same double."""
-    low = p.lever[i].factual + p.lever[i].unit * l
-    high = p.lever[i].factual + p.lever[i].unit * h
+    lever = p.lever[i]
+    low = lever.factual + lever.unit * l
+    high = lever.factual + lever.unit * h
     return low < 0.5 * low + 0.5 * high < high and l < 0.5 * (l + h) < h
 
 

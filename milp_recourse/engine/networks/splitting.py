@@ -316,12 +316,13 @@ def _lost_by_units(p, w, multipliers, count, learns):
 def _lost_by_lever(p, w, i, count):
     """What the bound loses because the relaxed optimum mixes a lever's labels, is no whole number or not
     what a size costs, or pays for part of an action, and where to split; -1 for nothing."""
+    lever = p.lever[i]
     t, mode, l, h = w.points.relaxed[i], w.box[i].mode, w.box[i].lo, w.box[i].hi
-    if p.lever[i].label > 0.0:
+    if lever.label > 0.0:
         return _lost_by_label(p, w, i, count), t
     best, value, lost, moved = -1.0, t, -1.0, 0.0
-    grid, fixed = p.lever[i].grid, p.lever[i].fixed
-    if p.lever[i].knots > 0.0 and (mode == 0 or (mode == 1 and l < h)):
+    grid, fixed = lever.grid, lever.fixed
+    if lever.knots > 0.0 and (mode == 0 or (mode == 1 and l < h)):
         own, most = cost_of(p, i, t), top_of(p, i, t)
         loss = max(own - bound_of(p, i, t), 0.0)
         loss += w.points.shares[i] * max(most - top_bound_of(p, i, t), 0.0)
@@ -334,7 +335,7 @@ def _lost_by_lever(p, w, i, count):
         moved += w.row.multipliers[r] * abs(w.rows[r, p.start[i]])
     apart = 0.0  # how far the optimum is from the lever's steps
     if grid > 0.0:
-        part = (t - p.lever[i].shift) / grid
+        part = (t - lever.shift) / grid
         part -= np.floor(part)  # beyond 2^63 an integer would overflow
         part = min(part, 1.0 - part)
         apart = part * grid if part > COARSE else 0.0
