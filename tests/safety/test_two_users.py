@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from milp_recourse.engine.compiling import UNKEPT
+from milp_recourse.engine.compile_cache import UNKEPT
 from tests.engine.networks.test_announced import TWICE
 from tests.helpers.hostile_folder import plant, ran
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from milp_recourse.engine import compiling
+from milp_recourse.engine import compile_cache
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -21,7 +21,8 @@ SMALL = """
 import sys
 from pathlib import Path
 from milp_recourse.engine.networks.numerics import PIVOT
-from milp_recourse.engine.compiling import digest, entry
+from milp_recourse.engine.compile_cache import digest
+from milp_recourse.engine.compiling import entry
 
 @entry
 def pivot():
@@ -77,7 +78,7 @@ def test_an_edited_constant_is_compiled_anew(tmp_path: Path) -> None:
     third = said(run(folder, cache))
     assert third[:2] == [repr(2.0**-40), "0"]
     assert third[2] != first[2]
-    outside = folder / "milp_recourse" / compiling.OUTSIDE[0]
+    outside = folder / "milp_recourse" / compile_cache.OUTSIDE[0]
     outside.write_text(outside.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
     fourth = said(run(folder, cache))
     assert fourth[:2] == [repr(2.0**-40), "0"] and fourth[2] not in (first[2], third[2])
@@ -85,8 +86,8 @@ def test_an_edited_constant_is_compiled_anew(tmp_path: Path) -> None:
 
 def test_constants_from_outside_are_part_of_the_key() -> None:
     """Compiled code freezes what its modules import: numbers come from files that the key covers."""
-    package = Path(compiling.__file__).parents[1]
-    covered = {package / path for path in compiling.OUTSIDE}
+    package = Path(compile_cache.__file__).parents[1]
+    covered = {package / path for path in compile_cache.OUTSIDE}
     imported = set()
     for folder in ("networks", "forests"):
         for source in sorted((package / "engine" / folder).glob("*.py")):
