@@ -50,7 +50,7 @@ def train(
     recipe: Annotated[
         str,
         typer.Option(
-            help="best, certified (ours), plain (published), paper (also the released code's choices)"
+            help="best, certified, refined (ours), plain (published), paper (the released code's choices)"
         ),
     ] = "best",
     elicitation: Annotated[
@@ -106,7 +106,7 @@ def train(
         known("--elicitation", elicitation, get_args(Elicitation)),
         **changes,
     )
-    task, through = _learning(_population(population), equations=recipe == "certified")
+    task, through = _learning(_population(population), equations=recipe in ("certified", "refined"))
     flow_epochs = 0 if through else flow_epochs
     optima = _optima(task, settings, out / "optima") if settings.learns else None
     chosen = [seed + 1000 * k for k in range(seeds)]
