@@ -112,29 +112,37 @@ def refine(
     Start
         Features acted on and their values; those of the first start, within limits, where nothing is found.
     """
+    acted, values = (torch.cat([getattr(one, name) for one in starts]) for name in ("acted", "values"))
+    if not acted.any():
+        return starts[0]
     decision, place = torch_network(demands.network, rows.device), torch.tensor(columns, device=rows.device)
-    z, density, factual = flow.abduct(rows), flow.log_density(rows), rows[:, columns]
-    low, high = (limit.expand_as(factual) for limit in limits)
     unit = torch.as_tensor(demands.scale, device=rows.device) / torch.where(weights > 0, weights, 1.0).sqrt()
-    acted, values = starts[0].acted, _within(starts[0].values, low, high)
-    least = torch.full_like(density, torch.inf)
-    for start in (one for one in starts if one.acted.any()):
-        mask = torch.zeros_like(rows).index_copy(1, place, start.acted.to(rows.dtype))
+    given = (
+        rows,
+        flow.abduct(rows),
+        flow.log_density(rows),
+        unit,
+        *(limit.expand_as(unit) for limit in limits),
+    )
+    x, z, density, unit, low, high = (_repeated(one, len(starts)) for one in given)
+    factual, mask = x[:, columns], torch.zeros_like(x).index_copy(1, place, acted.to(x.dtype))
 
-        def gaps(u: Tensor, mask: Tensor = mask) -> Tensor:
-            set_to = torch.zeros_like(rows).index_copy(1, place, factual + u * unit)
-            after = flow.intervene(rows, mask, set_to, z)
-            return torch.stack((decision(after) - demands.least, flow.log_density(after) - density), dim=-1)
+    def gaps(u: Tensor) -> Tensor:
+        each = (_repeated(one, len(u) // len(x)) for one in (x, z, density, mask, factual, unit))
+        row, latents, least, acting, start, scale = each
+        to = torch.zeros_like(row).index_copy(1, place, start + u * scale)
+        after = flow.intervene(row, acting, to, latents)
+        return torch.stack((decision(after) - demands.least, flow.log_density(after) - least), dim=-1)
 
-        first, *ends = (
-            torch.where(start.acted, (at - factual) / unit, 0.0) for at in (start.values, low, high)
-        )
-        u, cost = cheapest(gaps, first, ends[0], ends[1], steps)
-        better = (cost < least)[:, None]
-        acted = torch.where(better, start.acted, acted)
-        values = torch.where(better, _within(factual + u * unit, low, high), values)
-        least = torch.minimum(cost, least)
-    return Start(acted, values)
+    first, least, most = (torch.where(acted, (at - factual) / unit, 0.0) for at in (values, low, high))
+    u, cost = cheapest(gaps, first, least, most, steps)
+    found, which = cost.view(len(starts), -1).min(dim=0)
+    chosen = torch.where(found.isfinite(), which, 0) * len(rows) + torch.arange(len(rows), device=rows.device)
+    return Start(acted[chosen], _within(factual + u * unit, low, high)[chosen])
+
+
+def _repeated(a: Tensor, times: int) -> Tensor:
+    return a.repeat(times, *[1] * (a.dim() - 1))
 
 
 def cheapest(
@@ -167,7 +175,8 @@ def cheapest(
         to, multipliers = within_bounds(slopes, AIMED - gap + (slopes @ u[..., None])[..., 0], low, high)
         price = torch.maximum(price, 3 * multipliers.amax(dim=1)).clamp_max(DEAREST)
         merit = torch.full_like(cost, torch.inf)
-        tried = [(v, gaps(v).detach()) for v in (u + length * (to - u) for length in LENGTHS)]
+        on_the_way = torch.cat([u + length * (to - u) for length in LENGTHS])
+        tried = list(zip(*(a.split(len(u)) for a in (on_the_way, gaps(on_the_way).detach())), strict=True))
         for v, reached in [(u, gap), *tried]:
             own = v.square().sum(dim=1)
             met = (reached >= MET).all(dim=1) & (own < cost)

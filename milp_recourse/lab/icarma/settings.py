@@ -56,7 +56,7 @@ CERTIFIED: dict[str, Any] = BEST | {
 }
 """Learning from certified optima and failures (``docs/results/loan_smooth/optima.py``)."""
 
-REFINED: dict[str, Any] = CERTIFIED | {"steps": 10}
+REFINED: dict[str, Any] = CERTIFIED | {"steps": 20}
 """The same, with recommendations refined by steps (:mod:`~milp_recourse.lab.icarma.refine`)."""
 
 _CHOICES = {

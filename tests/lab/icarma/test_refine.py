@@ -82,9 +82,7 @@ def both(task):
 
 def test_it_costs_less_and_loses_nobody(both, people, tmp_path) -> None:
     """80 people, random masks and weights, against certified optima."""
-    some = Population(
-        replace(people.template, plausible=True), people.factuals[:80], people.preferences[:80]
-    )
+    some = Population(replace(people.template, plausible=True), people.factuals[:80], people.preferences[:80])
     wishes = PreferenceSampler().draw(80, np.random.default_rng(4))
     certified = Certified(some, both[0].levers, tmp_path, 60.0)
     certified.solve([wishes])

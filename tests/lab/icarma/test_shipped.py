@@ -165,10 +165,13 @@ def test_train_on_optima(tmp_path, monkeypatch) -> None:
     _small(monkeypatch, (60, 40, 1))
     arguments = ["icarma", "train", "--out", str(tmp_path), "--epochs", "1", "--flow-epochs", "1"]
     arguments += ["--threads", "1", "--device", "cpu", "--profile", "constant", "--imitation", "3"]
-    arguments += ["--margin", "0.05", "--density-margin", "0.2"]
+    arguments += ["--margin", "0.05", "--density-margin", "0.2", "--recipe", "refined"]
     assert main(arguments) == 0
-    settings = read_recommender(tmp_path / "recommender.npz")[0].settings
+    model, _ = read_recommender(tmp_path / "recommender.npz")
+    settings = model.settings
     assert (settings.imitation, settings.margin, settings.density_margin) == (3.0, 0.05, 0.2)
+    assert settings.steps > 0
+    assert model.demands.least == 2.0**-11, "the certified problem's margin"
     (kept,) = (tmp_path / "optima").glob("plausible_*.npz")
     before = kept.stat().st_mtime_ns
     assert main(arguments) == 0
