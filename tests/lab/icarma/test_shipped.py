@@ -13,7 +13,6 @@ from milp_recourse.cli import main
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
 from milp_recourse.formats.instances_path import instances_path, population_file
-from milp_recourse.lab.gap.table_one import mask_check
 from milp_recourse.lab.icarma.checkpoint import read_recommender
 from milp_recourse.lab.icarma.fit_flow import loan_flow_rows
 from milp_recourse.lab.icarma.predict import predict
@@ -22,6 +21,7 @@ from milp_recourse.lab.icarma.score import score
 from milp_recourse.lab.icarma.shipped import FOLDER, shipped
 from milp_recourse.problem.instance import Preferences
 from milp_recourse.problem.loan import FEATURES, loan
+from tests.helpers.masks import mask_check
 
 
 def test_small_enough() -> None:
@@ -80,7 +80,7 @@ def test_it_recommends_what_the_deployed_model_accepts(model, people) -> None:
 
 
 def test_masks_hold(model) -> None:
-    """20000 predictions; the command evaluate checks 100000."""
+    """20000 predictions."""
     assert mask_check(model, 20_000) == 0
 
 
