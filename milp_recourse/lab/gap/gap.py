@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from milp_recourse.lab.gap.compared import Compared
 from milp_recourse.lab.gap.paper_settings import SETTINGS, Setting
-from milp_recourse.lab.gap.table_one import summary
 from milp_recourse.lab.icarma.icarma_model import Recommender
 from milp_recourse.lab.icarma.score import hard_actions
 from milp_recourse.lab.means import mean, quantile
@@ -44,7 +43,7 @@ def row_of(one: Compared, levers_factual: NDArray[np.float64], scale: NDArray[np
         "open": (exact.status == "limit").mean(),
         "served": one.served.mean(),
         "missed": one.missed.mean(),
-        **{f"icarma_{k}": v for k, v in summary(scored).items()},
+        **{f"icarma_{k}": v for k, v in scored.summary().items()},
         "icarma_limited": one.recommended.limited.mean(),
         "polished_served": within.served.mean(),
         "polished_ratio_median": quantile(one.mask_ratio, 0.5),

@@ -50,7 +50,7 @@ def train(
     recipe: Annotated[
         str,
         typer.Option(
-            help="best, certified (ours), plain (published), paper (also the released code's choices)"
+            help="best, certified, refined (ours), plain (published), paper (the released code's choices)"
         ),
     ] = "best",
     elicitation: Annotated[
@@ -106,7 +106,7 @@ def train(
         known("--elicitation", elicitation, get_args(Elicitation)),
         **changes,
     )
-    task, through = _learning(_population(population), equations=recipe == "certified")
+    task, through = _learning(_population(population), equations=recipe in ("certified", "refined"))
     flow_epochs = 0 if through else flow_epochs
     optima = _optima(task, settings, out / "optima") if settings.learns else None
     chosen = [seed + 1000 * k for k in range(seeds)]
@@ -174,8 +174,8 @@ def predict(
 ) -> None:
     """Recommend actions by trained networks; nothing is proven (milp-recourse prove checks an action).
 
-    Of the shipped networks, those for constant weights are used if every weight is 1 (`gap` and
-    `icarma evaluate` measure these for table 1), else those trained on all profiles.
+    Of the shipped networks, those for constant weights are used if every weight is 1, else those trained on
+    all profiles.
     """
     _needs_torch()
     import pandas as pd
@@ -212,33 +212,12 @@ def predict(
     )
 
 
-@app.command()
-def evaluate(
-    checkpoint: Checkpoint = None,
-    population: PopulationName = "loan-smooth",
-    seed: Annotated[int, typer.Option(help="seed of the applicants' rankings")] = 0,
-    predictions: Annotated[int, typer.Option(min=1, help="random cases to check masks with")] = 100_000,
-) -> None:
-    """Measure validity, plausibility and cost in the settings of the paper's table 1, and check masks."""
-    _needs_torch()
-    from milp_recourse.lab.gap.table_one import mask_check, table_one
-
-    people = _population(population)
-    model = _model(checkpoint, "constant", people)
-    rows = table_one(model, people, seed)
-    print_rows("refused test applicants; published: the iCARMA paper, table 1", rows)
-    broken = mask_check(model, predictions, seed)
-    typer.echo(f"{broken} of {predictions} predictions outside the individual mask or the bounds")
-    if broken:
-        raise typer.Exit(4)
-
-
 @app.command("flow")
 def flow_report(checkpoint: Checkpoint = None, population: PopulationName = "loan-smooth") -> None:
     """Measure how far the causal flow's counterfactuals are from the true model's, in standard deviations."""
     _needs_torch()
     from milp_recourse.errors import BadInput
-    from milp_recourse.lab.gap.table_one import flow_check
+    from milp_recourse.lab.icarma.fit_flow import flow_check
     from milp_recourse.lab.icarma.flow import CausalFlow
 
     people = _population(population)

@@ -16,6 +16,7 @@ from torch import Tensor
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.icarma.icarma_model import Recommender
+from milp_recourse.lab.icarma.refine import Demands
 from milp_recourse.lab.icarma.settings import Settings
 from milp_recourse.lab.icarma.structural import StructuralModel
 
@@ -89,6 +90,9 @@ def write_recommender(model: Recommender, path: Path, notes: Mapping[str, Any]) 
         "settings": model.settings.as_json(),
         "notes": dict(notes),
     }
+    if model.demands:
+        content, about["demands"] = model.demands.content()
+        arrays |= content
     write_arrays(path, arrays, about)
 
 
@@ -107,7 +111,8 @@ def read_recommender(path: Path) -> tuple[Recommender, dict[str, Any]]:
         settings = Settings.of_json(about["settings"])
         content = about["flow"]
         flow = StructuralModel.of_settings(content) if "scm" in content else flow_of(arrays, content)
-        model = Recommender(flow, about["levers"], about["bounds"], settings)
+        demands = Demands.of_content(arrays, about["demands"]) if settings.steps else None
+        model = Recommender(flow, about["levers"], about["bounds"], settings, demands)
         model.load(tensors(arrays, "best."))
     except (KeyError, TypeError, RuntimeError, ValueError) as error:
         raise BadInput(str(path), f"a damaged checkpoint ({error})", "one that icarma train wrote") from None

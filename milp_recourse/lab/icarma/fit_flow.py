@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.icarma.networks import fit_in_batches
+from milp_recourse.lab.icarma.structural import StructuralModel
 from milp_recourse.problem.loan import loan
+from milp_recourse.problem.scm import StructuralCausalModel
 
 FLOW_SIZES = (20000, 2500, 2500)
 """Rows of the released flow split: train, validation, test."""
@@ -73,3 +77,42 @@ def fit_flow(
         on_epoch=on_epoch,
     )
     return flow
+
+
+FLOW_ROWS = 4000
+
+
+def flow_check(
+    flow: CausalFlow | StructuralModel, scm: StructuralCausalModel, seed: int = 11
+) -> list[dict[str, Any]]:
+    """How far the flow's counterfactuals are from the true model's, after actions on one lever or on several.
+
+    On each of :data:`FLOW_ROWS` new rows an action sets a lever to x_i + N(0, sd_i). For "several" it acts on
+    each lever with probability 1/2. ``rms`` is the root mean square difference of a feature that follows, in
+    its standard deviations; ``rms at the ends`` is the same over the tenth of the rows with the true model's
+    most extreme outcomes.
+    """
+    rows = loan_flow_rows(seed, (1, 1, FLOW_ROWS))[2]
+    sd, rng = rows.std(axis=0), np.random.default_rng(seed)
+    levers = [flow.features.index(name) for name in LOAN_ACTIONABLE]
+    found = []
+    for acted in [*([i] for i in levers), levers]:
+        chosen = np.zeros(rows.shape, dtype=bool)
+        chosen[:, acted] = rng.random((len(rows), len(acted))) < (1.0 if len(acted) == 1 else 0.5)
+        action = np.where(chosen, rows + rng.normal(size=rows.shape) * sd, np.nan)
+        truth = scm.counterfactual(rows, action)
+        wrong = np.where(chosen, 0.0, flow.counterfactual(rows, action) - truth) / sd
+        far = np.abs(truth - rows.mean(axis=0)) / sd
+        for j in levers:
+            if not (wrong[:, j] != 0).any():
+                continue
+            ends = far[:, j] >= np.quantile(far[:, j], 0.9)
+            name = flow.features[acted[0]] if len(acted) == 1 else "several"
+            one: dict[str, Any] = {"acted on": name, "follower": flow.features[j]}
+            one |= {"rms": _rms(wrong[:, j]), "rms at the ends": _rms(wrong[ends, j])}
+            found.append(one | {"largest": float(np.abs(wrong[:, j]).max())})
+    return found
+
+
+def _rms(values: NDArray[np.float64]) -> float:
+    return float(np.sqrt(np.mean(values**2)))

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.icarma.networks import ActionPolicy, MaskPolicy, by_xavier, gumbel_mask, likeliest_mask
+from milp_recourse.lab.icarma.refine import Demands, Start, refine
 from milp_recourse.lab.icarma.sampling import Wishes
 from milp_recourse.lab.icarma.settings import LATENT_LIMIT, Settings
 from milp_recourse.lab.icarma.structural import StructuralModel
@@ -50,15 +51,22 @@ class Recommender(nn.Module):
         Lowest and highest value an action may set, shape (2, k).
     settings
         The settings of the training.
+    demands
+        What refined recommendations must meet; None where the settings have no steps.
     """
 
     bounds: Tensor
 
     def __init__(
-        self, flow: CausalFlow | StructuralModel, levers: Sequence[str], bounds: ArrayLike, settings: Settings
+        self,
+        flow: CausalFlow | StructuralModel,
+        levers: Sequence[str],
+        bounds: ArrayLike,
+        settings: Settings,
+        demands: Demands | None = None,
     ) -> None:
         super().__init__()
-        self.levers, self.settings = tuple(levers), settings
+        self.levers, self.settings, self.demands = tuple(levers), settings, demands
         self.columns = [flow.features.index(name) for name in self.levers]
         self.register_buffer("bounds", torch.as_tensor(np.array(bounds, dtype=np.float64)), persistent=False)
         k = len(self.levers)
@@ -89,13 +97,19 @@ class Recommender(nn.Module):
         actionable: Tensor,
         height: Tensor,
         generator: torch.Generator | None = None,
+        whole: bool = False,
     ) -> Proposed:
-        """Masks and actions: with ``generator`` masks drawn at random, else the likeliest masks."""
+        """Masks and actions: with ``generator`` masks drawn at random, else the likeliest masks.
+
+        With ``whole``, every actionable feature is acted on instead.
+        """
         context = self.context(z, actionable, height)
         logits = self.mask(context)
         if self.settings.conditioning == "mask":
             context = self.context(z, actionable, torch.zeros_like(height))
-        if generator is None:
+        if whole:
+            acted = actionable.to(z.dtype)
+        elif generator is None:
             acted = likeliest_mask(logits, actionable, self.settings.fallback).to(z.dtype)
         else:
             acted = gumbel_mask(logits, actionable, self.settings.temperature, generator)
@@ -108,6 +122,12 @@ class Recommender(nn.Module):
         after = self.flow.intervene(rows, self._placed(rows, acted), self._placed(rows, values), z)
         return Proposed(logits, acted, values, after)
 
+    def starts(self, rows: Tensor, z: Tensor, actionable: Tensor, height: Tensor) -> list[Start]:
+        """The networks' values within their mask and, for steps, with every actionable feature acted on."""
+        ways = (False, True) if self.settings.steps else (False,)
+        proposed = (self.propose(rows, z, actionable, height, whole=whole) for whole in ways)
+        return [Start(one.acted > 0, one.values) for one in proposed]
+
     def _placed(self, rows: Tensor, of_levers: Tensor) -> Tensor:
         """Numbers of the levers in their columns, 0 elsewhere, shape (n, d)."""
         placed = torch.zeros_like(rows)
@@ -118,7 +138,10 @@ class Recommender(nn.Module):
     def recommend(
         self, rows: ArrayLike, wishes: Wishes, limits: ArrayLike | None = None, within_bounds: bool = True
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Actions for applicants, with the likeliest masks.
+        """Actions for applicants, with the likeliest masks, refined by as many steps as the settings say.
+
+        Steps begin at the networks' values, once within their mask and once with every actionable feature
+        acted on; the cheapest result that meets the demands is recommended, else the networks' values.
 
         Parameters
         ----------
@@ -159,12 +182,19 @@ class Recommender(nn.Module):
         can = wishes.actionable & (low <= high)
         device = self.bounds.device
         x, mask, height = (torch.as_tensor(a, device=device) for a in (table, can, wishes.height))
-        proposed = self.propose(x, self.flow.abduct(x), mask, height)
-        acted, values = proposed.acted.cpu().numpy() > 0, proposed.values.cpu().numpy()
-        inside = np.clip(values, low, np.maximum(low, high))
+        z, high = self.flow.abduct(x), np.maximum(low, high)
+        starts = self.starts(x, z, mask, height)
+        acted, values = (of.cpu().numpy() for of in (starts[0].acted, starts[0].values))
+        inside = np.clip(values, low, high)
+        cut = (acted & (inside != values)).any(axis=-1)
+        if self.demands:
+            weights, *limits = (torch.as_tensor(a, device=device) for a in (wishes.weights, low, high))
+            steps = self.settings.steps
+            best = refine(self.flow, self.columns, self.demands, x, weights, limits, starts, steps)
+            acted, inside = best.acted.cpu().numpy(), best.values.cpu().numpy()
         action = np.full(table.shape, np.nan)
         action[:, self.columns] = np.where(acted, inside, np.nan)
-        return action, (acted & (inside != values)).any(axis=-1)
+        return action, cut
 
     def state(self) -> dict[str, Any]:
         """The two networks' weights."""

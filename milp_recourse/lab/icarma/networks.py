@@ -1,13 +1,17 @@
-"""The mask network and the action network, drawing masks, and fitting a network in batches."""
+"""The mask network, the action network and the deployed one; drawing masks, and fitting in batches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from functools import lru_cache
 from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from milp_recourse.problem.network import ReluNetwork
 
 
 def perceptron(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:
@@ -149,3 +153,19 @@ def likeliest_mask(logits: Tensor, actionable: Tensor, fallback: bool = True) ->
     likeliest = torch.where(actionable, logits, -torch.inf).argmax(dim=-1, keepdim=True)
     single = torch.zeros_like(chosen).scatter(-1, likeliest, True) & actionable
     return torch.where(chosen.any(dim=-1, keepdim=True), chosen, single)
+
+
+@lru_cache(maxsize=256)
+def torch_network(network: ReluNetwork, device: torch.device) -> Callable[[Tensor], Tensor]:
+    """Logits of raw rows, (n, d) -> (n,), in float64, differentiable."""
+    layers = [
+        tuple(torch.as_tensor(np.array(part), device=device) for part in layer)
+        for layer in zip(network.weights, network.biases, strict=True)
+    ]
+
+    def logits(x: Tensor) -> Tensor:
+        for k, (weight, bias) in enumerate(layers):
+            x = nn.functional.linear(torch.relu(x) if k else x, weight, bias)
+        return x[..., 0]
+
+    return logits

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.icarma.icarma_model import Recommender
 from milp_recourse.lab.icarma.sampling import Wishes
+from milp_recourse.lab.means import mean, sd
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
@@ -55,6 +56,14 @@ class Scored:
     def serves(self, plausible: bool) -> BoolArray:
         """Whether the action is feasible for the certified problem, which may demand plausibility."""
         return self.sure & self.plausible if plausible else self.sure
+
+    def summary(self) -> dict[str, float]:
+        """Shares of all recommendations; mean and standard deviation of the cost of the valid, weights 1."""
+        cost = self.plain_cost[self.valid]
+        names = ("valid_flow", "valid", "valid_deployed", "plausible_flow", "plausible")
+        shares = {name: float(getattr(self, name).mean()) for name in names}
+        shares |= {"cost": mean(cost), "cost_sd": sd(cost), "hap": float(self.hard.mean())}
+        return shares | {"actions": float(self.actions.mean())}
 
     def columns(self) -> dict[str, NDArray]:
         """Every attribute by name."""
@@ -141,15 +150,3 @@ def recommended(model: Recommender, people: Population, wishes: Wishes) -> Recom
     action, limited = model.recommend(rows, wishes)
     seconds = time.process_time() - start
     return Recommended(rows, action, limited, seconds, score(people.template, model, rows, wishes, action))
-
-
-def outside_masks(model: Recommender, rows: FloatArray, wishes: Wishes) -> int:
-    """The number of recommendations that act on a feature outside the mask, or set a value outside bounds."""
-    action, _ = model.recommend(rows, wishes)
-    low, high = model.bounds.cpu().numpy()
-    values = action[:, model.columns]
-    acted = ~np.isnan(action)
-    broken = (acted[:, model.columns] & ~wishes.actionable).any(axis=1)
-    broken |= np.delete(acted, model.columns, axis=1).any(axis=1)
-    broken |= ((values < low) | (values > high)).any(axis=1)
-    return int(broken.sum())

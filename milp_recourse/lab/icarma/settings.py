@@ -1,4 +1,4 @@
-"""Settings of the networks' training, and four recipes: named sets of settings."""
+"""Settings of the networks' training, and five recipes: named sets of settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DAMPING = 10.0
 LATENT_LIMIT = 5.0
 """Latent shifts are cut to plus or minus this number, the default of the released code."""
 
-Recipe = Literal["plain", "paper", "best", "certified"]
+Recipe = Literal["plain", "paper", "best", "certified", "refined"]
 
 AS_RELEASED: dict[str, Any] = {
     "decay": False,
@@ -55,6 +55,9 @@ CERTIFIED: dict[str, Any] = BEST | {
     "impossible": 0.0,
 }
 """Learning from certified optima and failures (``docs/results/loan_smooth/optima.py``)."""
+
+REFINED: dict[str, Any] = CERTIFIED | {"steps": 20}
+"""The same, with recommendations refined by steps (:mod:`~milp_recourse.lab.icarma.refine`)."""
 
 _CHOICES = {
     "initial": ("torch", "xavier"),
@@ -129,6 +132,8 @@ class Settings:
     impossible
         Weight in the loss of rows for which it is proven that this problem has no recourse; 0 leaves them
         out.
+    steps
+        Steps by which a recommendation is refined after training (:mod:`~milp_recourse.lab.icarma.refine`).
     """
 
     seed: int = SEEDS[0]
@@ -164,6 +169,7 @@ class Settings:
     validity: float = 10.0
     imitation: float = 0.0
     impossible: float = 1.0
+    steps: int = 0
 
     def __post_init__(self) -> None:
         for name in ("batch", "epochs"):
@@ -172,7 +178,7 @@ class Settings:
         for name in ("learning_rate", "temperature"):
             if not getattr(self, name) > 0:
                 raise BadInput(name, getattr(self, name), "a number above 0")
-        for name in ("density_margin", "imitation", "impossible"):
+        for name in ("density_margin", "imitation", "impossible", "steps"):
             if not getattr(self, name) >= 0:
                 raise BadInput(name, getattr(self, name), "0 or more")
         if self.learns and not self.individual:
@@ -195,12 +201,12 @@ class Settings:
             ``plain`` has the paper's best hyperparameters for ranks or for scores, and defaults for settings
             that the paper does not state. ``paper`` has the same hyperparameters, and the other settings as
             in the code that the CARMA authors released (:data:`AS_RELEASED`). ``best`` is :data:`BEST`,
-            ``certified`` :data:`CERTIFIED`.
+            ``certified`` :data:`CERTIFIED`, ``refined`` :data:`REFINED`.
         """
         if recipe not in get_args(Recipe):
             raise BadInput("recipe", recipe, ", ".join(get_args(Recipe)))
-        base = {"plain": {}, "paper": AS_RELEASED, "best": BEST, "certified": CERTIFIED}[recipe]
-        return Settings.published(elicitation, **{**base, **changes})
+        base = {"plain": {}, "paper": AS_RELEASED, "best": BEST, "certified": CERTIFIED, "refined": REFINED}
+        return Settings.published(elicitation, **{**base[recipe], **changes})
 
     @staticmethod
     def published(elicitation: Elicitation, **changes: Any) -> Settings:

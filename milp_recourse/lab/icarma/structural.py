@@ -7,7 +7,6 @@ and computes them from an instance's equations.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.scm_json import scm_of_dict, scm_to_dict
+from milp_recourse.lab.icarma.networks import torch_network
 from milp_recourse.problem.expression import (
     Constant,
     Expression,
@@ -204,17 +204,8 @@ def evaluate(expression: Expression, values: Mapping[str, Tensor]) -> Tensor:
     parts = [evaluate(child, values) for child in expression.children()]
     if isinstance(expression, NetworkOutput):
         z = torch.stack(torch.broadcast_tensors(*parts), dim=-1)
-        for k, (weight, bias) in enumerate(_layers(expression, z.device)):
-            z = nn.functional.linear(torch.relu(z) if k else z, weight, bias)
-        return z[..., 0]
+        return torch_network(expression.network, z.device)(z)
     return _COMBINED[type(expression)](parts)
-
-
-@lru_cache(maxsize=256)
-def _layers(expression: NetworkOutput, device: torch.device) -> list[tuple[Tensor, Tensor]]:
-    """A network's weights and biases as tensors, kept for further calls."""
-    layers = zip(expression.network.weights, expression.network.biases, strict=True)
-    return [tuple(torch.as_tensor(np.array(a), device=device) for a in layer) for layer in layers]  # type: ignore[misc]
 
 
 def _total(parts: list[Tensor]) -> Tensor:

@@ -19,12 +19,13 @@ from milp_recourse.lab.icarma import losses
 from milp_recourse.lab.icarma.checkpoint import FORMAT, flow_content, read_arrays, tensors, write_arrays
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.icarma.icarma_model import Proposed, Recommender
+from milp_recourse.lab.icarma.networks import torch_network
+from milp_recourse.lab.icarma.refine import Demands
 from milp_recourse.lab.icarma.sampling import Wishes, everyone
 from milp_recourse.lab.icarma.settings import DAMPING, Settings
 from milp_recourse.lab.icarma.structural import StructuralModel
 from milp_recourse.lab.icarma.task import Task
 from milp_recourse.lab.icarma.training_optima import Optima
-from milp_recourse.problem.network import ReluNetwork
 
 PREFERENCES, MASKS, VALIDATION = 1, 2, 3
 """Parts of the seeds of what is drawn at random. Draws of an epoch depend on nothing but the seed and the
@@ -112,7 +113,8 @@ class Trainer:
         self.task, self.settings = task, settings
         self.optima = optima if settings.learns else None
         self.device = torch.device(device)
-        self.model = Recommender(flow, task.levers, task.bounds, settings).to(self.device)
+        demands = Demands.of(task) if settings.steps else None
+        self.model = Recommender(flow, task.levers, task.bounds, settings, demands).to(self.device)
         weights = [*self.model.mask.parameters(), *self.model.action.parameters()]
         self.optimiser = torch.optim.Adam(
             weights, lr=settings.learning_rate, weight_decay=settings.weight_decay
@@ -322,18 +324,3 @@ def train(
         on_epoch({"epoch": trainer.epoch, **summary})
     trainer.model.load(trainer.best)
     return trainer
-
-
-def torch_network(network: ReluNetwork, device: torch.device) -> Callable[[Tensor], Tensor]:
-    """Logits of raw rows, (n, d) -> (n,), in float64, differentiable."""
-    layers = [
-        (torch.as_tensor(np.array(w), device=device), torch.as_tensor(np.array(b), device=device))
-        for w, b in zip(network.weights, network.biases, strict=True)
-    ]
-
-    def logits(x: Tensor) -> Tensor:
-        for k, (weight, bias) in enumerate(layers):
-            x = torch.nn.functional.linear(torch.relu(x) if k else x, weight, bias)
-        return x[:, 0]
-
-    return logits

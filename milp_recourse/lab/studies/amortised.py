@@ -177,13 +177,12 @@ def _asked(model: Recommender, cell: Cell, draws: Draws) -> tuple[Wishes, Recomm
 
 
 def _of_one(model: Recommender, cell: Cell, draws: Draws) -> dict[str, float]:
-    from milp_recourse.lab.gap.table_one import summary
     from milp_recourse.lab.icarma.score import score
 
     wishes, found = _asked(model, cell, draws)
-    short = summary(found.scored)
+    short = found.scored.summary()
     uncut, _ = model.recommend(found.rows, wishes, within_bounds=False)
-    as_printed = summary(score(draws.population.template, model, found.rows, wishes, uncut))
+    as_printed = score(draws.population.template, model, found.rows, wishes, uncut).summary()
     return {
         "served": float(found.scored.serves(plausible=True).sum()),
         "validity": short["valid_deployed"],

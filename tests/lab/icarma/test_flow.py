@@ -8,8 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
-from milp_recourse.lab.gap.table_one import flow_check
-from milp_recourse.lab.icarma.fit_flow import loan_flow_rows
+from milp_recourse.lab.icarma.fit_flow import flow_check, loan_flow_rows
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.problem.loan import FEATURES, loan
 

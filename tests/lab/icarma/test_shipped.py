@@ -13,7 +13,6 @@ from milp_recourse.cli import main
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
 from milp_recourse.formats.instances_path import instances_path, population_file
-from milp_recourse.lab.gap.table_one import mask_check
 from milp_recourse.lab.icarma.checkpoint import read_recommender
 from milp_recourse.lab.icarma.fit_flow import loan_flow_rows
 from milp_recourse.lab.icarma.predict import predict
@@ -22,6 +21,7 @@ from milp_recourse.lab.icarma.score import score
 from milp_recourse.lab.icarma.shipped import FOLDER, shipped
 from milp_recourse.problem.instance import Preferences
 from milp_recourse.problem.loan import FEATURES, loan
+from tests.helpers.masks import mask_check
 
 
 def test_small_enough() -> None:
@@ -80,7 +80,7 @@ def test_it_recommends_what_the_deployed_model_accepts(model, people) -> None:
 
 
 def test_masks_hold(model) -> None:
-    """20000 predictions; the command evaluate checks 100000."""
+    """20000 predictions."""
     assert mask_check(model, 20_000) == 0
 
 
@@ -165,10 +165,13 @@ def test_train_on_optima(tmp_path, monkeypatch) -> None:
     _small(monkeypatch, (60, 40, 1))
     arguments = ["icarma", "train", "--out", str(tmp_path), "--epochs", "1", "--flow-epochs", "1"]
     arguments += ["--threads", "1", "--device", "cpu", "--profile", "constant", "--imitation", "3"]
-    arguments += ["--margin", "0.05", "--density-margin", "0.2"]
+    arguments += ["--margin", "0.05", "--density-margin", "0.2", "--recipe", "refined"]
     assert main(arguments) == 0
-    settings = read_recommender(tmp_path / "recommender.npz")[0].settings
+    model, _ = read_recommender(tmp_path / "recommender.npz")
+    settings = model.settings
     assert (settings.imitation, settings.margin, settings.density_margin) == (3.0, 0.05, 0.2)
+    assert settings.steps > 0
+    assert model.demands.least == 2.0**-11, "the certified problem's margin"
     (kept,) = (tmp_path / "optima").glob("plausible_*.npz")
     before = kept.stat().st_mtime_ns
     assert main(arguments) == 0

@@ -14,13 +14,14 @@ from milp_recourse.errors import BadInput
 from milp_recourse.lab.icarma.checkpoint import read_recommender, write_recommender
 from milp_recourse.lab.icarma.icarma_model import Recommender
 from milp_recourse.lab.icarma.sampling import PreferenceSampler, everyone
-from milp_recourse.lab.icarma.score import outside_masks, score
+from milp_recourse.lab.icarma.score import score
 from milp_recourse.lab.icarma.settings import AS_RELEASED, BEST, Settings
 from milp_recourse.lab.icarma.train import Trainer, Wanted, train
 
 TINY = Settings(
     mask_hidden=(8,), action_hidden=(8,), epochs=3, batch=64, profile="mixed", seed=7, learning_rate=1e-2
 )
+from tests.helpers.masks import mask_check, outside_masks
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +61,6 @@ def test_it_learns(learned, people, task) -> None:
 
 def test_masks_hold(learned) -> None:
     """5000 predictions on rows near and far: none outside the individual mask or the bounds."""
-    from milp_recourse.lab.gap.table_one import mask_check
-
     assert mask_check(learned.model, 5000, seed=2) == 0
 
 
