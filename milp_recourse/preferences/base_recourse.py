@@ -21,8 +21,8 @@ PER_SHELL = 500
 def growing_spheres(
     land: Landscape, rng: np.random.Generator, first: float = 0.1, most: float = 16.0
 ) -> FloatArray | None:
-    """The nearest accepted point of spherical shells around x that grow until one holds some; then the
-    smallest changes are undone, one after the other, as long as the point stays accepted.
+    """For one person, the nearest accepted point of spherical shells around x that grow until one holds some;
+    then the smallest changes are undone, one after the other, as long as the point stays accepted.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def growing_spheres(
     most
         Radius at which the search ends; None is returned then.
     """
-    x, radius = land.start, first
+    x, radius = land.start.reshape(-1), first
     found = _accepted(land, x, 0.0, radius, rng)
     while found is not None and radius > 1e-9:
         radius /= 2
@@ -63,7 +63,7 @@ def _accepted(
     """The accepted point nearest to x of random ones at distances from ``low`` to ``high``."""
     way = rng.normal(size=(PER_SHELL, len(x)))
     way /= np.linalg.norm(way, axis=1, keepdims=True)
-    points = land.inside(x + way * rng.uniform(low, high, size=(PER_SHELL, 1)))
+    points = land.inside(x + way * rng.uniform(low, high, size=(PER_SHELL, 1)) * land.free)
     good = points[land.score(points) > 0]
     return good[np.linalg.norm(good - x, axis=1).argmin()] if len(good) else None
 

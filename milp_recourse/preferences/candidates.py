@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,6 +16,7 @@ from milp_recourse.preferences.hare import FloatArray, repulsion
 from milp_recourse.preferences.known_optima import Optima
 from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.moved import moved
 from milp_recourse.problem.result import Result
 from milp_recourse.questions.choices import choices
 from milp_recourse.questions.solve import solve
@@ -22,7 +24,8 @@ from milp_recourse.questions.solve import solve
 By = Literal["weights", "features", "directions"]
 
 ALONG = 0.01
-"""Share of the sum of changes in the cost of a direction, so that no lever moves for nothing."""
+"""Share of the sum of changes in the cost of a direction, so that no lever moves for nothing; and in the
+squared distance to an aim, which is so near 0 beside the boundary that no search would end."""
 
 
 @dataclass(frozen=True)
@@ -126,18 +129,13 @@ def in_direction(
     changes. The action is the corner, every lever changed by :math:`t p_f s_f`, if the judge accepts it."""
     names = levers(instance)
     ranges, weights = dict(instance.preferences.ranges), dict[str, float]()
-    scale = {name: instance.lever_cost(name).rise for name in instance.preferences.actionable}
     for name, part in zip(names, way.tolist(), strict=True):
-        feature = instance.feature(name)
         weights[name] = 1 / max(abs(part), 1e-3)
-        scale[name] = 1.0
-        if feature.kind == "categorical" or name in instance.missing:
+        if instance.feature(name).kind == "categorical" or name in instance.missing:
             continue
-        bounds = feature.action_bounds
-        scale[name] = bounds[1] - bounds[0] or 1.0
         x, (low, high) = instance.factual[name], instance.levers[name]
         ranges[name] = (max(low, x), max(high, x)) if part >= 0 else (min(low, x), min(high, x))
-    cost = Cost(l1=ALONG, linf=1.0, measures=measured(scale))
+    cost = Cost(l1=ALONG, linf=1.0, measures=measured(_spans(instance)))
     own = replace(instance.preferences, ranges=ranges, weights={**instance.preferences.weights, **weights})
     problem = replace(instance, cost=cost, preferences=own, reference=None)
     result = solve(problem, backend, time_limit)
@@ -147,6 +145,42 @@ def in_direction(
     reach = max(abs(_moved(problem, f, v)) * weights[f] for f, v in action.items())
     corner = _corner(problem, dict(zip(names, way.tolist(), strict=True)), reach, action)
     return Candidate(corner if judge(problem, corner).feasible else action, problem, result)
+
+
+def nearest_to(
+    instance: Instance,
+    aim: Mapping[str, float],
+    backend: str | None = None,
+    time_limit: float | None = None,
+) -> Candidate | None:
+    """The recourse nearest to an action, with proof; None if there is none.
+
+    Its problem is that of somebody who has taken the action, and can set the levers to what the person can.
+    Distances are squared, in units of the distance between a lever's bounds, plus a small share of the sum of
+    changes. Conditions are theirs, too: the judge has to say whether the action is allowed to the person."""
+    begin = moved(instance, judge(instance, aim).counterfactual, aim)
+    if begin is None:
+        return None
+    features = tuple(replace(f, monotone=None) for f in instance.features)
+    own = replace(begin.preferences, ranges=instance.levers, weights={})
+    cost = Cost(l2_squared=1.0, l1=ALONG, measures=measured(_spans(instance)))
+    problem = replace(begin, features=features, cost=cost, preferences=own)
+    result = solve(problem, backend, time_limit)
+    if result.action is None:
+        return None
+    after = judge(problem, problem.numbers(result.action)).counterfactual
+    action = {n: after[n] for n in instance.levers if after[n] != instance.factual[n]}
+    return Candidate({n: v for n, v in action.items() if not math.isnan(v)}, problem, result)
+
+
+def _spans(instance: Instance) -> dict[str, float]:
+    """The distance between each lever's bounds; 1 for another label."""
+    found = {}
+    for name in instance.preferences.actionable:
+        low, high = instance.feature(name).action_bounds
+        other = instance.feature(name).kind == "categorical" or name in instance.missing
+        found[name] = 1.0 if other else high - low or 1.0
+    return found
 
 
 def _moved(problem: Instance, name: str, value: float) -> float:

@@ -97,6 +97,11 @@ def directions(
     return found
 
 
+def far_apart(rng: np.random.Generator, count: int, free: FloatArray, tries: int = 50) -> FloatArray:
+    """Unit directions, (count, d): of random ones those of the least L1."""
+    return min(_unit(rng.normal(size=(tries, count, len(free))) * free), key=repulsion)
+
+
 def repulsion(found: FloatArray) -> float:
     """L1 of directions."""
     return float((found @ found.T - 2 * np.eye(len(found))).max(axis=1).mean())

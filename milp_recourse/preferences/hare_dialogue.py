@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from milp_recourse.errors import BadInput, nearest
+from milp_recourse.judge import judge
 from milp_recourse.preferences.base_recourse import growing_spheres, wachter
-from milp_recourse.preferences.candidates import in_direction, spread
+from milp_recourse.preferences.candidates import nearest_to
 from milp_recourse.preferences.dialogues import Dialogue
-from milp_recourse.preferences.hare import FloatArray, boundary_points, directions
+from milp_recourse.preferences.hare import boundary_points, directions, far_apart
 from milp_recourse.preferences.knowledge import OUTER, Knowledge
-from milp_recourse.preferences.lever_space import LeverSpace
+from milp_recourse.preferences.lever_space import OUTWARD, LeverSpace
 from milp_recourse.preferences.question import ONE, Option, Question, option
 from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.solve import solve
@@ -58,38 +59,26 @@ def by_hare(known: Knowledge, budget: int, rounds: int, base: str) -> Dialogue:
 
 
 def by_exact_hare(known: Knowledge, budget: int, rounds: int) -> Dialogue:
-    """The same tournament among exact candidates: first in directions that are far apart, then, each time
-    half as far around the winner's direction."""
+    """The same tournament among exact candidates, in which a round's winner stays: around it are aims in
+    directions that are far apart, each time half as far. An accepted aim moves towards the person until it is
+    refused; the candidate is the recourse nearest to it."""
     rng = np.random.default_rng([known.seed, 8])
-    result = solve(known.problem(OUTER), known.backend, known.time_limit)
+    backend, limit = known.backend, known.time_limit
+    result = solve(known.problem(OUTER), backend, limit)
     begin = dict(known.instance.numbers(result.action)) if result.action else None
 
     def around(best: Action, count: int, number: int) -> list[Action]:
         problem = known.problem(OUTER)
-        ways = spread(rng, count, problem)
-        if number:
-            way = direction_of(problem, best)
-            ways = way + 0.5**number * np.abs(ways) * np.where(rng.random(ways.shape) < 0.5, 1, -1)
-            ways /= np.linalg.norm(ways, axis=1, keepdims=True)
-        found = [in_direction(problem, way, known.backend, known.time_limit) for way in ways]
-        return [one.action for one in found if one is not None]
+        space, found = LeverSpace(problem), [best] if number else []
+        ways = far_apart(rng, count - len(found), space.free)
+        for aim in space.inside(space.at(best) + 0.5**number * ways):
+            way = (space.action(space.start + t * (aim - space.start)) for t in np.linspace(1, 0, OUTWARD))
+            refused = next(action for action in way if not judge(problem, action).feasible)
+            one = nearest_to(problem, refused, backend, limit)
+            found += [one.action] if one is not None else []
+        return found
 
     return (yield from _tournament(known, budget, rounds, begin, around))
-
-
-def direction_of(instance: Instance, action: Action) -> FloatArray:
-    """Where an action goes, a unit vector with one coordinate per lever, in units of the bounds' distance."""
-    way = []
-    for name in instance.levers:
-        feature, x = instance.feature(name), instance.factual[name]
-        value = action.get(name, x)
-        if feature.kind == "categorical" or name in instance.missing:
-            way.append(float(name in action and value != x))
-        else:
-            low, high = feature.action_bounds
-            way.append((value - x) / (high - low or 1.0))
-    found = np.array(way)
-    return found / max(float(np.linalg.norm(found)), 1e-12)
 
 
 def sampled(instance: Instance, best: Action, count: int, rng: np.random.Generator) -> list[Action]:

@@ -22,7 +22,7 @@ trees have the gradient 0."""
 
 OUTWARD = 33
 """Points between a boundary point and its end that are tried where rounding its labels lets the model refuse
-it."""
+it; and between an accepted aim and the person."""
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,9 @@ from milp_recourse.formats.strict_json import read_json
 from milp_recourse.formats.validate import validate
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.decimals import as_written, written_above
-from milp_recourse.problem.enclosure import Enclosure, round_up
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.moved import moved
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.plausibility import excess_energy
 from milp_recourse.problem.population import Population
 
 
@@ -63,23 +62,16 @@ class Offer:
         """
         if instance.missing & self.give.keys():
             return None
-        own = instance.preferences
+        given = moved(instance, self._raised(instance), self.give) if self.give else instance
+        if given is None:
+            return None
+        own = given.preferences
         weights = {name: instance.weight(name) * by for name, by in self.cheaper.items()}
         threshold = _lowered(instance, self.lower) if self.lower else instance.accept.threshold
-        factual, offset = instance.factual, own.density_offset
-        if self.give:
-            factual = self._raised(instance)
-            if instance.plausible:
-                now = {name: Enclosure.of(x) for name, x in factual.items()}
-                rarer = excess_energy(instance.scm, instance.factual, now, frozenset(self.give))
-                if rarer is None:
-                    return None
-                offset = round_up(Fraction(instance.offset) + rarer.midpoint)
         return replace(
-            instance,
+            given,
             accept=replace(instance.accept, threshold=threshold),
-            factual=factual,
-            preferences=replace(own, weights={**own.weights, **weights}, density_offset=offset),
+            preferences=replace(own, weights={**own.weights, **weights}),
             reference=None,
         )
 

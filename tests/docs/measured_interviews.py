@@ -33,20 +33,27 @@ def percent(share: str, digits: int = 1) -> str:
 
 
 def regret() -> str:
-    """Median regret after some numbers of questions, where ten people or more were asked."""
-    table = [row for row in read("regret_summary.csv") if int(row["people"]) >= 10]
-    at = {"loan": (0, 5, 10), "credi": (0, 5, 10), "rando": (0, 12, 25)}
+    """Median regret by method, after the numbers of questions that are asked for; who is asked about levers
+    one by one, after as many as that takes."""
+    table = read("regret_summary.csv")
+    problems = [name for name in dict.fromkeys(row["problem"] for row in table) if "network" in name]
+    at = {name: ("12", "25") if "10 levers" in name else ("5", "10") for name in problems}
     body = []
-    for problem, method in dict.fromkeys((r["problem"], r["method"]) for r in table):
-        own = {int(r["questions"]): r for r in table if (r["problem"], r["method"]) == (problem, method)}
-        if method in ("group", "rank", "likert"):
-            [(asked, row)] = own.items()
-            cells = ["", "", f"{percent(row['median'])} after {asked}"]
-        else:
-            row = own[0]
-            cells = [percent(own[n]["median"]) for n in at[problem[:5].strip()]]
-        body.append([problem, method, row["people"], *cells])
-    return lines("problem | method | people | no question | 5 (of 10 levers: 12) | 10 (25)", body)
+    for method in dict.fromkeys(row["method"] for row in table):
+        cells = []
+        for name in problems:
+            own = _medians(table, name, method)
+            once = [f"{percent(median)} after {asked}" for asked, median in own.items()]
+            cells.append(", ".join(once if len(own) < 2 else [percent(own[n]) for n in at[name]]))
+        body.append([method, *cells])
+    head = [f"{name}: {' and '.join(at[name])}" for name in problems]
+    return lines(" | ".join(["asked", *head]), body)
+
+
+def _medians(table: Iterable[Row], problem: str, method: str) -> Row:
+    """The medians by the number of questions."""
+    own = (row for row in table if (row["problem"], row["method"]) == (problem, method))
+    return {row["questions"]: row["median"] for row in own}
 
 
 def soundness() -> str:
@@ -62,7 +69,7 @@ def weights() -> str:
     body = [
         [r["noise"], r["choices"], *(percent(r[name]) for name in names)]
         for r in read("weights.csv")
-        if r["choices"] in SHOWN
+        if r["choices"] in SHOWN and r["noise"] != "0.2"
     ]
     head = "noise | choices | recourses compared | features compared | equal | in the 90% interval"
     return lines(head, body)

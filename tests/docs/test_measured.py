@@ -220,6 +220,18 @@ def wide() -> Said:
     yield "docs/benchmarks.md", f"in at most {most:.2f} s"
 
 
+def interviews() -> Said:
+    """How sure the median regret with ten levers is, and of how many people."""
+    page, method = "docs/results/interviews/README.md", "regret"
+    found = [row for row in rows("interviews/regret_summary.csv") if row["method"] == method]
+    people = {row["problem"]: row["people"] for row in found}
+    assert people["loan network, 4 levers"] == people["random network, 10 levers"]
+    yield page, f"`regret` interviews {people['random network, 10 levers']} people"
+    [row] = [row for row in found if "10 levers" in row["problem"] and row["questions"] == "12"]
+    middle, low, high = (f"{100 * float(row[name]):.1f}%" for name in ("median", "low", "high"))
+    yield page, f"12 questions leave {middle} (95% interval {low} to {high})"
+
+
 def hare() -> Said:
     """In how many of the published orders HARE's methods come out as published."""
     table: list[dict[str, Any]] = list(rows("interviews/hare_summary.csv"))
@@ -383,6 +395,7 @@ ALL = (
     grid,
     whole_population_asked_why,
     oracle,
+    interviews,
     hare,
     networks,
     wide,

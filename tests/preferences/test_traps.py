@@ -11,13 +11,17 @@ import pytest
 
 from milp_recourse.elicitation.personal_limits import Limits
 from milp_recourse.errors import BadInput, Unsupported
-from milp_recourse.formats import instance_from_dict
+from milp_recourse.formats import instance_from_dict, read_instance
+from milp_recourse.formats.instances_path import instances_path
+from milp_recourse.judge import judge
 from milp_recourse.lab.interviews.simulated_people import Person
 from milp_recourse.preferences import Interview, Question
-from milp_recourse.preferences.candidates import exact_candidates
+from milp_recourse.preferences.candidates import ALONG, exact_candidates, nearest_to
 from milp_recourse.preferences.cost_parts import cost_parts, with_weights
+from milp_recourse.preferences.hare import FloatArray
 from milp_recourse.preferences.hare_dialogue import sampled
 from milp_recourse.preferences.knowledge import INNER, OUTER
+from milp_recourse.preferences.lever_space import LeverSpace
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Status
 from milp_recourse.questions.solve import solve
@@ -471,8 +475,6 @@ def test_every_recourse_that_is_shown_is_feasible(method: Any) -> None:
         preferences={"actionable": list(LEVERS), "ranges": {"debt": [0, 4]}},
         conditions=[{"at_most_actions": 2}],
     )
-    from milp_recourse.judge import judge
-
     interview = Interview(instance, method=method, budget=8)
     someone, shown = person(instance, 1, 2, 3), 0
     while (question := interview.ask()) is not None:
@@ -483,6 +485,14 @@ def test_every_recourse_that_is_shown_is_feasible(method: Any) -> None:
                 assert len(side.action) <= 2 and float(side.action.get("hours", 0)).is_integer()
         interview.tell(someone.answer(question))
     assert shown or method == "awp"
+
+
+def test_an_aim_at_the_boundary_has_a_candidate_soon() -> None:
+    """The squared distance alone would be 1e-15, whose relative gap no search closes."""
+    instance, aim = toy(), {"hours": 4.0, "savings": 0.0, "debt": 2.0}
+    found = nearest_to(instance, aim, time_limit=20.0)
+    assert not judge(instance, aim).feasible
+    assert found is not None and found.result.status is Status.OPTIMAL
 
 
 def test_labels_are_rounded_and_judged_again() -> None:
@@ -522,10 +532,39 @@ def test_exact_candidates_differ_and_are_certified() -> None:
             )
 
 
+def test_nothing_is_nearer_to_an_aim_than_its_candidate() -> None:
+    """Of random actions who is accepted is no nearer to the aim, with a lever that may only rise, too."""
+    instance, rng = toy(features=features(hours={"monotone": "increase"})), np.random.default_rng(0)
+    low, high = np.array(list(instance.levers.values())).T
+
+    def accepted(values: FloatArray) -> bool:
+        return judge(instance, dict(zip(LEVERS, values.tolist(), strict=True))).feasible
+
+    drawn = rng.uniform(low, high, size=(120, 3))
+    those = np.array([accepted(values) for values in drawn])
+    for aim in drawn[~those][:4]:
+        found = nearest_to(instance, dict(zip(LEVERS, aim.tolist(), strict=True)))
+        assert found is not None and judge(instance, found.action).feasible
+        end = np.array([found.action.get(name, instance.factual[name]) for name in LEVERS])
+        step = np.abs(np.vstack([end, drawn[those]]) - aim) / (high - low)
+        far = (step**2 + ALONG * step).sum(axis=1)
+        bound = found.result.lower_bound or 0.0
+        assert len(far) > 20 and bound * (1 - 1e-9) <= far.min() and far[0] <= bound * (1 + 2e-6) + 1e-9
+
+
+def test_an_aim_of_a_person_with_effects_and_a_density_has_a_candidate() -> None:
+    """What the person must meet, plausibility among it, is asked of where they begin, not of the aim."""
+    instance = read_instance(instances_path() / "loan" / "loan_000.json")
+    assert instance.plausible
+    space, rng = LeverSpace(instance), np.random.default_rng(0)
+    ends = space.inside(space.start + 0.5 * rng.normal(size=(8, space.size)))
+    aims = [aim for aim in map(space.action, ends) if not judge(instance, aim).feasible]
+    found = [nearest_to(instance, aim) for aim in aims]
+    assert aims and all(one is not None and judge(instance, one.action).feasible for one in found)
+
+
 def test_nothing_is_nearer_in_a_direction_than_its_candidate() -> None:
     """Of random actions within the corner, none is accepted: the bound is that of the box."""
-    from milp_recourse.judge import judge
-
     rng = np.random.default_rng(0)
     for one in exact_candidates(toy(), 4, "directions"):
         reach = (one.result.lower_bound or 0.0) / 1.05  # of the largest change; the sum adds a hundredth each

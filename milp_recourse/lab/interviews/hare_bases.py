@@ -12,7 +12,6 @@ FACE: Poyiadzi et al. (2020), https://arxiv.org/abs/1909.09369; the others at
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ def base_points(base: str, found: Study, seed: int) -> FloatArray:
     elif base == "growing-spheres":
         points = np.full_like(crowd.start, np.nan)
         for k in range(crowd.size):
-            one = growing_spheres(_One(crowd.only([k])), rng)
+            one = growing_spheres(crowd.only([k]), rng)
             points[k, 0] = np.nan if one is None else one
     elif base == "face":
         points = face(crowd, found.seen[:1500], found.accepted[:1500])
@@ -53,30 +52,6 @@ def _by_codes(base: str, found: Study, seed: int, rng: np.random.Generator) -> F
     if base == "clue":
         return clue(found.crowd, autoencoder(found.seen))
     return cruds(found.crowd, autoencoder(found.seen, labels=found.accepted))
-
-
-@dataclass(frozen=True)
-class _One:
-    """One person, without the coordinates that stay."""
-
-    crowd: Crowd
-
-    @property
-    def start(self) -> FloatArray:
-        return self.crowd.start[0, 0]
-
-    @property
-    def free(self) -> FloatArray:
-        return self.crowd.free
-
-    def score(self, points: FloatArray) -> FloatArray:
-        return self.crowd.score(points)
-
-    def gradient(self, points: FloatArray) -> FloatArray:
-        return self.crowd.gradient(points)
-
-    def inside(self, points: FloatArray) -> FloatArray:
-        return np.where(self.free > 0, self.crowd.inside(points), self.start)
 
 
 def face(crowd: Crowd, seen: FloatArray, accepted: Any, neighbours: int = 50) -> FloatArray:

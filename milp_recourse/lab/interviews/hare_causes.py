@@ -23,6 +23,7 @@ from milp_recourse.preferences import Interview
 from milp_recourse.preferences.hare import FloatArray, boundary_points
 from milp_recourse.preferences.hare_dialogue import base_recourse
 from milp_recourse.preferences.lever_space import LeverSpace
+from milp_recourse.problem.result import Result
 from milp_recourse.tables.recourse import Recourse
 
 Row = dict[str, Any]
@@ -68,7 +69,7 @@ def pipeline(data: str, seed: int, folder: Path, rows: int = 8000) -> tuple[Reco
     seen = y.iloc[: rows * 3 // 4]
     if data == "gmsc":  # as in hare_people
         seen = seen.groupby(seen).sample(seen.value_counts().max(), replace=True, random_state=seed)
-    network = MLPClassifier((18, 9), early_stopping=True, random_state=seed)
+    network = MLPClassifier((18, 9), early_stopping=data != "compas", random_state=seed)
     pipe = make_pipeline(first, network).fit(x.loc[seen.index], seen)
     up, down = ([n for n, c in chosen.columns.items() if c.monotone == w] for w in ("increase", "decrease"))
     still = [name for name, column in chosen.columns.items() if not column.actionable]
@@ -94,20 +95,25 @@ def asked(recourse: Recourse, row: pd.DataFrame, person: int) -> list[float] | N
         return None
     for method in METHODS[1:3]:
         interview = Interview(recourse, row, method, BUDGET, person)  # type: ignore[arg-type]
-        while (question := interview.ask()) is not None:
-            if question.kind == "one":
-                interview.tell("no")
-                continue
-            assert question.left is not None and question.right is not None
-            far = [np.linalg.norm(space.at(o.numbers) - goal) for o in (question.left, question.right)]
-            interview.tell("left" if far[0] <= far[1] else "right")
-        chosen = interview.recommend().action
+        chosen = answered(interview, space, goal).action
         found.append(dict(instance.numbers(chosen)) if chosen else found[0])
     ends = [space.at(action or {}) for action in found]
     change, own = [end - space.start for end in ends], goal - space.start
     lengths = [float(np.linalg.norm(one) * np.linalg.norm(own)) for one in change]
     gtd = [1 - float(one @ own) / max(size, 1e-12) for one, size in zip(change, lengths, strict=True)]
     return [*(float(np.linalg.norm(end - goal)) for end in ends), *gtd]
+
+
+def answered(interview: Interview, space: LeverSpace, goal: FloatArray) -> Result:
+    """What is recommended to somebody who prefers what is nearer to a goal, and for whom nothing will do."""
+    while (question := interview.ask()) is not None:
+        if question.kind == "one":
+            interview.tell("no")
+            continue
+        assert question.left is not None and question.right is not None
+        far = [np.linalg.norm(space.at(o.numbers) - goal) for o in (question.left, question.right)]
+        interview.tell("left" if far[0] <= far[1] else "right")
+    return interview.recommend()
 
 
 def run(

@@ -121,9 +121,7 @@ class Crowd:
         """The nearest points that people can be at; beyond the box only if they are there already."""
         if not self.boxed:
             return points
-        low, high = np.minimum(self.start, 0), np.maximum(self.start, 1)
-        shape = (-1, points.shape[-1]) if points.ndim == 2 else self.start.shape
-        return np.clip(points, low.reshape(shape), high.reshape(shape))
+        return np.clip(points, np.minimum(self.start, 0), np.maximum(self.start, 1))
 
     def only(self, chosen: Any) -> Crowd:
         """Some of the people."""
@@ -204,7 +202,8 @@ def study(how: Setting, folder: Path, people: int = PEOPLE) -> Study:
         fitted: Any = LogisticRegression(max_iter=1000).fit(x, t)
         layers: Any = ((fitted.coef_.T, fitted.intercept_),)
     else:
-        fitted = MLPClassifier((18, 9), max_iter=60, random_state=how.seed, early_stopping=True).fit(x, t)
+        early = how.data != "compas"  # whose validation rows, 500, let it stop before it refuses anybody
+        fitted = MLPClassifier((18, 9), max_iter=60, random_state=how.seed, early_stopping=early).fit(x, t)
         layers = tuple(zip(fitted.coefs_, fitted.intercepts_, strict=True))
     fixed = set(FIXED[how.data]) | (set(labels) if how.labels == "fixed" else set())
     free = np.array([float(name not in fixed) for name in names])

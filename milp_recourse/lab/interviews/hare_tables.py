@@ -27,7 +27,7 @@ from milp_recourse.lab.interviews.hare_bases import BASES, base_points
 from milp_recourse.lab.interviews.hare_people import FIXED, RADIUS, Crowd, Setting, Study, study, wishes
 from milp_recourse.lab.means import mean, sd
 from milp_recourse.lab.run_table import grown
-from milp_recourse.preferences.hare import FloatArray, boundary_points, directions, repulsion
+from milp_recourse.preferences.hare import FloatArray, boundary_points, directions, far_apart
 from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.solve import solve
 from milp_recourse.reports.drawing import panels, save
@@ -119,15 +119,14 @@ def exact_tournament(crowd: Crowd, goals: FloatArray, rounds: int, seed: int) ->
         instance, rng = problem(crowd, person), np.random.default_rng([seed, person, 8])
         one, goal = crowd.only([person]), goals[person, 0]
         best, least = nearest(instance, crowd.start[person, 0]), np.inf
-        for turn in range(rounds if best is not None else 0):
+        if best is None:
+            continue
+        for turn in range(rounds):
             count = BUDGET // rounds - bool(turn)  # the winner so far is one of them
-            drawn = rng.normal(size=(50, count, len(goal))) * crowd.free
-            drawn /= np.linalg.norm(drawn, axis=-1, keepdims=True)
-            for aim in best + 0.5**turn * min(drawn, key=repulsion):
+            for aim in best + 0.5**turn * far_apart(rng, count, crowd.free):
                 good = crowd.score(aim) > 0
                 point = boundary_points(one, aim[None, None], 1e-6)[0, 0] if good else nearest(instance, aim)
-                far = np.inf if point is None else float(np.linalg.norm(point - goal))
-                if far < least:
+                if point is not None and (far := float(np.linalg.norm(point - goal))) < least:
                     best, least, found[person, 0] = point, far, point
     return found
 

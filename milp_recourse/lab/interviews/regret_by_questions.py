@@ -6,7 +6,7 @@ recourse under the person's weights, and the least.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from milp_recourse.formats import read_instance
 from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.lab.interviews.random_problems import random_problem
 from milp_recourse.lab.interviews.simulated_people import Person, random_weights
-from milp_recourse.lab.means import bootstrap, interval
+from milp_recourse.lab.means import BOOTSTRAP, interval
 from milp_recourse.lab.run_table import grown
 from milp_recourse.preferences import Interview
 from milp_recourse.preferences.cost_parts import levers
@@ -30,14 +30,12 @@ Row = dict[str, Any]
 COLUMNS = ("problem", "person", "method", "questions", "regret")
 
 PROBLEMS: dict[str, tuple[int, tuple[int, ...]]] = {
-    "loan network, 4 levers": (10, (0, 1, 2, 3, 5, 7, 10)),
-    "credit trees, 4 levers": (10, (0, 1, 2, 3, 5, 7, 10)),
-    "random network, 10 levers": (25, (0, 2, 5, 8, 12, 18, 25)),
+    "loan network, 4 levers": (0, (0, 1, 2, 3, 5, 7, 10)),
+    "credit trees, 4 levers": (0, (0, 1, 2, 3, 5, 7, 10)),
+    "random network, 10 levers": (7000, (0, 2, 5, 8, 12, 18, 25)),
 }
-"""The most questions, and after how many the regret is taken."""
-
-FIRST_SEED = 1000
-"""Of the random networks; no setting was chosen by what happens on these."""
+"""The number of the first person, and after how many questions the regret is taken. No setting was chosen by
+what happens to these people with random networks."""
 
 COMPARED = 12
 """People whom every method interviews; the others are for the first one alone."""
@@ -49,7 +47,7 @@ METHODS = ("regret", *RATED, "random", "information", "minimax", "margin", "pear
 def problem_of(name: str, person: int) -> Instance | None:
     """A person's problem; None for a number for which there is none."""
     if name.startswith("random"):
-        return random_problem(10, FIRST_SEED + person)
+        return random_problem(10, person)
     folder = "loan" if name.startswith("loan") else "credit_trees"
     file = instances_path() / folder / f"{folder.removesuffix('_trees')}_{person:03d}.json"
     return read_instance(file) if file.is_file() else None
@@ -61,10 +59,13 @@ def methods_for(name: str) -> tuple[str, ...]:
     return few if name.startswith("random") else METHODS
 
 
-def _has_choice(name: str, person: int) -> bool:
-    """Whether the person has a recourse, and at least four levers for it."""
-    instance = problem_of(name, person)
-    return instance is not None and len(levers(instance)) >= 4 and bool(solve(instance).action)
+def people_of(name: str, most: int) -> Iterator[int]:
+    """Of ``most`` people those who have a recourse, and at least four levers for it, by number."""
+    first, _ = PROBLEMS[name]
+    for person in range(first, first + most):
+        instance = problem_of(name, person)
+        if instance is not None and len(levers(instance)) >= 4 and solve(instance).action:
+            yield person
 
 
 def one_person(name: str, person: int, method: str) -> list[Row]:
@@ -75,9 +76,9 @@ def one_person(name: str, person: int, method: str) -> list[Row]:
     best = solve(someone.problem())
     assert best.action is not None
     least = someone.cost(instance.numbers(best.action))
-    budget, at = PROBLEMS[name]
+    _, at = PROBLEMS[name]
     own: dict[str, Any] = {"method": method} if method in RATED else {"strategy": method}
-    interview = Interview(instance, budget=budget, seed=person, **own)
+    interview = Interview(instance, budget=at[-1], seed=person, **own)
     rows: list[Row] = []
 
     def note(questions: Sequence[int]) -> None:
@@ -114,7 +115,7 @@ def run(out: Path, people: int, advance: Callable[[], None] = lambda: None) -> l
     with grown(out / "regret.csv", COLUMNS, {}) as (rows, write):
         kept += rows
         done |= {(row["problem"], row["person"], row["method"]) for row in rows}
-        numbers = {name: (k for k in range(3 * people) if _has_choice(name, k)) for name in PROBLEMS}
+        numbers = {name: people_of(name, 3 * people) for name in PROBLEMS}
         for number, (name, persons) in product(range(people), numbers.items()):
             person = next(persons, None)
             for method in methods_for(name) if number < COMPARED else METHODS[:1]:
@@ -128,7 +129,7 @@ def run(out: Path, people: int, advance: Callable[[], None] = lambda: None) -> l
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Median and mean regret, with intervals of the mean over people, by problem, method and questions."""
+    """Median regret with its interval (95%, bootstrap over people), by problem, method and questions."""
     groups: dict[tuple[str, str, int], list[float]] = {}
     for row in rows:
         questions = -1 if row["method"] in RATED else int(row["questions"])
@@ -136,7 +137,8 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     found = []
     for (problem, method, questions), regrets in groups.items():
         values = np.array(regrets)
-        low, high = interval(bootstrap(values, np.random.default_rng(0)))
+        drawn = np.random.default_rng(0).choice(values, (BOOTSTRAP, len(values)))
+        low, high = interval(np.median(drawn, axis=1))
         asked = [int(r["questions"]) for r in rows if (r["problem"], r["method"]) == (problem, method)]
         found.append(
             {
@@ -145,7 +147,6 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
                 "people": len(values),
                 "questions": max(asked) if questions < 0 else questions,
                 "median": f"{np.median(values):.4f}",
-                "mean": f"{values.mean():.4f}",
                 "low": f"{low:.4f}",
                 "high": f"{high:.4f}",
             }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -39,10 +42,20 @@ def test_recourses_of_the_bank_are_allowed() -> None:
     assert all(len(np.unique(one, axis=0)) == 15 for one in changes)
 
 
+def test_people_are_chosen_by_their_own_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody without a recourse is interviewed: of the credit trees that is number 15."""
+    name = "credit trees, 4 levers"
+    monkeypatch.setitem(regret_by_questions.PROBLEMS, name, (14, (0,)))
+    monkeypatch.setattr(regret_by_questions, "one_person", lambda *own: [own])
+    monkeypatch.setattr(regret_by_questions, "grown", lambda *_: nullcontext(([], lambda row: None)))
+    found = regret_by_questions.run(tmp_path, 2)
+    assert {person for own, person, _ in found if own == name} == {14, 16}
+
+
 def test_regret_falls_with_questions() -> None:
     """On a Loan network: all rows are there, and ten questions leave less regret than none."""
     name = "loan network, 4 levers"
-    person = next(k for k in range(20) if regret_by_questions._has_choice(name, k))
+    person = next(regret_by_questions.people_of(name, 20))
     rows = regret_by_questions.one_person(name, person, "regret")
     assert [row["questions"] for row in rows] == list(regret_by_questions.PROBLEMS[name][1])
     assert 0 <= float(rows[-1]["regret"]) < max(0.02, float(rows[0]["regret"]))
