@@ -29,7 +29,7 @@ from milp_recourse.lab.studies.gmsc.gmsc_tables import (
     proof_row,
     table_rows,
 )
-from milp_recourse.lab.studies.gmsc.models import STEPS, Learned, learned
+from milp_recourse.lab.studies.gmsc.models import Learned, learned, steps
 from milp_recourse.lab.studies.kept_answers import AnswerFile
 from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.lab.studies.spot_check import spot_check
@@ -52,6 +52,8 @@ class Asked:
         How many answers, drawn at random, are certified again and checked by ``verify``.
     epochs
         Epochs of training, for networks through the flow and through the equations; 0: none are trained.
+    forms
+        The causal models that are fitted; with several of them, they are compared.
     """
 
     seed: int = 0
@@ -60,6 +62,7 @@ class Asked:
     time_limit: float = 60.0
     certificates: int = 100
     epochs: Mapping[Through, int] = field(default_factory=lambda: PUBLISHED_EPOCHS)
+    forms: Sequence[str] = tuple(FORMS)
 
 
 def run(
@@ -98,16 +101,19 @@ def run(
         raise BadInput("--out", f"{out}, of another seed or file", "a new folder, or the same seed and file")
     epochs_by_training: dict[Through, int] = {way: count for way, count in options.epochs.items() if count}
     training = len(PROFILES) * sum(epochs_by_training.values())
-    expect(STEPS + len(FORMS) * SIZED + training)
-    fitted = learned(data, out / "models", options.seed, lambda: advance("models"), say)
+    sizing = SIZED * len(options.forms) if len(options.forms) > 1 else 0
+    before = steps(options.forms) + sizing + training
+    expect(before)
+    fitted = learned(data, out / "models", options.seed, options.forms, lambda: advance("models"), say)
     results = out / "results"
     results.mkdir(parents=True, exist_ok=True)
     write_json(results / "fit.json", fitted.report)
     write_json(results / "asked.json", asdict(options))
-    say("compares the models with each other and with held-out rows")
-    _fidelity(fitted, data, results, options.seed)
-    say(f"solves at most {SIZED} people in each of the {len(FORMS)} models")
-    _sizes(fitted, results, options.time_limit, lambda: advance("sizes"))
+    if sizing:
+        say("compares the models with each other and with held-out rows")
+        _fidelity(fitted, data, results, options.seed)
+        say(f"solves at most {SIZED} people in each of the {len(options.forms)} models")
+        _sizes(fitted, results, options.time_limit, lambda: advance("sizes"))
     people = fitted.people[: options.people]
     counts = [len(people), *(min(options.others, len(people)) for _ in SETTINGS[1:])]
     sized = list(zip(SETTINGS, counts, strict=True))
@@ -116,7 +122,7 @@ def run(
     ]
     table = answer_file(results)
     todo = len(table.missing(wanted_problems, options.time_limit))
-    expect(STEPS + len(FORMS) * SIZED + training + todo + options.certificates)
+    expect(before + todo + options.certificates)
     say(f"certifies: {todo} of {len(set(wanted_problems))} problems are not solved yet")
     solve_missing(table, people, wanted_problems, options.time_limit, lambda: advance("certified"))
     say(f"checks {options.certificates} answers drawn at random")
