@@ -38,8 +38,9 @@ LEVERS = ("amount", "duration", "income", "savings")
 SDS = (2.0, 3.0, 2.0, 0.5)
 """Of the levers' noise, as printed."""
 
-POINTS, ROUNDS, SHRINK, KEPT = 7, 30, 0.7, 12
-"""Values per lever and round; how often a grid is refined, by which factor, and around how many points."""
+POINTS, DRAWN, ROUNDS, SHRINK, KEPT = 5, 1000, 40, 0.75, 12
+"""Values per lever, and points drawn, around each kept point; how often a grid is refined, by which factor,
+and around how many points."""
 
 NEAR = 1e-9
 """What sums of doubles may be off by."""
@@ -115,7 +116,7 @@ class Grid:
         )
         points = self.cross([np.append(np.linspace(a, b, 4 * POINTS - 3), held[k])
                              for a, b, k in zip(low, high, own, strict=True)])  # fmt: skip
-        step = (high - low) / (4 * POINTS - 4)
+        step, rng = (high - low) / (4 * POINTS - 4), np.random.default_rng(0)
         for _ in range(ROUNDS):
             values = np.repeat(person[3:, None], points.shape[1], axis=1)
             values[own] = points
@@ -126,10 +127,10 @@ class Grid:
             cheap = good[np.argsort(cost[good])[: KEPT // 2]]
             close = np.argsort(np.where(short <= 0, np.inf, short))[: KEPT - len(cheap)]
             centres = points[:, np.append(cheap, close)]
-            around = step[:, None] * np.linspace(-1, 1, POINTS)
-            ends = low[:, None], high[:, None]
-            finer = [self.cross([*np.clip(one[:, None] + around, *ends)]) for one in centres.T]
-            points = np.hstack(finer)
+            around = self.cross([np.linspace(-1, 1, POINTS)] * len(own))
+            around = step[:, None] * np.hstack([around, rng.normal(size=(len(own), DRAWN)) / 2])
+            points = np.hstack([one[:, None] + around for one in centres.T])
+            points = np.clip(points, low[:, None], high[:, None])
             step = step * SHRINK
 
     def complaints(self, person: Array, result: Result) -> list[str]:
@@ -165,7 +166,7 @@ def verdict(chosen: list[int], rows: pd.DataFrame) -> str:
 
 def main() -> int:
     """The command."""
-    given = options(__doc__, people=100, seed=0, seconds=60.0, share=2e-3)
+    given = options(__doc__, people=100, seed=1, seconds=60.0, share=1e-5)
     start, population, grid = time.perf_counter(), read_population(FOLDER / "population.json"), Grid()
     table = pd.read_csv(FOLDER / "refused.csv")
     chosen = np.random.default_rng(given.seed).choice(len(population), given.people, replace=False).tolist()
