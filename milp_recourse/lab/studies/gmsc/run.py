@@ -32,12 +32,16 @@ from milp_recourse.lab.studies.gmsc.gmsc_tables import (
 from milp_recourse.lab.studies.gmsc.models import Learned, learned, steps
 from milp_recourse.lab.studies.kept_answers import AnswerFile
 from milp_recourse.lab.studies.paper_cells import Problem
+from milp_recourse.lab.studies.report import write_page
 from milp_recourse.lab.studies.spot_check import spot_check
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve
 
 SIZED = 30
 """The most applicants on whom the sizes of the equations are compared."""
+
+PICTURES = ("proofs", "figure_8", "densities", "interventions", "figure_7", "sizes")
+"""Of the page, in this order; several only where models are compared."""
 
 
 @dataclass(frozen=True)
@@ -212,8 +216,8 @@ def _compared(
     write_table(results / "out_of_range.csv", out_of_range(compared[0], people, low, high))
     write_table(results / "applicants.csv", [row for one in compared for row in _applicants(one)])
     gmsc_plots.proofs(compared, results / "proofs.svg")
-    shown = {"4": "all", "random": "hard random", "linear": "soft", "hard (3), linear": "hard (3) + soft"}
-    by_label = {shown[c.setting.label]: c for c in compared if c.setting.label in shown}
+    labels = {"4": "all", "random": "hard random", "linear": "soft", "hard (3), linear": "hard (3) + soft"}
+    by_label = {labels[c.setting.label]: c for c in compared if c.setting.label in labels}
     factual = people.rows
     density = {}
     for label, one in by_label.items():
@@ -223,6 +227,10 @@ def _compared(
             after = fitted.flow.counterfactual(rows_here[kept], side.action[kept])
             density[label, method] = fitted.flow.log_densities(after)
     gmsc_plots.log_densities(by_label, density, fitted.flow.log_densities(factual), results / "figure_8.svg")
+    outside = read_rows(results / "out_of_range.csv")
+    pictures = [name for name in PICTURES if (results / f"{name}.svg").exists()]
+    shown = {"proofs": proofs, "tables": rows, "out_of_range": outside}
+    write_page(results / "report.html", "gmsc", shown, pictures)
     return {"tables": rows, "proofs": proofs, "contradicted": sum(row["contradicted"] for row in proofs)}
 
 
