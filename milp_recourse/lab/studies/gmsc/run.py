@@ -145,13 +145,13 @@ def run(
 
 
 def _fidelity(fitted: Learned, data: GmscData, results: Path, seed: int) -> None:
-    if (results / "counterfactuals.csv").exists():
+    if (results / "interventions.csv").exists():
         return
     found = fidelity(data, fitted.scms, CHOSEN, fitted.flow, seed)
     gmsc_plots.densities(found, results / "densities.svg")
     gmsc_plots.interventions(found, results / "interventions.svg")
     gmsc_plots.marginals(found, results / "figure_7.svg")
-    for name in ("densities", "marginals", "interventions", "counterfactuals"):
+    for name in ("densities", "interventions"):
         write_table(results / f"{name}.csv", getattr(found, name))
 
 

@@ -97,7 +97,7 @@ def _draw(every: Sequence[dict[str, Any]], path: Path) -> None:
                     place + 0.07, mean(values), error, fmt="D", markersize=4, capsize=3, label=label, **style
                 )
                 label = "_"
-        axis.set_xticks(range(len(settings)), settings, fontsize=8)
+        axis.set_xticks(range(len(settings)), settings, fontsize=8, rotation=15)
         axis.set_title(words, fontsize=10)
     axes[1, 1].set_yscale("log")
     figure.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
