@@ -165,8 +165,8 @@ def curve_rows(
         t, left, rise = model.column(f"{name}_t{k}", 0.0, 1.0), Fraction(ends[k]), Fraction(slope[k])
         model.row(f"{name}_t{k}_in", ({t: 1.0, z: -1.0}, 0.0), upper=0.0)
         place |= {z: left - first, t: widths[k]}
-        for line, start, constants in zip(lines, starts, (below, above), strict=True):
-            line |= {z: Fraction(constants[k]) + rise * left - start, t: rise * widths[k]}
+        for side, start, constants in zip(lines, starts, (below, above), strict=True):
+            side |= {z: Fraction(constants[k]) + rise * left - start, t: rise * widths[k]}
     model.row(f"{name}_sum", combine(((place, first), 1.0), (form, -1.0)), 0.0, 0.0)
     model.row(f"{name}_below", combine((yf, 1.0), ((lines[0], starts[0]), -1.0)), lower=0.0)
     model.row(f"{name}_above", combine((yf, 1.0), ((lines[1], starts[1]), -1.0)), upper=0.0)

@@ -87,7 +87,7 @@ class MixedInteger:
         """Add lower <= form <= upper."""
         coefficients, constant = form
         kept = {k: float(c) for k, c in coefficients.items() if c}
-        self.rows.append(LinearRow(name, kept, less(lower, constant), less(upper, constant)))
+        self.rows.append(LinearRow(name, kept, _less(lower, constant), _less(upper, constant)))
 
     def fixed_column(self, name: str, form: Form, lower: float, upper: float) -> int:
         """Add a column that equals a form, and return its index."""
@@ -122,7 +122,7 @@ def combine(*parts: tuple[Form, Number]) -> tuple[dict[int, Number], Number]:
     return total, constant
 
 
-def less(end: float, constant: Number) -> float:
+def _less(end: float, constant: Number) -> float:
     """end - constant, rounded once."""
     if not constant or not np.isfinite(end):
         return end

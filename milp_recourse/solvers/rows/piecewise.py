@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
-from milp_recourse.solvers.rows.mixed_integer import MixedInteger, less
+from milp_recourse.solvers.rows.mixed_integer import MixedInteger
 from milp_recourse.solvers.rows.rounding import slack
+
+LARGEST = 2.0**20
+"""Coefficients of a row whose columns can hardly change."""
 
 
 @dataclass(frozen=True)
@@ -64,42 +66,35 @@ def without_squares(mip: MixedInteger, share: float, most: float) -> Gaps:
         ball += weight * gap
     mip.row(mip.ball.name, (sides, 0.0), upper=mip.ball.upper)
     mip.ball = None
-    return Gaps(cost, ball + slack(len(sides) + 4) * size)
+    return Gaps(cost, ball + slack(len(sides) + 2) * size)
 
 
 def in_units(mip: MixedInteger) -> None:
     """Measure every column but actions and whole numbers, and then every row, in a power of two of its own.
 
-    In place: columns, and changes of rows, up to about 1. Columns that change by little are measured from
-    their lower end.
+    In place: columns, and changes of rows, up to about 1, coefficients up to :data:`LARGEST`. Nothing is
+    rounded.
 
     Solvers' tolerances are absolute, and HiGHS was seen to lose the optimum in its presolve where a square of
-    4e7 had a coefficient of 4e-8, and where parts of a curve were 1e-6 of their distance from 0.
+    4e7 had a coefficient of 4e-8.
     """
-    units, starts = [1.0] * len(mip.names), [0.0] * len(mip.names)
-    for k, (low, high) in enumerate(zip(mip.lower, mip.upper, strict=True)):
-        if mip.integer[k] or k in mip.actions.values():
-            continue
-        if high > low and high - low < max(map(abs, (low, high))) / 2:
-            starts[k] = low
-        size = max(abs(low - starts[k]), abs(high - starts[k]))
-        if size:
+    units = [1.0] * len(mip.names)
+    for k, ends in enumerate(zip(mip.lower, mip.upper, strict=True)):
+        size = max(map(abs, ends))
+        if size and not mip.integer[k] and k not in mip.actions.values():
             units[k] = math.ldexp(1.0, math.frexp(size)[1])
-            mip.lower[k], mip.upper[k] = (low - starts[k]) / units[k], (high - starts[k]) / units[k]
-    mip.offset = float(
-        sum((Fraction(c) * Fraction(starts[k]) for k, c in mip.linear.items()), Fraction(mip.offset))
-    )
+            mip.lower[k], mip.upper[k] = ends[0] / units[k], ends[1] / units[k]
     mip.linear = {k: c * units[k] for k, c in mip.linear.items()}
     for j, row in enumerate(mip.rows):
-        at = sum((Fraction(c) * Fraction(starts[k]) for k, c in row.coefficients.items()), Fraction(0))
         sides = {k: c * units[k] for k, c in row.coefficients.items()}
+        size = max(map(abs, sides.values()), default=1.0)
         moves = (abs(c) * (mip.upper[k] - mip.lower[k]) for k, c in sides.items())
-        unit = math.ldexp(1.0, math.frexp(max(moves, default=1.0) or 1.0)[1])
+        unit = math.ldexp(1.0, math.frexp(max([size / LARGEST, *moves]))[1])
         mip.rows[j] = replace(
             row,
             coefficients={k: c / unit for k, c in sides.items()},
-            lower=less(row.lower, at) / unit,
-            upper=less(row.upper, at) / unit,
+            lower=row.lower / unit,
+            upper=row.upper / unit,
         )
 
 
@@ -115,5 +110,5 @@ def _square(mip: MixedInteger, column: int, reach: float, share: float) -> tuple
     points = np.unique(np.linspace(low, high, parts + 1))
     for k, t in enumerate(points.tolist()):
         mip.row(f"{mip.names[square]}_{k}", ({square: 1.0, column: -2 * t}, 0.0), lower=-t * t)
-    rounding = slack(8) * widest * widest
+    rounding = slack(4) * widest * widest
     return square, float(np.diff(points).max(initial=0.0)) ** 2 / 4 + rounding
