@@ -385,6 +385,46 @@ def give_me_some_credit() -> Said:
     assert all(row["contradicted"] == "0" for row in rows("gmsc/proofs.csv"))
 
 
+def gmsc_over_seeds() -> Said:
+    """What is served, how fast and at which cost, with spreads."""
+    found = {(row["setting"], row["method"]): row for row in rows("gmsc/seeds.csv")}
+    best, networks = found["4", "certified"], found["4", "iCARMA, equations"]
+
+    def said(row: dict[str, str], name: str, unit: float, digits: int) -> str:
+        mean, sd = (f"{unit * float(row[f'{name} {key}']):.{digits}f}" for key in ("mean", "sd"))
+        return f"{mean} (sd {sd})"
+
+    page = "docs/results/gmsc/README.md"
+    yield page, f"Over {best['seeds']} seeds"
+    yield page, f"{said(best, 'proven', 100, 1)}% are proven in {said(best, 'seconds_median', 1000, 0)} ms"
+    yield page, f"{said(best, 'served', 100, 1)}% are served"
+    yield (
+        page,
+        f"{said(networks, 'served', 100, 1)}% at {said(networks, 'cost_ratio_median', 1, 0)} times the cost",
+    )
+
+
+def linear_programs() -> Said:
+    """HiGHS is never wrong."""
+    found = content("properties/linear_programs.json")
+    counts, asked = found["counts"], 124 - found["counts"]["refused"]
+    assert not found["wrong"]
+    page, solved = "docs/agreement.md", counts["HiGHS: optimal"] + counts["HiGHS: infeasible"]
+    yield page, f"refused {counts['refused']}. HiGHS as it comes solved {solved} of {asked}"
+
+
+def printed_loan() -> Said:
+    """Three back ends, the grid, and the checker."""
+    found = content("properties/printed_loan.json")
+    people, counts, said = found["people"], found["counts"], found["verify"]
+    assert not found["wrong"] and counts["decided by all three"] == people
+    assert said.startswith(f"VERIFIED {people} of {people} certificates")
+    (largest,) = [value[1] for key, value in found.items() if key.startswith("grid above the optimum")]
+    page, outcomes = "instances/README.md", [counts[f"bab {name}"] for name in ("optimal", "infeasible")]
+    yield page, f"{people} people drawn at random: {outcomes[0]} optimal, {outcomes[1]} infeasible"
+    yield page, f"ends at most {largest:.0e} of the cost above"
+
+
 ALL = (
     speed,
     populations,
@@ -403,6 +443,9 @@ ALL = (
     single_numbers_of_the_study,
     finer_grids,
     give_me_some_credit,
+    gmsc_over_seeds,
+    linear_programs,
+    printed_loan,
 )
 
 

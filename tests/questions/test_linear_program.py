@@ -61,10 +61,16 @@ def test_random_programs_with_coarse_pieces_are_within_their_errors(
 
 @pytest.mark.parametrize("each", [False, True])
 @pytest.mark.parametrize(
-    "case", [*islice(ensembles(), 14), *((f"stepped {k}", on_steps(k)) for k in range(4))]
+    "case",
+    [
+        *islice(ensembles(), 14),
+        *((f"stepped {k}", on_steps(k)) for k in range(4)),
+        ("short curves", supported_instance(24)),
+    ],
 )
 def test_trees_and_steps(case: tuple[str, Instance], each: bool, tmp_path: Path) -> None:
-    """As certified: cells of float32, ties of scores, sums of which one suffices, steps of tenths, lists."""
+    """As certified: cells of float32, ties of scores, sums of which one suffices, steps of tenths, lists; and
+    parts of curves that are 1e-6 of their distance from 0."""
     try:
         made = export_linear(case[1], path := tmp_path / "p.lp", time_limit=20.0, each=each)
     except Unsupported as refused:

@@ -128,9 +128,9 @@ def train_decision(
 
 
 def fit_equations(
-    data: GmscData, seed: int, folder: Path, advance: Callable[[], None]
+    data: GmscData, seed: int, folder: Path, forms: Sequence[str], advance: Callable[[], None]
 ) -> tuple[dict[str, StructuralCausalModel], list[dict[str, Any]]]:
-    """Fit a causal model for each of :data:`FORMS`; also returns mean log densities of the test rows.
+    """Fit a causal model for some of :data:`FORMS`; also returns mean log densities of the test rows.
 
     Models that ``folder`` has are not fitted again.
     """
@@ -153,8 +153,8 @@ def fit_equations(
         )
 
     models, rows = {}, []
-    for units, form in FORMS.items():
-        content = kept(folder / f"scm, {units}.json", partial(fit, form))
+    for units in forms:
+        content = kept(folder / f"scm, {units}.json", partial(fit, FORMS[units]))
         scm = models[units] = scm_of_dict(content, FEATURES)
         density = np.stack(scm.log_densities(test)).mean(axis=-1)
         rows.append(

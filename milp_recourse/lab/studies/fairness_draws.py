@@ -28,6 +28,7 @@ from milp_recourse.lab.studies.amortised import Networks
 from milp_recourse.lab.studies.fairness import GAPS
 from milp_recourse.lab.studies.kept_answers import Answer, Answers
 from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws, Problem
+from milp_recourse.lab.studies.report import write_page
 from milp_recourse.lab.studies.tables import served
 from milp_recourse.problem.population import Population
 
@@ -276,7 +277,7 @@ def run(
     -------
     list
         The rows of FOLDER/fairness.csv; FOLDER/fairness_draws.csv.gz has every draw, fairness_masks.csv what
-        each mask is worth.
+        each mask is worth, fairness.html all but the draws.
     """
     from milp_recourse.lab.studies.reproduce import claim
 
@@ -294,6 +295,12 @@ def run(
     write_table(folder / "fairness_masks.csv", masks)
     write_table(folder / "fairness_draws.csv.gz", [row for one in found for row in _draws(one)])
     fairness_over_draws(found, rows, folder / "fairness.svg")
+    write_page(
+        folder / "fairness.html",
+        "fairness_draws",
+        {"fairness": rows, "fairness_masks": masks},
+        ["fairness"],
+    )
     return rows
 
 

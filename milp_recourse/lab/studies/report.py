@@ -1,4 +1,4 @@
-"""The report of ``reproduce``: one HTML file with pictures inside, which loads nothing from elsewhere."""
+"""Reports of studies: one HTML file with pictures inside, which loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,21 +54,43 @@ def write_report(
         The summary that :meth:`~milp_recourse.lab.studies.reproduce.Reproduction.run` writes.
     """
     order = (*targets, *(name for name in tables if name not in targets))
-    shown = [picture for name in order for picture in PICTURES.get(name, (name,))]
     rows = [row for some in tables.values() for row in some]
-    template = templates(FileSystemLoader(Path(__file__).parent)).get_template("report.html.j2")
-    text = template.render(
-        contents=Markup("$contents"),
-        pictures=shown,
-        coded=lambda name: base64.b64encode((folder / f"{name}.svg").read_bytes()).decode(),
+    return write_page(
+        folder / "report.html", "reproduce", {name: tables[name] for name in order},
+        [picture for name in order for picture in PICTURES.get(name, (name,))], "report",
         pairs={name: _pairs(tables[name]) for name in COMPARED if name in tables},
         compared=[row["within"] for row in rows if row.get("within") and row["method"] == "grid"],
-        summary=summary, tables=tables, order=order, titles=TITLES, captions=CAPTIONS, features=FEATURES,
-        columns_of=_columns, cell=_cell, ends=_ends, percentage=_percent,
+        summary=summary, features=FEATURES, ends=_ends, percentage=_percent,
+    )  # fmt: skip
+
+
+def write_page(
+    path: Path,
+    study: str,
+    tables: Mapping[str, Sequence[Row]],
+    pictures: Sequence[str],
+    template: str = "study",
+    **more: Any,
+) -> Path:
+    """Write the page of a study, with the words that ``report_words.csv`` has for it.
+
+    Parameters
+    ----------
+    tables
+        Rows by table.
+    pictures
+        Names of SVG files in the page's folder.
+    template
+        The file, without ``.html.j2``, that gets these and ``more``.
+    """
+    shape = templates(FileSystemLoader(Path(__file__).parent)).get_template(f"{template}.html.j2")
+    text = shape.render(
+        contents=Markup("$contents"), study=study, tables=tables, pictures=pictures,
+        coded=lambda name: base64.b64encode((path.parent / f"{name}.svg").read_bytes()).decode(),
+        titles=TITLES, captions=CAPTIONS, columns_of=_columns, cell=_cell, **more,
     )  # fmt: skip
     headings = re.findall(r'<h2 id="(\w+)">(.*?)</h2>', text)
     contents = "".join(f'<li><a href="#{key}">{name}</a></li>' for key, name in headings)
-    path = folder / "report.html"
     path.write_text(text.replace("$contents", f"<ol>{contents}</ol>"), encoding="utf-8")
     return path
 
@@ -90,11 +113,17 @@ def _percent(share: float) -> str:
 
 def _columns(rows: Sequence[Row]) -> list[str]:
     """The columns that are shown: those with values, but for a constant one of :data:`CONSTANT`."""
-    values = {c: [row[c] for row in rows if row[c] is not None] for c in rows[0]}
+    values = {c: [row[c] for row in rows if row.get(c) not in (None, "")] for row in rows for c in row}
     return [c for c, some in values.items() if some and not (c in CONSTANT and len(set(some)) == 1)]
 
 
 def _cell(value: Any) -> str:
+    """A number with four digits; rows of files have text."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = float(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    return str(value)

@@ -122,7 +122,7 @@ def _fairness(
     with progress_bar("fairness", 0, rate=True) as bar:
         rows = run(people, folder, trained, draws, seed, limit, jobs, bar.expect_more, bar.advance)
     print_rows("gaps over draws", rows, SUMMARY)
-    typer.echo(f"fairness.csv, fairness_masks.csv, fairness_draws.csv.gz and fairness.svg in {folder}")
+    typer.echo(f"fairness.html, tables and fairness.svg in {folder}")
 
 
 SHOWN = (

@@ -3,6 +3,8 @@ r"""Columns and rows of one atom: ReLU, indicator, curve, switch. Constants are 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.lattice import Lattice
 from milp_recourse.program.functions import band
-from milp_recourse.solvers.rows.mixed_integer import Form, MixedInteger, combine
+from milp_recourse.solvers.rows.mixed_integer import Form, MixedInteger, Number, combine
 
 Cut = Callable[[str, float, float], NDArray[np.float64]]
 """From a curve's name and an interval to the ends of the parts into which it is cut, ascending."""
@@ -39,7 +41,7 @@ def narrow_parts(share: float) -> Cut:
     def cut(function: str, low: float, high: float) -> NDArray[np.float64]:
         _, below, above = band(function, *(np.array([end]) for end in (low, high)))
         allowed = share * float((above - below)[0])
-        ends, split = np.array([low, high]), np.array([True])
+        ends, split = np.array([low, high]), np.array([high - low > 2 * _shortest(low)])
         while split.any() and len(ends) <= _MOST_PIECES:
             ends = np.sort(np.concatenate([ends, (ends[:-1] + ends[1:])[split] / 2]))
             _, below, above = band(function, ends[:-1], ends[1:])
@@ -128,9 +130,10 @@ def curve_rows(
 ) -> Form:
     r"""y = f(form), relaxed: on each of several parts of the interval y lies between two parallel lines.
 
-    With 0/1 columns :math:`z_k` (part k is in use) and :math:`x_k` the form's value in part k:
-    :math:`\sum z_k = 1,\; x = \sum x_k,\; l_k z_k \le x_k \le u_k z_k` and
-    :math:`\sum (m_k x_k + c^{lo}_k z_k) \le y \le \sum (m_k x_k + c^{hi}_k z_k)`. A relaxation with
+    With 0/1 columns :math:`z_k` (part k, from :math:`l_k` to :math:`l_k + w_k`, is in use) and
+    :math:`0 \le t_k \le z_k`, how far x is in it: :math:`\sum z_k = 1,\; x = \sum (l_k z_k + w_k t_k)` and
+    :math:`\sum (m_k w_k t_k + (m_k l_k + c^{lo}_k) z_k) \le y`, and so from above. Measured from
+    :math:`l_k`, places stay apart however short a part is. A relaxation with
     proven error (see :mod:`milp_recourse.program.functions`): lower bounds stay lower bounds.
 
     Parameters
@@ -152,23 +155,21 @@ def curve_rows(
         model.row(f"{name}_below", combine((yf, 1.0), (line, -1.0)), lower=float(below[0]))
         model.row(f"{name}_above", combine((yf, 1.0), (line, -1.0)), upper=float(above[0]))
         return yf
-    total_x: dict[int, float] = {}
-    total_z: dict[int, float] = {}
-    lower_line: dict[int, float] = {y: 1.0}
-    upper_line: dict[int, float] = {y: 1.0}
-    for k in range(pieces):
-        l, u = float(ends[k]), float(ends[k + 1])
-        z = model.column(f"{name}_part{k}", 0.0, 1.0, integer=True)
-        x = model.column(f"{name}_x{k}", min(l, 0.0), max(u, 0.0))
-        model.row(f"{name}_x{k}_low", ({x: 1.0, z: -l}, 0.0), lower=0.0)
-        model.row(f"{name}_x{k}_high", ({x: 1.0, z: -u}, 0.0), upper=0.0)
-        total_x[x], total_z[z] = 1.0, 1.0
-        lower_line |= {x: -float(slope[k]), z: -float(below[k])}
-        upper_line |= {x: -float(slope[k]), z: -float(above[k])}
-    model.row(f"{name}_one", (total_z, 0.0), 1.0, 1.0)
-    model.row(f"{name}_sum", combine(((total_x, 0.0), 1.0), (form, -1.0)), 0.0, 0.0)
-    model.row(f"{name}_below", (lower_line, 0.0), lower=0.0)
-    model.row(f"{name}_above", (upper_line, 0.0), upper=0.0)
+    parts = {model.column(f"{name}_part{k}", 0.0, 1.0, integer=True): k for k in range(pieces)}
+    model.row(f"{name}_one", (dict.fromkeys(parts, 1.0), 0.0), 1.0, 1.0)
+    first, widths = Fraction(ends[0]), [Fraction(b) - Fraction(a) for a, b in pairwise(ends.tolist())]
+    place: dict[int, Number] = {}
+    lines: list[dict[int, Number]] = [{}, {}]
+    starts = [Fraction(c[0]) + Fraction(slope[0]) * first for c in (below, above)]
+    for z, k in parts.items():
+        t, left, rise = model.column(f"{name}_t{k}", 0.0, 1.0), Fraction(ends[k]), Fraction(slope[k])
+        model.row(f"{name}_t{k}_in", ({t: 1.0, z: -1.0}, 0.0), upper=0.0)
+        place |= {z: left - first, t: widths[k]}
+        for side, start, constants in zip(lines, starts, (below, above), strict=True):
+            side |= {z: Fraction(constants[k]) + rise * left - start, t: rise * widths[k]}
+    model.row(f"{name}_sum", combine(((place, first), 1.0), (form, -1.0)), 0.0, 0.0)
+    model.row(f"{name}_below", combine((yf, 1.0), ((lines[0], starts[0]), -1.0)), lower=0.0)
+    model.row(f"{name}_above", combine((yf, 1.0), ((lines[1], starts[1]), -1.0)), upper=0.0)
     return yf
 
 

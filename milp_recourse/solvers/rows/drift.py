@@ -88,8 +88,9 @@ def drift(program: Program, bounds: ProgramBounds, mip: MixedInteger, cut: Cut) 
             low, high = (float(end) for end in bounds.arguments[k])
             ends = cut(atom.function, low, high)
             _, below, above = band(atom.function, ends[:-1], ends[1:])
-            error = off(atom.argument)
-            errors.append(UP * float((above - below).max()) + _carried(atom.function, low, high, error))
+            rows = rounding if len(ends) > 2 else 0.0  # of several parts round where they start
+            error = _carried(atom.function, low, high, off(atom.argument) + rows)
+            errors.append(UP * float((above - below).max()) + rows + error)
         elif atom.function == "indicator":
             errors.append(0.0 if off(atom.argument) < 0.5 else 1.0)
         else:

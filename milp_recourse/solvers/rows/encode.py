@@ -142,6 +142,8 @@ def over_columns(form: Affine, forms: list[Form]) -> Form:
 def _range(form: Form, model: MixedInteger) -> tuple[float, float]:
     """The form's range over the columns' bounds, widened by the largest rounding error."""
     low = high = float(form[1])
+    if not form[0] and low == form[1]:
+        return low, high
     size = abs(low)
     for k, c in form[0].items():
         ends = float(c) * model.lower[k], float(c) * model.upper[k]
@@ -175,7 +177,9 @@ def _atoms(
                 )
             )
             [column] = forms[-1][0]
-            model.integer[column] = _whole(atom.acted, program) and _whole(atom.natural, program)
+            model.integer[column] = all(
+                _whole(over_columns(form, forms), model) for form in (atom.acted, atom.natural)
+            )
         else:
             argument = over_columns(atom.argument, forms)
             name = f"{atom.function}_{k}"
@@ -218,19 +222,18 @@ def _network(
 ) -> None:
     """Add the inputs, and the rows of a network and its logit, or of trees and their score."""
     network = program.classifier
-    z: list[Form] = []
+    inputs = []
     for name, affine in zip(program.column_names, program.columns, strict=True):
         form = over_columns(affine, forms)
-        low, high = _range(form, model)
-        trivial = not form[0] or (len(form[0]) == 1 and form[1] == 0 and next(iter(form[0].values())) == 1)
-        z.append(form if trivial else ({model.fixed_column(f"input_{name}", form, low, high): 1.0}, 0.0))
+        ends, whole = _range(form, model), _whole(form, model)
+        if form[0] and ([*form[0].values()] != [1] or form[1]):
+            form, whole = ({model.fixed_column(f"input_{name}", form, *ends): 1.0}, 0.0), False
+        held, levels = _held(affine, program, model), _levels(affine, program, forms)
+        inputs.append(Input(form, *ends, whole, held, levels))
     if isinstance(network, TreeEnsemble):
-        inputs = [
-            Input(form, *_ends(form, model), _held(column, program, model), _levels(column, program, forms))
-            for form, column in zip(z, program.columns, strict=True)
-        ]
         tree_rows(model, network, inputs, program.accept.above)
         return
+    z = [one.form for one in inputs]
     assert isinstance(network, ReluNetwork)
     last = len(network.weights) - 1
     for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
@@ -247,12 +250,9 @@ def _network(
             z.append(relu_rows(model, f"hidden_{k}_{j}", sum_, low, high, stated))
 
 
-def _whole(form: Affine, program: Program) -> bool:
-    """Whether a form is a whole number, or an action on whole numbers."""
-    if not form.terms:
-        return form.constant.denominator == 1
-    atoms = [program.atoms[k] for k in form.terms]
-    return not form.constant and all(isinstance(a, Action) and a.integral for a in atoms)
+def _whole(form: Form, model: MixedInteger) -> bool:
+    """Whether a form takes whole values only."""
+    return all(c == round(c) for c in (form[1], *form[0].values())) and all(model.integer[k] for k in form[0])
 
 
 def _held(form: Affine, program: Program, model: MixedInteger) -> tuple[int, float] | None:
@@ -275,14 +275,6 @@ def _levels(form: Affine, program: Program, forms: list[Form]) -> dict[int | Non
     for k, c in form.terms.items():
         columns[next(iter(forms[k][0]))] = float(form.constant + c)
     return columns
-
-
-def _ends(form: Form, model: MixedInteger) -> tuple[float, float, bool]:
-    """The range of an input, and whether it is whole."""
-    if not form[0]:
-        return float(form[1]), float(form[1]), False
-    [column] = form[0]
-    return model.lower[column], model.upper[column], model.integer[column]
 
 
 def _weighted(forms: list[Form], weights: Array, bias: float) -> Form:

@@ -15,6 +15,9 @@ import numpy as np
 from milp_recourse.solvers.rows.mixed_integer import MixedInteger
 from milp_recourse.solvers.rows.rounding import slack
 
+LARGEST = 2.0**20
+"""Coefficients of a row whose columns can hardly change."""
+
 
 @dataclass(frozen=True)
 class Gaps:
@@ -69,7 +72,8 @@ def without_squares(mip: MixedInteger, share: float, most: float) -> Gaps:
 def in_units(mip: MixedInteger) -> None:
     """Measure every column but actions and whole numbers, and then every row, in a power of two of its own.
 
-    In place: columns up to about 1, coefficients up to 1. Nothing is rounded.
+    In place: columns, and changes of rows, up to about 1, coefficients up to :data:`LARGEST`. Nothing is
+    rounded.
 
     Solvers' tolerances are absolute, and HiGHS was seen to lose the optimum in its presolve where a square of
     4e7 had a coefficient of 4e-8.
@@ -83,7 +87,9 @@ def in_units(mip: MixedInteger) -> None:
     mip.linear = {k: c * units[k] for k, c in mip.linear.items()}
     for j, row in enumerate(mip.rows):
         sides = {k: c * units[k] for k, c in row.coefficients.items()}
-        unit = math.ldexp(1.0, math.frexp(max(map(abs, sides.values()), default=1.0))[1])
+        size = max(map(abs, sides.values()), default=1.0)
+        moves = (abs(c) * (mip.upper[k] - mip.lower[k]) for k, c in sides.items())
+        unit = math.ldexp(1.0, math.frexp(max([size / LARGEST, *moves]))[1])
         mip.rows[j] = replace(
             row,
             coefficients={k: c / unit for k, c in sides.items()},

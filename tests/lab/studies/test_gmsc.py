@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +27,9 @@ from milp_recourse.lab.recipe.gmsc_data import (
     dequantised,
     read_gmsc,
 )
-from milp_recourse.lab.run_table import read_rows
+from milp_recourse.lab.run_table import read_rows, write_table
 from milp_recourse.lab.studies.gmsc.fidelity import _adjusted, followers
+from milp_recourse.lab.studies.gmsc.seeds import write_spread
 from milp_recourse.problem.result import gap_tolerance
 from milp_recourse.questions.solve import solve
 from verify.__main__ import examine
@@ -158,6 +160,26 @@ def test_the_study_proves_and_compares(study: tuple[Path, Path]) -> None:
     people = len(read_population(study[1] / "models" / "population.json"))
     assert len(sizes) == len(FORMS) * min(SIZED, people)
     assert all((results / f"{name}.svg").stat().st_size > 5000 for name in ("figure_7", "figure_8", "proofs"))
+
+
+def test_seeds_have_means_spreads_and_a_page(study: tuple[Path, Path], tmp_path: Path) -> None:
+    """Two seeds, the second with half the served: by hand."""
+    for seed in (0, 1):
+        results = tmp_path / f"seed_{seed}" / "results"
+        shutil.copytree(study[1] / "results", results)
+        (results / "fit.json").write_text(json.dumps({"seed": seed}))
+    rows = read_rows(results / "tables.csv")
+    write_table(results / "tables.csv", [r | {"served": float(r["served"] or 0) / 2} for r in rows])
+    certified = [float(row["served"]) for row in rows if row["method"] == "certified"]
+    found = [row for row in write_spread(tmp_path) if row["method"] == "certified"]
+    for served, row in zip(certified, found, strict=True):
+        assert (row["seeds"], row["proven mean"]) == (2, 1.0)
+        assert row["served mean"] == pytest.approx(0.75 * served, rel=1e-5)
+        assert row["served sd"] == pytest.approx(served / 2 / np.sqrt(2), rel=1e-5)
+    for page in (tmp_path / "report.html", study[1] / "results" / "report.html"):
+        text = page.read_text(encoding="utf-8")
+        assert text.count('src="data:image/svg+xml;base64,') == (1 if page.parent == tmp_path else 6)
+        assert text.count("<tr") > 5 and 'src="http' not in text and "<script" not in text
 
 
 def test_results_hold_no_row_of_the_data(study: tuple[Path, Path]) -> None:

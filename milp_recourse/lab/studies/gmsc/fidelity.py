@@ -45,23 +45,15 @@ class Fidelity:
     densities
         Mean log density of the test rows per model and feature, and of all features together (``all``), with
         its standard error; ``no causes`` is a model of independent normal features.
-    marginals
-        Kolmogorov-Smirnov distance, and Wasserstein distance in standard deviations, between samples of a
-        model and test rows, per feature.
     interventions
         Means after an intervention, in standard deviations from the factual mean, with the number of rows
         that the adjusted mean is computed from.
-    counterfactuals
-        Root mean square difference of the two models' counterfactuals of the same people, in standard
-        deviations.
     samples
         Sampled rows by model; under ``data``, test rows.
     """
 
     densities: list[dict[str, Any]]
-    marginals: list[dict[str, Any]]
     interventions: list[dict[str, Any]]
-    counterfactuals: list[dict[str, Any]]
     samples: Mapping[str, FloatArray]
 
 
@@ -75,7 +67,7 @@ def fidelity(
     scms
         Learned models by name.
     chosen
-        The model for which samples, interventions and counterfactuals are compared.
+        The model for which samples and interventions are compared.
     """
     import torch
 
@@ -99,13 +91,7 @@ def fidelity(
         "spline flow": flow.sample(size, torch.Generator().manual_seed(seed)),
         f"SCM, {chosen}": scm.sample(size, np.random.default_rng([seed, 21])),
     }
-    return Fidelity(
-        densities,
-        _marginals(samples),
-        _interventions(data, scm, flow),
-        _counterfactuals(data, scm, flow, seed),
-        samples,
-    )
+    return Fidelity(densities, _interventions(data, scm, flow), samples)
 
 
 def _without_causes(train: FloatArray, test: FloatArray) -> FloatArray:
@@ -117,26 +103,6 @@ def _without_causes(train: FloatArray, test: FloatArray) -> FloatArray:
 
 def _with_errors(terms: FloatArray) -> tuple[FloatArray, FloatArray]:
     return terms.mean(axis=0), terms.std(axis=0, ddof=1) / np.sqrt(len(terms))
-
-
-def _marginals(samples: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
-    from scipy.stats import ks_2samp
-
-    rows = []
-    for name, drawn in samples.items():
-        if name == "data":
-            continue
-        for k, f in enumerate(FEATURES):
-            true, mine = np.sort(samples["data"][:, k]), np.sort(drawn[:, k])
-            rows.append(
-                {
-                    "model": name,
-                    "feature": f,
-                    "kolmogorov_smirnov": float(ks_2samp(true, mine, method="asymp").statistic),
-                    "wasserstein_sd": float(np.abs(true - mine).mean() / true.std()),
-                }
-            )
-    return rows
 
 
 def followers(lever: str) -> tuple[str, ...]:
@@ -204,30 +170,3 @@ def _ranks(values: FloatArray) -> FloatArray:
 
 def _rank_of(values: FloatArray, value: float) -> float:
     return float(((values < value).mean() + (values <= value).mean()) / 2)
-
-
-def _counterfactuals(
-    data: GmscData, scm: StructuralCausalModel, flow: CausalFlow, seed: int
-) -> list[dict[str, Any]]:
-    """Differences of the models' counterfactuals if each lever is set to another row's value (5000 rows)."""
-    rng = np.random.default_rng([seed, 22])
-    rows = data.test.rows[rng.permutation(len(data.test.rows))[:5000]]
-    sd = data.test.rows.std(axis=0)
-    found = []
-    for lever in LEVERS:
-        column = FEATURES.index(lever)
-        action = np.full(rows.shape, np.nan)
-        action[:, column] = rng.permutation(data.test.rows[:, column])[: len(rows)]
-        one, other = scm.counterfactual(rows, action), flow.counterfactual(rows, action)
-        for f in followers(lever):
-            k = FEATURES.index(f)
-            effect = np.sqrt(np.mean(np.square(other[:, k] - rows[:, k])))
-            found.append(
-                {
-                    "lever": lever,
-                    "feature": f,
-                    "difference_rms_sd": float(np.sqrt(np.mean(np.square(one[:, k] - other[:, k]))) / sd[k]),
-                    "flow_effect_rms_sd": float(effect / sd[k]),
-                }
-            )
-    return found

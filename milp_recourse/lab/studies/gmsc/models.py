@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,10 @@ from milp_recourse.problem.scm import StructuralCausalModel
 FLOW = FlowTraining(hidden=(32, 32), batch=1024, epochs=30)
 """The paper's neural spline flow has 32 units and ELU (appendix C.3.2); batch and epochs are chosen here."""
 
-STEPS = len(WEIGHTS) * DECISION.epochs + len(FORMS) * len(FEATURES) + FLOW.epochs
-"""How often ``advance`` is called if everything has to be trained."""
+
+def steps(forms: Sequence[str]) -> int:
+    """How often ``advance`` is called if everything has to be trained."""
+    return len(WEIGHTS) * DECISION.epochs + len(forms) * len(FEATURES) + FLOW.epochs
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ def learned(
     data: GmscData,
     folder: Path,
     seed: int,
+    forms: Sequence[str] = tuple(FORMS),
     advance: Callable[[], None] = lambda: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Learned:
@@ -85,8 +88,8 @@ def learned(
     report_file, flow_file = folder / "report.json", folder / "flow.npz"
     say(f"trains a classifier for each of {len(WEIGHTS)} weights of a default")
     network, attempts = train_decision(data, seed, folder, advance)
-    say(f"fits equations: {'; '.join(FORMS)}")
-    scms, densities = fit_equations(data, seed, folder, advance)
+    say(f"fits equations: {'; '.join(forms)}")
+    scms, densities = fit_equations(data, seed, folder, forms, advance)
     say(f"trains the flow, {FLOW.epochs} epochs")
     if not flow_file.exists():
         _write_flow(data, flow_file, seed, advance)

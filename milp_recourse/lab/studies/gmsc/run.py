@@ -29,15 +29,19 @@ from milp_recourse.lab.studies.gmsc.gmsc_tables import (
     proof_row,
     table_rows,
 )
-from milp_recourse.lab.studies.gmsc.models import STEPS, Learned, learned
+from milp_recourse.lab.studies.gmsc.models import Learned, learned, steps
 from milp_recourse.lab.studies.kept_answers import AnswerFile
 from milp_recourse.lab.studies.paper_cells import Problem
+from milp_recourse.lab.studies.report import write_page
 from milp_recourse.lab.studies.spot_check import spot_check
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve
 
 SIZED = 30
 """The most applicants on whom the sizes of the equations are compared."""
+
+PICTURES = ("proofs", "figure_8", "densities", "interventions", "figure_7", "sizes")
+"""Of the page, in this order; several only where models are compared."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Asked:
         How many answers, drawn at random, are certified again and checked by ``verify``.
     epochs
         Epochs of training, for networks through the flow and through the equations; 0: none are trained.
+    forms
+        The causal models that are fitted; with several of them, they are compared.
     """
 
     seed: int = 0
@@ -60,6 +66,7 @@ class Asked:
     time_limit: float = 60.0
     certificates: int = 100
     epochs: Mapping[Through, int] = field(default_factory=lambda: PUBLISHED_EPOCHS)
+    forms: Sequence[str] = tuple(FORMS)
 
 
 def run(
@@ -98,16 +105,19 @@ def run(
         raise BadInput("--out", f"{out}, of another seed or file", "a new folder, or the same seed and file")
     epochs_by_training: dict[Through, int] = {way: count for way, count in options.epochs.items() if count}
     training = len(PROFILES) * sum(epochs_by_training.values())
-    expect(STEPS + len(FORMS) * SIZED + training)
-    fitted = learned(data, out / "models", options.seed, lambda: advance("models"), say)
+    sizing = SIZED * len(options.forms) if len(options.forms) > 1 else 0
+    before = steps(options.forms) + sizing + training
+    expect(before)
+    fitted = learned(data, out / "models", options.seed, options.forms, lambda: advance("models"), say)
     results = out / "results"
     results.mkdir(parents=True, exist_ok=True)
     write_json(results / "fit.json", fitted.report)
     write_json(results / "asked.json", asdict(options))
-    say("compares the models with each other and with held-out rows")
-    _fidelity(fitted, data, results, options.seed)
-    say(f"solves at most {SIZED} people in each of the {len(FORMS)} models")
-    _sizes(fitted, results, options.time_limit, lambda: advance("sizes"))
+    if sizing:
+        say("compares the models with each other and with held-out rows")
+        _fidelity(fitted, data, results, options.seed)
+        say(f"solves at most {SIZED} people in each of the {len(options.forms)} models")
+        _sizes(fitted, results, options.time_limit, lambda: advance("sizes"))
     people = fitted.people[: options.people]
     counts = [len(people), *(min(options.others, len(people)) for _ in SETTINGS[1:])]
     sized = list(zip(SETTINGS, counts, strict=True))
@@ -116,7 +126,7 @@ def run(
     ]
     table = answer_file(results)
     todo = len(table.missing(wanted_problems, options.time_limit))
-    expect(STEPS + len(FORMS) * SIZED + training + todo + options.certificates)
+    expect(before + todo + options.certificates)
     say(f"certifies: {todo} of {len(set(wanted_problems))} problems are not solved yet")
     solve_missing(table, people, wanted_problems, options.time_limit, lambda: advance("certified"))
     say(f"checks {options.certificates} answers drawn at random")
@@ -135,13 +145,13 @@ def run(
 
 
 def _fidelity(fitted: Learned, data: GmscData, results: Path, seed: int) -> None:
-    if (results / "counterfactuals.csv").exists():
+    if (results / "interventions.csv").exists():
         return
     found = fidelity(data, fitted.scms, CHOSEN, fitted.flow, seed)
     gmsc_plots.densities(found, results / "densities.svg")
     gmsc_plots.interventions(found, results / "interventions.svg")
     gmsc_plots.marginals(found, results / "figure_7.svg")
-    for name in ("densities", "marginals", "interventions", "counterfactuals"):
+    for name in ("densities", "interventions"):
         write_table(results / f"{name}.csv", getattr(found, name))
 
 
@@ -206,8 +216,8 @@ def _compared(
     write_table(results / "out_of_range.csv", out_of_range(compared[0], people, low, high))
     write_table(results / "applicants.csv", [row for one in compared for row in _applicants(one)])
     gmsc_plots.proofs(compared, results / "proofs.svg")
-    shown = {"4": "all", "random": "hard random", "linear": "soft", "hard (3), linear": "hard (3) + soft"}
-    by_label = {shown[c.setting.label]: c for c in compared if c.setting.label in shown}
+    labels = {"4": "all", "random": "hard random", "linear": "soft", "hard (3), linear": "hard (3) + soft"}
+    by_label = {labels[c.setting.label]: c for c in compared if c.setting.label in labels}
     factual = people.rows
     density = {}
     for label, one in by_label.items():
@@ -217,6 +227,10 @@ def _compared(
             after = fitted.flow.counterfactual(rows_here[kept], side.action[kept])
             density[label, method] = fitted.flow.log_densities(after)
     gmsc_plots.log_densities(by_label, density, fitted.flow.log_densities(factual), results / "figure_8.svg")
+    outside = read_rows(results / "out_of_range.csv")
+    pictures = [name for name in PICTURES if (results / f"{name}.svg").exists()]
+    shown = {"proofs": proofs, "tables": rows, "out_of_range": outside}
+    write_page(results / "report.html", "gmsc", shown, pictures)
     return {"tables": rows, "proofs": proofs, "contradicted": sum(row["contradicted"] for row in proofs)}
 
 
