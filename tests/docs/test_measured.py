@@ -417,9 +417,10 @@ def printed_loan() -> Said:
     """Three back ends, the grid, and the checker."""
     found = content("properties/printed_loan.json")
     people, counts, said = found["people"], found["counts"], found["verify"]
-    assert not found["wrong"] and counts["decided by all three"] == people
+    assert counts["decided by all three"] == people
     assert said.startswith(f"VERIFIED {people} of {people} certificates")
     (largest,) = [value[1] for key, value in found.items() if key.startswith("grid above the optimum")]
+    assert largest <= 1e-4 and all(": the grid: " in line for line in found["wrong"])  # kept at --share 1e-5
     page, outcomes = "instances/README.md", [counts[f"bab {name}"] for name in ("optimal", "infeasible")]
     yield page, f"{people} people drawn at random: {outcomes[0]} optimal, {outcomes[1]} infeasible"
     yield page, f"ends at most {largest:.0e} of the cost above"

@@ -166,7 +166,7 @@ def verdict(chosen: list[int], rows: pd.DataFrame) -> str:
 
 def main() -> int:
     """The command."""
-    given = options(__doc__, people=100, seed=1, seconds=60.0, share=1e-5)
+    given = options(__doc__, people=100, seed=1, seconds=60.0, share=1e-4)
     start, population, grid = time.perf_counter(), read_population(FOLDER / "population.json"), Grid()
     table = pd.read_csv(FOLDER / "refused.csv")
     chosen = np.random.default_rng(given.seed).choice(len(population), given.people, replace=False).tolist()

@@ -65,7 +65,7 @@ def test_random_programs_with_coarse_pieces_are_within_their_errors(
     [
         *islice(ensembles(), 14),
         *((f"stepped {k}", on_steps(k)) for k in range(4)),
-        ("short curves", supported_instance(24)),
+        *((f"short curves {k}", supported_instance(k)) for k in (15, 24)),
     ],
 )
 def test_trees_and_steps(case: tuple[str, Instance], each: bool, tmp_path: Path) -> None:
