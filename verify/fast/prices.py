@@ -138,13 +138,12 @@ class Prices(kernel.Prices):
 
     def cost(self, i: int, cell: int, box: Interval) -> tuple[Fraction, Fraction]:
         """The least cost, and entry in the cost's maximum, over the part of a cell that is in a box."""
-        term, (low, high) = self.configuration.terms[i], self.ordered.levers[i].cells[cell]
+        low, high = self.ordered.levers[i].cells[cell]
         if low < box[0] or high > box[1]:
-            return term.ends(max(low, box[0]), min(high, box[1]))[0]
-        found = self._costs.get((i, cell))
-        if found is None:
-            found = self._costs[i, cell] = term.ends(low, high)[0]
-        return found
+            return self.configuration.paid(i, max(low, box[0]), min(high, box[1]))[0]
+        if (i, cell) not in self._costs:
+            self._costs[i, cell] = self.configuration.paid(i, low, high)[0]
+        return self._costs[i, cell]
 
     def _everything(self) -> Left:
         cells = tuple((1 << len(lever.cells)) - 1 for lever in self.ordered.levers)

@@ -254,9 +254,13 @@ class Numbers:
     ) -> None:
         (self.low, self.high), self.lattice, self.last_of = whole, lattice, dict[float, float]()
         low, high = map(float, whole)  # the ends are doubles
-        for threshold in thresholds:
-            last = last_left(single, threshold)
-            last = float(lattice.floor(last)) if lattice and math.isfinite(last) else last
+        compared, right = float32 if single else float64, -math.inf
+        for threshold in sorted(thresholds):
+            if threshold >= right:  # else it divides the lattice where the threshold before does
+                last = last_left(single, threshold)
+                if lattice and math.isfinite(last):
+                    right = compared(lattice.ceil(math.nextafter(last, math.inf)))
+                    last = float(lattice.floor(last))
             if low <= last < high:
                 self.last_of[threshold] = last
         self.ends = [*sorted({*self.last_of.values()}), math.inf]

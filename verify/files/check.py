@@ -62,7 +62,11 @@ def source(path: Path) -> Source:
 
 @lru_cache(4)
 def _source(path: Path, state: tuple[int, int] | None) -> Source:
-    return Source(path)
+    gc.disable()  # there may be millions of numbers to read, and none of them becomes garbage
+    try:
+        return Source(path)
+    finally:
+        gc.enable()
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
-from math import ceil, floor, inf
+from math import inf
 from typing import NamedTuple
 
 Number = Fraction | float
@@ -16,24 +16,24 @@ class Steps(NamedTuple):
 
     def floor(self, t: Number) -> Number:
         """The largest value that is at most a double."""
-        k = floor((Fraction(t) - self.origin) / self.step)
-        return max(v for v in (self.value(k), self.value(k + 1)) if v <= t)
+        k = (Fraction(t) - self.origin) // self.step
+        return above if (above := self.value(k + 1)) <= t else self.value(k)
 
     def ceil(self, t: Number) -> Number:
         """The least value that is at least a double."""
-        k = ceil((Fraction(t) - self.origin) / self.step)
-        return min(v for v in (self.value(k - 1), self.value(k)) if v >= t)
+        k = -((self.origin - Fraction(t)) // self.step)
+        return below if (below := self.value(k - 1)) >= t else self.value(k)
 
     def value(self, k: int) -> Number:
         """The double nearest to origin + k step; beyond the largest double the number itself.
 
         What is at most a double has a nearest double that is at most that; likewise for at least.
         """
-        exact = self.origin + k * self.step
+        (a, b), (c, d) = self.origin.as_integer_ratio(), self.step.as_integer_ratio()
         try:
-            return Fraction(float(exact))
+            return Fraction((a * d + k * c * b) / (b * d))  # whole numbers' quotient is the nearest double
         except OverflowError:
-            return exact
+            return self.origin + k * self.step
 
 
 class Values(NamedTuple):
