@@ -51,7 +51,7 @@ COLUMN, LEVER, ROW_OF, KINDS = range(4)
 # tolerance's part that is no share of the cost, more than any action costs, how far the logit may still be
 # above what it must be, what a split promises to take of that (negative for a sign), what such splits have
 # taken and had promised (two numbers each: of signs, of levers), the complementarity that the last convex
-# problem was left with, the split's column in ``learned``, and the clock's value when no more good actions
-# are to be searched for
+# problem was left with, the split's column in ``learned``, the clock's value when no more good actions are to
+# be searched for, and what the logit of the point tried last has more than it needs
 BEST_COST, BEST_CASE, CASE, CUT_CONST, ALLOWANCE, CEILING = range(6)
-ROOM, PROMISE, GAINED, _, PROMISED, _, LEFT, WHICH, LATE = range(6, 15)
+ROOM, PROMISE, GAINED, _, PROMISED, _, LEFT, WHICH, LATE, SURPLUS = range(6, 16)

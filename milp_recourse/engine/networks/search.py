@@ -55,9 +55,10 @@ CLOSED = 2
 class Pool(NamedTuple):
     """The open nodes, each in a slot of the arrays.
 
-    ``state`` holds six numbers: how many nodes are open, how many slots are free, how many nodes have been
+    ``state`` holds seven numbers: how many nodes are open, how many slots are free, how many nodes have been
     examined, how many had been when a dive was last made, 1 + the slot of the child stored last (0: none),
-    and whether the one open node stands for the configurations' roots, which are not made yet.
+    whether the one open node stands for the configurations' roots, which are not made yet, and how often good
+    actions have been searched for beside the nodes.
 
     Attributes
     ----------
@@ -93,7 +94,7 @@ class Pool(NamedTuple):
     promise: Annotated[Array, "size", 3]
     asked: Annotated[NDArray[np.uint8], "size"]
     stuck: Annotated[Array, 1]
-    state: Annotated[NDArray[np.int64], 6]
+    state: Annotated[NDArray[np.int64], 7]
 
 
 OFTEN = 32
@@ -361,7 +362,8 @@ def _slice(pp, w, t, late, share, few, around, starts):
     begun, every = clock(), max(1, BETWEEN_LOOKS // (w.unit.shape[2] + starts.shape[1] ** 2 // 4))
     if around >= 0:
         w.scalar[at.CASE], w.scalar[at.LATE] = around, begun + late[1]
-        descend(refer(case(pp, around)), w, starts, t.state[2] > 0)
+        descend(refer(case(pp, around)), w, starts, max(t.state[6], 1 if t.state[2] > 0 else 0))
+        t.state[6] += 1
     for _ in range(share):
         if t.state[2] % every == 0 and (clock() - begun) % ROUND > late[0]:
             return MORE

@@ -90,7 +90,7 @@ class Work(NamedTuple):
     a: Annotated[Array, "k", "v"]
     m: Annotated[Array, "k", "k"]
     layer: Annotated[Array, 3, "n"]
-    scalar: Annotated[Array, 15]
+    scalar: Annotated[Array, 16]
     learned: Annotated[Array, 2, "d + layers n"]
     random: Annotated[NDArray[np.uint64], 1]
 
