@@ -190,16 +190,18 @@ def solve_as_finished(
 def batch_size(population: Population, back_end: Backend) -> int:
     """The number of applicants in a chunk.
 
-    For networks it is the back end's ``batch``, halved for every lever beyond :data:`_FEW_LEVERS`, because
-    each lever that others move doubles an applicant's configurations; to be safe, all levers are counted. It
-    is at most :data:`_TOGETHER`. Trees are solved one by one within their chunk.
+    For networks it is the back end's ``batch``, halved for every lever beyond :data:`_FEW_LEVERS` that others
+    may move, because each doubles an applicant's configurations. It is at most :data:`_TOGETHER`. Trees are
+    solved one by one within their chunk.
     """
     if not isinstance(back_end, BatchBackend):
         return 1
     if not isinstance(population.template.classifier, ReluNetwork):
         return min(back_end.batch, _TREES_TOGETHER)
-    levers = max(len(p.actionable) for p in population.preferences)
-    return max(1, min(_TOGETHER, back_end.batch >> max(0, levers - _FEW_LEVERS)))
+    scm, levers = population.template.scm, set().union(*(p.actionable for p in population.preferences))
+    moved = levers & set().union(*(scm.descendants({f}) - {f} for f in levers))
+    count = len(levers if population.template.scenarios else moved)
+    return max(1, min(_TOGETHER, back_end.batch >> max(0, count - _FEW_LEVERS)))
 
 
 def as_instance(problem: Instance | Mapping[str, Any] | str | Path) -> Instance:

@@ -369,6 +369,9 @@ def descend(p, w, starts, effort):
             break
 
 
+SAFELY = 2.0
+"""How many times what the gradient promises moving levers back is thought to save at most."""
+
 SAMPLES, CLIMBS, DROPS, REPAIRS = 500, 30, 60, 40
 """Random points that are tried, and from which the search goes uphill while there is no action; how often
 levers of the best action are held back; and how often some are replaced by others."""
@@ -493,8 +496,28 @@ def around(p, w, u):
             else:
                 step = max((high - low) * 0.25 ** (k % 3 + 1), p.lever[at.GRID, i])
                 u[i] = min(max(u[i] + (step if k < 3 else -step), low), high)
-            if in_time(w) and try_point(p, w, u):
+            if in_time(w) and try_point(p, w, u) and _worth_pulling(p, w, u, i):
                 pull_back(p, w, u)
+
+
+@compiled
+def _worth_pulling(p, w, u, moved):
+    """Whether moving levers but one of the accepted point tried last back might make it cheaper than the
+    best: by the logit's gradient there, its surplus pays for the lever that saves most for what it takes."""
+    surplus, grad, saved, rate = w.scalar[at.SURPLUS], w.col[at.GRAD], 0.0, 0.0
+    linearise(p, w)
+    for i in range(len(u)):
+        rest = cheapest_value(p, w, i)
+        if i == moved or u[i] == rest:
+            continue
+        own, s = cost_of(p, i, u[i]) - cost_of(p, i, rest), p.start[i]
+        label = p.lever[at.LABEL, i] > 0.0
+        drop = grad[s + int(u[i])] - grad[s + int(rest)] if label else grad[s] * (u[i] - rest)
+        if drop <= surplus:
+            saved += own
+        else:
+            rate = max(rate, own / drop)
+    return cost_at(p, u) - SAFELY * (saved + rate * surplus) < w.scalar[at.BEST_COST]
 
 
 @compiled
