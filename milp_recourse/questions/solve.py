@@ -593,8 +593,8 @@ def _because_of_margin(
     found: Sequence[tuple[Instance, Result]], backend: Backend, options: Options
 ) -> list[str | None]:
     """For each a sentence if the margin is all that forbids every action; None if it is not, or if a search
-    that takes as long as the first one (:data:`_TO_EXPLAIN` at least) does not find an action without it. Back
-    ends that are not the default are not asked again."""
+    that takes as long as the first one (:data:`_TO_EXPLAIN` at least) does not find an action without it.
+    Back ends that are not the default are not asked again."""
     bare, words = dict[int, Instance](), list[str | None]([None] * len(found))
     for k, (instance, result) in enumerate(found):
         accept, asked = instance.accept, options.explain and backend.name in DEFAULTS

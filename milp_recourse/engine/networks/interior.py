@@ -489,10 +489,10 @@ def _relaxed_optimum(p, w, m, point):
 @compiled
 def _met(p, w, count, point):
     """Whether a point, such as the cheapest of the box, meets the first rows."""
+    met = True
     for r in range(count):
-        if not w.row[at.CONSTS, r] + times(p, w.rows[r], point) >= w.row[at.INSIDE, r]:
-            return False
-    return True
+        met = met and w.row[at.CONSTS, r] + times(p, w.rows[r], point) >= w.row[at.INSIDE, r]
+    return met
 
 
 DIVERGED = 2.0**40
