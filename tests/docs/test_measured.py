@@ -62,8 +62,8 @@ def populations() -> Said:
     most = max(run["MB"] for run in whole)
     yield (
         "docs/benchmarks.md",
-        f"Of {whole[0]['people']} people of Give Me Some Credit it answers {whole[0]['a second']} a second with "
-        "XGBoost 100 x 4 (its threshold raised until it refuses as many), "
+        f"Of {whole[0]['people']} people of Give Me Some Credit it answers {whole[0]['a second']} a second "
+        "with XGBoost 100 x 4 (its threshold raised until it refuses as many), "
         f"{whole[1]['a second']} with a 32 x 32 network, in at most {most} MB; with certificates "
         f"{part[0]['a second']} and {part[1]['a second']}. At that rate a million take "
         + "{} and {} hours; with certificates {} and {}, and {} and {} GB".format(
