@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import groupby
+from itertools import groupby, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -360,8 +360,12 @@ class _Writer:
     Attributes
     ----------
     listed
-        For each tree and each axis that it tests, the number of every class among the factor graph's classes
-        (-1: it has no cell in the box); None for an axis that tells no leaves apart.
+        For each tree and each axis that it tests, in a row, the number of every class among the factor
+        graph's classes (-1: it has no cell in the box); none for an axis that tells no leaves apart.
+    rows
+        How many axes each tree tests.
+    ends
+        Where each axis's numbers begin in ``listed``, and where the last one's end.
     numbers
         How many prices have been written.
     """
@@ -384,20 +388,22 @@ class _Writer:
             for t in range(len(forest.trees))
             for s in range(int(factors.slot_from[t]), int(factors.slot_from[t + 1]))
         }
-        self.listed: list[list[NDArray[np.int64] | None]] = []
+        listed: list[NDArray[np.int64]] = []
+        self.rows: list[int] = []
         for t, tree in enumerate(forest.trees):
             inner = tree.left != -1
             looks = sorted({owner[c] for c in tree.feature[inner].tolist() if c in owner})
-            row: list[NDArray[np.int64] | None] = []
+            self.rows.append(len(looks))
             for i in looks:
                 s = slots.get((t, i))
                 if s is None:
-                    row.append(None)
+                    listed.append(np.zeros(0, dtype=np.int64))
                     continue
                 cells = self._representatives(axes[i], whole[i], tree, inner)
                 at = factors.class_from[s] + factors.classes[t, factors.axis_from[i] + cells]
-                row.append(np.where(cells < 0, -1, at))
-            self.listed.append(row)
+                listed.append(np.where(cells < 0, -1, at))
+        self.listed = np.concatenate([np.zeros(0, dtype=np.int64), *listed])
+        self.ends = np.cumsum([0, *map(len, listed)])
 
     def _representatives(
         self, axis: Axis, whole: Axis, tree: Any, inner: NDArray[np.bool_]
@@ -422,12 +428,20 @@ class _Writer:
         return found
 
     def table(self, table: Any) -> dict[str, Any]:
-        """A table of prices as JSON."""
+        """A table of prices as JSON: of each axis where prices change, starting from 0, and to what, because
+        the leaves that count tell few classes apart."""
         trees = []
-        for row in self.listed if table.price is not None else []:
-            prices = [[] if at is None else _steps(np.where(at < 0, 0, table.price[at])) for at in row]
-            trees.append(shortened(prices))
-            self.numbers += sum(map(len, prices)) + 1
+        if table.price is not None and self.rows:
+            prices = np.append(np.where(self.listed < 0, 0, table.price[self.listed]), 0)
+            before = np.roll(prices, 1)
+            before[self.ends] = 0
+            at = np.flatnonzero(prices[:-1] != before[:-1])
+            starts = self.ends[np.searchsorted(self.ends, at, side="right") - 1]
+            steps = np.column_stack([at - starts, prices[at]]).ravel().tolist()
+            cuts = (2 * np.searchsorted(at, self.ends)).tolist()
+            lists = (steps[first:last] for first, last in pairwise(cuts))
+            trees = [shortened(list(islice(lists, count))) for count in self.rows]
+            self.numbers += len(steps) + len(self.rows)
         made = {"unit": table.unit, "mu": table.mu, "trees": shortened(trees), "steps": True}
         made |= {"weights": table.weights.tolist()} if len(table.weights) > 1 else {}
         made |= {"nu": table.nu} if table.nu else {}
@@ -441,13 +455,6 @@ class _Writer:
         if step.kind == "merge":
             return ["m"]
         return ["p" if step.kind == "prices" else "t", self.before + step.table]
-
-
-def _steps(prices: NDArray[np.int64]) -> list[int]:
-    """Where prices change, starting from 0, and to what: the leaves that count tell few classes apart."""
-    at = np.flatnonzero(np.diff(prices, prepend=0))
-    found: list[int] = np.column_stack([at, prices[at]]).ravel().tolist()
-    return found
 
 
 def shortened(lists: list[list[Any]]) -> list[Any]:

@@ -190,16 +190,18 @@ def solve_as_finished(
 def batch_size(population: Population, back_end: Backend) -> int:
     """The number of applicants in a chunk.
 
-    For networks it is the back end's ``batch``, halved for every lever beyond :data:`_FEW_LEVERS`, because
-    each lever that others move doubles an applicant's configurations; to be safe, all levers are counted. It
-    is at most :data:`_TOGETHER`. Trees are solved one by one within their chunk.
+    For networks it is the back end's ``batch``, halved for every lever beyond :data:`_FEW_LEVERS` that others
+    may move, because each doubles an applicant's configurations. It is at most :data:`_TOGETHER`. Trees are
+    solved one by one within their chunk.
     """
     if not isinstance(back_end, BatchBackend):
         return 1
     if not isinstance(population.template.classifier, ReluNetwork):
         return min(back_end.batch, _TREES_TOGETHER)
-    levers = max(len(p.actionable) for p in population.preferences)
-    return max(1, min(_TOGETHER, back_end.batch >> max(0, levers - _FEW_LEVERS)))
+    scm, levers = population.template.scm, set().union(*(p.actionable for p in population.preferences))
+    moved = levers & set().union(*(scm.descendants({f}) - {f} for f in levers))
+    count = len(levers if population.template.scenarios else moved)
+    return max(1, min(_TOGETHER, back_end.batch >> max(0, count - _FEW_LEVERS)))
 
 
 def as_instance(problem: Instance | Mapping[str, Any] | str | Path) -> Instance:
@@ -564,36 +566,54 @@ def _without_search(
         if not backend.proves:
             proposal = replace(proposal, lower_bound=None, proof=None)
         found = _finish(instance, proposal, backend, time.perf_counter() - start)
-        yield k, found.noted(words).noted(_because_of_margin(instance, found, backend, options))
+        [why] = _because_of_margin([(instance, found)], backend, options)
+        yield k, found.noted(words).noted(why)
 
 
 def _solved(
     instances: list[Instance], backend: Backend, options: Options, share: float
 ) -> Iterator[tuple[int, Result]]:
-    """(position, result) for instances that the back end can solve, each with a share of earlier seconds."""
+    """(position, result) for instances that the back end can solve, each with a share of earlier seconds.
+    Those whose search was short and found that there is no action come last, because one search for all of
+    them says whether the margin is why."""
+    empty: dict[int, tuple[Instance, Result]] = {}
     for position, proposal, seconds in _searched(instances, backend, options):
-        found = _finish(instances[position], proposal, backend, seconds + share)
-        yield position, found.noted(_because_of_margin(instances[position], found, backend, options))
+        instance = instances[position]
+        found = _finish(instance, proposal, backend, seconds + share)
+        if found.status is Status.INFEASIBLE and found.seconds < _TO_EXPLAIN:
+            empty[position] = instance, found
+            continue
+        [why] = _because_of_margin([(instance, found)], backend, options)
+        yield position, found.noted(why)
+    for position, why in zip(empty, _because_of_margin([*empty.values()], backend, options), strict=True):
+        yield position, empty[position][1].noted(why)
 
 
-def _because_of_margin(instance: Instance, result: Result, backend: Backend, options: Options) -> str | None:
-    """A sentence if the margin is all that forbids every action; None if it is not, or if a search that takes
-    as long as the first one (:data:`_TO_EXPLAIN` at least) does not find an action without it. Back ends that
-    are not the default are not asked again."""
-    margin, asked = instance.accept.margin, options.explain and backend.name in DEFAULTS
-    if not (asked and margin and result.status is Status.INFEASIBLE):
-        return None
-    bare = replace(instance, accept=replace(instance.accept, margin=0.0))
-    [proposal] = without_search([bare])
-    if proposal is None:
-        limit = max(_TO_EXPLAIN, result.seconds)
-        [(_, proposal, _)] = _searched([bare], backend, replace(options, time_limit=limit, watch=None))
-    if proposal.action is None or not judge(bare, proposal.action).feasible:
-        return None
-    words = f"It is the margin of {margin:.3g} that forbids it: with a smaller one there is an action."
-    if isinstance(instance.classifier, TreeEnsemble):
-        return words
-    return f"{words} Values and bounds nearer to 0 need a smaller one, and margin can set one."
+def _because_of_margin(
+    found: Sequence[tuple[Instance, Result]], backend: Backend, options: Options
+) -> list[str | None]:
+    """For each a sentence if the margin is all that forbids every action; None if it is not, or if a search
+    that takes as long as the first one (:data:`_TO_EXPLAIN` at least) does not find an action without it.
+    Back ends that are not the default are not asked again."""
+    bare, words = dict[int, Instance](), list[str | None]([None] * len(found))
+    for k, (instance, result) in enumerate(found):
+        accept, asked = instance.accept, options.explain and backend.name in DEFAULTS
+        if asked and accept.margin and result.status is Status.INFEASIBLE:
+            bare[k] = replace(instance, accept=replace(accept, margin=0.0))
+    proposals = dict(zip(bare, without_search([*bare.values()]), strict=True))
+    left = [k for k, proposal in proposals.items() if proposal is None]
+    if left:
+        limit = max(_TO_EXPLAIN, *(found[k][1].seconds for k in left))
+        options = replace(options, time_limit=limit, watch=None)
+        for position, proposal, _ in _searched([bare[k] for k in left], backend, options):
+            proposals[left[position]] = proposal
+    for k, proposal in proposals.items():
+        if proposal is not None and proposal.action is not None and judge(bare[k], proposal.action).feasible:
+            margin = f"It is the margin of {found[k][0].accept.margin:.3g}"
+            words[k] = f"{margin} that forbids it: with a smaller one there is an action."
+            if not isinstance(bare[k].classifier, TreeEnsemble):
+                words[k] += " Values and bounds nearer to 0 need a smaller one, and margin can set one."
+    return words
 
 
 def _searched(

@@ -8,7 +8,9 @@ import json
 import os
 import resource
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -233,17 +235,22 @@ def test_a_full_disk_is_exit_code_1_and_one_line(unbuffered: str, monkeypatch: p
     check_unwritable("-m", "milp_recourse", "solve", "instances/smoke/hold.json")
 
 
-def test_a_batch_is_smaller_where_people_have_many_levers(population_file) -> None:
-    """Half as many per lever beyond four: the first rows come as soon."""
+def test_a_batch_is_smaller_where_levers_move_many_others(population_file) -> None:
+    """Half as many per lever beyond four that others move: the first rows come as soon."""
+    from milp_recourse.problem.expression import Variable
     from milp_recourse.problem.instance import Preferences
+    from milp_recourse.problem.scm import Mechanism, StructuralCausalModel, independent
     from milp_recourse.solvers import backend
 
-    people = read_population(population_file)
+    people, names = read_population(population_file), list(map(str, range(20)))
+    chain = {later: Mechanism(Variable(one)) for one, later in pairwise(names)}
     sizes = []
-    for count in (2, 4, 5, 10, 14, 20):
-        own = Preferences(tuple(map(str, range(count))))
-        sizes.append(batch_size(replace(people, preferences=(own,) * len(people)), backend("bab")))
-    assert sizes == [256, 256, 256, 16, 1, 1]
+    for scm in (StructuralCausalModel(names, chain), independent(names)):
+        template = SimpleNamespace(scm=scm, classifier=people.template.classifier, scenarios=())
+        for count in (2, 5, 6, 11, 15, 20):
+            own = (Preferences(tuple(names[:count])),) * len(people)
+            sizes.append(batch_size(replace(people, template=template, preferences=own), backend("bab")))
+    assert sizes == [256, 256, 256, 16, 1, 1] + 6 * [256]
     assert batch_size(people, backend("highs")) == 1
 
 

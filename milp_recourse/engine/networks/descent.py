@@ -35,6 +35,10 @@ STEPS = 16
 HALVINGS = 37
 """Of the interval in which the least maximum lies."""
 
+PULLS, ROUNDING = 9, 2.0**-10
+"""Most points between an accepted and a refused value of one lever that are tried; by what share these stay
+on this side of where the logit is thought to be just enough."""
+
 DIVE = 4
 """Hops of the dives in the tree, where few levers are."""
 
@@ -108,9 +112,10 @@ def logit_slack(p, w):
 @compiled
 def try_point(p, w, u):
     """Whether a point, which :func:`snap` rounds first, is feasible beyond rounding. If it is also cheaper
-    than the best, it becomes the best."""
+    than the best, it becomes the best. w.now.surplus gets its logit less what is needed."""
     snap(p, u)
     logit = logit_at(p, w, u)
+    w.now.surplus = logit - p.need_high
     if not (logit >= p.need_high and logit >= p.need_high + logit_slack(p, w)):
         return False
     if not inside(p, w, p.slacks.line):
@@ -178,11 +183,11 @@ def _mixed(p, start, goal, part, u):
 
 
 @compiled
-def _last_accepted(p, w, start, goal, u, halvings):
+def _last_accepted(p, w, start, goal, u):
     """Go from an accepted point towards another as long as it is accepted, into u; whether that moved
     it."""
     low, high = 0.0, 1.0
-    for _ in range(halvings):
+    for _ in range(16):
         middle = 0.5 * (low + high)
         _mixed(p, start, goal, middle, u)
         if try_point(p, w, u):
@@ -218,7 +223,7 @@ def hops(p, w, u, most):
         if direct:
             copied(trial, u)
         # else between the last accepted point and this one
-        if direct or (have and _last_accepted(p, w, anchor, trial, u, 16)):
+        if direct or (have and _last_accepted(p, w, anchor, trial, u)):
             copied(u, anchor)
             have, cost = True, cost_at(p, u)
             if not cost < before * (1.0 - (SAME if direct else COARSE)):
@@ -252,25 +257,50 @@ def pull_back(p, w, u):
     """Move each lever of a feasible point, a random one first, towards its cheapest value as far as the point
     stays feasible. A lever with labels takes its cheapest label, else the first cheaper one that is feasible.
     """
-    start, goal, d = w.points.anchor, w.points.trial, len(u)
-    first = int(random(w) * d)
+    start, d = w.points.anchor, len(u)
+    first, surplus = int(random(w) * d), logit_at(p, w, u) - p.need_high
     for k in range(d):
         i = (first + k) % d
         copied(u, start)
-        copied(u, goal)
-        goal[i] = cheapest_value(p, w, i)
-        if goal[i] == start[i]:
+        rest = cheapest_value(p, w, i)
+        if rest == start[i]:
             continue
-        copied(goal, u)
+        u[i] = rest
         accepted, own = try_point(p, w, u), cost_of(p, i, start[i])
         if not accepted and not p.lever[i].label > 0.0:
-            accepted = _last_accepted(p, w, start, goal, u, 9)
+            surplus = _pulled(p, w, u, i, surplus)
+            continue
         for label in range(p.start[i + 1] - p.start[i] if p.lever[i].label > 0.0 else 0):
             if not accepted:
                 u[i] = float(label)
                 accepted = cost_of(p, i, u[i]) < own and _allows(p, i, u[i]) and try_point(p, w, u)
-        if not accepted:
+        if accepted:
+            surplus = w.now.surplus
+        else:
             copied(start, u)
+
+
+@compiled
+def _pulled(p, w, u, i, surplus):
+    """Move a numeric lever from where it is in w.points.anchor, an accepted point with so much more logit
+    than it needs, towards where it is in ``u``, which has just been refused, as long as it is accepted: by
+    false position, every third time by halves. Returns what of the surplus is left."""
+    low, high, grid, short = w.points.anchor[i], u[i], p.lever[i].grid, w.now.surplus
+    close = 2.0**-PULLS * abs(high - low)
+    for turn in range(PULLS):
+        part = surplus / (surplus - short) if short < 0.0 <= surplus and turn % 3 < 2 else 0.5
+        steps = np.floor(abs(high - low) / grid + 0.5) if grid > 0.0 else INF
+        if steps <= 1.0 or part * abs(high - low) <= close:
+            break
+        if grid > 0.0:
+            part = min(max(np.floor(part * steps), 1.0), steps - 1.0) / steps
+        u[i] = low + part * (1.0 if grid > 0.0 else 1.0 - ROUNDING) * (high - low)
+        if try_point(p, w, u):
+            low, surplus = u[i], w.now.surplus
+        else:
+            high, short = u[i], w.now.surplus
+    u[i] = low
+    return surplus
 
 
 @compiled
@@ -297,9 +327,10 @@ def _random_point(p, w, u, share):
 
 
 @compiled
-def descend(p, w, starts, again):
-    """Search for good actions from the factual, from given points (coordinates, (n, d)) and from random ones;
-    ``w.points.best`` gets the cheapest. With ``again``, moves of the best are replaced too."""
+def descend(p, w, starts, effort):
+    """Search for good actions from the factual and from given points (coordinates, (n, d)); ``w.points.best``
+    gets the cheapest. With ``effort`` 1, also from random points, which else are tried until there is an
+    action, and with some of the best's levers held back; with 2, moves of the best are replaced, too."""
     u = w.points.relaxed
     copied(p.box, w.box)
     copied(p.allowed, w.allowed)
@@ -308,6 +339,8 @@ def descend(p, w, starts, again):
     if try_point(p, w, u):
         improve(p, w, u)
     for k in range(len(starts) + SAMPLES):
+        if k >= len(starts) and effort == 0 and w.now.best_cost < INF:
+            break
         if k < len(starts):
             for i in range(len(u)):
                 u[i] = starts[k, i] if _allows(p, i, starts[k, i]) else cheapest_value(p, w, i)
@@ -322,7 +355,7 @@ def descend(p, w, starts, again):
         _random_point(p, w, u, 1.0)
         if climb(p, w, u):
             improve(p, w, u)
-    if w.now.best_cost < INF:
+    if w.now.best_cost < INF and effort > 0:
         drops(p, w)
     for _ in range(3):
         before = w.now.best_cost
@@ -330,11 +363,14 @@ def descend(p, w, starts, again):
             copied(w.points.best, u)
             pull_back(p, w, u)
             around(p, w, u)
-            if again:
+            if effort > 1:
                 repairs(p, w)
         if not w.now.best_cost < before * (1.0 - COARSE):
             break
 
+
+SAFELY = 2.0
+"""How many times what the gradient promises moving levers back is thought to save at most."""
 
 SAMPLES, CLIMBS, DROPS, REPAIRS = 500, 30, 60, 40
 """Random points that are tried, and from which the search goes uphill while there is no action; how often
@@ -463,8 +499,28 @@ def around(p, w, u):
             else:
                 step = max((high - low) * 0.25 ** (k % 3 + 1), p.lever[i].grid)
                 u[i] = min(max(u[i] + (step if k < 3 else -step), low), high)
-            if in_time(w) and try_point(p, w, u):
+            if in_time(w) and try_point(p, w, u) and _worth_pulling(p, w, u, i):
                 pull_back(p, w, u)
+
+
+@compiled
+def _worth_pulling(p, w, u, moved):
+    """Whether moving levers but one of the accepted point tried last back might make it cheaper than the
+    best: by the logit's gradient there, its surplus pays for the lever that saves most for what it takes."""
+    surplus, grad, saved, rate = w.now.surplus, w.columns.gradient, 0.0, 0.0
+    linearise(p, w)
+    for i in range(len(u)):
+        rest = cheapest_value(p, w, i)
+        if i == moved or u[i] == rest:
+            continue
+        own, s = cost_of(p, i, u[i]) - cost_of(p, i, rest), p.start[i]
+        label = p.lever[i].label > 0.0
+        drop = grad[s + int(u[i])] - grad[s + int(rest)] if label else grad[s] * (u[i] - rest)
+        if drop <= surplus:
+            saved += own
+        else:
+            rate = max(rate, own / drop)
+    return cost_at(p, u) - SAFELY * (saved + rate * surplus) < w.now.best_cost
 
 
 @compiled

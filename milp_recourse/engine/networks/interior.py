@@ -491,6 +491,15 @@ def _relaxed_optimum(p, w, m, point):
             point[i] = float(main - start[i])
 
 
+@compiled
+def _met(p, w, count, point):
+    """Whether a point, such as the cheapest of the box, meets the first rows."""
+    met = True
+    for r in range(count):
+        met = met and w.row.consts[r] + times(p, w.rows[r], point) >= w.row.inside[r]
+    return met
+
+
 DIVERGED = 2.0**40
 """A convex problem whose mean complementarity is larger is given up: no point is as far inside its rows as is
 asked, and the iterates only get worse."""
@@ -531,6 +540,10 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
     best = dual_value(p, w, w.rows, consts, count, multipliers, shares, choice)
     m, scale, quadratic = _variables(p, w, point)
     if best >= target or m == 0:
+        _relaxed_optimum(p, w, 0, point)
+        return best
+    if ball < 0 and w.variables.column[m - 1] != -2 and _met(p, w, count, choice):
+        copied(choice, point)
         _relaxed_optimum(p, w, 0, point)
         return best
     k = _rows(p, w, count, ball, m, point)

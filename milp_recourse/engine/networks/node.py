@@ -233,6 +233,8 @@ def examine(p, w, target, lines, steps):
     if count < 0:
         return EMPTY
     note_room(p, w, size, target, paid)
+    if w.now.room < 0.0:  # what costs less than the target has too low a logit
+        return EMPTY
     bound, value, solved = -INF, -INF, count
     for turn in range(lines):
         solved = count

@@ -60,7 +60,7 @@ CLOSED = 2
 """In ``asked``, of a node that is found to hold nothing feasible while it is open."""
 
 
-COUNTS = record(open=int, free=int, examined=int, dived=int, young=int, rootless=int)
+COUNTS = record(open=int, free=int, examined=int, dived=int, young=int, rootless=int, sought=int)
 
 
 @by_reference
@@ -88,8 +88,9 @@ class Pool(NamedTuple):
         The least bound of nodes that could neither be closed nor split.
     now
         How many nodes are open, how many slots are free, how many nodes have been examined, how many had been
-        when a dive was last made, 1 + the slot of the child stored last (0: none), and whether the one open
-        node stands for the configurations' roots, which are not made yet.
+        when a dive was last made, 1 + the slot of the child stored last (0: none), whether the one open node
+        stands for the configurations' roots, which are not made yet, and how often good actions have been
+        searched for beside the nodes.
     """
 
     heap: Annotated[NDArray[np.int64], "size"]
@@ -227,6 +228,7 @@ def begin(p: Problems, w: Work, t: Pool) -> None:
     w.learned[:], w.gained[:], w.promised[:], w.random[0] = 0.0, 0.0, 0.0, SEED
     w.now.best_cost, w.now.allowance, w.now.ceiling = INF, p.allowance, p.ceiling
     t.now.open, t.now.free, t.now.examined, t.now.dived, t.now.young, t.now.rootless = 1, 0, 0, 0, 0, 1
+    t.now.sought = 0
     t.heap[0], t.bound[0], t.case[0], t.stuck[0] = 0, 0.0, 0, INF
 
 
@@ -393,7 +395,8 @@ def _slice(pp, w, t, late, share, few, around, starts):
     begun, every = clock(), max(1, BETWEEN_LOOKS // (w.unit.low.shape[1] + starts.shape[1] ** 2 // 4))
     if around >= 0:
         w.now.case, w.now.late = around, begun + late[1]
-        descend(refer(case(pp, around)), w, starts, t.now.examined > 0)
+        descend(refer(case(pp, around)), w, starts, max(t.now.sought, 1 if t.now.examined > 0 else 0))
+        t.now.sought += 1
     for _ in range(share):
         if t.now.examined % every == 0 and (clock() - begun) % ROUND > late[0]:
             return MORE

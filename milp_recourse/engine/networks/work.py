@@ -265,12 +265,13 @@ NOW = record(
     left=float,
     which=int,
     late=float,
+    surplus=float,
 )
 """The best action's cost and configuration, the configuration at hand, the cut's constant, the tolerance's
 part that is no share of the cost, more than any action costs, how far the logit may still be above what it
 must be, what a split promises to take of that (negative for a sign), the complementarity that the last convex
-problem was left with, the split's column in ``learned``, and the clock's value when no more good actions are
-to be searched for."""
+problem was left with, the split's column in ``learned``, the clock's value when no more good actions are to
+be searched for, and what the logit of the point tried last has more than it needs."""
 
 
 @by_reference
