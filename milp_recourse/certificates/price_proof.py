@@ -58,7 +58,7 @@ REPEATS = 2
 node, ten times as often, as long as it takes out anything."""
 
 AIM, CLEAR = 0.1, 1e-7
-"""Where the cost is a maximum alone: the share of the target that the steps aim at, and the share of
+"""Where the cost is a maximum alone: the share of the target that the steps' length aims at, and the share of
 that with which a bound counts as above zero."""
 
 SPLIT, PRICES, TAKE, MERGE = "split", "prices", "take", "merge"
@@ -307,8 +307,8 @@ class PriceProof:
                 break
             aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (goal, 1.0)
             costs = self.cost, self.wide, shares, self.moved, self.limit
-            effort = node.effort.steps, node.effort.pace(round_), weight, moments
-            _, mu, nu = ascend(f, *costs, live, mu, nu, needed, price, aim, *effort)
+            steps = node.effort.steps, node.effort.pace(round_), weight, moments
+            _, mu, nu = ascend(f, *costs, live, mu, nu, needed, price, aim, *steps)
             self._calm_idle(price)
             rounds.append(_Prices(price.copy(), float(mu), weights, shares.copy(), float(nu)))
             bound, slack = self._assessed(rounds[-1], FINE)
