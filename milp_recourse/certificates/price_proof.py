@@ -24,14 +24,7 @@ from milp_recourse.engine.forests.axes import Axis
 from milp_recourse.engine.forests.factors import Array, Factors, cell_masks, factors
 from milp_recourse.engine.forests.goal import first_multiplier, with_each_cell
 from milp_recourse.engine.forests.living import lists, shrink
-from milp_recourse.engine.forests.prices import (
-    Effort,
-    ascend,
-    assess,
-    choose_split,
-    first_moments,
-    take_out,
-)
+from milp_recourse.engine.forests.prices import ascend, assess, choose_split, take_out
 from milp_recourse.engine.forests.table import BITS, LeafTable
 from milp_recourse.engine.forests.weighted import WeightedSums
 
@@ -42,8 +35,18 @@ FINE, COARSE = 26, (10, 14)
 """Binary digits of prices: they are whole numbers of a unit, which is about the target times 2 to the minus
 this. Coarse units make short files and are tried first."""
 
-ROOT, BOX = Effort(30, 24, 0.1, 0.005, 0.01), Effort(8, 12, 0.005, 0.001, 0.2)
-"""How long prices are improved: at the root, in other boxes."""
+STEPS, ROUNDS, ROOT_ROUNDS = 12, 8, 30
+"""Steps of the prices in one round; most rounds of a box and of the root."""
+
+GAIN = 0.2
+"""A round that takes nothing out has to raise the bound by this share of its distance from the target; else
+the box is split."""
+
+LENGTH = 0.5
+"""What Polyak's step is multiplied by in a box's first round."""
+
+WEIGHT = 10.0
+"""How much larger a relative step of the multiplier is than one of a price."""
 
 FEW = 0.01
 """A table that takes out no more than this share of the cells and leaves that are left is not worth a node,
@@ -142,11 +145,11 @@ class _Prices:
 
 @dataclass
 class _Open:
-    """A node to be visited: what is left there, the prices to begin with, and how long they are improved."""
+    """A node to be visited: what is left there, the prices to begin with, and most rounds to improve them."""
 
     state: _State
     start: _Prices
-    effort: Effort = BOX
+    rounds: int = ROUNDS
 
 
 @dataclass
@@ -243,7 +246,7 @@ class PriceProof:
         mu = first_multiplier(self.table, self.above, score, self.target)
         mu *= 10.0 if self.only_maximum else 1.0
         start = _Prices(price, mu, self.sums.even, np.full(count, 1.0 / max(1, count)))
-        waiting: list[_Open | Step] = [_Open(everything, start, ROOT)]
+        waiting: list[_Open | Step] = [_Open(everything, start, ROOT_ROUNDS)]
         while waiting:
             node = waiting.pop()
             if isinstance(node, Step):
@@ -293,10 +296,10 @@ class PriceProof:
         """
         live, now, start, goal = self.room, state.copy(), node.start, self.goal(FINE)
         price, shares = start.price.copy(), start.shares.copy()
-        mu, nu, weights, best = start.mu, start.nu, start.weights, -math.inf
-        rounds, moments = list[_Prices](), first_moments(self.factors, shares)
+        mu, nu, weights, length, best = start.mu, start.nu, start.weights, LENGTH, -math.inf
+        rounds: list[_Prices] = []
         closed = False
-        for round_ in range(node.effort.rounds):
+        for round_ in range(node.rounds):
             self.table.clock.check()
             if round_:
                 weights = self.sums.reweighted(weights, live, self.energy)
@@ -305,10 +308,11 @@ class PriceProof:
             if not shrink(f, self.cell_cost, now.alive, now.leaves, live, merge, True, *self.budget):
                 closed = True
                 break
-            aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (goal, 1.0)
+            aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (goal, WEIGHT)
             costs = self.cost, self.wide, shares, self.moved, self.limit
-            steps = node.effort.steps, node.effort.pace(round_), weight, moments
-            _, mu, nu = ascend(f, *costs, live, mu, nu, needed, price, aim, *steps)
+            _, mu, nu, length = ascend(
+                f, *costs, live, mu, nu, needed, price, aim, STEPS, max(length, 0.02), weight
+            )
             self._calm_idle(price)
             rounds.append(_Prices(price.copy(), float(mu), weights, shares.copy(), float(nu)))
             bound, slack = self._assessed(rounds[-1], FINE)
@@ -319,7 +323,7 @@ class PriceProof:
             self._take_out(now, bound, slack, FINE)
             gained = (bound - best) / max(goal - bound, 1e-300)
             best = max(best, bound)
-            if gained < node.effort.gain and now.size() == before:
+            if gained < GAIN and now.size() == before:
                 break
         rounds = rounds or [start]
         steps, leaf = self._followed(state, now, rounds, closed)

@@ -42,14 +42,7 @@ from milp_recourse.engine.forests.factors import Array, Factors, Ints, cell_mask
 from milp_recourse.engine.forests.goal import affordable, first_multiplier, least_change
 from milp_recourse.engine.forests.graphs import Graph
 from milp_recourse.engine.forests.living import shrink
-from milp_recourse.engine.forests.prices import (
-    Effort,
-    ascend,
-    assess,
-    choose_split,
-    first_moments,
-    take_out,
-)
+from milp_recourse.engine.forests.prices import ascend, assess, choose_split, take_out
 from milp_recourse.engine.forests.starts import cost_of, good_point, polished
 from milp_recourse.engine.forests.table import Budget, LeafTable, TooLarge, may_be_missing
 from milp_recourse.engine.forests.tree_arrays import score_at, tree_arrays
@@ -63,8 +56,16 @@ from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.options import LATE, NEVER, Clock, OutOfTime
 from milp_recourse.problem.scm import independent
 
-ROOT, AGAIN, NODE = Effort(8, 24, 0.1, 0.01), Effort(8, 60, 0.05, 0.003), Effort(4, 12, 0.005, 0.001, 0.05)
-"""How long prices are improved: at the root, at the root once more, at other nodes."""
+STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
+"""Steps of the prices in one round, after which cells and leaves are taken out; most rounds of a node and of
+the root."""
+
+GAIN = 0.05
+"""A round that takes nothing out has to raise the bound by this share of its distance from the target; else
+the node is split."""
+
+LENGTH = 0.5
+"""What Polyak's step is multiplied by in a node's first round."""
 
 MOST_BYTES = 2**30
 """With open nodes of more bytes the newest node comes first instead of the one with the least bound."""
@@ -86,9 +87,12 @@ OFTEN = 16
 KICKS, NEAREST = 12, 12
 """The ``kicks`` of :func:`~milp_recourse.engine.forests.starts.good_point`, and most rows it starts from."""
 
+WEIGHT = 10.0
+"""How much larger a relative step of the multiplier is than one of a price."""
+
 CLEAR, AIM = 10.0, 0.1
 """Where the cost is a maximum alone: what the first multiplier is multiplied by, and the share of the target
-that the steps aim at."""
+that the steps' length aims at."""
 
 LEAST = 2.0**-900
 """Where the cost is a maximum alone, a bound by prices of this much proves that nothing is accepted."""
@@ -245,7 +249,7 @@ class PricedSearch(BestFirst[_Node]):
         cost = min(self.best.cost, self.ceiling)
         mu = first_multiplier(self.table, self.instance.accept.above, score, cost)
         mu, even = mu * (CLEAR if self.only_maximum else 1.0), self.graph.sums.even
-        root = self._bounded(-math.inf, *self._everything(), price, shares, mu, 0.0, even, ROOT)
+        root = self._bounded(-math.inf, *self._everything(), price, shares, mu, 0.0, even, ROOT_ROUNDS)
         if root is not None and root.bound < (1.0 - OPEN) * self.target and not self.clock.over:
             root = self._rebuilt(root)
         f = self.factors  # the rebuilt root's
@@ -265,7 +269,7 @@ class PricedSearch(BestFirst[_Node]):
                 alive, leaves = self._half(node, side), node.leaves.copy()
                 price, shares = node.price.astype(np.float64), node.shares.copy()
                 own = price, shares, node.mu, node.nu, node.weights
-                child = self._bounded(bound, alive, leaves, *own, NODE)
+                child = self._bounded(bound, alive, leaves, *own, ROUNDS)
                 if child is not None:
                     self.push(child.bound, child, soon=self.count >= most)
         self.close()  # cells and leaves were taken out against the target
@@ -288,7 +292,7 @@ class PricedSearch(BestFirst[_Node]):
         price = root.price.astype(np.float64)
         alive, leaves = self._everything()
         own = price, root.shares, root.mu, root.nu, root.weights
-        return self._bounded(root.bound, alive, leaves, *own, AGAIN)
+        return self._bounded(root.bound, alive, leaves, *own, ROUNDS)
 
     def _in_own_graph(self, node: _Node) -> bool:
         """Give a node a graph of nothing but its living cells and leaves; False where none are left."""
@@ -331,18 +335,18 @@ class PricedSearch(BestFirst[_Node]):
         mu: float,
         nu: float,
         weights: Array,
-        effort: Effort,
+        rounds: int,
     ) -> _Node | None:
         """Bound a new node; None where it is closed.
 
         ``alive`` and ``leaves`` lose what is taken out; the rest are the parent's bound, prices and
-        multipliers to begin with (:class:`_Node`), and for how long they are improved.
+        multipliers to begin with (:class:`_Node`), and most rounds.
         """
         self.nodes += 1
         g, live = self.graph, self.room
         self.factors, self.goal = g.sums.under(weights)
-        best, before, moments = parent, -math.inf, first_moments(self.factors, shares)
-        for round_ in range(effort.rounds):
+        best, before, length = parent, -math.inf, LENGTH
+        for round_ in range(rounds):
             if self.only_maximum:
                 best = max(best, self._box(alive))
             if best >= self.target:
@@ -353,9 +357,10 @@ class PricedSearch(BestFirst[_Node]):
             if not self._largest() > self.instance.accept.above or self._cheapest(alive):
                 return None
             target, costs = self.target, (g.added, g.wide, shares, g.moved, g.most)
-            aim, weight = (AIM * target, 0.0) if self.only_maximum else (target, 1.0)
-            steps = effort.steps, effort.pace(round_), weight, moments
-            _, mu, nu = ascend(self.factors, *costs, live, mu, nu, self.goal, price, aim, *steps)
+            aim, weight = (AIM * target, 0.0) if self.only_maximum else (target, WEIGHT)
+            _, mu, nu, length = ascend(
+                self.factors, *costs, live, mu, nu, self.goal, price, aim, STEPS, max(length, 0.02), weight
+            )
             bound, slack = self._assess(mu, nu, price, shares)
             if bound >= (LEAST if self.only_maximum else target):
                 self.close(max(bound, target))
@@ -372,7 +377,7 @@ class PricedSearch(BestFirst[_Node]):
             taken_out = take_out(live, bound, slack, g.energy, g.loss, reach, alive, leaves)
             now = bound if self.only_maximum else best
             gained = (now - before) / max(reach - now, 1e-300)
-            if (taken_out == 0 and gained < effort.gain) or self.clock.over:
+            if (taken_out == 0 and gained < GAIN) or self.clock.over:
                 break
             before = now
             weights = g.sums.reweighted(weights, live, g.energy)

@@ -10,10 +10,10 @@ for any prices whatsoever
 is at most the cost of every accepted point. At the best prices this is the bound of the leaf formulation's
 linear program. Where the cost has a maximum, :math:`\max_i m_i(k_i) \ge \sum_i q_i m_i(k_i)` for any
 shares :math:`q_i \ge 0` of the maximum that add up to at most 1: a sum again. The bound is concave in
-prices, shares and multiplier, and Adam's steps along its subgradients raise it. The same minima tell which
-cells, leaves and halves of axes cannot hold anything cheaper than the action in hand (:func:`assess`). Where
-at most m axes may be in cells that cost anything, these may cost any :math:`\nu \ge 0` more, and
-:math:`m \nu` is taken off the bound.
+prices, shares and multiplier; subgradients with Polyak's step raise it, its aim being the cost of the
+action in hand. The same minima tell which cells, leaves and halves of axes cannot hold anything cheaper than
+that action (:func:`assess`). Where at most m axes may be in cells that cost anything, these may cost any
+:math:`\nu \ge 0` more, and :math:`m \nu` is taken off the bound.
 
 Throughout f is the factor graph (:class:`~milp_recourse.engine.forests.factors.Factors`) and ``live`` what is
 left of it (:class:`~milp_recourse.engine.forests.living.Live`); t numbers trees, i axes, c cells, s slots, k
@@ -23,34 +23,31 @@ classes (in the formulas: cells) and z sets. ``price`` has an entry per class, `
 References
 ----------
 Parmentier and Vidal (2021), https://proceedings.mlr.press/v139/parmentier21a.html (the linear program);
-Kingma and Ba (2015), https://arxiv.org/abs/1412.6980 (Adam);
+Sherali and Ulular (1989), https://doi.org/10.1007/BF01448355 (average direction strategy);
+Polyak (1969), https://doi.org/10.1016/0041-5553(69)90061-5;
 Held, Wolfe and Crowder (1974), https://doi.org/10.1007/BF01580223 (projection)
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from milp_recourse.engine.compiling import counting as compiled
 from milp_recourse.engine.compiling import counting_entry as entry
-from milp_recourse.engine.forests.factors import Array, Factors
 
 INF = np.inf
 ROUNDOFF = 2.0**-53
 """Unit roundoff of a double."""
 
-FLAT, EVEN = 1e-6, 0.05
+FLAT, EVEN = 1e-3, 0.05
 """Splits are compared by a product: of how much each half's bound rises, plus FLAT, and of the smaller half's
-share of the cells, plus EVEN. At good prices most splits leave one half's bound as it is; FLAT is small so
-that those that raise both come first."""
+share of the cells, plus EVEN."""
 
-OTHERS = 0.1
-"""By which share of the pace a step changes the multiplier mu, the shares, and nu in units of the target."""
+COUNTED = 3.0
+"""How much larger a step of nu is than one of a price."""
 
-FADE, FADE_SQUARES, TINY = 0.9, 0.99, 1e-150
-"""Adam's two decay rates, and what keeps its division by the root of a mean of squares from one by 0."""
+STALLED = 12
+"""After so many steps without progress the steps become 0.6 times as long."""
 
 
 @compiled
@@ -107,8 +104,9 @@ def _onto_simplex(q):  # type: ignore[no-untyped-def]
 
 
 @entry
-def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, price, target, steps, pace, weight, moments):  # type: ignore[no-untyped-def]
-    """Improve prices, shares and multipliers; returns the best bound (not rounded down), its mu and its nu.
+def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, price, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]
+    """Improve prices, shares and multipliers; returns the best bound (not rounded down), its mu and nu, and
+    the last ``shrinking``.
 
     ``price`` and ``q`` are improved in place.
 
@@ -125,18 +123,18 @@ def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, price, target, ste
         What is left in the node; what the leaves' values must add up to.
     target
         The bound to reach; the steps end there.
-    pace
-        About how much a step changes a price, as a share of the target divided by the number of trees.
+    shrinking
+        What Polyak's step is multiplied by; reduced after :data:`STALLED` steps without progress.
     weight
-        How much faster mu changes than at :data:`OTHERS`; 0 leaves it as it is.
-    moments
-        As :func:`first_moments` makes them, or as the steps before these have left them.
+        How much larger a relative step of the multiplier is than one of a price.
     """
-    axes, size, trees, shared = len(f.axis_from) - 1, f.class_from[-1], len(f.slot_from) - 1, len(q) > 0
+    axes, size, shared = len(f.axis_from) - 1, f.class_from[-1], len(q) > 0
     set_price, energy, rest = np.empty(f.set_from[-1]), np.empty(len(f.value)), np.empty(len(cost))
-    paid, x, slope = cost.copy(), np.zeros(axes, np.int32), np.zeros(moments.shape[1])
-    prices, shares, others = slope[:size], slope[size : size + len(q)], OTHERS * pace
-    best, best_mu, best_nu, best_price, best_q = -INF, mu, nu, price.copy(), q.copy()
+    paid, x, unit = cost.copy(), np.zeros(axes, np.int32), weight / max(target, 1e-300)
+    slope, slope_q = np.zeros(size), np.zeros(len(q))
+    direction, direction_q = np.zeros(size), np.zeros(len(q))
+    turn, turn_nu = 0.0, 0.0  # the multipliers'
+    best, best_mu, best_nu, best_price, best_q, length, stalled = -INF, mu, nu, price.copy(), q.copy(), 0.0, 0
     for _ in range(steps):
         if shared or len(moved):
             _charge(cost, wide, q, moved, nu, f.axis_from, live, paid)
@@ -145,85 +143,52 @@ def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, price, target, ste
         for i in range(axes):
             least, x[i] = _cheapest_cell(live, i, rest)
             total += least
-        least, values = _add_trees(f, live, mu, price, x, set_price, energy, prices)
+        least, values = _add_trees(f, live, mu, price, x, set_price, energy, slope)
         total += least
+        miss -= values
         if total > best:
+            stalled = 0 if total > best + 1e-3 * (target - best) else stalled + 1
             best, best_mu, best_nu = total, mu, nu
             best_price[:] = price
             best_q[:] = q
             if best >= target:
                 break
+        else:
+            stalled += 1
+        if stalled >= STALLED:
+            shrinking, stalled = 0.6 * shrinking, 0
         if shared:
-            _slope_of_shares(wide, x, shares)
-        slope[-3], slope[-2] = miss - values, _slope_of_count(moved, most, x, nu)
-        if not slope.any():
+            _slope_of_shares(wide, x, unit, slope_q)
+        steep, steep_nu = miss * weight * mu, _slope_of_count(moved, most, x, nu)
+        now = steep * steep + steep_nu * steep_nu + _square(slope) + _square(slope_q)
+        if now == 0.0:
             break
-        _turn(slope, moments)
-        _move(price, pace * target / trees, prices)
+        pull = np.sqrt(now / length) if length > 0.0 else 0.0  # weight of the step before
+        turn, turn_nu = steep + pull * turn, steep_nu + pull * turn_nu
+        length = turn * turn + turn_nu * turn_nu
+        length += _turned(direction, slope, pull) + _turned(direction_q, slope_q, pull)
+        if length < 1e-30:
+            break
+        move = shrinking * (target - total) / length
+        _move(price, move, direction)
         if shared:
-            _move(q, others, shares)
+            _move(q, move * unit, direction_q)
             _onto_simplex(q)
-        mu *= np.exp(weight * others * slope[-3])
-        nu = max(nu + others * target * slope[-2], 0.0)
+        mu = max(mu + move * turn * weight * mu, 0.2 * mu)
+        nu = max(nu + move * turn_nu * COUNTED, 0.0)
     price[:] = best_price
     q[:] = best_q
-    return best, best_mu, best_nu
-
-
-class Effort(NamedTuple):
-    """For how long prices are improved.
-
-    Attributes
-    ----------
-    rounds, steps
-        Most rounds, after each of which cells and leaves are taken out; the steps of a round.
-    first, last
-        The pace of the first round and of the last; see :func:`ascend`.
-    gain
-        A round that takes nothing out has to raise the bound by this share of its distance from the target;
-        else it is the last one.
-    """
-
-    rounds: int
-    steps: int
-    first: float
-    last: float
-    gain: float = -INF
-
-    def pace(self, number: int) -> float:
-        """The pace of a round; from each to the next it falls by the same factor."""
-        return self.first * (self.last / self.first) ** (number / max(1, self.rounds - 1))
-
-
-def first_moments(f: Factors, shares: Array) -> Array:
-    """What :func:`ascend` remembers of its steps, before the first: the slopes' means and their squares'
-    means, (2, classes + shares + 3); of the last column, how much of the means the first values still are."""
-    moments = np.zeros((2, int(f.class_from[-1]) + len(shares) + 3))
-    moments[:, -1] = 1.0
-    return moments
-
-
-@compiled
-def _turn(slope, moments):  # type: ignore[no-untyped-def]
-    """Put Adam's direction in place of the slope: its mean over the root of its squares' mean."""
-    moments[0, -1] *= FADE
-    moments[1, -1] *= FADE_SQUARES
-    scale = np.sqrt(1.0 - moments[1, -1]) / (1.0 - moments[0, -1])
-    for k in range(len(slope) - 1):
-        if slope[k] != 0.0 or moments[0, k] != 0.0:
-            moments[0, k] = FADE * moments[0, k] + (1.0 - FADE) * slope[k]
-            moments[1, k] = FADE_SQUARES * moments[1, k] + (1.0 - FADE_SQUARES) * slope[k] * slope[k]
-            slope[k] = scale * moments[0, k] / (np.sqrt(moments[1, k]) + TINY)
+    return best, best_mu, best_nu, shrinking
 
 
 @compiled
 def _slope_of_count(moved, most, x, nu):  # type: ignore[no-untyped-def]
-    """By how much more actions than may be are chosen; 0 where nu would fall below 0."""
+    """By how much more actions than may be are chosen, in steps of nu; 0 where nu would fall below 0."""
     over = -most
     if len(moved):
         for i in range(len(x)):
             over += moved[x[i]]
-    return over if nu > 0.0 else max(over, 0.0)
+    return COUNTED * (over if nu > 0.0 else max(over, 0.0))
 
 
 @compiled
@@ -284,11 +249,11 @@ def _add_slope(f, live, t, leaf, x, price, set_price, slope):  # type: ignore[no
 
 
 @compiled
-def _slope_of_shares(wide, x, slope):  # type: ignore[no-untyped-def]
+def _slope_of_shares(wide, x, unit, slope):  # type: ignore[no-untyped-def]
     """The subgradient with respect to the shares of the maximum, less its mean, as the shares' sum stays."""
     middle = 0.0
     for i in range(len(x)):
-        slope[i] = wide[x[i]]
+        slope[i] = unit * wide[x[i]]
         middle += slope[i] / len(x)
     for i in range(len(x)):
         slope[i] -= middle
@@ -299,6 +264,23 @@ def _move(v, by, direction):  # type: ignore[no-untyped-def]
     """Add a multiple of a direction to a vector."""
     for k in range(len(v)):
         v[k] += by * direction[k]
+
+
+@compiled
+def _square(v):  # type: ignore[no-untyped-def]
+    """The sum of a vector's squares."""
+    total = 0.0
+    for k in range(len(v)):
+        total += v[k] * v[k]
+    return total
+
+
+@compiled
+def _turned(direction, slope, pull):  # type: ignore[no-untyped-def]
+    """Set direction = slope + pull * direction; returns the sum of its squares."""
+    for k in range(len(direction)):
+        direction[k] = slope[k] + pull * direction[k]
+    return _square(direction)
 
 
 @entry

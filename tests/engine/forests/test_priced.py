@@ -17,7 +17,7 @@ from milp_recourse.engine.forests.factors import cell_masks, factors
 from milp_recourse.engine.forests.goal import score_goal
 from milp_recourse.engine.forests.living import lists, shrink
 from milp_recourse.engine.forests.priced import PricedSearch
-from milp_recourse.engine.forests.prices import ascend, assess, first_moments, take_out
+from milp_recourse.engine.forests.prices import ascend, assess, take_out
 from milp_recourse.engine.forests.starts import good_point
 from milp_recourse.engine.forests.table import Budget, LeafTable
 from milp_recourse.engine.forests.tree_arrays import TreeArrays, score_at, sums_along, tree_arrays
@@ -67,7 +67,7 @@ def test_search_agrees_with_brute_force(trees: int) -> None:
         allowed = instance.gap_tolerance(float(best))
         assert verdict.feasible and abs(float(verdict.cost - best)) <= allowed, seed
         assert found.lower_bound <= best <= found.lower_bound + allowed, seed
-    assert seen["optimal"] >= 40 and seen["infeasible"] >= 5 and seen["branched"] >= 5, seen
+    assert seen["optimal"] >= 40 and seen["infeasible"] >= 5 and seen["branched"] >= 10, seen
 
 
 def test_where_leaves_take_too_much_memory_both_sides_are_honest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,8 +151,7 @@ def test_any_prices_give_a_lower_bound() -> None:
             shares = rng.dirichlet(np.ones(len(axes))) if top else np.empty(0)
             if round_ % 2:  # towards more than there is to be had
                 costs = p.added, wide, shares, np.empty(0), 0.0
-                steps = 40, 0.1, 1.0, first_moments(f, shares)
-                _, mu, _ = ascend(f, *costs, live, mu, 0.0, goal, price, 2.0 * target, *steps)
+                _, mu, *_ = ascend(f, *costs, live, mu, 0.0, goal, price, 2.0 * target, 40, 0.5, 10.0)
             paid = p.added + (shares[of_cell] * wide if top else 0.0)
             assert not top or ((shares >= 0).all() and shares.sum() <= 1 + 1e-12)
             bound, slack = assess(f, paid * (1 - 1e-12), live, mu, goal, price, x, energy, loss)
