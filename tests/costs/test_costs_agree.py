@@ -13,19 +13,19 @@ from tests.helpers.cost_kinds import KINDS
 def test_costs_of_networks_agree(kind: str) -> None:
     """Two back ends and a grid say the same of networks, and what is certified is accepted."""
     decided = 0
-    for seed in range(5):
+    for seed in range(3):
         names = ("pyomo:highs", "highs") if kind == "log-percentile" else ("bab", "highs")
         counts, wrong = check(seed, kind, False, names, 20.0, certify=True)
         assert not wrong
         decided += counts["decided by two"]
-    assert decided >= 3
+    assert decided >= 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_costs_of_trees_agree(kind: str) -> None:
     """Two back ends and every combination of cells say the same of trees; causes and densities included."""
     decided = 0
-    for seed in range(5):
+    for seed in range(3):
         counts, wrong = check(seed, kind, True, ("bab", "cpsat"), 20.0, certify=True)
         assert not wrong
         decided += counts["decided by two"]

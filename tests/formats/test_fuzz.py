@@ -58,7 +58,7 @@ def mutate(data, rng: random.Random, odd) -> None:
         return
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.integers(0, 3), st.integers(0, 2**32), st.lists(ODD, min_size=1, max_size=3))
 def test_mutated_problems_are_read_or_refused(which, seed, odds):
     """Nothing but BadInput, on one line; what is read can be written and read again."""

@@ -63,7 +63,7 @@ def test_the_logits_are_the_same_rational_numbers(seed: int) -> None:
 
 def test_the_answer_is_that_of_the_problem_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each bound is one of the other problem's optimum, too, and its action is feasible."""
-    for seed in range(2):
+    for seed in range(1):
         given = problem(seed, 1100, 3, units=4)
         few = solve(given)
         with monkeypatch.context() as whole:

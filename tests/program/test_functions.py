@@ -44,7 +44,7 @@ def intervals(draw) -> tuple[str, float, float]:
 
 
 @given(intervals(), st.lists(st.fractions(0, 1), min_size=4, max_size=4))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_band_contains_its_function(case: tuple[str, float, float], shares: list[Fraction]) -> None:
     """m x + c_lo <= f(x) <= m x + c_hi at the ends and anywhere between, judged in exact arithmetic."""
     function, low, high = case

@@ -13,7 +13,7 @@ from tests.properties import at_confidence, in_company, without_recourse
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_a_hostile_row_changes_nothing_for_others(seed: int) -> None:
     """Status, cost, bound, action, margin, message and certificate are the same to the last bit."""
     assert in_company.check(seed)[1] == []
@@ -22,11 +22,11 @@ def test_a_hostile_row_changes_nothing_for_others(seed: int) -> None:
 def test_people_without_recourse_are_told_so() -> None:
     """By every family's search, from accepted rows: none of them ends without a proof."""
     counts = Counter[str]()
-    for seed in range(18):
+    for seed in range(9):
         found, wrong = without_recourse.check(seed)
         assert not wrong
         counts += found
-    assert counts["without recourse"] >= 60 and counts["with recourse"] >= 20
+    assert counts["without recourse"] >= 30 and counts["with recourse"] >= 10
 
 
 def test_the_confidence_is_reached_at_the_least_cost() -> None:

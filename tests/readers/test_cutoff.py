@@ -56,8 +56,7 @@ def test_a_threshold_is_read_as_deployed(final: str, seed: int) -> None:
         for positive in (0, 1):
             held = getattr(model, response)(people[model_columns(model, X)])
             held = held[:, positive] if held.ndim == 2 else held if positive == 1 else -held
-            met = [rng.choice(held) for _ in range(2)]
-            for threshold in [float(met[0]), np.float64(met[1]), 0.35]:
+            for threshold in [rng.choice(held), 0.35]:
                 near = response == "predict_proba" and not 1e-5 < threshold < 1 - 1e-5
                 if near and not _trees(final):
                     continue  # refused for networks
@@ -179,7 +178,7 @@ def test_sums_in_the_order_in_which_threads_end_have_room() -> None:
         assert not all(accepted)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_means_of_trees_meet_a_threshold_bit_for_bit(seed: int) -> None:
     """Thresholds are means that rows have, so that the last bit of the library's sum decides."""
     rng = np.random.default_rng(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from milp_recourse.readers import Reading, read_model
 from milp_recourse.readers.classes import Target
 from tests.helpers.model_kinds import CASES, KINDS, Fitted, fitted
 from tests.helpers.pipelines import at_thresholds, decide, encode
+from verify.__main__ import main as verify
 
 
 def rows_like(X: pd.DataFrame, rng: np.random.Generator, count: int) -> pd.DataFrame:
@@ -49,7 +51,7 @@ def sure_of(reading: Reading, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def test_it_is_read_as_it_predicts(name: str, task: Any) -> None:
     """On thousands of rows, also on thresholds and one double beside; rounding leaves few rows open."""
     one, rng = fitted(name, task, 0), np.random.default_rng(0)
-    for wish in one.wishes:
+    for wish in one.wishes[:2] if task == "two" else one.wishes:  # not the first of two is the second
         reading = read_model(one.model, one.X, wish)
         rows = rows_like(one.X, rng, 2500 if isinstance(reading.classifier, TreeEnsemble) else 300)
         if KINDS[name].columns == "any":
@@ -66,7 +68,7 @@ SURE = [(name, task) for name, task in CASES if task in ("two", "three")]
 def test_a_probability_that_is_asked_for_is_the_models_own(name: str, task: Any) -> None:
     """Rows are accepted that are predicted as wished with at least this predict_proba; or it is refused."""
     one, rng = fitted(name, task, 1), np.random.default_rng(1)
-    for confidence in (0.3, 0.9):
+    for confidence in (0.9,) if task == "two" else (0.3, 0.9):  # of two, the predicted one has half at least
         wish = next(wish for wish in one.wishes if not isinstance(wish, dict))
         try:
             reading = read_model(one.model, one.X, wish, confidence)
@@ -90,15 +92,17 @@ def every_row(one: Fitted) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(("name", "task"), CASES)
-def test_its_optimum_is_the_one_that_trying_all_rows_finds(name: str, task: Any) -> None:
-    """Of ten refused people: predict accepts each action, certificates verify, nothing is cheaper.
+def test_its_optimum_is_the_one_that_trying_all_rows_finds(
+    name: str, task: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of five refused people: predict accepts each action, certificates verify, nothing is cheaper.
 
     Rows that are equal to a threshold up to the stated rounding count as refused.
     """
     one = fitted(name, task, 3, whole=True)
-    wish = max(one.wishes, key=lambda w: min(15, (~one.wanted(w, one.X)).sum()))
-    people = one.X[~one.wanted(wish, one.X)].head(10)
-    assert len(people) >= 5
+    wish = max(reversed(one.wishes), key=lambda w: min(15, (~one.wanted(w, one.X)).sum()))
+    people = one.X[~one.wanted(wish, one.X)].head(5)
+    assert len(people) == 5
     recourse, tried = Recourse(one.model, one.X, desired=wish), every_row(one)
     answers = recourse.certify(people, certificates=True)
     table, (_, sure) = answers.table, sure_of(recourse.reading, encode(recourse.reading, tried))
@@ -112,4 +116,6 @@ def test_its_optimum_is_the_one_that_trying_all_rows_finds(name: str, task: Any)
     acted = (table["status"] == "optimal").to_numpy()
     assert one.wanted(wish, answers.counterfactuals)[acted].all()
     assert table["confirmed"][acted].all()
-    assert f"VERIFIED {len(people)} of {len(people)} certificates" in str(answers.verify())
+    answers.save(tmp_path / "answers")
+    assert verify([str(tmp_path / "answers"), "--jobs=1"]) == 0
+    assert f"VERIFIED {len(people)} of {len(people)} certificates" in capsys.readouterr().out

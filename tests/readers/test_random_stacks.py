@@ -14,7 +14,7 @@ pytest.importorskip("imblearn")  # an optional extra
 from tests.readers.random_stacks import check
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(8))
 def test_what_is_proven_of_random_stacks_holds(seed: int) -> None:
     """The command ``python -m tests.readers.random_stacks`` runs many more."""
     assert check(seed).total() > 0

@@ -156,7 +156,7 @@ def test_the_fast_path_takes_out_what_the_kernel_does(trees, ways, size, tmp_pat
     To the fast path a cell that a box cuts costs what the whole cell does: boxes cut none where leaves count.
     """
     seen = dear = 0
-    for seed, configuration in configurations(tmp_path, range(30), trees, **size):
+    for seed, configuration in configurations(tmp_path, range(15), trees, **size):
         rng = random.Random(seed)
         listed = tables(configuration, rng)
         room = (trees + len(configuration.acted) + 4) * Fraction(UNIT) / 2**24
@@ -181,7 +181,7 @@ def test_the_fast_path_takes_out_what_the_kernel_does(trees, ways, size, tmp_pat
             assert [sum(1 << c for c, _ in cells[j]) for j in prices.actions] == inside, (seed, kind)
             assert leaves == known, (seed, kind)
             seen += 1
-    assert seen > 12 * ways and dear > 12
+    assert seen > 6 * ways and dear > 6
 
 
 def part_of(configuration, listed, rng):
@@ -200,7 +200,7 @@ def part_of(configuration, listed, rng):
 def test_bounds_do_not_depend_on_the_box_that_prices_are_made_for(tmp_path):
     """Cells and classes outside a box are left out; every bound, and what is taken out, stays the same."""
     compared = 0
-    for seed, configuration in configurations(tmp_path, range(40), 4, depth=6):
+    for seed, configuration in configurations(tmp_path, range(20), 4, depth=6):
         rng = random.Random(seed)
         listed = tables(configuration, rng)
         whole, target = Prices(configuration, listed, FAR), Fraction(rng.randint(1, 40), 10)
@@ -222,7 +222,7 @@ def test_bounds_do_not_depend_on_the_box_that_prices_are_made_for(tmp_path):
                 ]
                 assert sizes[0] == sizes[1] and taken[0] == taken[1], seed
                 compared += total < math.inf
-    assert compared > 150
+    assert compared > 75
 
 
 def test_prices_are_made_again_for_a_box_elsewhere(tmp_path):

@@ -31,7 +31,7 @@ LARGEST = 20000
 def test_exact_back_ends_agree_with_brute_force(trees: int | None, name: str) -> None:
     """The same optimum, or nothing feasible in both, on every kind of feature and cost."""
     seen: Counter[str] = Counter()
-    for seed in range(125):
+    for seed in range(60):
         instance = random_tree_instance(seed, trees)
         if not instance.levers or already_good(instance) or size_of(instance) > LARGEST:
             continue
@@ -43,7 +43,7 @@ def test_exact_back_ends_agree_with_brute_force(trees: int | None, name: str) ->
         else:
             assert result.status is Status.OPTIMAL, seed
             assert abs(result.cost - float(best)) <= gap_tolerance(float(best)), seed
-    assert seen["optimal"] >= 20 and seen["infeasible"] >= 15, seen
+    assert seen["optimal"] >= 9 and seen["infeasible"] >= 7, seen
 
 
 def test_cpsat_forbids_what_only_its_margin_lets_in() -> None:

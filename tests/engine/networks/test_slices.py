@@ -52,10 +52,10 @@ def test_a_search_for_good_actions_ends_with_the_limit() -> None:
 
 def test_answers_do_not_depend_on_when_slices_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Returning at every look at the clock, or never: the same to the last bit."""
-    drawn = [random_instance(seed) for seed in range(9000, 9060)]
-    drawn += [wide(seed, labels) for seed in range(5) for labels in (False, True)]
-    drawn += [amounts(seed, cost) for seed in range(5) for cost in ("l1", "l2-squared", "linf")]
-    drawn += [read_instance(path) for path in instance_files("loan")[::3]]
+    drawn = [random_instance(seed) for seed in range(9000, 9024)]
+    drawn += [wide(seed, labels) for seed in range(2) for labels in (False, True)]
+    drawn += [amounts(seed, cost) for seed in range(2) for cost in ("l1", "l2-squared", "linf")]
+    drawn += [read_instance(path) for path in instance_files("loan")[::6]]
     cut = 0
     for instance in drawn:
         found = []
@@ -65,4 +65,4 @@ def test_answers_do_not_depend_on_when_slices_end(monkeypatch: pytest.MonkeyPatc
                 found.append(replace(solve(instance, "bab"), seconds=0.0))
         assert found[:1] == found[1:], instance.name
         cut += bool(found) and (found[0].nodes or 0) > search.BETWEEN_LOOKS // 16
-    assert cut > 20
+    assert cut > 8

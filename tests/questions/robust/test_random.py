@@ -8,14 +8,14 @@ from tests.questions.robust import fitted, forge
 from tests.questions.robust.run import Tally, case
 
 
-@pytest.mark.parametrize("first", [0, 60, 120])
+@pytest.mark.parametrize("first", [0, 60])
 def test_enumeration_contradicts_nothing(first):
     """Trees, networks, effects, conditions; and every certificate of what is called rigorous is verified."""
     tally = Tally()
-    for seed in range(first, first + 60):
+    for seed in range(first, first + 30):
         case(seed, tally, 60.0)
     assert tally.wrong == []
-    assert tally.counts["certificates verified"] > 20
+    assert tally.counts["certificates verified"] > 10
 
 
 @pytest.mark.parametrize("seed", [6, 36, 380, 621, 781, 974, 1094, 1309, 2184, 2672])
@@ -51,6 +51,6 @@ def test_ties_and_held_levers_are_settled(seed):
 
 def test_no_mutant_passes_with_a_false_claim():
     """Some pass, being true, most are rejected; ``python -m tests.questions.robust.forge`` forges more."""
-    counts, lies = forge.run(range(40), 6)
+    counts, lies = forge.run(range(20), 5)
     assert lies == []
-    assert counts["rejected"] > 50 and counts["accepted, true"] > 5
+    assert counts["rejected"] > 25 and counts["accepted, true"] > 2
