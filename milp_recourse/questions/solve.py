@@ -605,14 +605,15 @@ def _because_of_margin(
     if left:
         limit = max(_TO_EXPLAIN, *(found[k][1].seconds for k in left))
         options = replace(options, time_limit=limit, watch=None)
-        for position, proposal, _ in _searched([bare[k] for k in left], backend, options):
-            proposals[left[position]] = proposal
+        for position, made, _ in _searched([bare[k] for k in left], backend, options):
+            proposals[left[position]] = made
     for k, proposal in proposals.items():
         if proposal is not None and proposal.action is not None and judge(bare[k], proposal.action).feasible:
             margin = f"It is the margin of {found[k][0].accept.margin:.3g}"
-            words[k] = f"{margin} that forbids it: with a smaller one there is an action."
+            said = f"{margin} that forbids it: with a smaller one there is an action."
             if not isinstance(bare[k].classifier, TreeEnsemble):
-                words[k] += " Values and bounds nearer to 0 need a smaller one, and margin can set one."
+                said += " Values and bounds nearer to 0 need a smaller one, and margin can set one."
+            words[k] = said
     return words
 
 
