@@ -9,11 +9,13 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import floor
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from milp_recourse.certificates.ensemble_proof import _steps, shortened
+from milp_recourse.certificates.ensemble_proof import _Writer, shortened
 from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
 from tests.helpers.cost_kinds import in_ranks, with_falls
@@ -316,11 +318,18 @@ def test_a_number_stands_for_empty_lists(tmp_path):
 
 def test_prices_are_read_from_where_they_change():
     """Steps are spread over all classes; pairs out of order, or of other classes, are refused."""
-    rng = np.random.default_rng(0)
+    rng, none = np.random.default_rng(0), np.zeros(0)
     for count in range(1, 40):
-        prices = rng.integers(-1, 2, count)
-        steps = list(map(float, _steps(prices)))
-        assert spread(steps, count, "here") == prices.tolist()
+        classes = rng.integers(0, 5, count)  # of each axis; none where it tells no leaves apart
+        ends = np.cumsum([0, *classes])
+        prices = np.where(rng.random(ends[-1]) < 0.9, rng.integers(-1, 2, ends[-1]), 0)
+        listed = np.where(prices != 0, np.arange(ends[-1]), -1)  # no cell in the box: a price of 0
+        writer: Any = SimpleNamespace(listed=listed, rows=[count], ends=ends, numbers=0)
+        table = SimpleNamespace(price=prices, unit=1.0, mu=0.0, nu=0.0, weights=none, shares=none)
+        trees = json.loads(json.dumps(_Writer.table(writer, table)["trees"]), parse_int=float)
+        steps = filled(trees[0], count, "here") if trees and isinstance(trees[0], list) else {}
+        read = [spread(steps.get(k, []), n, "here") for k, n in enumerate(classes.tolist())]
+        assert [price for own in read for price in own] == prices.tolist()
     for wrong in ([0.0], [3.0, 1.0], [-1.0, 1.0], [0.5, 1.0], [1.0, 1.0, 1.0, 2.0], [1.0, 1.0, 0.0, 2.0]):
         with pytest.raises(Rejected, match=r"here: .*allowed"):
             spread(wrong, 3, "here")
