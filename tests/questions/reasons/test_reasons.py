@@ -22,6 +22,7 @@ from milp_recourse.questions.reasons import Sufficient, reasons
 from tests.helpers import brute_force, tree_samples
 from tests.helpers.frame_tables import fitted
 from tests.helpers.generators import Style, supported_instance
+from tests.helpers.large import large
 
 LOAN = read_instance(instances_path() / "loan" / "loan_007.json")
 
@@ -101,7 +102,7 @@ def test_larger_sets_settle_smaller_ones(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_time_limit_is_for_all_sets_together() -> None:
     """What stayed open has a bound and is listed between what works and what cannot."""
-    found = reasons(LOAN, 2, time_limit=1e-6)
+    found = reasons(large(1), 1, time_limit=0.05)
     ranks = [(one.result.cost is None, one.result.status is Status.INFEASIBLE) for one in found]
     assert ranks == sorted(ranks) and any(one.result.status is Status.LIMIT for one in found)
 
