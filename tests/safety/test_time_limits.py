@@ -142,7 +142,7 @@ def met():
         for one in pkgutil.iter_modules(package.__path__):
             module = importlib.import_module(f"{{package.__name__}}.{{one.name}}")
             for name, value in vars(module).items():
-                if type(getattr(value, "_cache", None)).__name__ == "_Cache":
+                if type(getattr(value, "_cache", None)).__name__ == "FunctionCache":
                     found[module.__name__, name] = len(value.signatures)
     return found
 

@@ -28,10 +28,11 @@ CODE = """
 import sys
 from pathlib import Path
 sys.path.append(sys.argv[1])
-from milp_recourse.engine import compiling
+from milp_recourse.engine.compile_cache import digest
+from milp_recourse.engine.compiling import announced
 from doubling import twice
-with compiling.announced("the doubling"):
-    print(twice(2.0), sum(twice.stats.cache_hits.values()), compiling.digest(Path(sys.argv[1])))
+with announced("the doubling"):
+    print(twice(2.0), sum(twice.stats.cache_hits.values()), digest(Path(sys.argv[1])))
 """
 
 
