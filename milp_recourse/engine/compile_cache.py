@@ -100,7 +100,8 @@ class FunctionCache(caching.FunctionCache):
 
     _impl_class = _Impl
     teller: threading.Thread | None = None
-    """The thread of :func:`announced`, started when a function is not found in the cache."""
+    """The thread of :func:`~milp_recourse.engine.compiling.announced`, started when a function is not
+    found."""
     absent = False
     """Whether no folder can be used, so that nothing is cached."""
     refused: ClassVar[dict[str, None]] = {}

@@ -64,8 +64,8 @@ def populations() -> Said:
         "docs/benchmarks.md",
         f"Of {whole[0]['people']} people of Give Me Some Credit it answers {whole[0]['a second']} a second "
         "with XGBoost 100 x 4 (threshold raised to refuse as many), "
-        f"{whole[1]['a second']} with a 32 x 32 network, in at most {most} MB; with certificates "
-        f"{part[0]['a second']} and {part[1]['a second']}. A million take "
+        f"{whole[1]['a second']} with a 32 x 32 network, in at most {most} MB; with certificates, of 1000, "
+        f"{part[0]['a second']} and {part[1]['a second']}. In proportion a million take "
         + "{} and {} hours; with certificates {} and {}, and {} and {} GB".format(
             *(one[what] for what in ("hours", "certified hours", "certified GB") for one in million)
         ),

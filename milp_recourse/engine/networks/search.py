@@ -335,8 +335,7 @@ def run(people, first, fresh, w, t, found, numbers, late, share, few, around, st
     people
         Their arrays; w and t serve them all.
     found, numbers
-        Every applicant's best action, (n, d), and what else there is to say, rows in the order of
-        :data:`COST` and the others, (5, n).
+        Every applicant's best action, (n, d), and what else there is to say, :data:`FOUND`, (n,).
     late
         Two numbers of ticks of the clock. After the first one no more searches are begun, and a search
         returns once it has taken that many itself. After the second one (at most ROUND / 2) it looks for no
