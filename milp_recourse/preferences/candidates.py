@@ -113,7 +113,7 @@ def spread(rng: np.random.Generator, count: int, instance: Instance, tries: int 
 def _sides(instance: Instance, name: str) -> tuple[bool, bool]:
     """Whether a lever can fall, and rise."""
     low, high = instance.levers[name]
-    if instance.feature(name).kind == "categorical" or name in instance.missing:
+    if not instance.by_amount(name):
         return False, True
     x = instance.factual[name]
     return low < x, high > x
@@ -131,7 +131,7 @@ def in_direction(
     ranges, weights = dict(instance.preferences.ranges), dict[str, float]()
     for name, part in zip(names, way.tolist(), strict=True):
         weights[name] = 1 / max(abs(part), 1e-3)
-        if instance.feature(name).kind == "categorical" or name in instance.missing:
+        if not instance.by_amount(name):
             continue
         x, (low, high) = instance.factual[name], instance.levers[name]
         ranges[name] = (max(low, x), max(high, x)) if part >= 0 else (min(low, x), min(high, x))
@@ -178,14 +178,13 @@ def _spans(instance: Instance) -> dict[str, float]:
     found = {}
     for name in instance.preferences.actionable:
         low, high = instance.feature(name).action_bounds
-        other = instance.feature(name).kind == "categorical" or name in instance.missing
-        found[name] = 1.0 if other else high - low or 1.0
+        found[name] = (high - low or 1.0) if instance.by_amount(name) else 1.0
     return found
 
 
 def _moved(problem: Instance, name: str, value: float) -> float:
     """A lever's change in units of the distance between its bounds; 1 for another label."""
-    if problem.feature(name).kind == "categorical" or name in problem.missing:
+    if not problem.by_amount(name):
         return 1.0
     return (value - problem.factual[name]) / problem.lever_cost(name).rise
 
@@ -195,10 +194,9 @@ def _corner(
 ) -> dict[str, float]:
     corner = dict(action)
     for name, part in way.items():
-        feature = problem.feature(name)
-        if feature.kind == "categorical" or name in problem.missing or name not in problem.levers:
+        if not problem.by_amount(name) or name not in problem.levers:
             continue
-        low, high = problem.levers[name]
+        feature, (low, high) = problem.feature(name), problem.levers[name]
         value = problem.factual[name] + reach * part * problem.lever_cost(name).rise
         value = value if feature.lattice is None else feature.lattice.nearest(value)
         value = float(np.clip(value, low, high))

@@ -129,7 +129,7 @@ class Knowledge:
 
     def part_of_range(self, name: str, value: float) -> float:
         """How far a lever goes, as a share of the way that it can go; 1 for another label."""
-        if self.instance.feature(name).kind == "categorical" or name in self.instance.missing:
+        if not self.instance.by_amount(name):
             return 1.0
         low, high = self.instance.levers[name]
         x = self.instance.factual[name]

@@ -182,6 +182,10 @@ class Instance:
         """The features whose factual value is missing."""
         return frozenset(name for name, value in self.factual.items() if math.isnan(value))
 
+    def by_amount(self, name: str) -> bool:
+        """Whether a change of a feature has an amount: its values are no labels, and its own is known."""
+        return self.feature(name).kind != "categorical" and name not in self.missing
+
     def __repr__(self) -> str:
         """Name, number of features, levers, classifier, cost and number of conditions."""
         named = "" if self.name is None else f"{self.name!r}, "

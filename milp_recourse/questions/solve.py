@@ -574,13 +574,13 @@ def _solved(
     instances: list[Instance], backend: Backend, options: Options, share: float
 ) -> Iterator[tuple[int, Result]]:
     """(position, result) for instances that the back end can solve, each with a share of earlier seconds.
-    Those whose search was short and found that there is no action come last, because one search for all of
-    them says whether the margin is why."""
+    Those whose margin may be all that forbids an action come last if their search was short, because one
+    search says it of all of them."""
     empty: dict[int, tuple[Instance, Result]] = {}
     for position, proposal, seconds in _searched(instances, backend, options):
         instance = instances[position]
         found = _finish(instance, proposal, backend, seconds + share)
-        if found.status is Status.INFEASIBLE and found.seconds < _TO_EXPLAIN:
+        if found.seconds < _TO_EXPLAIN and _may_be_the_margin(instance, found, backend, options):
             empty[position] = instance, found
             continue
         [why] = _because_of_margin([(instance, found)], backend, options)
@@ -589,17 +589,24 @@ def _solved(
         yield position, empty[position][1].noted(why)
 
 
+def _may_be_the_margin(instance: Instance, result: Result, backend: Backend, options: Options) -> bool:
+    """Whether to ask if there is an action without the margin. Back ends that are not the default are not
+    asked again."""
+    asked = options.explain and backend.name in DEFAULTS
+    return asked and bool(instance.accept.margin) and result.status is Status.INFEASIBLE
+
+
 def _because_of_margin(
     found: Sequence[tuple[Instance, Result]], backend: Backend, options: Options
 ) -> list[str | None]:
     """For each a sentence if the margin is all that forbids every action; None if it is not, or if a search
-    that takes as long as the first one (:data:`_TO_EXPLAIN` at least) does not find an action without it.
-    Back ends that are not the default are not asked again."""
-    bare, words = dict[int, Instance](), list[str | None]([None] * len(found))
-    for k, (instance, result) in enumerate(found):
-        accept, asked = instance.accept, options.explain and backend.name in DEFAULTS
-        if asked and accept.margin and result.status is Status.INFEASIBLE:
-            bare[k] = replace(instance, accept=replace(accept, margin=0.0))
+    that takes as long as the first one (:data:`_TO_EXPLAIN` at least) does not find an action without it."""
+    words = list[str | None]([None] * len(found))
+    bare = {
+        k: replace(instance, accept=replace(instance.accept, margin=0.0))
+        for k, (instance, result) in enumerate(found)
+        if _may_be_the_margin(instance, result, backend, options)
+    }
     proposals = dict(zip(bare, without_search([*bare.values()]), strict=True))
     left = [k for k, proposal in proposals.items() if proposal is None]
     if left:

@@ -62,11 +62,13 @@ def source(path: Path) -> Source:
 
 @lru_cache(4)
 def _source(path: Path, state: tuple[int, int] | None) -> Source:
+    collects = gc.isenabled()
     gc.disable()  # there may be millions of numbers to read, and none of them becomes garbage
     try:
         return Source(path)
     finally:
-        gc.enable()
+        if collects:
+            gc.enable()
 
 
 @contextmanager
