@@ -10,7 +10,7 @@ from milp_recourse.problem.conditions import Demand, unlabelled
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.lever_cost import exact_cost
 from milp_recourse.program.demands import limited, told_apart
-from milp_recourse.program.fold import told_apart_by_scenarios
+from milp_recourse.program.presolve import told_apart_by_scenarios
 
 
 def counted(instance: Instance) -> tuple[int | None, Demand]:

@@ -36,8 +36,8 @@ from milp_recourse.engine.networks.problem_arrays import Effects, Ends, Lowered,
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import NEVER, Clock, OutOfTime
-from milp_recourse.program.cost_units import cost_units
 from milp_recourse.program.lower import lower
+from milp_recourse.program.magnitude import cost_units
 
 SPARE = 1e-9
 """How far outside what a lever's interval is cut to by cost it is cut in a tree, in its lengths."""

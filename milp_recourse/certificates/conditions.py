@@ -32,8 +32,8 @@ from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.program import lower
 from milp_recourse.program.demands import for_acted, told_apart
-from milp_recourse.program.fold import without_conditions
 from milp_recourse.program.neutral_program import Program
+from milp_recourse.program.presolve import without_conditions
 
 MOST_CASES = 3000
 """Most cases that are proven one by one: sets of features acted on, times alternatives of conditions."""

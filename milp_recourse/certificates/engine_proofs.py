@@ -40,9 +40,9 @@ from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
-from milp_recourse.program.cost_units import Made, cost_units
 from milp_recourse.program.largest import largest_logit
 from milp_recourse.program.lower import lower
+from milp_recourse.program.magnitude import Made, cost_units
 
 Nodes = list[list[Any]]
 
@@ -195,7 +195,7 @@ class Trees:
     Parameters
     ----------
     instance
-        With costs of usual size (:func:`~milp_recourse.program.cost_units.cost_units`).
+        With costs of usual size (:func:`~milp_recourse.program.magnitude.cost_units`).
     group, k
         Its arrays: those of applicant k of a group that was lowered together.
     factor

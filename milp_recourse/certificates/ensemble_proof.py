@@ -23,12 +23,12 @@ from milp_recourse.engine.forests.parts import each_part
 from milp_recourse.engine.forests.table import Budget, LeafTable, TooLarge
 from milp_recourse.problem.conditions import FALSE, TRUE, Row, factors, unlabelled
 from milp_recourse.problem.enclosure import round_down, round_up
+from milp_recourse.problem.features import Lattice
 from milp_recourse.problem.forest import TreeEnsemble, last_left
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.lattice import Lattice
 from milp_recourse.problem.options import Clock, OutOfTime
 from milp_recourse.program.demands import for_acted
-from milp_recourse.program.fold import without_conditions
+from milp_recourse.program.presolve import without_conditions
 
 Array = NDArray[np.float64]
 Node = list[Any]

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from milp_recourse.problem.derived_networks import smallest_logit
 from milp_recourse.problem.expression import (
     Constant,
     Expression,
@@ -22,9 +23,7 @@ from milp_recourse.problem.expression import (
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.noise import Bernoulli, Gamma
-from milp_recourse.problem.scm import StructuralCausalModel
-from milp_recourse.problem.several import smallest_logit
+from milp_recourse.problem.scm import Bernoulli, Gamma, StructuralCausalModel
 from milp_recourse.program.lower import EDGE
 
 DEEPEST, MOST_LAYERS, LONGEST = 50, 100, 2**17

@@ -15,9 +15,8 @@ from __future__ import annotations
 import math
 
 from milp_recourse.engine.networks.causes import is_label
-from milp_recourse.problem.features import Feature
+from milp_recourse.problem.features import Feature, Steps
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.lattice import Steps
 
 MOST_STEPS = 5000
 """The largest f / s, so that the slack stays below 3e-11. Indices of steps are then off by less than 1e-11,

@@ -13,8 +13,7 @@ from milp_recourse.formats.schema import MixtureModel, PercentileModel, Preferen
 from milp_recourse.problem.cost import KINDS, PARTS, PERCENTILES, Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Preferences
-from milp_recourse.problem.measures import Measure
-from milp_recourse.problem.quantiles import Quantiles
+from milp_recourse.problem.measures import Measure, Quantiles
 
 
 def build_preferences(

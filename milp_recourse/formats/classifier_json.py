@@ -14,7 +14,7 @@ from milp_recourse.formats import schema
 from milp_recourse.formats.schema_scm import Layer
 from milp_recourse.formats.strict_json import parse_json, read_bytes
 from milp_recourse.formats.validate import validate
-from milp_recourse.problem.curved_network import Bends, with_bends
+from milp_recourse.problem.derived_networks import Bends, with_bends
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Classifier, Instance
 from milp_recourse.problem.network import DType, ReluNetwork

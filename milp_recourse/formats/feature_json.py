@@ -8,8 +8,7 @@ from typing import Any
 
 from milp_recourse.errors import BadInput, shown
 from milp_recourse.formats.schema import FeatureModel, StepModel
-from milp_recourse.problem.features import Feature
-from milp_recourse.problem.lattice import MOST_VALUES, Lattice, Steps, Values
+from milp_recourse.problem.features import MOST_VALUES, Feature, Lattice, Steps, Values
 
 
 def build_features(models: Sequence[FeatureModel]) -> tuple[Feature, ...]:

@@ -16,7 +16,7 @@ from milp_recourse.formats.schema_conditions import ConditionModel
 from milp_recourse.formats.schema_scm import Layer, ScmModel
 from milp_recourse.formats.validate import Interval, NonNegative, Number, Positive, Strict, Value, Word
 from milp_recourse.problem.cost import KINDS, CostKind
-from milp_recourse.problem.curved_network import Bend
+from milp_recourse.problem.derived_networks import Bend
 from milp_recourse.problem.measures import Distance, Measure, Relative
 
 INSTANCE_FORMAT = "milp-recourse/instance-1"

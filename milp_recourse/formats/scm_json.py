@@ -22,9 +22,19 @@ from milp_recourse.problem.expression import (
     Variable,
 )
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.loan import FEATURES, loan, loan_as_printed
-from milp_recourse.problem.noise import Bernoulli, Gamma, Mixture, Normal
-from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel, independent
+from milp_recourse.problem.scm import (
+    FEATURES,
+    Bernoulli,
+    Gamma,
+    Link,
+    Mechanism,
+    Mixture,
+    Normal,
+    StructuralCausalModel,
+    independent,
+    loan,
+    loan_as_printed,
+)
 from milp_recourse.readers.json_form import layers_to_json
 
 _LOANS: dict[str, Callable[[], StructuralCausalModel]] = {"loan": loan, "loan-as-printed": loan_as_printed}

@@ -1,17 +1,232 @@
-"""Features: the kind of a column, the values that an action may set, and the limits of its value."""
+r"""Features: the kind of a column, the values that an action may set, and the limits of its value.
+
+Which values an action may set, where it may not set every double between two limits.
+
+Steps are the doubles nearest to the decimals :math:`v + k s`, for whole :math:`k`, where :math:`v` and
+:math:`s` are the shortest decimals of the given doubles: a step of 0.1 means a tenth, and not the double 0.1.
+Values are a list of numbers. Both answer the same questions, in exact arithmetic: which allowed double is the
+largest that is not above a number, and which the least that is not below it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.problem.lattice import WHOLE, Lattice
+from milp_recourse.problem.decimals import as_written
+
+Array = NDArray[np.float64]
+
+MOST_VALUES = 1_000_000
+"""The largest number of values that the steps of a lever may have within its bounds."""
+
+
+class _Lattice(ABC):
+    """What steps and lists of values answer alike."""
+
+    @abstractmethod
+    def floor(self, x: float) -> float:
+        """The largest allowed double not above ``x``; -inf if there is none."""
+
+    @abstractmethod
+    def ceil(self, x: float) -> float:
+        """The least allowed double not below ``x``; inf if there is none."""
+
+    def after(self, x: float) -> float:
+        """The least allowed double above ``x``; inf if there is none."""
+        return self.ceil(math.nextafter(x, math.inf))
+
+    def before(self, x: float) -> float:
+        """The largest allowed double below ``x``; -inf if there is none."""
+        return self.floor(math.nextafter(x, -math.inf))
+
+    def nearest(self, x: float) -> float:
+        """An allowed double nearest to ``x``, the lower one of two that are as near."""
+        low, high = self.floor(x), self.ceil(x)
+        return low if x - low <= high - x else high
+
+    def __contains__(self, x: float) -> bool:
+        return self.floor(x) == x
+
+    def floors(self, x: Array) -> Array:
+        """As :meth:`floor`, for each number of an array."""
+        return self._each(self.floor, x)
+
+    def ceils(self, x: Array) -> Array:
+        """As :meth:`ceil`, for each number of an array."""
+        return self._each(self.ceil, x)
+
+    def nearests(self, x: Array) -> Array:
+        """As :meth:`nearest`, for each number of an array."""
+        low, high = self.floors(x), self.ceils(x)
+        return np.where(x - low <= high - x, low, high)
+
+    @staticmethod
+    def _each(one: Callable[[float], float], x: Array) -> Array:
+        flat = [one(float(v)) for v in np.ravel(x)]
+        return np.array(flat, dtype=np.float64).reshape(np.shape(x))
+
+
+@dataclass(frozen=True)
+class Steps(_Lattice):
+    """The doubles nearest to origin + k step, for whole k.
+
+    Parameters
+    ----------
+    step
+        Above 0.
+    origin
+        One of the values.
+    """
+
+    step: float
+    origin: float = 0.0
+
+    @property
+    def whole(self) -> bool:
+        """Whether these are all the whole numbers."""
+        return self.step == 1 and self.origin.is_integer()
+
+    def __str__(self) -> str:
+        return "a whole number" if self.whole else f"{self.origin:g} and a number of steps of {self.step:g}"
+
+    @property
+    def spaced(self) -> Steps:
+        """Itself: neighbours are equally far apart."""
+        return self
+
+    def exact(self, low: float, high: float) -> bool:
+        """Whether the decimals between two doubles are doubles, so that sums of steps are exact, too."""
+        step, origin = self._decimals
+        shared = math.lcm(step.denominator, origin.denominator)
+        unit = Fraction(math.gcd(int(step * shared), int(origin * shared)), shared)
+        largest = max(abs(Fraction(end)) for end in (low, high, self.origin))
+        return shared & (shared - 1) == 0 and largest < 2**53 * unit
+
+    def value(self, k: int) -> float:
+        """The double nearest to the decimal origin + k step; infinite where no double is as large."""
+        step, origin = self._decimals
+        try:
+            return float(origin + k * step)
+        except OverflowError:
+            return math.inf if k > 0 else -math.inf
+
+    def count(self, low: float, high: float) -> int:
+        """How many k have their decimal between two doubles."""
+        step, origin = self._decimals
+        ends = math.floor((Fraction(high) - origin) / step), math.ceil((Fraction(low) - origin) / step)
+        return max(0, ends[0] - ends[1] + 1)
+
+    def floor(self, x: float) -> float:
+        """The largest allowed double not above ``x``."""
+        if not math.isfinite(x):
+            return x
+        if self.whole:
+            return float(math.floor(x))
+        below, above = self._around(x)
+        return above if above == x else below
+
+    def ceil(self, x: float) -> float:
+        """The least allowed double not below ``x``."""
+        if not math.isfinite(x):
+            return x
+        if self.whole:
+            return float(math.ceil(x))
+        below, above = self._around(x)
+        return below if below == x else above
+
+    def floors(self, x: Array) -> Array:
+        """As :meth:`floor`, for each number of an array."""
+        return np.floor(x) if self.whole else super().floors(x)
+
+    def ceils(self, x: Array) -> Array:
+        """As :meth:`ceil`, for each number of an array."""
+        return np.ceil(x) if self.whole else super().ceils(x)
+
+    def within(self, low: float, high: float) -> Array:
+        """The values from ``low`` to ``high``, ascending."""
+        if self.whole:
+            return np.arange(math.ceil(low), math.floor(high) + 1, dtype=np.float64)
+        step, origin = self._decimals
+        first = math.floor((Fraction(low) - origin) / step)
+        last = math.ceil((Fraction(high) - origin) / step)
+        values = np.unique([self.value(k) for k in range(first, last + 1)])
+        return values[(values >= low) & (values <= high)]
+
+    @cached_property
+    def _decimals(self) -> tuple[Fraction, Fraction]:
+        return as_written(self.step), as_written(self.origin)
+
+    def _around(self, x: float) -> tuple[float, float]:
+        """Two allowed doubles with none between, the first not above ``x`` and the second not below it.
+
+        The nearest double to a decimal not above a double is not above that double either.
+        """
+        step, origin = self._decimals
+        k = math.floor((Fraction(x) - origin) / step)
+        return self.value(k), self.value(k + 1)
+
+
+@dataclass(frozen=True)
+class Values(_Lattice):
+    """The numbers of a list, ascending, each once.
+
+    Parameters
+    ----------
+    values
+        At least one.
+    """
+
+    values: tuple[float, ...]
+
+    def __str__(self) -> str:
+        few = ", ".join(f"{v:g}" for v in self.values[:6])
+        return f"one of {few}{', ...' if len(self.values) > 6 else ''}"
+
+    @cached_property
+    def spaced(self) -> Steps | None:
+        """The steps that lead through the numbers, counted in decimals; None if they are not equally far
+        apart."""
+        decimals = [as_written(v) for v in self.values]
+        gaps = {b - a for a, b in pairwise(decimals)} or {Fraction(1)}
+        step = float(min(gaps))
+        even = len(gaps) == 1 and as_written(step) in gaps
+        return Steps(step, self.values[0]) if even else None
+
+    def floor(self, x: float) -> float:
+        """The largest of the numbers not above ``x``; -inf if there is none, nan for nan."""
+        k = bisect_right(self.values, x)
+        return x if math.isnan(x) else self.values[k - 1] if k else -math.inf
+
+    def ceil(self, x: float) -> float:
+        """The least of the numbers not below ``x``; inf if there is none, nan for nan."""
+        k = bisect_left(self.values, x)
+        return x if math.isnan(x) else self.values[k] if k < len(self.values) else math.inf
+
+    def count(self, low: float, high: float) -> int:
+        """How many of the numbers are between two doubles."""
+        return max(0, bisect_right(self.values, high) - bisect_left(self.values, low))
+
+    def within(self, low: float, high: float) -> Array:
+        """The numbers from ``low`` to ``high``, ascending."""
+        return np.array([v for v in self.values if low <= v <= high], dtype=np.float64)
+
+
+Lattice = Steps | Values
+
+WHOLE = Steps(1.0)
+"""The whole numbers."""
+
 
 Kind = Literal["continuous", "integer", "binary", "ordinal", "categorical"]
 Monotone = Literal["increase", "decrease"]

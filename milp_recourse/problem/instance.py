@@ -120,8 +120,8 @@ class Instance:
     density_offset
         By how much the log density must rise (below 0: by how much it may fall), in nats.
     demands
-        Further demands on the counterfactual. No file has them. :func:`milp_recourse.program.fold.fold` sets
-        what mask and domains cannot express of a case of the conditions;
+        Further demands on the counterfactual. No file has them. :func:`~milp_recourse.program.presolve.fold`
+        sets what mask and domains cannot express of a case of the conditions;
         :mod:`milp_recourse.questions.robust.outcomes` sets that an action that moves other features is kept.
     scenarios
         Other ways in which the action may turn out. No file has them. A network must accept in each of them

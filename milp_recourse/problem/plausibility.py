@@ -14,8 +14,7 @@ from functools import lru_cache
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.enclosure import Enclosure
-from milp_recourse.problem.noise import Bernoulli, Gamma, Noise, Normal
-from milp_recourse.problem.scm import Mechanism, StructuralCausalModel
+from milp_recourse.problem.scm import Bernoulli, Gamma, Mechanism, Noise, Normal, StructuralCausalModel
 
 
 class ZeroDensity(Exception):

@@ -17,17 +17,15 @@ import numpy as np
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.conditions import TRUE, Demand, Factor, factors, unlabelled
 from milp_recourse.problem.conditions import Row as ConditionRow
-from milp_recourse.problem.curved_network import CurvedNetwork
+from milp_recourse.problem.derived_networks import CurvedNetwork, smallest_logit
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.noise import Bernoulli, Gamma, Noise, Normal
 from milp_recourse.problem.scenario import Scenario
-from milp_recourse.problem.scm import Link, Mechanism
-from milp_recourse.problem.several import smallest_logit
-from milp_recourse.program.affine import Affine
+from milp_recourse.problem.scm import Bernoulli, Gamma, Link, Mechanism, Noise, Normal
+from milp_recourse.program.affine import Affine, Builder
+from milp_recourse.program.cohort import everyone
 from milp_recourse.program.demands import Span, reachable_demand, spans
-from milp_recourse.program.equations import Builder
 from milp_recourse.program.functions import EDGE, Function
 from milp_recourse.program.neutral_program import (
     Action,
@@ -37,7 +35,6 @@ from milp_recourse.program.neutral_program import (
     Row,
     Switch,
 )
-from milp_recourse.program.rationals import everyone
 
 
 def lower(instance: Instance, costs: bool = True) -> Program:

@@ -26,13 +26,13 @@ import numpy as np
 from milp_recourse.problem import conditions
 from milp_recourse.problem.conditions import FALSE, TRUE, Demand
 from milp_recourse.problem.enclosure import Enclosure, round_up
+from milp_recourse.problem.features import Lattice
 from milp_recourse.problem.instance import Acceptance, Classifier
-from milp_recourse.problem.lattice import Lattice
 from milp_recourse.problem.lever_cost import Prices
 from milp_recourse.program.affine import Affine
+from milp_recourse.program.cohort import Rationals, agreed, everyone
 from milp_recourse.program.demands import Span, conjuncts, for_acted, nearest_alternative, told_apart
 from milp_recourse.program.functions import Function, enclose
-from milp_recourse.program.rationals import Rationals, agreed, everyone
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Program:
     -----
     In a program of several applicants (:func:`~milp_recourse.program.cohort.together`) the bounds of actions
     and the factual are arrays with one number per applicant, and the constants of forms and the weights are
-    :class:`~milp_recourse.program.rationals.Rationals`. Such a program cannot decode actions.
+    :class:`~milp_recourse.program.cohort.Rationals`. Such a program cannot decode actions.
     """
 
     atoms: tuple[Atom, ...]

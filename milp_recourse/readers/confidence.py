@@ -7,7 +7,7 @@ two classes: a rising function of a score     the score from which the model's o
 sums of trees, any number of classes          the sum of the trees' probabilities, as the library divides it
 three to five classes: a softmax              the log odds :math:`-\log \sum_j e^{z_j - z_k}` are at least
                                               log(c / (1 - c)): a network that is nowhere above them is taken
-                                              (:mod:`milp_recourse.problem.log_sum_exp`)
+                                              (:mod:`milp_recourse.problem.derived_networks`)
 ============================================  ==========================================================
 
 With more than two classes c must be above 1/2, so that the wanted class is predicted, too. Boosting of more
@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from milp_recourse.errors import BadInput
-from milp_recourse.problem.log_sum_exp import excess
+from milp_recourse.problem.derived_networks import excess
 from milp_recourse.readers.classes import Target
 from milp_recourse.readers.cutoff import Cutoff
 from milp_recourse.readers.formulas import Formula, Literal, Wish, both

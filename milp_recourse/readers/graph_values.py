@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.problem.curved_network import Bends
+from milp_recourse.problem.derived_networks import Bends
 from milp_recourse.readers.formulas import Rule
 from milp_recourse.readers.layers import Layers, Map
 from milp_recourse.readers.operations import Operation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from milp_recourse.problem.asked_model import AskedModel
-from milp_recourse.problem.curved_network import CurvedNetwork
+from milp_recourse.problem.derived_networks import CurvedNetwork
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.readers.refusal import refuse

@@ -24,10 +24,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.problem.curved_network import Bends, with_bends
-from milp_recourse.problem.log_sum_exp import pairwise_log_sum
+from milp_recourse.problem.derived_networks import (
+    Bends,
+    along_the_diagonal,
+    extreme_of_each,
+    pairwise_log_sum,
+    with_bends,
+)
 from milp_recourse.problem.network import DType, ReluNetwork, single_entries
-from milp_recourse.problem.several import along_the_diagonal, extreme_of_each
 from milp_recourse.readers.refusal import refuse
 
 FloatArray = NDArray[np.float64]

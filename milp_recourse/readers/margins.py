@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from milp_recourse.errors import BadInput
-from milp_recourse.problem.curved_network import Bends
+from milp_recourse.problem.derived_networks import Bends
 from milp_recourse.problem.expression import sigmoid
 from milp_recourse.problem.network import products
 from milp_recourse.readers.layers import UNIT, FloatArray, Map

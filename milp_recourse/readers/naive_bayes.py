@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.problem.several import along_the_diagonal
+from milp_recourse.problem.derived_networks import along_the_diagonal
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_largest, by_margin
 from milp_recourse.readers.layers import UNIT, Layers

@@ -12,7 +12,7 @@ from pathlib import Path
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.strict_json import read_bytes
 from milp_recourse.judge import conclude
-from milp_recourse.judge.proposal import Proposal
+from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Proof, Result, Status
 

@@ -14,8 +14,8 @@ from milp_recourse.judge import judged_together
 from milp_recourse.problem.conditions import has_products
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.program.cost_units import Made, cost_units, in_own_units, options_for_units
-from milp_recourse.program.fixed_columns import without_fixed
+from milp_recourse.program.magnitude import Made, cost_units, in_own_units, options_for_units
+from milp_recourse.program.presolve import without_fixed
 from milp_recourse.solvers.bab_trees import in_cells, solve_trees, why_not_trees
 from milp_recourse.solvers.cases import has_conditions, solve_cases
 from milp_recourse.solvers.missing_levers import has_gaps, solve_gaps

@@ -16,9 +16,9 @@ from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
-from milp_recourse.program.cost_units import cost_units, in_own_units, options_for_units
 from milp_recourse.program.demands import limited
-from milp_recourse.program.fold import folds_away, without_conditions
+from milp_recourse.program.magnitude import cost_units, in_own_units, options_for_units
+from milp_recourse.program.presolve import folds_away, without_conditions
 from milp_recourse.solvers.cheapest_part import cheapest_part
 from milp_recourse.solvers.missing_levers import why_not_gaps
 from milp_recourse.solvers.protocol import Options, Proposal

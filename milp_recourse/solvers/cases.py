@@ -2,7 +2,7 @@ r"""Conditions by branch and bound over their alternatives, around any exact bac
 
 Conditions contain choices: "any of", "at most k actions", "at least k actions". A *case* has decided some of
 these choices and ignores the others. What it has decided is written as rows and as features that are acted
-on or not (*literals*), which :mod:`milp_recourse.program.fold` builds into the problem. Ignoring demands
+on or not (*literals*), which :mod:`milp_recourse.program.presolve` builds into the problem. Ignoring demands
 makes the problem easier, so its optimum is a lower bound for the case. If this optimum keeps the ignored
 conditions too, it is the optimum of the case. Otherwise the case is split by one condition that the optimum
 breaks:
@@ -54,7 +54,7 @@ from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance, under
 from milp_recourse.problem.options import LATE, Clock
-from milp_recourse.program.fold import Folded, Literal, fold, without_conditions
+from milp_recourse.program.presolve import Folded, Literal, fold, without_conditions
 from milp_recourse.solvers.protocol import Options, Proposal
 
 PATIENCE, MOST_PATIENCE = 2.0, 128.0

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.judge import judge
+from milp_recourse.problem.features import WHOLE
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.lattice import WHOLE
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.solvers.protocol import Options, Proposal

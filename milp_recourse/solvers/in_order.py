@@ -31,8 +31,8 @@ from milp_recourse.problem.conditions import (
     leaves,
 )
 from milp_recourse.problem.enclosure import Enclosure
+from milp_recourse.problem.features import Steps
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.lattice import Steps
 from milp_recourse.problem.lever_cost import ROUNDINGS
 
 Array = NDArray[np.float64]

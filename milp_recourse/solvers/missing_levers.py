@@ -20,14 +20,14 @@ from itertools import combinations
 import numpy as np
 
 from milp_recourse.judge import without_search
-from milp_recourse.judge.incumbent import Incumbent
+from milp_recourse.judge.best_first import Incumbent
 from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Proof
-from milp_recourse.program.fold import folds_away
+from milp_recourse.program.presolve import folds_away
 from milp_recourse.solvers.protocol import Options, Proposal
 
 MOST_GAPS = 6

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.program.cost_units import in_cost_units
+from milp_recourse.program.magnitude import in_cost_units
 from milp_recourse.solvers.boxes import BoxSearch, Node
 from milp_recourse.solvers.protocol import Options, Proposal
 from milp_recourse.solvers.pyomo_model import add_tangents, build_model

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from milp_recourse.judge import conclude
-from milp_recourse.judge.proposal import Proposal
+from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.result import Result, Status
 

@@ -9,9 +9,8 @@ from decimal import Decimal
 from typing import Literal
 
 from milp_recourse.problem.conditions import LabelIn
-from milp_recourse.problem.features import Feature
+from milp_recourse.problem.features import Feature, Steps, Values
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.lattice import Steps, Values
 from milp_recourse.reports.own_words import OwnWords
 from milp_recourse.reports.pages.values import said
 

@@ -12,7 +12,7 @@ from typing import Any
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats.applicant_json import preferences_to_dict
 from milp_recourse.judge import conclude
-from milp_recourse.judge.proposal import Proposal
+from milp_recourse.judge.conclude import Proposal
 from milp_recourse.preferences import Interview
 from milp_recourse.preferences.question import Option
 from milp_recourse.problem.asked_model import AskedModel

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from milp_recourse.errors import BadInput, is_number
 from milp_recourse.formats.feature_json import steps_of, values_of
 from milp_recourse.problem.asked_model import AskedModel
-from milp_recourse.problem.features import Feature, Kind, input_columns
+from milp_recourse.problem.features import Feature, Kind, Lattice, input_columns
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Classifier
-from milp_recourse.problem.lattice import Lattice
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.readers import Column, Reading
 from milp_recourse.readers.classes import OTHER

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from milp_recourse.formats.applicant_json import scales_to_dict
-from milp_recourse.problem.features import Feature
+from milp_recourse.problem.features import Feature, Values
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.lattice import Values
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.readers import Reading

@@ -22,7 +22,7 @@ import numpy as np
 from milp_recourse.judge import judge
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result
-from milp_recourse.program.fold import without_conditions
+from milp_recourse.program.presolve import without_conditions
 from tests.helpers.brute_force import axis as values_of
 from tests.helpers.brute_force import costs, looks_feasible, number, rows_of, subsets
 from tests.helpers.generators import Style, supported_instance

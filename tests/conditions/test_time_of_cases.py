@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from milp_recourse.judge.proposal import Proposal
+from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem import options as options_module
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature

@@ -15,7 +15,7 @@ from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import read_instance, write_instance
 from milp_recourse.judge import judge
 from milp_recourse.problem.conditions import condition_from_text, condition_text
-from milp_recourse.problem.lattice import Steps, Values
+from milp_recourse.problem.features import Steps, Values
 from milp_recourse.questions.robust import robust
 from tests.helpers.lattices import random_problem
 from verify.files.many import by_digest

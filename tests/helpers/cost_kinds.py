@@ -9,9 +9,8 @@ import numpy as np
 
 from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.measures import Distance, Ranks, Relative
+from milp_recourse.problem.measures import Distance, Quantiles, Ranks, Relative
 from milp_recourse.problem.population import Population
-from milp_recourse.problem.quantiles import Quantiles
 from milp_recourse.tables.from_data import at_level, known_rows, quantile_level
 from tests.helpers.generators import with_percentile_cost
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from milp_recourse.engine.networks.engine import Closed, judged, searched
 from milp_recourse.engine.networks.problem_arrays import alone, lower
 from milp_recourse.judge import judge
-from milp_recourse.judge.proposal import Proposal
+from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Options
 

@@ -19,7 +19,7 @@ from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Combine, Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
-from milp_recourse.problem.quantiles import Quantiles
+from milp_recourse.problem.measures import Quantiles
 from milp_recourse.problem.scm import independent
 from tests.helpers.generators import Style, random_instance
 

@@ -20,16 +20,15 @@ from milp_recourse.judge import (
     judged_together,
     without_idle_holds,
 )
-from milp_recourse.judge.proposal import Proposal
+from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import Variable
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.noise import Normal
 from milp_recourse.problem.result import Result, Status, gap_tolerance
-from milp_recourse.problem.scm import Mechanism, StructuralCausalModel
+from milp_recourse.problem.scm import Mechanism, Normal, StructuralCausalModel
 from tests.helpers.generators import random_instance
 
 

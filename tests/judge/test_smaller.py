@@ -17,8 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from milp_recourse import Recourse
 from milp_recourse.engine.networks.nearby import near
 from milp_recourse.judge import conclude, judge
-from milp_recourse.judge.proposal import Proposal
-from milp_recourse.judge.smaller import leaves_open, smaller_changes
+from milp_recourse.judge.conclude import Proposal
+from milp_recourse.judge.polish import leaves_open, smaller_changes
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
@@ -97,7 +97,7 @@ def test_sums_of_changes_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("milp_recourse.judge.smaller.judge", never)
+    monkeypatch.setattr("milp_recourse.judge.polish.judge", never)
     for kind in ("l1", "l2-squared"):
         instance = problem(Cost.pure(kind, {"a": 1.0, "b": 1.0}))
         assert not leaves_open(instance)

@@ -17,7 +17,7 @@ from milp_recourse import solve
 from milp_recourse.certificates.canonical import canonical_content
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict
-from milp_recourse.problem.curved_network import CurvedNetwork
+from milp_recourse.problem.derived_networks import CurvedNetwork
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.questions.robust import certify, robust
 from verify.__main__ import examine

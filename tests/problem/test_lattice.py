@@ -9,8 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from milp_recourse.problem.features import Feature
-from milp_recourse.problem.lattice import WHOLE, Lattice, Steps, Values
+from milp_recourse.problem.features import WHOLE, Feature, Lattice, Steps, Values
 
 STEPS = [(0.1, 0.0), (0.1, 0.05), (50.0, 0.0), (1.0, 0.5), (2.5, -1.25), (1e-3, 7.0), (0.3, 1e6), (1.0, 3.0)]
 LISTS = [Values((12.0, 24.0, 36.0)), Values((-0.5,)), Values((0.1, 0.2, 0.30000000000000004))]

@@ -18,8 +18,7 @@ from milp_recourse.problem.lever_cost import (
     gap_allowance,
     lever_costs,
 )
-from milp_recourse.problem.measures import Distance, Ranks
-from milp_recourse.problem.quantiles import Quantiles
+from milp_recourse.problem.measures import Distance, Quantiles, Ranks
 
 WEIGHTS = {"a": 2.0, "b": 4.0, "held": 8.0, "unused": 100.0}
 SCALE = {"a": 2.0, "b": 0.25, "held": 1.0, "unused": 1.0}

@@ -11,10 +11,17 @@ import pytest
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import Relu, Variable
-from milp_recourse.problem.loan import FEATURES, loan
-from milp_recourse.problem.noise import Bernoulli, Gamma, Normal
 from milp_recourse.problem.plausibility import excess_energy, plausible_exact
-from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel
+from milp_recourse.problem.scm import (
+    FEATURES,
+    Bernoulli,
+    Gamma,
+    Link,
+    Mechanism,
+    Normal,
+    StructuralCausalModel,
+    loan,
+)
 from tests.helpers.generators import Style, bernoulli_instance, random_instance, sample_actions
 from tests.helpers.loan_people import applicant
 

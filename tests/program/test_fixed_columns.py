@@ -17,7 +17,7 @@ from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import independent
 from milp_recourse.program import fixed_columns
-from milp_recourse.program.fixed_columns import _in_doubles, without_fixed
+from milp_recourse.program.presolve import _in_doubles, without_fixed
 from milp_recourse.questions import solve as questions
 from milp_recourse.questions.solve import choose_backend, solve
 

@@ -11,12 +11,11 @@ from milp_recourse.cli import main
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats.write import write_instance
 from milp_recourse.problem.cost import Cost
-from milp_recourse.problem.curved_network import with_bends
+from milp_recourse.problem.derived_networks import with_bends
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.noise import Normal
-from milp_recourse.problem.scm import StructuralCausalModel, independent
+from milp_recourse.problem.scm import Normal, StructuralCausalModel, independent
 from milp_recourse.questions.solve import solve
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from milp_recourse.problem.log_sum_exp import chords, excess, pairwise_log_sum
+from milp_recourse.problem.derived_networks import chords, excess, pairwise_log_sum
 from tests.properties import at_confidence, in_company, without_recourse
 
 pytestmark = pytest.mark.filterwarnings("ignore")

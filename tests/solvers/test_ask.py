@@ -13,9 +13,8 @@ from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.conditions import AtMostActions
 from milp_recourse.problem.cost import Cost, measured
-from milp_recourse.problem.features import Feature
+from milp_recourse.problem.features import Feature, Steps
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
-from milp_recourse.problem.lattice import Steps
 from milp_recourse.problem.result import Status
 from milp_recourse.problem.scm import independent
 from milp_recourse.questions.solve import solve

@@ -11,7 +11,7 @@ from milp_recourse import read_instance, solvers
 from milp_recourse.cli import main
 from milp_recourse.errors import BackendUnavailable, Unsupported
 from milp_recourse.formats.instances_path import instances_path
-from milp_recourse.judge.proposal import Proposal
+from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.result import Status
 from milp_recourse.questions.solve import solve_together
 from milp_recourse.solvers import backend, listed

@@ -15,12 +15,12 @@ from milp_recourse.engine.networks.propose import Run
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_population
 from milp_recourse.formats.instances_path import instances_path
-from milp_recourse.judge.proposal import Proposal
+from milp_recourse.judge.conclude import Proposal
 from milp_recourse.lab.benchmarks.bench_settings import in_setting
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.options import Options
 from milp_recourse.program import lower
-from milp_recourse.program.rationals import Mixed, Rationals
+from milp_recourse.program.cohort import Mixed, Rationals
 from milp_recourse.questions.solve import solve_together
 from milp_recourse.solvers import backend as find_backend
 from tests.helpers.generators import SEVERAL_LEVERS, _factual, supported_instance

@@ -28,7 +28,7 @@ from milp_recourse.engine.forests.cell_problem import with_domains
 from milp_recourse.engine.forests.piece_cells import PieceCells
 from milp_recourse.engine.forests.table import Masks, best_cuts
 from milp_recourse.judge.best_first import BestFirst, Queue
-from milp_recourse.judge.proposal import Proposal
+from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import GRACE, LATE, NEVER, Clock, OutOfTime
 from milp_recourse.program import lower

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.program.fold import driven
+from milp_recourse.program.presolve import driven
 
 FAR = 2.0**1000
 """Beyond any value of a feature (:mod:`milp_recourse.program.magnitude`): domains are finite."""

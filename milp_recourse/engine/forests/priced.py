@@ -48,7 +48,7 @@ from milp_recourse.engine.forests.table import Budget, LeafTable, TooLarge, may_
 from milp_recourse.engine.forests.tree_arrays import score_at, tree_arrays
 from milp_recourse.engine.forests.weighted import WeightedSums
 from milp_recourse.judge.best_first import BestFirst
-from milp_recourse.judge.proposal import Proposal
+from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble

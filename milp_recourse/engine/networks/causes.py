@@ -27,12 +27,12 @@ from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.noise import Normal
+from milp_recourse.problem.scm import Normal
 from milp_recourse.program.affine import Affine
+from milp_recourse.program.cohort import Rationals, everyone
+from milp_recourse.program.demands import none_left
 from milp_recourse.program.functions import Function, enclose
 from milp_recourse.program.neutral_program import Action, Elementary, Program, Switch, terms_of
-from milp_recourse.program.rationals import Rationals, everyone
-from milp_recourse.program.set_values import none_left
 
 Array = NDArray[np.float64]
 

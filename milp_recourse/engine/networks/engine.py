@@ -23,8 +23,8 @@ from milp_recourse.engine.networks.nearby import inside_the_edge
 from milp_recourse.engine.networks.problem_arrays import Array, People, Problems, decode, one_of
 from milp_recourse.engine.networks.propose import SLICE, STUCK, Run, first_slices, search_on
 from milp_recourse.judge import Judgement, judge
-from milp_recourse.judge.incumbent import target_below
-from milp_recourse.judge.proposal import Proposal
+from milp_recourse.judge.best_first import target_below
+from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Options
 

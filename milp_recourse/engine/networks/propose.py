@@ -28,7 +28,7 @@ from milp_recourse.engine.networks.problem_arrays import (
 from milp_recourse.engine.networks.work import Work, workspace
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.judge import Action
-from milp_recourse.judge.incumbent import Incumbent
+from milp_recourse.judge.best_first import Incumbent
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import gap_tolerance
 from milp_recourse.program.largest import best_of_box

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.problem.curved_network import CurvedNetwork
+from milp_recourse.problem.derived_networks import CurvedNetwork
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 

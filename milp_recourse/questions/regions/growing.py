@@ -26,10 +26,9 @@ from typing import Literal
 
 from milp_recourse.judge import judge, known_factual
 from milp_recourse.problem.cost import Cost
-from milp_recourse.problem.features import Feature
+from milp_recourse.problem.features import Feature, Values
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.lattice import Values
 from milp_recourse.problem.measures import Distance
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Status

@@ -33,7 +33,7 @@ from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Result
 from milp_recourse.problem.scenario import Scenario
-from milp_recourse.program.fold import without_conditions
+from milp_recourse.program.presolve import without_conditions
 from milp_recourse.questions.robust.certain_search import Evidence
 from milp_recourse.questions.robust.outcomes import outcomes_of
 from milp_recourse.questions.robust.refused import Case

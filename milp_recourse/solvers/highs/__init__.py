@@ -14,8 +14,8 @@ from __future__ import annotations
 from milp_recourse.engine.forests.axes import separable
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.program.cost_units import in_cost_units
-from milp_recourse.program.fold import folds_away, without_conditions
+from milp_recourse.program.magnitude import in_cost_units
+from milp_recourse.program.presolve import folds_away, without_conditions
 from milp_recourse.solvers.bab_trees import in_cells
 from milp_recourse.solvers.cases import solve_case_by_case
 from milp_recourse.solvers.cell_choice import CellSearch

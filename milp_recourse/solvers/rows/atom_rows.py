@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.problem.lattice import Lattice
+from milp_recourse.problem.features import Lattice
 from milp_recourse.program.functions import band
 from milp_recourse.solvers.rows.mixed_integer import Form, MixedInteger, Number, combine
 

@@ -32,9 +32,9 @@ from milp_recourse.engine.networks.nearby import near
 from milp_recourse.engine.networks.problem_arrays import impossible, lowered
 from milp_recourse.formats.read import read_population
 from milp_recourse.judge import already_good_among, conclude, judge
-from milp_recourse.judge.proposal import Proposal
+from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance
-from milp_recourse.program.cost_units import cost_units, in_own_units
+from milp_recourse.program.magnitude import cost_units, in_own_units
 from milp_recourse.questions.solve import sharing
 from milp_recourse.solvers.bab import TOGETHER
 from milp_recourse.solvers.protocol import Options

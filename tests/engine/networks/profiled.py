@@ -25,7 +25,7 @@ from numba.core import codegen
 from milp_recourse.engine.networks import propose, search
 from milp_recourse.engine.networks.problem_arrays import impossible, lowered
 from milp_recourse.formats.read import read_population
-from milp_recourse.program.cost_units import cost_units
+from milp_recourse.program.magnitude import cost_units
 from milp_recourse.questions.solve import sharing
 from tests.engine.networks.phases import POPULATION
 

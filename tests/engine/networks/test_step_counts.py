@@ -11,9 +11,8 @@ import pytest
 from milp_recourse.engine.networks.lever_arrays import Levers
 from milp_recourse.engine.step_counts import counts_steps, roundings
 from milp_recourse.problem.cost import Cost, measured
-from milp_recourse.problem.features import Feature
+from milp_recourse.problem.features import Feature, Steps, Values
 from milp_recourse.problem.instance import Instance, Preferences
-from milp_recourse.problem.lattice import Steps, Values
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import independent
 

@@ -13,8 +13,8 @@ import pytest
 from milp_recourse import solve
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.judge import judge
+from milp_recourse.problem.features import Values
 from milp_recourse.problem.instance import Acceptance, Instance
-from milp_recourse.problem.lattice import Values
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.questions.regions import Region, region
 from tests.properties.regions import verdict
