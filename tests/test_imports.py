@@ -180,7 +180,7 @@ def test_the_check_sees_what_it_should() -> None:
     assert wrong_imports("milp_recourse.problem.result", "from . import errors") == ["a relative import"]
     assert wrong_imports("milp_recourse.cli.app", "import milp_recourse.lab.benchmarks") == ["lab"]
     assert wrong_imports("milp_recourse.judge.conclude", "from milp_recourse.formats import read_any")
-    assert not wrong_imports("milp_recourse.cli.common_options", "from milp_recourse import solve")
+    assert not wrong_imports("milp_recourse.cli.shared", "from milp_recourse import solve")
     with pytest.raises(AssertionError, match="no place"):
         wrong_imports("milp_recourse.novelty", "import milp_recourse.errors")
 

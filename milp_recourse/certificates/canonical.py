@@ -11,8 +11,7 @@ import numpy as np
 
 from milp_recourse.certificates.conditions import canonical_condition
 from milp_recourse.formats.classifier_json import accept_to_dict
-from milp_recourse.formats.feature_json import lattice_to_dict
-from milp_recourse.formats.scm_json import scm_to_dict
+from milp_recourse.formats.feature_json import lattice_to_dict, scm_to_dict
 from milp_recourse.problem.cost import PERCENTILES, Cost
 from milp_recourse.problem.instance import Classifier, Instance
 from milp_recourse.readers.json_form import to_json

@@ -1,4 +1,4 @@
-r"""Certificates for trees inside a causal model: a tree over cells, and proofs without trees under it.
+"""Certificates for trees inside a causal model: a tree over cells, and proofs without trees under it.
 
 As in the search (:mod:`milp_recourse.engine.forests.causal_search`), boxes of actions and of cells are split
 until the largest score is rejected, or the engine proves that no action in the box costs less than the target
@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.certificates.acted_sets import acted_sets
-from milp_recourse.certificates.conditions import cases_of, programs_below, without_demand
+from milp_recourse.certificates.conditions import acted_sets, cases_of, programs_below, without_demand
 from milp_recourse.certificates.engine_proofs import Effort, Nodes, Trees, ready
 from milp_recourse.certificates.limits import MOST_NODES
 from milp_recourse.certificates.single_tree import least_cost

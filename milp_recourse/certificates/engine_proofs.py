@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.certificates.acted_sets import acted_sets
-from milp_recourse.certificates.conditions import case_programs
+from milp_recourse.certificates.conditions import acted_sets, case_programs
 from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
 from milp_recourse.certificates.single_tree import least_cost
 from milp_recourse.engine.compiling import announced

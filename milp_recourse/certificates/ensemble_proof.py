@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.certificates.acted_sets import acted_sets, counted, dearest
-from milp_recourse.certificates.conditions import Case, tied
+from milp_recourse.certificates.conditions import Case, acted_sets, counted, dearest, tied
 from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
 from milp_recourse.certificates.single_tree import single_tree_configurations
 from milp_recourse.engine.forests.axes import Axis, axes_of, factual_cells, with_cells

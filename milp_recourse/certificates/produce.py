@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from milp_recourse.certificates.acted_sets import acted_sets, not_idle
 from milp_recourse.certificates.canonical import classifier_text, instance_digest
 from milp_recourse.certificates.causal_tree_proof import causal_configurations
-from milp_recourse.certificates.conditions import by_prices, why_not_cases
+from milp_recourse.certificates.conditions import acted_sets, by_prices, not_idle, why_not_cases
 from milp_recourse.certificates.engine_proofs import Claim, Configurations, proofs
 from milp_recourse.certificates.engine_proofs import ready as compile_proofs
 from milp_recourse.certificates.ensemble_proof import ensemble_configurations

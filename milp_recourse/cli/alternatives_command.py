@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from milp_recourse.cli.common_options import Backend, Index, Json, Problem, TimeLimit
-from milp_recourse.cli.problems import read_one
+from milp_recourse.cli.shared import read_one
 
 
 def alternatives(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from milp_recourse.cli.output import console_of_stdout
+from milp_recourse.cli.shared import console_of_stdout
 
 
 def backends() -> None:

@@ -20,8 +20,7 @@ from milp_recourse.cli.common_options import (
     check_scheduler,
 )
 from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT, Interrupted, limit_or_done
-from milp_recourse.cli.output import console_of_stdout
-from milp_recourse.cli.problems import check_index, warn_of_empty_masks, with_own_preferences
+from milp_recourse.cli.shared import check_index, console_of_stdout, warn_of_empty_masks, with_own_preferences
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.amounts import amounts
 from milp_recourse.cli.common_options import Backend, Index, Json, Problem, WholeTime
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.problems import read_one
+from milp_recourse.cli.shared import amounts, read_one
 from milp_recourse.questions.choices import Differ
 
 

@@ -11,8 +11,7 @@ import typer
 
 from milp_recourse.cli.common_options import Backend, Certificate, Index, Json, Problem, TimeLimit, a_file
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.output import write_certificate
-from milp_recourse.cli.problems import read_one
+from milp_recourse.cli.shared import read_one, write_certificate
 from milp_recourse.errors import BadInput
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def _given(file: Path | None) -> list[str]:
     """The answers in a file: an interview's, or a word per line."""
     if file is None:
         return []
-    from milp_recourse.formats.schema_interview import InterviewModel
+    from milp_recourse.formats.schema_answers import InterviewModel
     from milp_recourse.formats.strict_json import read_bytes, read_json
     from milp_recourse.formats.validate import validate
 
@@ -160,7 +159,7 @@ def _typed() -> Iterator[str]:
 
 def _say_why(dialogue: Interview) -> None:
     """Say what stands in the way of recourse, limits that the person stated among it."""
-    from milp_recourse.cli.output import console_of_stdout
+    from milp_recourse.cli.shared import console_of_stdout
     from milp_recourse.reports.why_words import headline, why_table
 
     found = dialogue.why()

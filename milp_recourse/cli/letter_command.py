@@ -35,7 +35,7 @@ def letter(
     ] = False,
 ) -> None:
     """Write one person's letter: what to change, what follows, and what it does not promise."""
-    from milp_recourse.cli.problems import solved_problem
+    from milp_recourse.cli.shared import solved_problem
     from milp_recourse.reports.letters import reading_ease
     from milp_recourse.reports.letters.letter_file import write_letter
 

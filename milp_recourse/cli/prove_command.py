@@ -9,8 +9,7 @@ import typer
 
 from milp_recourse.cli.common_options import Certificate, Index, Json, Problem, TimeLimit
 from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT
-from milp_recourse.cli.output import write_certificate
-from milp_recourse.cli.problems import read_one
+from milp_recourse.cli.shared import read_one, write_certificate
 
 
 def prove(

@@ -6,7 +6,7 @@ import typer
 
 from milp_recourse.cli.common_options import Backend, Certificate, Index, Json, Problem, WholeTime
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.problems import read_one
+from milp_recourse.cli.shared import read_one
 
 
 def regions(
@@ -23,7 +23,7 @@ def regions(
     """
     from milp_recourse.formats.strict_json import write_gzipped, write_json
     from milp_recourse.questions.regions import region
-    from milp_recourse.reports.checked import checked_region
+    from milp_recourse.reports.certificate_files import checked_region
     from milp_recourse.reports.progress import progress_bar
 
     problem = read_one(instance, index)

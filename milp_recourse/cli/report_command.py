@@ -28,7 +28,7 @@ def report(
     time_limit: Annotated[float | None, typer.Option(metavar="S", help="seconds for --why")] = None,
 ) -> None:
     """Write results as one HTML file to look at: a population, or one person."""
-    from milp_recourse.cli.problems import solved_problem
+    from milp_recourse.cli.shared import solved_problem
     from milp_recourse.reports.pages.folder import write_report
 
     made, name = solved_problem(folder, problem)

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.amounts import amounts, intervals
 from milp_recourse.cli.common_options import Backend, Certificate, Index, Json, Problem, WholeTime
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.problems import read_one
+from milp_recourse.cli.shared import amounts, intervals, read_one
 
 
 def robust(
@@ -38,7 +37,7 @@ def robust(
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.problem.result import Status
     from milp_recourse.questions.robust import robust as ask
-    from milp_recourse.reports.checked import checked, with_certificate
+    from milp_recourse.reports.certificate_files import checked, with_certificate
     from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_words import in_one_line
 

@@ -10,7 +10,7 @@ import typer
 
 from milp_recourse.cli.common_options import Backend, Index, Json, TimeLimit
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.problems import read_problem
+from milp_recourse.cli.shared import read_problem
 
 
 def share(

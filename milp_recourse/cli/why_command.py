@@ -9,8 +9,7 @@ import typer
 
 from milp_recourse.cli.common_options import Backend, Index, Json, Problem, WholeTime
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.output import console_of_stdout
-from milp_recourse.cli.problems import read_problem
+from milp_recourse.cli.shared import console_of_stdout, read_problem
 from milp_recourse.problem.population import Population
 
 

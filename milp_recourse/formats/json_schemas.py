@@ -9,12 +9,19 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from milp_recourse.formats.schema import InlineClassifier, InstanceModel, PopulationModel
+from milp_recourse.formats.schema_answers import (
+    ChoicesModel,
+    InterviewModel,
+    OffersModel,
+    RegionsModel,
+    RegretModel,
+    ResultModel,
+    ResultsModel,
+    RobustModel,
+    ShareModel,
+    WhyModel,
+)
 from milp_recourse.formats.schema_certificate import CertificateModel, RegionCertificateModel
-from milp_recourse.formats.schema_choices import ChoicesModel, RegionsModel, RobustModel
-from milp_recourse.formats.schema_interview import InterviewModel, RegretModel
-from milp_recourse.formats.schema_result import ResultModel, ResultsModel
-from milp_recourse.formats.schema_share import OffersModel, ShareModel
-from milp_recourse.formats.schema_why import WhyModel
 
 FOLDER = Path(__file__).parent / "schemas"
 

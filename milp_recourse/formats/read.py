@@ -13,11 +13,9 @@ from typing import Any
 
 from milp_recourse.errors import BadInput, dotted, shown
 from milp_recourse.formats import schema
-from milp_recourse.formats.applicant_json import build_cost, build_preferences, check_scale
+from milp_recourse.formats.applicant_json import build_conditions, build_cost, build_preferences, check_scale
 from milp_recourse.formats.classifier_json import build_accept, build_classifier
-from milp_recourse.formats.conditions_json import build_conditions
-from milp_recourse.formats.feature_json import build_features
-from milp_recourse.formats.scm_json import build_scm
+from milp_recourse.formats.feature_json import build_features, build_scm
 from milp_recourse.formats.strict_json import LARGEST_TABLE, read_bytes, read_json
 from milp_recourse.formats.validate import validate
 from milp_recourse.problem.factuals import (

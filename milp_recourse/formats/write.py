@@ -9,13 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.formats.applicant_json import cost_to_dict, preferences_to_dict
+from milp_recourse.formats.applicant_json import condition_to_dict, cost_to_dict, preferences_to_dict
 from milp_recourse.formats.classifier_json import accept_to_dict
-from milp_recourse.formats.conditions_json import condition_to_dict
-from milp_recourse.formats.feature_json import features_to_list
+from milp_recourse.formats.feature_json import features_to_list, scm_to_dict
 from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT
-from milp_recourse.formats.schema_result import RESULT_FORMAT, ResultModel
-from milp_recourse.formats.scm_json import scm_to_dict
+from milp_recourse.formats.schema_answers import RESULT_FORMAT, ResultModel
 from milp_recourse.formats.strict_json import write_json
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.population import Population

@@ -1,21 +1,23 @@
 """Judging actions exactly, and the one place where results are made."""
 
-from milp_recourse.judge.conclude import conclude
-from milp_recourse.judge.judgement import (
-    ROUNDOFF,
-    Action,
-    Judgement,
+from milp_recourse.judge.conclude import (
     already_good,
     already_good_among,
     at_once,
     at_rest,
     at_rest_in_words,
+    conclude,
+    without_search,
+)
+from milp_recourse.judge.judgement import (
+    ROUNDOFF,
+    Action,
+    Judgement,
     counterfactual_if_allowed,
     judge,
     judged_together,
     known_factual,
     model_inputs,
-    without_search,
 )
 from milp_recourse.judge.polish import Repair, held_exactly, without_idle_holds
 

@@ -1,6 +1,6 @@
 """Best first: the loop that searches in Python share, with their clock and the best action in hand.
 
-The best feasible action in hand, judged exactly before it counts.
+An action is judged exactly before it counts.
 """
 
 from __future__ import annotations

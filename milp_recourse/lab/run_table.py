@@ -176,7 +176,7 @@ def print_rows(title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[
     columns
         The columns to show; None: those of the first row.
     """
-    from milp_recourse.cli.output import console_of_stdout
+    from milp_recourse.cli.shared import console_of_stdout
 
     console_of_stdout().print(folded(title, rows, columns or list(rows[0])))
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from milp_recourse.errors import BadInput, nearest
 from milp_recourse.judge import judge
-from milp_recourse.preferences.base_recourse import growing_spheres, wachter
 from milp_recourse.preferences.candidates import nearest_to
 from milp_recourse.preferences.dialogues import Dialogue
-from milp_recourse.preferences.hare import boundary_points, directions, far_apart
+from milp_recourse.preferences.hare import boundary_points, directions, far_apart, growing_spheres, wachter
 from milp_recourse.preferences.knowledge import OUTER, Knowledge
 from milp_recourse.preferences.lever_space import OUTWARD, LeverSpace
 from milp_recourse.preferences.question import ONE, Option, Question, option
@@ -19,10 +18,8 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.solve import solve
 
 BASES = ("growing-spheres", "wachter", "exact")
-
 TRIES = 4
 """Draws of directions in a round, as long as too few lead to a recourse."""
-
 Action = Mapping[str, float]
 
 

@@ -17,7 +17,7 @@ from milp_recourse.elicitation.schemes import ALPHA, CostProfile, ProfileName
 from milp_recourse.elicitation.weight_cone import LEAST_WEIGHT
 from milp_recourse.errors import BadInput, is_number, nearest, shown
 from milp_recourse.formats import instance_from_dict, instance_to_dict, read_any
-from milp_recourse.formats.schema_interview import INTERVIEW_FORMAT, InterviewModel
+from milp_recourse.formats.schema_answers import INTERVIEW_FORMAT, InterviewModel
 from milp_recourse.formats.strict_json import read_json, write_json
 from milp_recourse.formats.validate import validate
 from milp_recourse.preferences.cost_parts import check_linear

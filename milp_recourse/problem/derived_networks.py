@@ -1,21 +1,18 @@
-r"""Networks made from networks.
+r"""Networks made from others: with curves as units, of several inputs, above the logarithm of a sum.
 
-Networks some of whose units are curves: :math:`z_{k+1} = W_{k+1} f_k(z_k) + b_{k+1}`, with a function for
-each unit.
+*Curves*: :math:`z_{k+1} = W_{k+1} f_k(z_k) + b_{k+1}`, with a function for each unit.
 
-One network that accepts if a given network accepts each of several inputs: the least of their logits.
+*Several inputs*: one network that accepts if a given network accepts each of them, by the least of their
+logits. Since :math:`\min(a, b) = \max(0, a) - \max(0, -a) - \max(0, a - b)`, the least logit of copies of a
+network is a ReLU network again. Its weights are those of the copies, up to signs, and zeros and ones, so
+nothing is rounded.
 
-Since :math:`\min(a, b) = \max(0, a) - \max(0, -a) - \max(0, a - b)`, the least logit of copies of a network
-is a ReLU network again. Its weights are those of the copies, up to signs, and zeros and ones, so nothing is
-rounded.
-
-A ReLU network that is nowhere below the logarithm of a sum of exponentials, and hardly above it.
-
-Two numbers are taken together by :math:`\log(e^a + e^b) = a + \operatorname{softplus}(b - a)`, and softplus
-is replaced by chords: a convex piecewise linear function,
-:math:`h(y) = v + \sum_k w_k \max(0, y - t_k)` with all :math:`w_k > 0`, that is above softplus, which is
-convex, at each knot and so everywhere. Between knots that are evenly spaced in
-:math:`u = \arctan \sinh(y/2)`, whose derivative is the root of softplus' curvature, the distance is the same.
+*Logarithm of a sum of exponentials*: a ReLU network that is nowhere below it, and hardly above. Two numbers
+are taken together by :math:`\log(e^a + e^b) = a + \operatorname{softplus}(b - a)`, and softplus is replaced
+by chords: a convex piecewise linear function, :math:`h(y) = v + \sum_k w_k \max(0, y - t_k)` with all
+:math:`w_k > 0`, that is above softplus, which is convex, at each knot and so everywhere. Between knots that
+are evenly spaced in :math:`u = \arctan \sinh(y/2)`, whose derivative is the root of softplus' curvature, the
+distance is the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""The expressions that structural equations are written in.
+"""The expressions that structural equations are written in.
 
 An expression is a number, a feature, or one of: sum, product, relu, sigmoid, square, and the output of a ReLU
 network. It is evaluated in float64 (:meth:`Expression.evaluate`, for search and sampling), evaluated exactly

@@ -1,10 +1,9 @@
-r"""Features: the kind of a column, the values that an action may set, and the limits of its value.
+"""Features: the kind of a column, the values that an action may set, and the limits of its value.
 
-Which values an action may set, where it may not set every double between two limits.
-
-Steps are the doubles nearest to the decimals :math:`v + k s`, for whole :math:`k`, where :math:`v` and
-:math:`s` are the shortest decimals of the given doubles: a step of 0.1 means a tenth, and not the double 0.1.
-Values are a list of numbers. Both answer the same questions, in exact arithmetic: which allowed double is the
+A *lattice* says which values an action may set, where it may not set every double between two limits. Steps
+are the doubles nearest to the decimals :math:`v + k s`, for whole :math:`k`, where :math:`v` and :math:`s`
+are the shortest decimals of the given doubles: a step of 0.1 means a tenth, and not the double 0.1. Values
+are a list of numbers. Both answer the same questions, in exact arithmetic: which allowed double is the
 largest that is not above a number, and which the least that is not below it.
 """
 

@@ -13,8 +13,7 @@ A *measure* gives the change from the factual value x to a value a its size. It 
 Of labels, all equally far apart, and of missing values :mod:`milp_recourse.problem.lever_cost` takes the
 scale alone.
 
-A feature's distribution function, for costs measured in percentiles.
-
+For costs in percentiles, a feature's distribution function is
 :math:`Q(v) = P(X \le v)` as a piecewise linear function through knots :math:`(v_k, p_k)`, constant
 outside them. A shift from x to a costs :math:`|Q(a) - Q(x)|`: the share of the population overtaken
 (Ustun et al. 2019, https://doi.org/10.1145/3287560.3287566; Karimi et al. 2022, section 3.1,

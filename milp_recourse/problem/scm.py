@@ -1,4 +1,4 @@
-r"""Structural causal models with one noise term per feature.
+"""Structural causal models with one noise term per feature; among them Loan.
 
 Feature i obeys :math:`x_i = g_i(f_i(x_{pa(i)}) + u_i)` with a link :math:`g_i` that is the
 identity or an affinely rescaled sigmoid. Both are invertible, so the noise is abducted exactly:
@@ -6,14 +6,10 @@ identity or an affinely rescaled sigmoid. Both are invertible, so the noise is a
 :math:`do(X_I := a_I)` is one pass in causal order (Pearl's abduction, action, prediction;
 Karimi et al. 2021, https://doi.org/10.1145/3442188.3445899).
 
-Distributions of the exogenous noise U of a structural equation.
-
-The semi-synthetic Loan model (Karimi et al. 2020; Majumdar and Valera 2024).
-
-``loan`` states the equations of the data that the CARMA authors released. ``loan-as-printed``
-states what the iCARMA paper's appendix C.2.1 prints: amount with the other sign and without
-"1 +", and standard deviation 0.5 for the noise of savings. Coefficients are doubles: 0.1 means
-the double nearest to one tenth, here as in an instance file.
+The semi-synthetic Loan model (Karimi et al. 2020; Majumdar and Valera 2024): ``loan`` states the equations of
+the data that the CARMA authors released. ``loan-as-printed`` states what the iCARMA paper's appendix C.2.1
+prints: amount with the other sign and without "1 +", and standard deviation 0.5 for the noise of savings.
+Coefficients are doubles: 0.1 means the double nearest to one tenth, here as in an instance file.
 """
 
 from __future__ import annotations

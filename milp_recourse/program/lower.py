@@ -1,4 +1,4 @@
-r"""Lowering an instance to the neutral program.
+"""Lowering an instance to the neutral program.
 
 Under additive noise the counterfactual of a feature i that is not acted on is :math:`x'_i = x_i +
 f_i(x'_{pa}) - f_i(x_{pa})`, since the abducted noise cancels. Equations of sums, products, ReLUs and squares
@@ -23,9 +23,9 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scenario import Scenario
 from milp_recourse.problem.scm import Bernoulli, Gamma, Link, Mechanism, Noise, Normal
-from milp_recourse.program.affine import Affine, Builder
-from milp_recourse.program.cohort import everyone
+from milp_recourse.program.affine import Affine, everyone
 from milp_recourse.program.demands import Span, reachable_demand, spans
+from milp_recourse.program.equations import Builder
 from milp_recourse.program.functions import EDGE, Function
 from milp_recourse.program.neutral_program import (
     Action,

@@ -1,12 +1,11 @@
 """Refuses problems whose numbers are too large, or whose costs are too small, for a search in doubles.
 
-Instances with costs of usual size, for searches with absolute tolerances.
-
-Where the longest lever is far from one cost scale (a scale of 1e6 under bounds of 10, say), all scales
-are multiplied by 2^j and the coefficients by 2^j, that of the squares by 4^j: the same cost. Then all
-coefficients are multiplied by 2^k: the same problem with costs times 2^k. Powers of two round nothing.
-Costs that are of usual size (:data:`USUAL_COST`) stay as they are. Setting a missing value costs its weight
-times the coefficients, whatever the scale; so where one can be set, j is 0.
+Costs between these limits are brought to usual size, for searches with absolute tolerances. Where the longest
+lever is far from one cost scale (a scale of 1e6 under bounds of 10, say), all scales are multiplied by 2^j
+and the coefficients by 2^j, that of the squares by 4^j: the same cost. Then all coefficients are multiplied
+by 2^k: the same problem with costs times 2^k. Powers of two round nothing. Costs that are of usual size
+(:data:`USUAL_COST`) stay as they are. Setting a missing value costs its weight times the coefficients,
+whatever the scale; so where one can be set, j is 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""The neutral program, which every back end that needs one starts from.
+"""The neutral program, which every back end that needs one starts from.
 
 Atoms are numbered in the order they can be computed:
 
@@ -29,8 +29,7 @@ from milp_recourse.problem.enclosure import Enclosure, round_up
 from milp_recourse.problem.features import Lattice
 from milp_recourse.problem.instance import Acceptance, Classifier
 from milp_recourse.problem.lever_cost import Prices
-from milp_recourse.program.affine import Affine
-from milp_recourse.program.cohort import Rationals, agreed, everyone
+from milp_recourse.program.affine import Affine, Rationals, agreed, everyone
 from milp_recourse.program.demands import Span, conjuncts, for_acted, nearest_alternative, told_apart
 from milp_recourse.program.functions import Function, enclose
 
@@ -147,7 +146,7 @@ class Program:
     -----
     In a program of several applicants (:func:`~milp_recourse.program.cohort.together`) the bounds of actions
     and the factual are arrays with one number per applicant, and the constants of forms and the weights are
-    :class:`~milp_recourse.program.cohort.Rationals`. Such a program cannot decode actions.
+    :class:`~milp_recourse.program.affine.Rationals`. Such a program cannot decode actions.
     """
 
     atoms: tuple[Atom, ...]

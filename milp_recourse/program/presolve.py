@@ -1,20 +1,21 @@
-"""The same problem, smaller.
+r"""The same problem, with less in it: conditions as masks and domains, and no columns that no action moves.
 
-Writes one alternative of an applicant's conditions as a mask and domains, as far as these can express it.
-
+One alternative of an applicant's conditions is written as a mask and domains, as far as these can express it.
 Sums, and conditions on the values of features that others move, cannot be expressed so. They stay demands,
 which become rows of the neutral program.
 
-Problems with thousands of columns that no action moves: the same problem, with a few in their place.
+Where no action moves thousands of columns, a few take their place. What they add to the arguments of the
+first layer's units are numbers. Each is written as a sum of few doubles, exactly: an error-free product of
+every weight and value, and then the correctly rounded sum, that of what it leaves, and so on. These doubles
+are the weights of new columns whose value is 1.
 
-What fixed columns add to the arguments of the first layer's units are numbers. Each is written as a sum of
-few doubles, exactly: an error-free product of every weight and value, and then the correctly rounded sum,
-that of what it leaves, and so on. These doubles are the weights of new columns whose value is 1.
+Conditions on one value that an action sets may leave no double that can be set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import fsum
@@ -28,6 +29,8 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import StructuralCausalModel
+from milp_recourse.program.affine import Affine
+from milp_recourse.program.neutral_program import Program, Switch
 
 Literal = Row | Switched | Counted
 
@@ -252,3 +255,20 @@ def _halves(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.flo
     large = _SPLIT * x
     high = large - (large - x)
     return high, x - high
+
+
+def none_left(program: Program, forms: Iterable[Affine], levers: Sequence[str], acts: Iterable[int]) -> bool:
+    """Whether the rows form >= 0 that are about one set value leave no double of it (x + 0.1 is seldom one),
+    where those levers are set whose ``acts`` are not 0."""
+    acted = {name for name, one in zip(levers, acts, strict=True) if one}
+    ends: dict[str, tuple[float, float]] = {}
+    for form in forms:
+        if len(form.terms) != 1:
+            continue
+        [(k, slope)] = form.terms.items()
+        atom = program.atoms[k]
+        if isinstance(atom, Switch) and atom.feature in acted:
+            end, (low, high) = -form.constant / slope, ends.get(atom.feature, (-math.inf, math.inf))
+            low, high = (max(low, round_up(end)), high) if slope > 0 else (low, min(high, round_down(end)))
+            ends[atom.feature] = low, high
+    return any(low > high for low, high in ends.values())

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.schema_share import OFFERS_FORMAT, OfferModel, OffersModel
+from milp_recourse.formats.schema_answers import OFFERS_FORMAT, OfferModel, OffersModel
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.formats.validate import validate
 from milp_recourse.problem.asked_model import AskedModel

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats import read_any
-from milp_recourse.formats.schema_share import SHARE_FORMAT
+from milp_recourse.formats.schema_answers import SHARE_FORMAT
 from milp_recourse.formats.write import result_part
 from milp_recourse.problem.decimals import as_written
 from milp_recourse.problem.enclosure import round_down, round_up

@@ -38,7 +38,7 @@ from milp_recourse.program.magnitude import too_large
 from milp_recourse.questions.workers import Workers
 from milp_recourse.solvers import Backend, BatchBackend, Options, Proposal
 from milp_recourse.solvers import backend as find_backend
-from milp_recourse.solvers.on_lattices import solve_relaxed, to_relax
+from milp_recourse.solvers.simpler_problems import solve_relaxed, to_relax
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-r"""The affine maps and functions of a model, and the network that they make.
+"""The affine maps and functions of a model, and the network that they make.
 
 :class:`Layers` holds a list of segments. A segment is a list of affine maps (:class:`Map`), applied one after
 another; ReLUs, or other functions, follow each segment but the last. Layer k of the network is the product of

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from statistics import fmean, median
 from typing import Any
 
-from milp_recourse.formats.schema_result import RESULTS_FORMAT
+from milp_recourse.formats.schema_answers import RESULTS_FORMAT
 
 
 class Tally:

@@ -1,4 +1,4 @@
-r"""Conditions by branch and bound over their alternatives, around any exact back end.
+"""Conditions by branch and bound over their alternatives, around any exact back end.
 
 Conditions contain choices: "any of", "at most k actions", "at least k actions". A *case* has decided some of
 these choices and ignores the others. What it has decided is written as rows and as features that are acted

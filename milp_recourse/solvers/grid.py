@@ -1,4 +1,4 @@
-r"""The baseline oracle of the literature: a grid over the action space, and no proof.
+"""The baseline oracle of the literature: a grid over the action space, and no proof.
 
 Per continuous feature 25 bins ``linspace(x - 2 (x - min), x + 2 (max - x))``, min and max being
 the feature's bounds, plus "no action"; every value is clipped to [min, max]; the full product

@@ -1,4 +1,4 @@
-r"""Every action of a person in the order of its cost, without listing all of them first.
+"""Every action of a person in the order of its cost, without listing all of them first.
 
 Actions are made in bands of cost, each from those of the bands before. Levers have an order. An action on
 d + 1 levers is an action on d of them, its prefix, and a value of one lever behind these. It costs at least

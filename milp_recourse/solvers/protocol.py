@@ -28,7 +28,7 @@ class Backend(Protocol):
         ...
 
     # A back end may have ``keeps_lattices(instance) -> bool``: whether it keeps to steps and listed values.
-    # For one that does not, :mod:`milp_recourse.solvers.on_lattices` branches on them.
+    # For one that does not, :mod:`milp_recourse.solvers.simpler_problems` branches on them.
 
     def solve(self, instance: Instance, options: Options) -> Proposal:
         """Search. Never raises for a hard instance: a limit is a proposal too."""

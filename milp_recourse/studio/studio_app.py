@@ -26,7 +26,7 @@ from milp_recourse.errors import BadInput, MachineFailed, RecourseError, Unsuppo
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.formats.applicant_json import build_preferences, check_scale, preferences_to_dict
 from milp_recourse.formats.schema import PreferencesModel
-from milp_recourse.formats.schema_interview import InterviewModel
+from milp_recourse.formats.schema_answers import InterviewModel
 from milp_recourse.formats.strict_json import parse_json
 from milp_recourse.formats.validate import Strict, validate
 from milp_recourse.formats.write import instance_to_dict
@@ -39,10 +39,9 @@ from milp_recourse.reports.pages.person import Person
 from milp_recourse.studio.check_on_the_spot import checked_by_verify
 from milp_recourse.studio.requests_guard import LARGEST_BODY, Guard
 from milp_recourse.studio.solver_process import Busy, Progress, Solvers, Superseded
-from milp_recourse.studio.studio_people import MOST_ROWS
 from milp_recourse.studio.studio_says import LANGUAGES
 from milp_recourse.studio.studio_tasks import Answer, Pinned, unsettled
-from milp_recourse.studio.studio_views import Views, data_of
+from milp_recourse.studio.studio_views import MOST_ROWS, Views, data_of
 
 MOST_TABS, MOST_KEPT, LARGEST_KEPT = 64, 128, 2**24
 """Tabs whose last question is remembered; answers kept; the bytes of the largest certificate kept."""

@@ -1,21 +1,28 @@
-"""The rows after people's actions, and what the model's own word on them says about the answers."""
+"""The rows after people's actions, and what the model's own word on them says about the answers.
+
+Its predictions for rows of X, too: searches start from accepted rows, and a test compares the model with the
+one that was read. The values to say of actions are accepted by the model itself where it can be asked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
 from milp_recourse.judge import Judgement, judge
+from milp_recourse.judge.as_printed import AsPrinted, as_printed
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
-from milp_recourse.tables.columns import TableColumn
-from milp_recourse.tables.people_rows import Rows, counterfactual_rows
+from milp_recourse.tables.columns import TableColumn, shown
+from milp_recourse.tables.people_rows import Rows, counterfactual_rows, read_rows
 from milp_recourse.tables.verdict import OwnWord
 
 
@@ -138,3 +145,121 @@ def contradiction(result: Result, rest: Judgement | None, instance: Instance, af
     if rest.broken and (rest.accepted_exact or rest.logit is not None):
         return None
     return f"{own}: by less than the margin, or the model was not read rightly"
+
+
+SAMPLE = 20_000
+"""The most rows of X for which ``predict`` is called."""
+
+STARTS = 2_000
+"""The most accepted rows from which searches may start."""
+
+CHECKED = 1_000
+"""The number of rows on which ``predict`` is compared with the model that was read."""
+
+NEAR = 1e-3
+"""Rows are not compared if their distance from the threshold is below this part of the median distance."""
+
+
+@dataclass(frozen=True)
+class KnownRows:
+    """Rows of X that can be read, and the model's own predictions for them.
+
+    Attributes
+    ----------
+    names
+        The rows' labels in X.
+    values
+        Shape (rows, features): as numbers.
+    wanted
+        Whether ``predict`` gives a desired class, shape (rows,).
+    """
+
+    names: pd.Index
+    values: NDArray[np.float64]
+    wanted: NDArray[np.bool_]
+
+    @property
+    def starts(self) -> NDArray[np.float64]:
+        """Accepted rows: searches may start from them."""
+        return self.values[self.wanted][:STARTS]
+
+    def doubt(self, problem: Instance) -> str | None:
+        """How ``predict`` differs from the model that was read, in a sentence; None if they agree.
+
+        They can differ if ``predict`` is another function, or if categories are in another order than at the
+        fit. Each person's two rows alone might not show it. Rows near the threshold are left out.
+
+        Parameters
+        ----------
+        problem
+            The problem; its factual is ignored.
+        """
+        values, predicted = self.values[:CHECKED], self.wanted[:CHECKED]
+        scores = problem.classifier.scores(problem.model_rows(values))
+        distance = scores - problem.accept.threshold
+        sure = np.abs(distance) > NEAR * (np.median(np.abs(distance)) if len(distance) else 0.0)
+        wrong = np.flatnonzero(sure & ((distance > 0) != predicted))
+        if not len(wrong):
+            return None
+        return (
+            f"predict is not the model that was read: they differ on {len(wrong)} of {len(values)} rows of "
+            f"X, such as {shown(self.names[wrong[0]])} (a predict of its own, or categories that are not "
+            "those of the fit)"
+        )
+
+
+def ask_model(word: OwnWord, X: pd.DataFrame, columns: Sequence[TableColumn]) -> KnownRows:
+    """Ask the model about a sample of X; keep its first rows, and accepted ones of the others."""
+    sample = X.sample(min(len(X), SAMPLE), random_state=0)
+    wanted = word.accepts(sample)
+    order = np.argsort(~wanted[CHECKED:], kind="stable")[:STARTS] + CHECKED
+    chosen = [*range(min(CHECKED, len(sample))), *(k for k in order.tolist() if wanted[k])]
+    rows = read_rows(sample.iloc[chosen], columns, X.columns)
+    known = np.array([i not in rows.faults for i in range(len(rows))], dtype=bool)
+    return KnownRows(rows.frame.index[known], rows.values[known], wanted[chosen][known])
+
+
+Accepts = Callable[[pd.DataFrame], Sequence[object]]
+
+
+def said_values(
+    rows: Rows,
+    columns: Sequence[TableColumn],
+    problem: Population | None,
+    results: Sequence[Result | None],
+    confirmed: Sequence[bool | None],
+    accepts: Accepts | None,
+) -> list[AsPrinted | None]:
+    """For each person with an action the values to say: the shortest decimals that the model accepts when
+    they are set together (:func:`~milp_recourse.judge.as_printed.as_printed`).
+
+    Where the model itself refuses them, they are the exact doubles; so they are of a model that is asked:
+    what its levers can be set to is finite.
+
+    Parameters
+    ----------
+    confirmed
+        Whether the model's own ``predict`` confirms each action.
+    accepts
+        What the model itself says of rows, each asked alone; None if it cannot be asked.
+    """
+    found: list[AsPrinted | None] = [None] * len(rows)
+    exact: dict[int, AsPrinted] = {}
+    known = {c.name: c for c in columns}
+    for i, result in enumerate(results):
+        if problem is not None and result is not None and result.action is not None:
+            action = {name: known[name].feature.number(v) for name, v in result.action.items()}
+            after = changed_values(rows, columns, i, result) or {}
+            exact[i] = AsPrinted(action, after | action, Fraction(result.cost or 0.0))
+    lasting = {i for i, one in enumerate(results) if one is not None and one.proof != "asked"}
+    asked = [i for i, one in exact.items() if one.action and confirmed[i] is not False and i in lasting]
+    short = as_printed([(problem[i], exact[i].action) for i in asked]) if problem is not None else []
+    for i, one in (exact | dict(zip(asked, short, strict=True))).items():
+        found[i] = one
+    said = [None if one is None else one.counterfactual for one in found]
+    if accepts is not None and asked:
+        after_all = counterfactual_rows(rows, columns, said).iloc[asked]
+        for i, accepted in zip(asked, accepts(after_all), strict=True):
+            if accepted is not True:
+                found[i] = exact[i]
+    return found

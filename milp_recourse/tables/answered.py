@@ -18,10 +18,9 @@ from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.reports.own_words import OwnWords
 from milp_recourse.reports.result_rows import BAD_INPUT
-from milp_recourse.tables.against_model import changed_values, rows_after
+from milp_recourse.tables.against_model import Accepts, changed_values, rows_after, said_values
 from milp_recourse.tables.columns import TableColumn, position, shown
 from milp_recourse.tables.people_rows import Rows
-from milp_recourse.tables.said_values import Accepts, said_values
 
 NUMBERS = ("cost", "lower_bound", "gap", "seconds", "margin")
 """The columns of numbers that follow from results and problems alone."""
@@ -124,7 +123,7 @@ class AnsweredPeople:
     @cached_property
     def printed(self) -> list[AsPrinted | None]:
         """For each person with an action the values to say: the shortest decimals that the model accepts when
-        they are set together (:func:`~milp_recourse.tables.said_values.said_values`)."""
+        they are set together (:func:`~milp_recourse.tables.against_model.said_values`)."""
         return said_values(self.rows, self.columns, self.problem, self.results, self.confirmed, self.accepts)
 
     @cached_property

@@ -22,14 +22,18 @@ from milp_recourse.questions.regions import region
 from milp_recourse.questions.robust import robust
 from milp_recourse.questions.share import share
 from milp_recourse.questions.why import why as ask_why
-from milp_recourse.reports.checked import checked, checked_region, with_certificate
+from milp_recourse.reports.certificate_files import checked, checked_region, with_certificate
 from milp_recourse.tables.answered import AnsweredPeople
 from milp_recourse.tables.arguments import by_column, check_path
 from milp_recourse.tables.columns import shown
 from milp_recourse.tables.people_rows import chosen
-from milp_recourse.tables.reasons_table import counted, reasons_table
-from milp_recourse.tables.regions_table import refused_corner, region_table
-from milp_recourse.tables.shared_plans import compared_plans
+from milp_recourse.tables.question_tables import (
+    compared_plans,
+    counted,
+    reasons_table,
+    refused_corner,
+    region_table,
+)
 
 T = TypeVar("T")
 

@@ -1,4 +1,7 @@
-"""``plausibility`` of :class:`~milp_recourse.tables.recourse.Recourse`, and what follows from it."""
+"""``plausibility`` of :class:`~milp_recourse.tables.recourse.Recourse`, and what follows from it.
+
+Also ``scm``: which columns a causal model names, and the model over the table's features.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, is_number
+from milp_recourse.formats.feature_json import build_scm
+from milp_recourse.formats.schema_scm import ScmModel
+from milp_recourse.formats.validate import validate
 from milp_recourse.problem.conditions import Condition
 from milp_recourse.problem.instance import Instance, Preferences
-from milp_recourse.tables.columns import TableColumn, bounds_of, scale_of, shown
+from milp_recourse.problem.scm import StructuralCausalModel, independent
+from milp_recourse.tables.columns import TableColumn, bounds_of, known_name, scale_of, shown
 from milp_recourse.tables.from_data import (
     accepted_rows,
     in_both,
@@ -200,3 +207,51 @@ def _near(options: Mapping[str, Any]) -> Plausibility:
 def _numbers(rows: Rows) -> NDArray[np.float64]:
     """The numbers of the rows that can be read."""
     return rows.values[[k for k in range(len(rows)) if k not in rows.faults]]
+
+
+def causal_model(scm: Any, columns: Sequence[TableColumn]) -> StructuralCausalModel:
+    """The causal model over the features; None means that no feature causes another.
+
+    Raises
+    ------
+    BadInput
+        The JSON form breaks the format.
+    """
+    features = [c.feature for c in columns]
+    names = [f.name for f in features]
+    if scm is None:
+        return independent(names)
+    if isinstance(scm, StructuralCausalModel):
+        if scm.features == tuple(names):
+            return scm
+        return StructuralCausalModel(names, {f: scm.mechanisms[f] for f in scm.features}, "explicit")
+    return build_scm(validate(ScmModel, scm, "scm"), features)
+
+
+def cause_columns(scm: Any, X: pd.DataFrame) -> list[Hashable]:
+    """The columns of X that a causal model names, as causes or effects.
+
+    Raises
+    ------
+    BadInput
+        ``scm`` is no causal model, or has a feature that is no column of X.
+    """
+    names = {str(c): c for c in X.columns}
+    if scm is None:
+        return []
+    if isinstance(scm, StructuralCausalModel):
+        for feature in scm.features:
+            known_name("scm", feature, X.columns)
+        return [names[f] for f in scm.features]
+    if not isinstance(scm, Mapping):
+        raise BadInput("scm", type(scm).__name__, "None, a StructuralCausalModel or its JSON form")
+    return [names[n] for n in names if n in set(_strings(scm.get("mechanisms")))]
+
+
+def _strings(value: Any) -> list[str]:
+    """Every string in a JSON value, keys included."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [s for k, v in value.items() for s in (str(k), *_strings(v))]
+    return [s for v in value for s in _strings(v)] if isinstance(value, list | tuple) else []

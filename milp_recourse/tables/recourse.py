@@ -32,7 +32,7 @@ from milp_recourse.readers.refusal import OR_ASK
 from milp_recourse.readers.steps_before import check_frame
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.solvers.in_order import endless_levers
-from milp_recourse.tables.against_model import compared_with_model
+from milp_recourse.tables.against_model import KnownRows, ask_model, compared_with_model
 from milp_recourse.tables.answers import Answers, Interrupted
 from milp_recourse.tables.arguments import (
     by_column,
@@ -45,8 +45,7 @@ from milp_recourse.tables.arguments import (
     some_columns,
 )
 from milp_recourse.tables.asked_table import AskedTable, read_or_ask
-from milp_recourse.tables.assumed import sources_of
-from milp_recourse.tables.conditions_argument import conditions_of
+from milp_recourse.tables.conditions_argument import conditions_of, followers, split_ties, with_ties
 from milp_recourse.tables.features_of_columns import (
     ColumnArguments,
     classifier_over,
@@ -54,16 +53,12 @@ from milp_recourse.tables.features_of_columns import (
     with_codes,
 )
 from milp_recourse.tables.frames import as_frame, asked_with, is_polars
-from milp_recourse.tables.inferred import facts_of_answers, inferred
-from milp_recourse.tables.known_rows import KnownRows, ask_model
-from milp_recourse.tables.moving_together import followers, split_ties, with_ties
+from milp_recourse.tables.inferred import facts_of_answers, inferred, sources_of
 from milp_recourse.tables.one_person import OnePerson
 from milp_recourse.tables.own_margins import own_margins, without_unbounded
-from milp_recourse.tables.people_rows import Rows, chosen, own_names, read_rows
-from milp_recourse.tables.plausibility_argument import Plausibility
-from milp_recourse.tables.preferences import people_preferences
+from milp_recourse.tables.people_rows import Rows, chosen, own_names, people_preferences, read_rows
+from milp_recourse.tables.plausibility_argument import Plausibility, causal_model, cause_columns
 from milp_recourse.tables.run_folder import Compare, kept
-from milp_recourse.tables.scm_argument import causal_model, cause_columns
 from milp_recourse.tables.verdict import (
     Desired,
     OwnWord,
@@ -133,7 +128,7 @@ class Recourse:
     conditions
         Further conditions; all must hold. Lines such as ``"at most 2 actions"`` or ``"loan <= 5 * income"``
         (:mod:`milp_recourse.problem.conditions.text`), or objects as in files; also ``"age moves with months
-        by 1 per 12"`` (:mod:`milp_recourse.tables.moving_together`).
+        by 1 per 12"`` (:mod:`milp_recourse.tables.conditions_argument`).
     margin
         How far the logit must pass the threshold. None: for each person as far as the rounding of this
         model's own arithmetic can reach on what that person can become

@@ -21,7 +21,7 @@ from milp_recourse.reports.certificate_files import extract
 from milp_recourse.reports.folder_lock import only_writer
 from milp_recourse.reports.own_words import WORDS_FILE, OwnWords
 from milp_recourse.reports.population_folder import PopulationFolder
-from milp_recourse.reports.written_rows import result_in, rows_of
+from milp_recourse.reports.result_rows import result_in, rows_of
 from milp_recourse.tables.arguments import check_path, written_to
 from milp_recourse.tables.columns import TableColumn
 from milp_recourse.tables.people_rows import Rows, chosen, values_in_file
@@ -60,7 +60,7 @@ def opened(
     options, confirmed
         As for :class:`~milp_recourse.reports.population_folder.PopulationFolder`.
     sources
-        Where the problem's assumptions come from, as :func:`~milp_recourse.tables.assumed.sources_of` says.
+        Where the problem's assumptions come from, as :func:`~milp_recourse.tables.inferred.sources_of` says.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from milp_recourse.judge import judge
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Status
 from milp_recourse.questions.solve import solve
-from milp_recourse.solvers.missing_levers import has_gaps
+from milp_recourse.solvers.simpler_problems import has_gaps
 
 
 def test_acting_that_a_domain_forces_is_no_demand():

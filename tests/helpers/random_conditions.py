@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.formats.conditions_json import build_conditions, condition_to_dict
+from milp_recourse.formats.applicant_json import build_conditions, condition_to_dict
 from milp_recourse.formats.schema_conditions import ConditionModel
 from milp_recourse.formats.validate import validate
 from milp_recourse.problem.instance import Instance

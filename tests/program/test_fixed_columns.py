@@ -16,7 +16,7 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import independent
-from milp_recourse.program import fixed_columns
+from milp_recourse.program import presolve
 from milp_recourse.program.presolve import _in_doubles, without_fixed
 from milp_recourse.questions import solve as questions
 from milp_recourse.questions.solve import choose_backend, solve
@@ -67,7 +67,7 @@ def test_the_answer_is_that_of_the_problem_as_it_was(monkeypatch: pytest.MonkeyP
         given = problem(seed, 1100, 3, units=4)
         few = solve(given)
         with monkeypatch.context() as whole:
-            whole.setattr(fixed_columns, "MANY", 10**9)
+            whole.setattr(presolve, "MANY", 10**9)
             many = solve(given)
         assert few.status is many.status
         if few.cost is not None and many.cost is not None:

@@ -10,8 +10,7 @@ import pytest
 from milp_recourse.formats import read_instance
 from milp_recourse.questions.solve import solve
 from milp_recourse.solvers.highs.highs_model import FEASIBILITY, HighsModel
-from milp_recourse.solvers.rows.mixed_integer import LinearRow, MixedInteger
-from milp_recourse.solvers.rows.tolerant import DROPPED, NARROW, tolerant
+from milp_recourse.solvers.rows.mixed_integer import DROPPED, NARROW, LinearRow, MixedInteger, tolerant
 
 
 def test_highs_finds_the_action_beyond_a_saturated_sigmoid() -> None:

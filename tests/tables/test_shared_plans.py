@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from milp_recourse import Recourse
-from milp_recourse.formats.schema_share import ShareModel
+from milp_recourse.formats.schema_answers import ShareModel
 from milp_recourse.formats.validate import validate
 from milp_recourse.tables.answers import Answers
 

@@ -1,4 +1,4 @@
-r"""Branch and bound over cells where actions have effects on other features, piece by piece.
+"""Branch and bound over cells where actions have effects on other features, piece by piece.
 
 A node is a box of actions and a box of cells of what they move. Cells follow from the actions' intervals, and
 the actions' intervals from the cells and the rows, to and fro; intervals are rounded outward. A node is

@@ -1,4 +1,4 @@
-r"""Branch and bound for large ensembles: bounds by prices, best bound first.
+"""Branch and bound for large ensembles: bounds by prices, best bound first.
 
 It starts with a good action (:mod:`milp_recourse.engine.forests.starts`), whose cost takes out cells and
 leaves, and improves prices and multiplier at the root (:mod:`milp_recourse.engine.forests.prices`). A node is

@@ -1,4 +1,4 @@
-r"""What levers do to everything else, as arrays: forms over the levers' columns and the causal units.
+"""What levers do to everything else, as arrays: forms over the levers' columns and the causal units.
 
 A program's columns, rows, residuals and arguments are affine in actions, in switches (a lever that others
 move is acted on, or follows its causes) and in units: ReLUs, sigmoids, logarithms, squares (a product of
@@ -28,11 +28,10 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import Normal
-from milp_recourse.program.affine import Affine
-from milp_recourse.program.cohort import Rationals, everyone
-from milp_recourse.program.demands import none_left
+from milp_recourse.program.affine import Affine, Rationals, everyone
 from milp_recourse.program.functions import Function, enclose
 from milp_recourse.program.neutral_program import Action, Elementary, Program, Switch, terms_of
+from milp_recourse.program.presolve import none_left
 
 Array = NDArray[np.float64]
 

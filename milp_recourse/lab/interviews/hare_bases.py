@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.lab.interviews.hare_people import Crowd, Study
-from milp_recourse.preferences.base_recourse import growing_spheres, wachter
-from milp_recourse.preferences.hare import FloatArray
+from milp_recourse.preferences.hare import FloatArray, growing_spheres, wachter
 
 BASES = ("wachter", "growing-spheres", "face", "cchvae", "clue", "cruds")
 

@@ -97,7 +97,7 @@ def hare(
 
     Exits 4 if base > HARE > Multi-HARE is printed and does not hold here with the winner kept."""
     from milp_recourse.cli.exit_codes import FAILED
-    from milp_recourse.cli.output import console_of_stdout
+    from milp_recourse.cli.shared import console_of_stdout
     from milp_recourse.lab.interviews.hare_bases import BASES
     from milp_recourse.lab.interviews.hare_tables import DATA, KEPT, KEYS, MULTI, draw, orders, run, summary
     from milp_recourse.lab.run_table import print_rows, write_table

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from milp_recourse.elicitation.schemes import CostProfile, cut, named_weights, sample_rankings
 from milp_recourse.formats import read_population, scm_to_dict
 from milp_recourse.formats.classifier_json import build_classifier
+from milp_recourse.formats.feature_json import scm_of_dict
 from milp_recourse.formats.schema import NetworkModel
-from milp_recourse.formats.scm_json import scm_of_dict
 from milp_recourse.formats.validate import validate
 from milp_recourse.lab.icarma.relu_fit import ReluTraining, fit_relu
 from milp_recourse.lab.recipe.files import kept, sha256, write_json

@@ -1,4 +1,4 @@
-r"""A structural causal model learned from rows and a causal graph, in a form that can be certified exactly.
+"""A structural causal model learned from rows and a causal graph, in a form that can be certified exactly.
 
 Every feature with causes obeys :math:`x_i = g_i(f_i(x_{pa(i)}) + u_i)` with a small ReLU network
 :math:`f_i`, fitted by least squares, noise :math:`u_i`, and a link :math:`g_i`: the identity, or a sigmoid

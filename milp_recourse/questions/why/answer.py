@@ -12,8 +12,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.solve import as_instance, check_options, solve
-from milp_recourse.questions.why.minimal import minimal_sets
-from milp_recourse.questions.why.restrictions import lift, restrictions
+from milp_recourse.questions.why.restrictions import lift, minimal_sets, restrictions
 from milp_recourse.questions.why.widening import Unsettled, Widened, ends_of, least_widening
 
 WHY_FORMAT = "milp-recourse/why-1"

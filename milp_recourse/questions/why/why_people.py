@@ -12,8 +12,7 @@ from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished, solve_together
 from milp_recourse.questions.why.answer import Why, cheapest_first, is_possible
-from milp_recourse.questions.why.minimal import Asking, Set, asking
-from milp_recourse.questions.why.restrictions import lift, restrictions
+from milp_recourse.questions.why.restrictions import Asking, Set, asking, lift, restrictions
 from milp_recourse.questions.workers import Workers
 
 WHY_POPULATION_FORMAT = "milp-recourse/why-population-1"

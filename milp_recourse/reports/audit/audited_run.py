@@ -18,7 +18,7 @@ from milp_recourse.reports.own_words import WORDS_FILE, OwnWords, words_in
 from milp_recourse.reports.pages.folder import people_in
 from milp_recourse.reports.pages.person import Person
 from milp_recourse.reports.population_folder import RUN_FORMAT
-from milp_recourse.reports.written_rows import rows_of
+from milp_recourse.reports.result_rows import rows_of
 
 SOURCES_FILE = "sources.json"
 """The file of a folder of results that says where assumptions come from: ``{"features": {feature: {what:

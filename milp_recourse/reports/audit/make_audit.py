@@ -19,7 +19,7 @@ from typing import Any
 from jinja2 import Template
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.schema_result import RESULTS_FORMAT
+from milp_recourse.formats.schema_answers import RESULTS_FORMAT
 from milp_recourse.formats.strict_json import write_whole
 from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.reasons import Sufficient, reasons
@@ -32,9 +32,8 @@ from milp_recourse.reports.audit.spreadsheet import spreadsheet
 from milp_recourse.reports.certificate_files import certificate_files, zipped
 from milp_recourse.reports.folder_lock import LOCK, only_writer
 from milp_recourse.reports.progress import progress_bar
-from milp_recourse.reports.result_rows import csv_line
+from milp_recourse.reports.result_rows import csv_line, result_in
 from milp_recourse.reports.result_words import stated_day
-from milp_recourse.reports.written_rows import result_in
 
 AUDIT_FORMAT = "milp-recourse/audit-1"
 MANIFEST, ABOUT, SHEETS, REASONS_FILE, NO_RECOURSE_FILE = (

@@ -15,9 +15,8 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from milp_recourse.errors import BadInput
-from milp_recourse.reports.pages.html import breakable
 from milp_recourse.reports.pages.person import Change, Outcome, Person, outcome
-from milp_recourse.reports.pages.values import difference, plain, said, shown_beside
+from milp_recourse.reports.pages.values import breakable, difference, plain, said, shown_beside
 from milp_recourse.reports.result_words import stated_day
 
 FOLDER = Path(__file__).parent

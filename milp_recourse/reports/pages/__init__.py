@@ -12,8 +12,12 @@ from milp_recourse.reports.pages.gather import (
     reasons_of,
 )
 from milp_recourse.reports.pages.person import NOT_REACHED, Change, Outcome, Person, Reason, Reasons
-from milp_recourse.reports.pages.person_page import person_fragment, person_page
-from milp_recourse.reports.pages.population_page import population_fragment, population_page
+from milp_recourse.reports.pages.whole_pages import (
+    person_fragment,
+    person_page,
+    population_fragment,
+    population_page,
+)
 
 __all__ = [
     "NOT_REACHED",

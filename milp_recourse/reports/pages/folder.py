@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.schema_result import ResultsModel
+from milp_recourse.formats.schema_answers import ResultsModel
 from milp_recourse.formats.strict_json import read_json, write_whole
 from milp_recourse.formats.validate import validate
 from milp_recourse.formats.write import population_digest
@@ -26,9 +26,8 @@ from milp_recourse.reports.pages.gather import (
     reasons_of,
 )
 from milp_recourse.reports.pages.person import NUMBERS, STATUSES, Person
-from milp_recourse.reports.pages.person_page import person_page
-from milp_recourse.reports.pages.population_page import population_page
-from milp_recourse.reports.written_rows import TRUTH, number_in, rows_of, values_in
+from milp_recourse.reports.pages.whole_pages import person_page, population_page
+from milp_recourse.reports.result_rows import TRUTH, number_in, rows_of, values_in
 
 Problem = Instance | Population
 

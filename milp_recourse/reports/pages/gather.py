@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.schema_result import ResultModel
+from milp_recourse.formats.schema_answers import ResultModel
 from milp_recourse.formats.write import result_part
 from milp_recourse.judge.as_printed import as_printed
 from milp_recourse.problem.asked_model import AskedModel

@@ -1,7 +1,7 @@
 """Renders the templates of this folder: whole files with their style and script, and parts of them.
 
 Line ends and indentation of a template are left out. Every value is escaped, and a long name in it may go on
-in a new line (:func:`~milp_recourse.reports.pages.html.breakable`); in attributes the filter ``quoted``
+in a new line (:func:`~milp_recourse.reports.pages.values.breakable`); in attributes the filter ``quoted``
 stands for both.
 """
 
@@ -18,9 +18,17 @@ from markupsafe import Markup
 
 from milp_recourse.reports.pages import wording
 from milp_recourse.reports.pages.charts import binned, quartiles
-from milp_recourse.reports.pages.html import breakable, quoted
 from milp_recourse.reports.pages.person import Change, Outcome
-from milp_recourse.reports.pages.values import difference, exact, percent, plain, shown, shown_beside
+from milp_recourse.reports.pages.values import (
+    breakable,
+    difference,
+    exact,
+    percent,
+    plain,
+    quoted,
+    shown,
+    shown_beside,
+)
 
 
 def document(template: str, heading: str, script: str = "", **content: Any) -> str:

@@ -8,15 +8,14 @@ from importlib.util import find_spec
 from milp_recourse.engine.forests.axes import separable
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.solvers.bab_trees import in_cells, why_not_trees
+from milp_recourse.solvers.bab import in_cells, why_not_trees
 from milp_recourse.solvers.cases import solve_case_by_case
 from milp_recourse.solvers.cell_choice import CellSearch
-from milp_recourse.solvers.cheapest_part import cheapest_part
 from milp_recourse.solvers.cpsat.causal_trees import RegionSearch
-from milp_recourse.solvers.cpsat.cell_costs import SatCells
+from milp_recourse.solvers.cpsat.leaves import SatCells
 from milp_recourse.solvers.cpsat.process import ask
-from milp_recourse.solvers.missing_levers import has_gaps
 from milp_recourse.solvers.protocol import Options, Proposal
+from milp_recourse.solvers.simpler_problems import cheapest_part, has_gaps
 
 
 class CpsatBackend:

@@ -1,4 +1,4 @@
-r"""The MILP back end: HiGHS on one small problem per configuration and box.
+"""The MILP back end: HiGHS on one small problem per configuration and box.
 
 HiGHS has no mixed-integer quadratic solver. So the question is not "which action is cheapest?" but "is there
 an action cheaper than the incumbent?": cost and plausibility become tangents, the box shrinks to what the
@@ -16,13 +16,13 @@ from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.program.magnitude import in_cost_units
 from milp_recourse.program.presolve import folds_away, without_conditions
-from milp_recourse.solvers.bab_trees import in_cells
+from milp_recourse.solvers.bab import in_cells
 from milp_recourse.solvers.cases import solve_case_by_case
 from milp_recourse.solvers.cell_choice import CellSearch
-from milp_recourse.solvers.cheapest_part import cheapest_part
 from milp_recourse.solvers.highs.ensemble_milp import HighsCells
 from milp_recourse.solvers.highs.tree import HighsSearch
 from milp_recourse.solvers.protocol import Options, Proposal
+from milp_recourse.solvers.simpler_problems import cheapest_part
 
 
 class HighsBackend:

@@ -16,8 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.solvers.rows.mixed_integer import LinearRow
-from milp_recourse.solvers.rows.rounding import slack
+from milp_recourse.solvers.rows.mixed_integer import LinearRow, slack
 
 Array = NDArray[np.float64]
 

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from milp_recourse.solvers.highs.duality import Rows
 from milp_recourse.solvers.highs.silent import silent_highs
-from milp_recourse.solvers.rows.mixed_integer import LinearRow, MixedInteger
-from milp_recourse.solvers.rows.rounding import ULP
+from milp_recourse.solvers.rows.mixed_integer import ULP, LinearRow, MixedInteger, tolerant, without_tiny
 from milp_recourse.solvers.rows.tangent_rows import ball_tangent, cost_tangent
-from milp_recourse.solvers.rows.tolerant import tolerant, without_tiny
 
 Array = NDArray[np.float64]
 
@@ -59,7 +57,8 @@ class HighsModel:
         Upper limit on the cost, kept by theta <= 1 in units of it; None: no limit.
     relaxed
         Whether to drop integrality. What the relaxation implies is proven by multipliers. The verdicts on the
-        MILP are not, so it is made :func:`~milp_recourse.solvers.rows.tolerant.tolerant` of HiGHS' tolerance.
+        MILP are not, so it is made :func:`~milp_recourse.solvers.rows.mixed_integer.tolerant` of HiGHS'
+        tolerance.
     """
 
     def __init__(self, model: MixedInteger, cutoff: float | None, relaxed: bool) -> None:

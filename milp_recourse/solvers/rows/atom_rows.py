@@ -1,4 +1,4 @@
-r"""Columns and rows of one atom: ReLU, indicator, curve, switch. Constants are derived from bounds alone."""
+"""Columns and rows of one atom: ReLU, indicator, curve, switch. Constants are derived from bounds alone."""
 
 from __future__ import annotations
 

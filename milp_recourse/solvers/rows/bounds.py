@@ -23,7 +23,7 @@ from milp_recourse.program.affine import Affine
 from milp_recourse.program.equilibrate import as_it_is, equilibrate
 from milp_recourse.program.functions import CURVES, value_range, within_domain
 from milp_recourse.program.neutral_program import Action, CostTerm, Elementary, Program, Switch
-from milp_recourse.solvers.rows.rounding import slack
+from milp_recourse.solvers.rows.mixed_integer import slack
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]

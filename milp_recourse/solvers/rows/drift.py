@@ -26,8 +26,7 @@ from milp_recourse.program.functions import CURVES, band
 from milp_recourse.program.neutral_program import Action, Program, Switch
 from milp_recourse.solvers.rows.atom_rows import Cut
 from milp_recourse.solvers.rows.bounds import ProgramBounds
-from milp_recourse.solvers.rows.mixed_integer import MixedInteger
-from milp_recourse.solvers.rows.rounding import slack
+from milp_recourse.solvers.rows.mixed_integer import MixedInteger, slack
 
 Array = NDArray[np.float64]
 

@@ -29,8 +29,7 @@ from milp_recourse.solvers.rows.atom_rows import (
 )
 from milp_recourse.solvers.rows.bounds import ProgramBounds, hull
 from milp_recourse.solvers.rows.demand_rows import demand_rows
-from milp_recourse.solvers.rows.mixed_integer import Form, MixedInteger, QuadraticRow, combine
-from milp_recourse.solvers.rows.rounding import slack
+from milp_recourse.solvers.rows.mixed_integer import Form, MixedInteger, QuadraticRow, combine, slack
 from milp_recourse.solvers.rows.tree_rows import Input, tree_rows, written_accept
 
 Array = NDArray[np.float64]

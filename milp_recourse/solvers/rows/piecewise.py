@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from milp_recourse.solvers.rows.mixed_integer import MixedInteger
-from milp_recourse.solvers.rows.rounding import slack
+from milp_recourse.solvers.rows.mixed_integer import MixedInteger, slack
 
 LARGEST = 64.0
 """Of rows whose columns hardly change: HiGHS loses one optimum with 8, another with 2^20."""

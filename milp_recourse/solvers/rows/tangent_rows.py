@@ -13,8 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.solvers.rows.mixed_integer import LinearRow, MixedInteger
-from milp_recourse.solvers.rows.rounding import slack
+from milp_recourse.solvers.rows.mixed_integer import LinearRow, MixedInteger, slack
 
 Array = NDArray[np.float64]
 Values = Sequence[float] | Array

@@ -16,7 +16,7 @@ from milp_recourse.engine.networks.nearby import inside_the_edge, near
 from milp_recourse.engine.networks.propose import Run, ready, search_on
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.formats import read_instance
-from milp_recourse.judge import already_good, incumbent, judge
+from milp_recourse.judge import already_good, best_first, judge
 from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.solvers.protocol import Options
@@ -134,7 +134,7 @@ def test_an_action_that_does_not_pass_after_all_caps_the_bound(
 ) -> None:
     """Nodes are closed against the cost of an action before it is judged, so that without the action nothing
     above its cost is proven, let alone that there is none."""
-    for module in (incumbent, engine_alone):
+    for module in (best_first, engine_alone):
         monkeypatch.setattr(module, "judge", lambda *both: replace(judge(*both), faults=("refused",)))
     proposal = engine_alone.solve_alone(smallest(), Options(watch=watch, starts=np.array([[0.75]])))
     assert proposal.action is None

@@ -13,7 +13,7 @@ from milp_recourse.lab.interviews.hare_people import Crowd, wishes
 from milp_recourse.lab.interviews.hare_tables import BASE, HARE, KEPT, MULTI, Plan
 from milp_recourse.lab.interviews.random_problems import random_problem
 from milp_recourse.preferences import Interview
-from milp_recourse.preferences.base_recourse import growing_spheres, wachter
+from milp_recourse.preferences.hare import growing_spheres, wachter
 from milp_recourse.preferences.lever_space import LeverSpace
 
 

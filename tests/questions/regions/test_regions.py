@@ -25,7 +25,7 @@ from milp_recourse.problem.options import Clock
 from milp_recourse.questions.regions import region
 from milp_recourse.questions.regions.around import _proof
 from milp_recourse.questions.regions.growing import Growing, Side
-from milp_recourse.tables.regions_table import shortest
+from milp_recourse.tables.question_tables import shortest
 from tests.formats.test_schemas import validator
 from tests.properties.regions import forgeries, points, verdict
 from verify.__main__ import examine

@@ -17,7 +17,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, read_instance
 from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.questions.robust import robust
-from milp_recourse.reports.checked import checked
+from milp_recourse.reports.certificate_files import checked
 from tests.certificates.attacks import HERE
 from tests.questions.robust.enumeration import settled
 from tests.questions.robust.problems import draw

@@ -20,7 +20,7 @@ from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.questions.why import Why, lift, restrictions, why, why_population, widen
-from milp_recourse.questions.why.minimal import minimal_sets
+from milp_recourse.questions.why.restrictions import minimal_sets
 from milp_recourse.questions.why.widening import _span
 from tests.helpers.format_samples import loan_instance
 from tests.helpers.generators import Style, supported_instance

@@ -19,9 +19,9 @@ from milp_recourse.reports.pages import (
     population_page,
 )
 from milp_recourse.reports.pages.charts import binned, quartiles
-from milp_recourse.reports.pages.html import breakable, json_island
 from milp_recourse.reports.pages.person import outcome
 from milp_recourse.reports.pages.shell import templates
+from milp_recourse.reports.pages.values import breakable, json_island
 from tests.helpers.page_samples import FACTS, HOSTILE, Reader, changes, crowd, everybody, solved
 
 PEOPLE = everybody()

@@ -1,14 +1,24 @@
-"""The page, and the fragment, about one person's answer."""
+r"""Pages as files, and fragments of them.
+
+The page, and the fragment, about one person's answer.
+
+The page, and the fragment, about a population: counts, plots, and a table that can be searched.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
+from milp_recourse.reports.pages.overview import Overview
+from milp_recourse.reports.pages.people_table import table_data
 from milp_recourse.reports.pages.person import Outcome, Person, outcome
-from milp_recourse.reports.pages.shell import document, rendered
+from milp_recourse.reports.pages.shell import asset, document, rendered
+from milp_recourse.reports.pages.values import (
+    json_island,
+)
 
 
 def person_page(person: Person, title: str, facts: Mapping[str, str]) -> str:
@@ -64,3 +74,47 @@ def changes_table(person: Person, stays: bool = True) -> str:
     names = [f"{name} ({len(changes)})" for name, _, changes in parts[1]]
     summary = ", ".join([*names[:1], *(name[0].lower() + name[1:] for name in names[1:])])
     return rendered("changes", moved=parts[0], still=parts[1], summary=summary)
+
+
+WORDS, SIZES = ("any", "yes", "no", "not asked"), ("25", "50", "100", "500")
+"""What can be chosen: the model's own word, and how many rows are shown."""
+FIRST_ROWS = 20
+"""The number of people that a fragment lists."""
+
+
+def population_page(people: Sequence[Person], title: str, facts: Mapping[str, str]) -> str:
+    """A whole HTML file about many people.
+
+    The table draws one page at a time, so that many thousands do not slow it down.
+
+    Parameters
+    ----------
+    title
+        The title.
+    facts
+        Facts about the problem in words, by name: model, cost formula, margin, and so on.
+
+    Raises
+    ------
+    ValueError
+        ``people`` is empty, or a person's status is not among those of results.
+    """
+    view = Overview.of(people)
+    place = list(Outcome).index
+    words, sizes = (list(zip(some, some, strict=True)) for some in (WORDS, SIZES))
+    data = json_island(table_data(view.answers), "data")
+    shown = {"view": view, "known": facts, "words": words, "sizes": sizes, "place": place, "data": data}
+    return document("population", title, asset("population.js"), title=title, **shown)
+
+
+def population_fragment(people: Sequence[Person]) -> str:
+    """Counts, plots and the first rows, as HTML without script for a notebook's cell.
+
+    Raises
+    ------
+    ValueError
+        ``people`` is empty, or a person's status is not among those of results.
+    """
+    view = Overview.of(people)
+    first = view.answers[:FIRST_ROWS]
+    return rendered("population_fragment", view=view, first=first, rest=len(people) - FIRST_ROWS)

@@ -1,17 +1,27 @@
-"""Reading and checking the instance or population that a command is about."""
+"""What commands share: options and arguments, the problem they are about, amounts per feature, and output.
+
+Reading and checking the instance or population that a command is about.
+
+Reading options that give an amount per feature: ``NAME=NUMBER``, or ``NAME=LEAST:MOST``.
+
+Output of several commands: certificate files, and the console for tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import typer
+from rich.console import Console
 
+from milp_recourse.cli.common_options import instance_beside
 from milp_recourse.errors import BadInput
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.population import Population
+from milp_recourse.problem.result import Result
 
 Chosen = TypeVar("Chosen", Instance, Population)
 
@@ -107,3 +117,81 @@ def warn_of_empty_masks(preferences: Iterable[Preferences]) -> None:
     if empty:
         whose = "the applicant's" if total == 1 else f"{empty} of {total} applicants'"
         typer.echo(f"warning: {whose} preferences.actionable is empty: nothing can be acted on", err=True)
+
+
+ONE, ONE_OR_TWO = "NAME=NUMBER", "NAME=NUMBER or NAME=LEAST:MOST"
+"""The forms of a text, as errors name them."""
+
+
+def amounts(option: str, given: Sequence[str]) -> dict[str, float]:
+    """Feature -> number, from texts ``NAME=NUMBER``.
+
+    Raises
+    ------
+    BadInput
+        A text has another form, or a feature is named twice.
+    """
+    return {name: _number(option, text, value, ONE) for name, text, value in _parted(option, given, ONE)}
+
+
+def intervals(option: str, given: Sequence[str]) -> dict[str, float | list[float]]:
+    """Feature -> number or two ends, from texts ``NAME=NUMBER`` or ``NAME=LEAST:MOST``.
+
+    Raises
+    ------
+    BadInput
+        As for :func:`amounts`.
+    """
+    found: dict[str, float | list[float]] = {}
+    for name, text, value in _parted(option, given, ONE_OR_TWO):
+        ends = [_number(option, text, end, ONE_OR_TWO) for end in value.split(":")]
+        if len(ends) > 2:
+            raise BadInput(option, text, ONE_OR_TWO)
+        found[name] = ends if len(ends) == 2 else ends[0]
+    return found
+
+
+def _parted(option: str, given: Sequence[str], form: str) -> list[tuple[str, str, str]]:
+    """For each text: the feature, the text itself, and what is behind the last ``=``."""
+    parts = [(text.rpartition("=")[0], text, text.rpartition("=")[2]) for text in given]
+    for name, text, _ in parts:
+        if not name or sum(name == other for other, *_ in parts) > 1:
+            raise BadInput(option, text, f"{form}, each feature once")
+    return parts
+
+
+def _number(option: str, text: str, value: str, form: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise BadInput(option, text, form) from None
+
+
+def write_certificate(problem: Instance, result: Result, path: Path, beside: str | None = None) -> Result:
+    """Write the certificate and return the result with its path; if there is none, print why on stderr.
+
+    Parameters
+    ----------
+    beside
+        How the problem differs from the one in the user's file, in words. If it is given, the problem is
+        written too, to CERT.instance.json.
+    """
+    from milp_recourse.certificates import reason_for_none
+    from milp_recourse.formats import write_instance
+    from milp_recourse.formats.strict_json import write_gzipped
+
+    if result.evidence is None:
+        typer.echo(f"no certificate: {reason_for_none(problem, result)}", err=True)
+        return result
+    write_gzipped(result.evidence, path)
+    if beside is not None:
+        file = instance_beside(path)
+        write_instance(problem, file)
+        typer.echo(f"verify the certificate against {file}, which holds {beside}")
+    return replace(result, certificate=str(path))
+
+
+def console_of_stdout() -> Console:
+    """A console on stdout, 180 columns wide if it is not a terminal."""
+    console = Console()
+    return console if console.is_terminal else Console(width=180)
