@@ -24,7 +24,6 @@ import numpy as np
 from milp_recourse.certificates.conditions import acted_sets, cases_of, programs_below, without_demand
 from milp_recourse.certificates.engine_proofs import Effort, Nodes, Trees, ready
 from milp_recourse.certificates.limits import MOST_NODES
-from milp_recourse.certificates.single_tree import least_cost
 from milp_recourse.engine.box_bounds import EngineBox
 from milp_recourse.engine.forests.causal_pieces import Piece, without_signs
 from milp_recourse.engine.forests.causal_search import Engines
@@ -228,7 +227,7 @@ class _CellTree(PieceCells):
     def _is_dear(self, low: Array, high: Array, name: str, ends: tuple[float, float]) -> bool:
         """Whether actions in a box that set a lever between two values cost the target or more."""
         box = self._intervals(low, high) | {name: (float(ends[0]), float(ends[1]))}
-        return least_cost(self.instance, box) >= Fraction(self.target)
+        return self.instance.least_cost(box) >= Fraction(self.target)
 
 
 def _with(values: Array | Cells, k: int, value: float) -> Any:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from milp_recourse.certificates.conditions import acted_sets, case_programs
 from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
-from milp_recourse.certificates.single_tree import least_cost
 from milp_recourse.engine.compiling import announced
 from milp_recourse.engine.networks import proof_search
 from milp_recourse.engine.networks.causes import Effects, is_label
@@ -302,7 +301,7 @@ class Trees:
             self.effort.nodes += 1
             if self.effort.nodes > MOST_NODES:
                 return None
-            if least_cost(self.instance, box) >= target:
+            if self.instance.least_cost(box) >= target:
                 return [["e"]]
             at, lattice = cuts[len(cuts) // 2], self.instance.feature(name).lattice
             assert lattice is not None

@@ -74,7 +74,7 @@ def too_large(instance: Instance) -> str | None:
 def _too_large(instance: Instance) -> str | None:
     """What :func:`too_large` returns, worked out."""
     equations = [m.equation for m in instance.scm.mechanisms.values()]
-    if max(map(_depth, equations), default=0) > DEEPEST:
+    if max((equation.depth for equation in equations), default=0) > DEEPEST:
         return f"an equation is nested more than {DEEPEST} deep, which the certificate excludes"
     parts = [
         part.network for equation in equations for part in equation.walk() if isinstance(part, NetworkOutput)
@@ -105,7 +105,7 @@ def _too_many(instance: Instance) -> str | None:
         trees = [(len(tree.value), tree.missing_left is not None) for tree in classifier.trees]
         weights, room = 0, sum((5 + ruled) * nodes + 16 + 2 * ruled for nodes, ruled in trees)
     labels = {f.name: len(f.categories or ()) for f in features}
-    cells = sum(labels[f.name] * len(f.columns) for f in features if f.encoding != "code")
+    cells = sum(labels[f.name] * len(f.columns) for f in features if f.categories and f.encoding != "code")
     for what, count, most in (
         ("features", len(features), MOST_FEATURES),
         ("numbers in the tables of labels", cells, MOST_CELLS),
@@ -180,7 +180,7 @@ def check_seconds(
     else:
         network = smallest_logit(classifier, 1 + len(instance.scenarios))
         widths, through = [len(bias) for bias in network.biases[:-1]], 0
-        columns = 1 + sum(len(f.columns) for f in instance.features) * (1 + len(instance.scenarios))
+        columns = 1 + len(instance.columns) * (1 + len(instance.scenarios))
         for k, width in enumerate(widths):
             dual += 30e-9 * 2 * width * (through + columns * (widths[0] if k else 1))
             through += width * widths[k - 1] if k else 0
@@ -202,11 +202,6 @@ def _curves(scm: StructuralCausalModel, plausible: bool) -> int:
         found += sum(isinstance(part, Sigmoid) for part in mechanism.equation.walk()) + linked
         found += (2 * linked + gamma) * plausible
     return found
-
-
-def _depth(expression: Expression) -> int:
-    """How deep expressions are nested inside an expression; 0 for a constant or a variable."""
-    return max((1 + _depth(child) for child in expression.children()), default=0)
 
 
 def _digits(expression: Expression, known: dict[str, Digits]) -> Digits:

@@ -9,7 +9,7 @@ network. It is evaluated in float64 (:meth:`Expression.evaluate`, for search and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -64,11 +64,14 @@ class Expression(ABC):
         """Names of the features the expression reads."""
         return frozenset().union(*(child.parents for child in self.children()))
 
-    def walk(self) -> Iterator[Expression]:
+    def walk(self) -> tuple[Expression, ...]:
         """Every sub-expression, this one first."""
-        yield self
-        for child in self.children():
-            yield from child.walk()
+        return (self, *(part for child in self.children() for part in child.walk()))
+
+    @cached_property
+    def depth(self) -> int:
+        """How deep expressions are nested inside; 0 for a constant or a variable."""
+        return max((1 + child.depth for child in self.children()), default=0)
 
     def __add__(self, other: Expression | float) -> Expression:
         return Sum((self, as_expression(other)))

@@ -265,10 +265,28 @@ class Instance:
         """What changing an individually actionable feature costs the applicant."""
         return self._lever_costs[name]
 
+    @cached_property
+    def jump(self) -> str | None:
+        """A lever whose cost jumps, so that no lines are below it; None if none does."""
+        return next((name for name in self.levers if self.lever_cost(name).jumps), None)
+
     def cost_of(self, action: Mapping[str, float]) -> Fraction:
         """The exact cost of an action on individually actionable features; a root is rounded up."""
         moves = ((self.lever_cost(name), value) for name, value in action.items())
         return exact_cost(moves, self.cost.is_root)
+
+    def least_cost(self, box: Mapping[str, tuple[float, float]]) -> Fraction:
+        """The cost of acting on the box's features, each as near to its factual value as the box allows."""
+        return self.cost_of({name: self._nearest(name, low, high) for name, (low, high) in box.items()})
+
+    def _nearest(self, name: str, low: float, high: float) -> float:
+        """The value from low to high that is cheapest to set."""
+        if name in self.missing:
+            return low
+        x, lattice = self.factual[name], self.feature(name).lattice
+        if lattice is not None and low < x < high and x not in lattice:
+            return min(lattice.floor(x), lattice.ceil(x), key=self.lever_cost(name).size)
+        return min(max(x, low), high)
 
     @cached_property
     def gap_allowance(self) -> float:

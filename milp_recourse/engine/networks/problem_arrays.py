@@ -292,10 +292,9 @@ def why_not(instance: Instance) -> str | None:
 
 def jumping(instance: Instance) -> str | None:
     """That the cost of a lever jumps, so that no lines are below it; None if none does."""
-    for name in instance.levers:
-        if instance.lever_cost(name).jumps:
-            return f"the percentiles of {name!r} jump where values are nearly equal: leave one of those out"
-    return None
+    if instance.jump is None:
+        return None
+    return f"the percentiles of {instance.jump!r} jump where values are nearly equal: leave one of those out"
 
 
 def lowered(instances: Sequence[Instance]) -> Iterator[tuple[list[int], Lowered]]:
