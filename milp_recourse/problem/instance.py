@@ -177,6 +177,11 @@ class Instance:
         demands = [meaning(one, *given, f"condition {k}", fixed) for k, one in enumerate(conditions)]
         return all_of([*demands, *self.demands])
 
+    @property
+    def conditional(self) -> bool:
+        """Whether there are conditions that demand something."""
+        return bool(self.all_conditions) and self.demand != TRUE
+
     @cached_property
     def missing(self) -> frozenset[str]:
         """The features whose factual value is missing."""

@@ -26,7 +26,7 @@ from milp_recourse.problem.options import Clock
 from milp_recourse.program.demands import limited
 from milp_recourse.program.magnitude import Made, cost_units, in_own_units, options_for_units
 from milp_recourse.program.presolve import folds_away, without_conditions, without_fixed
-from milp_recourse.solvers.cases import has_conditions, solve_cases
+from milp_recourse.solvers.cases import solve_cases
 from milp_recourse.solvers.protocol import Options, Proposal
 from milp_recourse.solvers.simpler_problems import cheapest_part, has_gaps, solve_gaps, why_not_gaps
 
@@ -63,7 +63,7 @@ class BabBackend:
         """Whether the search itself sets only steps and listed values."""
         if isinstance(instance.classifier, TreeEnsemble):
             return in_cells(instance)
-        from milp_recourse.engine.step_counts import counts_steps
+        from milp_recourse.engine.networks.lever_arrays import counts_steps
 
         counted = all(counts_steps(instance, name) for name in instance.levers)
         return counted and not has_products(instance.demand)
@@ -77,7 +77,7 @@ class BabBackend:
 
         Instances with conditions are solved case by case.
         """
-        cased = [k for k, i in enumerate(instances) if has_conditions(i)]
+        cased = [k for k, i in enumerate(instances) if i.conditional]
         if cased:
             from milp_recourse.engine.networks.nearby import near
 

@@ -390,7 +390,7 @@ def solve_case_by_case(
 ) -> Proposal:
     """One instance with conditions, by a back end that solves one at a time."""
 
-    if not has_conditions(instance):
+    if not instance.conditional:
         return solve(instance, options)
 
     def solve_many(some: Sequence[Instance], own: Options) -> Iterator[tuple[int, Proposal]]:
@@ -399,8 +399,3 @@ def solve_case_by_case(
 
     [(_, proposal)] = solve_cases([instance], options, solve_many)
     return proposal
-
-
-def has_conditions(instance: Instance) -> bool:
-    """Whether an instance has conditions, so that it is split into cases before it is solved."""
-    return bool(instance.all_conditions) and instance.demand != TRUE

@@ -52,7 +52,6 @@ from milp_recourse.tables.features_of_columns import (
     table_columns,
     with_codes,
 )
-from milp_recourse.tables.frames import as_frame, asked_with, is_polars
 from milp_recourse.tables.inferred import facts_of_answers, inferred, sources_of
 from milp_recourse.tables.one_person import OnePerson
 from milp_recourse.tables.own_margins import own_margins, without_unbounded
@@ -63,8 +62,11 @@ from milp_recourse.tables.verdict import (
     Desired,
     OwnWord,
     Predict,
+    as_frame,
+    asked_with,
     desires,
     in_types_of,
+    is_polars,
     own_predict,
     own_probability,
 )

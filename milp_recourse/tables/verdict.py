@@ -1,9 +1,12 @@
-"""The model's own ``predict``, to compare with rows before and after their actions."""
+"""The model's own ``predict``, to compare with rows before and after their actions.
+
+Tables of other libraries, and rows as dictionaries, become pandas DataFrames here.
+"""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -13,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.readers import Reading, model_columns
 from milp_recourse.readers.classes import Interval, Target
@@ -271,3 +274,42 @@ def _booster(model: Any, kind: str, order: Sequence[object], classes: Sequence[o
         return [classes[int(k)] for k in numbers.tolist()]
 
     return predict
+
+
+def is_polars(table: Any) -> bool:
+    """Whether a table is a DataFrame of polars."""
+    return type(table).__module__.split(".")[0] == "polars" and hasattr(table, "to_pandas")
+
+
+def as_frame(table: Any) -> Any:
+    """A DataFrame of polars, a Series as one row, or a dictionary as one row, as a DataFrame of pandas.
+
+    Anything else is returned as it is.
+
+    Raises
+    ------
+    Unsupported
+        polars needs pyarrow for it, which is not installed.
+    """
+    if is_polars(table):
+        try:
+            return table.to_pandas()
+        except ImportError as error:
+            raise Unsupported(f"a table of polars needs pyarrow: pip install pyarrow ({error})") from error
+    if isinstance(table, pd.Series):
+        return table.to_frame().T.infer_objects()
+    if isinstance(table, Mapping) and table and not any(isinstance(v, list | tuple) for v in table.values()):
+        return pd.DataFrame([dict(table)])
+    return table
+
+
+def asked_with(table: Any, predict: Predict | None) -> Predict | None:
+    """A function of rows like the table's, as a function of pandas' DataFrames."""
+    if predict is None or not is_polars(table):
+        return predict
+    import polars
+
+    def converted(frame: pd.DataFrame) -> Any:
+        return predict(polars.from_pandas(frame))
+
+    return converted

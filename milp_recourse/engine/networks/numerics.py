@@ -180,7 +180,7 @@ def slacks(
     -----
     A value on a lever's steps is a sum of two numbers, each rounded once, of which neither is more than twice
     as large: at most 3 roundings, which *line* counts as 4, and *budget* as 6 in a square. Those of ``steps``
-    (:mod:`~milp_recourse.engine.step_counts`) are counted beside them in the same way.
+    (:mod:`~milp_recourse.engine.networks.lever_arrays`) are counted beside them in the same way.
 
     *line*. A term of a back-substituted line passes, in each layer of width n, one product with a weight, one
     with a slope, and at most n additions; its constant n additions of three products more. The first layer's

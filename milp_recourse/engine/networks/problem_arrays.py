@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from milp_recourse.engine.compiling import by_reference, compiled
 from milp_recourse.engine.networks.causes import Effects, NotCovered, Stated, too_many_sets
 from milp_recourse.engine.networks.elementary import LOG, RELU
-from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE, Levers, Records, in_units
+from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE, Levers, Records, in_units, roundings
 from milp_recourse.engine.networks.numerics import Slacks, slacks
-from milp_recourse.engine.step_counts import roundings
 from milp_recourse.problem.enclosure import Enclosure, difference_below, round_down, round_up
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork

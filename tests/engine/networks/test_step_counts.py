@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from milp_recourse.engine.networks.lever_arrays import Levers
-from milp_recourse.engine.step_counts import counts_steps, roundings
+from milp_recourse.engine.networks.lever_arrays import Levers, counts_steps, roundings
 from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.features import Feature, Steps, Values
 from milp_recourse.problem.instance import Instance, Preferences
