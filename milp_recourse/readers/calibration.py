@@ -7,7 +7,6 @@ whose leaves it maps, or an isotonic calibrator of a linear model or network, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -19,7 +18,7 @@ from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.ensembles import Read, all_exact, averaged
 from milp_recourse.readers.formulas import by_largest, by_margin
 from milp_recourse.readers.layers import UNIT
-from milp_recourse.readers.links import Link
+from milp_recourse.readers.links import Link, link_of
 from milp_recourse.readers.member import Member
 from milp_recourse.readers.places import Place
 from milp_recourse.readers.refusal import OR_ASK, refuse
@@ -68,10 +67,10 @@ class _Calibrated:
             got = f"a fold with {len(inner.classes)} of {len(classes)} classes"
             raise refuse(self.where, got, "all classes in every fold")
         self.name = f"CalibratedClassifierCV of {inner.name}"
-        self.curve: Callable[[float], float] | None = None  # from the score to what is calibrated
+        self.curve: Link | None = None  # from the score to what is calibrated
         found = inner.decision if self.on_scores else inner.shares
         if found is None and inner.link is not None and not inner.near and not self.on_scores:
-            found, self.curve = inner.scores, inner.link.second
+            found, self.curve = inner.scores, inner.link
         elif found is None:
             raise refuse(self.where, f"{inner.name}, whose {method} is a curve", f"ensemble=False, {OR_ASK}")
         shares_of_two = self.curve is None and not self.on_scores and len(classes) == 2
@@ -99,10 +98,9 @@ class _Calibrated:
         score = weighted(self.scores, [-1.0], 0.0, self.where) if falls else self.scores[0]
         sign = -1.0 if falls else 1.0
 
-        def probabilities(at: float) -> tuple[Any, Any]:
-            answered = sign * at if self.curve is None else self.curve(sign * at)
-            row = self.probabilities(np.array([[answered]]))[0]
-            return row[0], row[1]
+        def rows(scores: Array) -> Array:
+            answered = sign * scores if self.curve is None else self.curve.seconds(sign * scores)
+            return self.probabilities(answered[:, None])
 
         def second(p: tuple[Any, Any]) -> bool:
             return bool(p[1] > p[0])
@@ -110,7 +108,7 @@ class _Calibrated:
         steep = None
         if self.one.method == "sigmoid" and self.curve is None and calibrator.a_ != 0:
             steep = abs(float(calibrator.a_)), 0.0 - float(calibrator.b_)
-        link = Link(probabilities, logistic=steep)
+        link = link_of(rows, logistic=steep)
         slack = (0.0, 0.0) if isinstance(score, TreeScore) else link.slack(second)
         rule = by_margin(link.threshold(second), slack=slack)
         return Member(self.name, self.classes, (score,), rule, shares=shares, link=link)
@@ -138,7 +136,7 @@ class _Calibrated:
         leaf = first.tree.left == -1
         answers = np.stack([s.leaf_sums for s in trees], axis=1)[leaf]
         if self.curve is not None:
-            answers = np.vectorize(self.curve, otypes=[float])(answers)
+            answers = np.vectorize(self.curve.second, otypes=[float])(answers)
         values = np.zeros((len(leaf), len(self.classes)))
         values[leaf] = self.probabilities(answers)
         made = (replace(first, tree=replace(first.tree, value=column)) for column in values.T.copy())

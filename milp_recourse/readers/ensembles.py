@@ -21,13 +21,14 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from milp_recourse.readers.boundaries import Array
 from milp_recourse.readers.classes import Target, classes_of
 from milp_recourse.readers.curves import Curve, sums_from_below
 from milp_recourse.readers.formulas import Formula, Literal, Wish, by_largest, by_margin
 from milp_recourse.readers.from_sklearn_trees import by_means, takes_missing
 from milp_recourse.readers.layers import Layers
 from milp_recourse.readers.linear import is_linear, linear_member
-from milp_recourse.readers.links import Link
+from milp_recourse.readers.links import Link, link_of
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.places import Inputs, Place
@@ -320,14 +321,13 @@ def _adaboost(model: Any, place: Place, read: Read) -> Member:
     score = _signed(members, weights, 1, -1.0, place.where)
     whole = model.estimator_weights_.sum()
 
-    def probabilities(total: float) -> tuple[Any, Any]:
-        decision = np.array([total]) / whole
-        row = model._compute_proba_from_decision(decision + decision, 2)[0]
-        return row[0], row[1]
+    def probabilities(totals: Array) -> Any:
+        decision = totals / whole
+        return model._compute_proba_from_decision(decision + decision, 2)
 
     score = replace(score, unsure=0.0)  # added in the model's order; a mean has the sign of the sum
     decision = weighted([score], [2.0 / whole], 0.0, place.where)
-    return Member(name, classes, (score,), by_margin(), (decision,), link=Link(probabilities))
+    return Member(name, classes, (score,), by_margin(), (decision,), link=link_of(probabilities))
 
 
 def _signed(

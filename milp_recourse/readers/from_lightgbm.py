@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.problem.forest import Tree, TreeEnsemble
+from milp_recourse.readers.boundaries import last_refused
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_largest, by_margin
 from milp_recourse.readers.links import Inverse, Link, exponential, logistic
@@ -21,7 +22,7 @@ from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.places import Place
 from milp_recourse.readers.refusal import not_fitted, refuse
 from milp_recourse.readers.scores import TreeScore
-from milp_recourse.readers.tree_parts import CategorySplit, ReadTree, last_refused, numbers_only
+from milp_recourse.readers.tree_parts import CategorySplit, ReadTree, numbers_only
 
 _ZERO = float(np.float32(1e-35))
 
@@ -79,7 +80,7 @@ def lightgbm_member(model: Any, place: Place) -> Member:
         return Member(name, classes, scores, by_largest(len(scores)), scores)
     steepness = next((float(s.split(":")[1]) for s in settings if s.startswith("sigmoid:")), 1.0)
     link = Link(lambda s: logistic(steepness * s), logistic=(steepness, 0.0))
-    last = last_refused(lambda s: logistic(steepness * s)[1] > 0.5, 0.0, 1.0, single=False)
+    last = last_refused(lambda s: logistic(steepness * s)[1] > 0.5, 0.0, 1.0)
     return Member(name, classes, scores, by_margin(last), scores, link=link)
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from milp_recourse.problem.forest import Aggregate, Tree, TreeEnsemble
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_half, by_largest, by_margin
-from milp_recourse.readers.links import Inverse, Link, Probabilities
+from milp_recourse.readers.links import Inverse, inverse_of, link_of
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.places import Place
@@ -115,7 +115,7 @@ def sklearn_trees_member(estimator: Any, place: Place) -> Member:
         # at a raw prediction of 0 gradient boosting predicts the second class, histogram boosting the first
         rule = by_margin(strict=hasattr(estimator, "_predictors"))
         steep = (1.0, 0.0) if getattr(estimator, "loss", "log_loss") == "log_loss" else None
-        link = Link(_probabilities(estimator), logistic=steep)
+        link = link_of(estimator._loss.predict_proba, logistic=steep)
         return Member(name, classes, scores, rule, scores, link=link)
     members = _members(estimator)
     missing = not place.sparse and takes_missing(estimator)
@@ -176,7 +176,7 @@ def _back(estimator: Any) -> Inverse | None:
     if not hasattr(estimator, "_predictors") or link is None or type(link).__name__ == "IdentityLink":
         return None
 
-    return Inverse(lambda raw: float(link.inverse(np.array([raw]))[0]))
+    return inverse_of(link.inverse)
 
 
 def _exact(members: Sequence[Any]) -> bool:
@@ -186,16 +186,6 @@ def _exact(members: Sequence[Any]) -> bool:
         [ReadTree(tree_of(m.tree_, m.tree_.value[:, 0, k], False)) for m in members] for k in range(classes)
     )
     return all(map(adds_exactly, trees))
-
-
-def _probabilities(estimator: Any) -> Probabilities:
-    """The function from a raw prediction to probabilities, as predict_proba computes them."""
-
-    def probabilities(score: float) -> tuple[float, float]:
-        row = estimator._loss.predict_proba(np.array([score]))[0]
-        return row[0], row[1]
-
-    return probabilities
 
 
 def _boosted(estimator: Any) -> tuple[TreeScore, ...]:

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 
 from milp_recourse.problem.forest import Tree, TreeEnsemble
+from milp_recourse.readers.boundaries import Array, last_refused
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_largest, by_margin
-from milp_recourse.readers.links import Inverse, Link, Probabilities
+from milp_recourse.readers.links import Inverse, Rows, inverse_of, link_of
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.places import Place
 from milp_recourse.readers.refusal import not_fitted, refuse, require
 from milp_recourse.readers.scores import TreeScore
-from milp_recourse.readers.tree_parts import LARGEST, CategorySplit, ReadTree, last_refused, numbers_only
+from milp_recourse.readers.tree_parts import LARGEST, CategorySplit, ReadTree, numbers_only
 
 _OF_TWO = ("binary:logistic", "binary:logitraw")
 _OF_SEVERAL = ("multi:softprob", "multi:softmax")
@@ -98,7 +99,7 @@ def xgboost_member(model: Any, place: Place) -> Member:
     if objective == "binary:logitraw":
         half = 0.5 if hasattr(model, "get_booster") else 0.0  # XGBClassifier compares the margin with 1/2
         return Member(name, classes, scores, by_margin(half))
-    link = Link(_probabilities(), single=True, logistic=(1.0, 0.0), unit=2.0**-24)
+    link = link_of(_probabilities(), single=True, logistic=(1.0, 0.0), unit=2.0**-24)
     return Member(name, classes, scores, by_margin(_last_half()), link=link)
 
 
@@ -107,12 +108,14 @@ def _inverse(objective: str) -> Inverse | None:
     if objective in _AS_THEY_ARE:
         return None
 
-    def function(margin: float) -> float:
-        xgboost = require("xgboost", "read_model", "xgboost")
-        base = np.array([margin], dtype=np.float32)
-        return float(_empty(objective, 0.5).predict(xgboost.DMatrix(_ROW, base_margin=base, nthread=1))[0])
+    return inverse_of(lambda margins: _predicted(objective, margins), single=True)
 
-    return Inverse(function, single=True)
+
+def _predicted(objective: str, margins: Array) -> Any:
+    """What XGBoost makes of float32 margins."""
+    xgboost = require("xgboost", "read_model", "xgboost")
+    rows, base = np.zeros((len(margins), 1)), margins.astype(np.float32)
+    return _empty(objective, 0.5).predict(xgboost.DMatrix(rows, base_margin=base, nthread=1))
 
 
 def _margin(objective: str, prior: float) -> float:
@@ -157,14 +160,12 @@ def booster_objective(booster: Any) -> str:
 
 
 @cache
-def _probabilities() -> Probabilities:
-    """The function from a float32 margin to the probabilities that XGBoost itself computes."""
-    xgboost = require("xgboost", "read_model", "xgboost")
+def _probabilities() -> Rows:
+    """The function from float32 margins to the probabilities that XGBoost itself computes."""
 
-    def probabilities(margin: float) -> tuple[Any, Any]:
-        data = xgboost.DMatrix(_ROW, base_margin=np.array([margin], dtype=np.float32), nthread=1)
-        second = _empty("binary:logistic", 0.5).predict(data)[0]
-        return np.float32(1.0) - second, second
+    def probabilities(margins: Array) -> Any:
+        second = _predicted("binary:logistic", margins)
+        return np.stack([np.float32(1.0) - second, second], axis=1)
 
     return probabilities
 
@@ -172,8 +173,12 @@ def _probabilities() -> Probabilities:
 @cache
 def _last_half() -> float:
     """The largest float32 margin whose probability, as XGBoost computes it, is not above 1/2."""
-    probabilities = _probabilities()
-    return last_refused(lambda margin: bool(probabilities(margin)[1] > 0.5), 0.0, 1e-6, single=True)
+    rows = _probabilities()
+
+    def together(margins: Array) -> Any:
+        return rows(margins)[:, 1] > 0.5
+
+    return last_refused(lambda margin: bool(together(np.array([margin]))[0]), 0.0, 1e-6, True, together)
 
 
 def _content(model: Any) -> tuple[dict[str, Any], int | None]:

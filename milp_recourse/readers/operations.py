@@ -10,10 +10,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.readers.boundaries import AT_ONCE, doubles_of, narrowed, ranks_of
 from milp_recourse.readers.refusal import refuse
 from milp_recourse.readers.tree_parts import LARGEST
 
-_SIGN = np.int64(-(2**63))
+_ASKED = 512
+"""How many numbers a column's operations are asked at a time, where its thresholds are not more."""
 
 
 @dataclass(frozen=True)
@@ -111,14 +113,15 @@ def last_raw(operations: Sequence[Operation], thresholds: NDArray[np.float64]) -
         return np.clip(thresholds, -LARGEST, LARGEST)
     if any(o.kind in ("multiply", "divide") and not o.a > 0 for o in steps):
         raise refuse("model", "a scale that is not above 0", "scales above 0")
-    low = np.full(len(thresholds), _rank(np.array([-LARGEST]))[0])
-    high = np.full(len(thresholds), _rank(np.array([LARGEST]))[0])
-    while (low < high).any():
-        middle = (low & high) + ((low ^ high) >> 1)
-        middle = np.where(middle == low, high, middle)
-        left = apply(steps, _double(middle)) <= thresholds
-        low, high = np.where(left, middle, low), np.where(left, high, middle - 1)
-    return _double(low)
+    ends = ranks_of(np.array([-LARGEST, LARGEST]))
+    low, high = (np.full(len(thresholds), end) for end in (ends[0] - 1, ends[1] + 1))
+
+    def above(ranks: NDArray[np.int64]) -> NDArray[np.bool_]:
+        values = apply(steps, doubles_of(ranks.ravel())).reshape(ranks.shape)
+        return ~(values <= thresholds[:, None])
+
+    at_once = int(np.clip(_ASKED // max(len(thresholds), 1), 1, AT_ONCE))
+    return doubles_of(np.maximum(narrowed(above, low, high, at_once), ends[0]))
 
 
 def is_whole(numbers: NDArray[np.float64]) -> bool:
@@ -167,9 +170,9 @@ def known_between(operations: Sequence[Operation]) -> tuple[float, float]:
 
 def doubles_between(low: float, high: float, count: int) -> NDArray[np.float64]:
     """At most so many doubles from one to another, with about as many others between each two."""
-    first, last = (int(rank) for rank in _rank(np.array([low, high])))
+    first, last = (int(rank) for rank in ranks_of(np.array([low, high])))
     ranks = [first + (last - first) * k // max(count - 1, 1) for k in range(count)]
-    return _double(np.array(ranks, dtype=np.int64))
+    return doubles_of(np.array(ranks, dtype=np.int64))
 
 
 def stand_in(operations: Sequence[Operation], value: float) -> float:
@@ -179,13 +182,3 @@ def stand_in(operations: Sequence[Operation], value: float) -> float:
     at = float(last_raw(operations, np.array([value]))[0])
     ends = np.array([at, np.nextafter(at, np.inf)])
     return float(ends[np.argmin(np.abs(apply(operations, ends) - value))])
-
-
-def _rank(x: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Whole numbers that are ordered as the doubles are."""
-    bits = x.view(np.int64)
-    return np.where(bits >= 0, bits, _SIGN - bits)
-
-
-def _double(rank: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.where(rank >= 0, rank, _SIGN - rank).view(np.float64)

@@ -2,7 +2,7 @@ r"""Rewrites trees of transformed columns as trees of raw columns that take ever
 
 Numbers: the transformed value g(x) is computed by a few rounded operations, none of which falls as x rises.
 So :math:`g(x) \le t` is equivalent to :math:`x \le t'` with t' the largest double that goes left, which
-bisection over all doubles finds. Labels: a table holds the transformed numbers of each label. If a tree
+a search over all doubles finds. Labels: a table holds the transformed numbers of each label. If a tree
 splits on sets of labels, or a label becomes a missing number, the table instead has one 0/1 column per
 distinct set of labels that goes left.
 """

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.readers.boundaries import last_on_the_way
 from milp_recourse.readers.layers import UNIT
 from milp_recourse.readers.linear import append_perceptron, dense
-from milp_recourse.readers.links import FAR, Inverse
+from milp_recourse.readers.links import FAR, Inverse, inverse_of
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.places import Inputs, Place
 from milp_recourse.readers.refusal import OR_ASK, refuse
@@ -65,7 +66,7 @@ def plain_regression(model: Any, place: Place | Inputs) -> Member:
         layers.affine(weight, bias, where, UNIT["float32" if single else "float64"])
         link = getattr(getattr(model, "_base_loss", None), "link", None)
         if link is not None and type(link).__name__ != "IdentityLink":
-            inverse = Inverse(lambda raw: float(link.inverse(np.array([raw]))[0]))
+            inverse = inverse_of(link.inverse)
     if layers.outputs != 1:
         raise refuse(where, f"{type(model).__name__} with several outputs", "one output")
     return regression(type(model).__name__, outputs_of(layers, columns)[0], inverse)
@@ -106,12 +107,18 @@ def transformed_target(model: Any, place: Place, read: Read) -> Member:
         at = member.inverse.last(lambda number: number > at)
     if math.isnan(function(at)):
         raise refuse(where, "an inverse_func that is undefined", "one that is defined where it is used")
-    least, most = _last_defined(function, at, low), _last_defined(function, at, high)
+
+    def defined(end: float) -> float:
+        if not math.isnan(function(end)):
+            return end
+        return last_on_the_way(lambda x: not math.isnan(function(x)), at, end, lambda x: ~np.isnan(own(x)))
+
+    least, most = defined(low), defined(high)
     values = own(_spread(least, at, most))
     if not (values[:-1] <= values[1:]).all():
         raise refuse(where, "an inverse_func that falls somewhere", f"one that rises, {OR_ASK}")
     single = member.inverse is not None and member.inverse.single
-    inverse = Inverse(function, least, most, (least > low, most < high), single)
+    inverse = Inverse(function, least, most, (least > low, most < high), single, together=own)
     return regression("TransformedTargetRegressor", score, inverse)
 
 
@@ -125,17 +132,6 @@ class _Predicting:
 
     def transform(self, rows: Any) -> Any:
         return self.model.predict(rows)
-
-
-def _last_defined(function: Callable[[float], float], inside: float, end: float) -> float:
-    """The last number on the way to an end at which a function is defined."""
-    if not math.isnan(function(end)):
-        return end
-    while True:
-        middle = inside + (end - inside) / 2
-        if middle in (inside, end):
-            return inside
-        inside, end = (inside, middle) if math.isnan(function(middle)) else (middle, end)
 
 
 def _spread(low: float, at: float, high: float) -> Array:

@@ -1,6 +1,6 @@
 """Transformers that turn each number into another by a function that rises: logs, powers, quantiles, bins.
 
-Before trees such a function only moves thresholds, to doubles that bisection finds by calling the
+Before trees such a function only moves thresholds, to doubles that a search finds by calling the
 transformer's own ``transform``. That it rises is tried, not proven: on thousands of doubles from one end of
 its domain to the other, and on doubles that follow each other.
 """
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.readers.boundaries import last_on_the_way
 from milp_recourse.readers.operations import Operation, doubles_between
 from milp_recourse.readers.refusal import refuse
 from milp_recourse.readers.tree_parts import LARGEST
@@ -146,24 +147,17 @@ def keeps_gaps(function: Function, where: str) -> bool:
 
 def last_finite(function: Function, start: float, end: float) -> float:
     """The double farthest from ``start`` towards ``end`` up to which the function is finite."""
-    if np.isfinite(_or_nan(function, end)):
-        return end
-    near, far = start, end
-    while True:
-        middle = float(doubles_between(min(near, far), max(near, far), 3)[1])
-        if middle in (near, far):
-            return near
-        if np.isfinite(_or_nan(function, middle)):
-            near = middle
-        else:
-            far = middle
 
+    def finite(values: Array) -> Any:
+        try:
+            return np.isfinite(function(values))
+        except Exception:
+            return np.zeros(len(values), dtype=bool)
 
-def _or_nan(function: Function, value: float) -> float:
-    try:
-        return float(function(np.array([value]))[0])
-    except Exception:
-        return float("nan")
+    def known(value: float) -> bool:
+        return bool(finite(np.array([value]))[0])
+
+    return end if known(end) else last_on_the_way(known, start, end, finite)
 
 
 def _step(value: float, count: int) -> float:

@@ -8,7 +8,7 @@ the library to predict class 1; :func:`milp_recourse.readers.read_model` finds t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -176,24 +176,6 @@ def lookup_tree(axes: Sequence[tuple[int, Sequence[float]]], table: Any, missing
     whole = [column.astype(np.int64) for column in (feature, left, right)]
     cuts = np.clip(threshold, -LARGEST, LARGEST)
     return Tree(whole[0], cuts, whole[1], whole[2], value, rule.astype(bool) if missing else None)
-
-
-def last_refused(accepts: Callable[[float], bool], low: float, high: float, single: bool) -> float:
-    """The largest number between ``low`` and ``high`` that a rising rule refuses, by bisection.
-
-    Parameters
-    ----------
-    accepts
-        The rule; it refuses ``low`` and accepts ``high``.
-    single
-        Whether numbers are float32; else they are doubles.
-    """
-    kind = np.float32 if single else np.float64
-    while True:
-        middle = float(kind(low + (high - low) / 2))
-        if middle in (low, high):
-            return low
-        low, high = (low, middle) if accepts(middle) else (middle, high)
 
 
 def numbers_only(ensemble: TreeEnsemble, splits: Splits) -> TreeEnsemble:
