@@ -100,6 +100,8 @@ class _Calibrated:
 
         def rows(scores: Array) -> Array:
             answered = sign * scores if self.curve is None else self.curve.seconds(sign * scores)
+            if self.one.method == "temperature" and not self.on_scores:
+                answered = np.clip(answered, 0.0, 1.0)  # it takes logarithms of probabilities
             return self.probabilities(answered[:, None])
 
         def second(p: tuple[Any, Any]) -> bool:
