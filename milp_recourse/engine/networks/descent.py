@@ -290,8 +290,10 @@ def _pulled(p, w, u, i, surplus):
     for turn in range(PULLS):
         part = surplus / (surplus - short) if short < 0.0 <= surplus and turn % 3 < 2 else 0.5
         steps = np.floor(abs(high - low) / grid + 0.5) if grid > 0.0 else INF
-        if steps <= 1.0 or part * abs(high - low) <= close:
+        if steps <= 1.0 or abs(high - low) <= close:
             break
+        if part * abs(high - low) <= close:
+            part = 0.5
         if grid > 0.0:
             part = min(max(np.floor(part * steps), 1.0), steps - 1.0) / steps
         u[i] = low + part * (1.0 if grid > 0.0 else 1.0 - ROUNDING) * (high - low)
