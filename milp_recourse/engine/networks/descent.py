@@ -508,11 +508,13 @@ def around(p, w, u):
 @compiled
 def _worth_pulling(p, w, u, moved):
     """Whether moving levers but one of the accepted point tried last back might make it cheaper than the
-    best: by the logit's gradient there, its surplus pays for the lever that saves most for what it takes."""
-    surplus, grad, saved, rate = w.now.surplus, w.columns.gradient, 0.0, 0.0
+    best: by the logit's gradient there, its surplus pays for the lever that saves most for what it takes; the
+    maximum may fall to what the moved one has in it."""
+    surplus, grad, saved, rate, top, kept = w.now.surplus, w.columns.gradient, 0.0, 0.0, 0.0, 0.0
     linearise(p, w)
     for i in range(len(u)):
         rest = cheapest_value(p, w, i)
+        top, kept = max(top, top_of(p, i, u[i])), max(kept, top_of(p, i, u[i] if i == moved else rest))
         if i == moved or u[i] == rest:
             continue
         own, s = cost_of(p, i, u[i]) - cost_of(p, i, rest), p.start[i]
@@ -522,7 +524,7 @@ def _worth_pulling(p, w, u, moved):
             saved += own
         else:
             rate = max(rate, own / drop)
-    return cost_at(p, u) - SAFELY * (saved + rate * surplus) < w.now.best_cost
+    return cost_at(p, u) - (top - kept) - SAFELY * (saved + rate * surplus) < w.now.best_cost
 
 
 @compiled

@@ -240,12 +240,18 @@ def real(
     time_limit: WallSeconds = 60.0,
     seed: SeedOfRows = 0,
     jobs: Together = 1,
+    people: Annotated[str, typer.Option(help="near or far from acceptance; comma-separated.")] = "near",
+    certificates: Annotated[
+        bool, typer.Option("--certificates/--no-certificates", help="Certify and check bab's proofs.")
+    ] = True,
 ) -> None:
     """Compare solvers on networks fitted to published tables, every column a lever."""
     from milp_recourse.lab.benchmarks import bench_real as bench
 
     lists = parts(sets), parts(networks), parts(costs), applicants, parts(solvers)
-    _compare("real", bench, bench.Plan(*lists, time_limit, seed, data), folder, jobs)
+    _compare(
+        "real", bench, bench.Plan(*lists, time_limit, seed, data, parts(people), certificates), folder, jobs
+    )
 
 
 def _compare(name: str, bench: Any, plan: Any, folder: Path, jobs: int) -> None:

@@ -58,10 +58,10 @@ class Child:
         return self.send(pickle.dumps((instance, time_limit)))
 
 
-def of_solver(solver: str, models: Literal["networks", "trees"]) -> Child:
+def of_solver(solver: str, models: Literal["networks", "trees"], certify: bool = True) -> Child:
     """Start a process that runs a solver (:mod:`milp_recourse.lab.benchmarks.solver_worker`)."""
     code = "from milp_recourse.lab.benchmarks.solver_worker import main; main()"
-    return Child([*python(code, "milp_recourse"), solver, models])
+    return Child([*python(code, "milp_recourse"), solver, models, *(() if certify else ("bare",))])
 
 
 def answer_row(answer: Mapping[str, Any], columns: Sequence[str], key: Sequence[str]) -> dict[str, Any]:

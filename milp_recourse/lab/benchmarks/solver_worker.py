@@ -1,9 +1,9 @@
-"""One solver in a process: ``python -m milp_recourse.lab.benchmarks.solver_worker SOLVER MODELS``.
+"""One solver in a process: ``python -m milp_recourse.lab.benchmarks.solver_worker SOLVER MODELS [bare]``.
 
-MODELS is ``networks`` or ``trees``, the kind of classifier. The process reads pickled (instance, time limit)
-pairs and writes a line of JSON for each. Every solver has a process of its own, because OR-Tools and highspy
-cannot be imported into the same one, and because processor seconds are measured per process. Compiling and
-importing are done before the first question.
+MODELS is ``networks`` or ``trees``, the kind of classifier; ``bare``: without certificates. The process reads
+pickled (instance, time limit) pairs and writes a line of JSON for each. Every solver has a process of its
+own, because OR-Tools and highspy cannot be imported into the same one, and because processor seconds are
+measured per process. Compiling and importing are done before the first question.
 
 For networks, peers get the whole program as one model, with big-M bounds from the stated intervals, one
 thread and a relative gap of 1e-6. The time to build the model counts, that to import the solver does not.
@@ -37,8 +37,8 @@ TOLERANCE = 1e-5
 """In units of the logit: ten times the feasibility tolerance of the peers' default settings."""
 
 
-def ours(name: str, instance: Instance, time_limit: float) -> Answer:
-    """The answer of a back end of this package; for ``bab`` with its certificate's time and size."""
+def ours(name: str, certify: bool, instance: Instance, time_limit: float) -> Answer:
+    """A back end of this package; for ``bab``, if asked, with its certificate's time and size."""
     back_end = CpsatBackend(in_process=True) if name == "cpsat" else find_backend(name)
 
     def solve(events: Events) -> Answer:
@@ -48,7 +48,7 @@ def ours(name: str, instance: Instance, time_limit: float) -> Answer:
     result = conclude(instance, answer.pop("proposal"), name, answer["seconds"])
     answer |= {"status": result.status.value, "claimed_cost": result.cost, "nodes": result.nodes}
     answer |= {"lower_bound": result.lower_bound} | judged(instance, result.action)
-    if name == "bab" and answer["status"] in ("optimal", "infeasible"):
+    if certify and name == "bab" and answer["status"] in ("optimal", "infeasible"):
         answer |= certified(instance, result, time_limit)
     return answer
 
@@ -105,7 +105,7 @@ def peer(solve: Solve, instance: Instance, time_limit: float) -> Answer:
     return answer | {"nearly": None if action is None else judge(near, action).feasible}
 
 
-def ready(solver: str, models: str) -> Callable[[Instance, float], Answer]:
+def ready(solver: str, models: str, how: str = "") -> Callable[[Instance, float], Answer]:
     """Import and compile what a solver needs; return the function that answers."""
     if solver in PEERS:
         solve, module = PEERS[solver]
@@ -119,7 +119,8 @@ def ready(solver: str, models: str) -> Callable[[Instance, float], Answer]:
         from milp_recourse.engine.networks.propose import ready as compile_search
 
         compile_search()
-        compile_proofs()
+        if how != "bare":
+            compile_proofs()
     elif solver == "bab":
         from milp_recourse.certificates import price_proof  # noqa: F401
         from milp_recourse.engine.forests.priced import ready as compile_all
@@ -127,7 +128,7 @@ def ready(solver: str, models: str) -> Callable[[Instance, float], Answer]:
         compile_all()
     else:
         import_module("highspy" if solver == "highs" else "ortools.sat.python.cp_model")
-    return partial(ours, solver)
+    return partial(ours, solver, how != "bare")
 
 
 def main() -> None:
