@@ -86,8 +86,7 @@ def inside(p, w, slack):
     absolute terms behind them. ``p.slacks.line`` asks for beyond doubt; with a negative slack a point may
     miss them by as much."""
     for r in range(p.row.shape[1]):
-        value, size = p.row_const[0, r], p.row_const[1, r]
-        value, size = at_point(p, w, p.row[:, r], p.row_caused[:, r], value, size)
+        value, size = at_point(p, w, p.row[:, r], p.row_caused[:, r], p.row_const[0, r], p.row_const[1, r])
         if not value >= slack * size + (p.slacks.tiny if slack > 0.0 else -p.slacks.tiny):
             return False
     excess, doubt = 0.0, 0.0
@@ -284,16 +283,16 @@ def pull_back(p, w, u):
 def _pulled(p, w, u, i, surplus):
     """Move a numeric lever from where it is in w.points.anchor, an accepted point with so much more logit
     than it needs, towards where it is in ``u``, which has just been refused, as long as it is accepted: by
-    false position, every third time by halves. Returns what of the surplus is left."""
+    false position; every third time, and where that is next to nothing, by halves. Returns what of the
+    surplus is left."""
     low, high, grid, short = w.points.anchor[i], u[i], p.lever[i].grid, w.now.surplus
     close = 2.0**-PULLS * abs(high - low)
     for turn in range(PULLS):
         part = surplus / (surplus - short) if short < 0.0 <= surplus and turn % 3 < 2 else 0.5
+        part = part if part * abs(high - low) > close else 0.5
         steps = np.floor(abs(high - low) / grid + 0.5) if grid > 0.0 else INF
         if steps <= 1.0 or abs(high - low) <= close:
             break
-        if part * abs(high - low) <= close:
-            part = 0.5
         if grid > 0.0:
             part = min(max(np.floor(part * steps), 1.0), steps - 1.0) / steps
         u[i] = low + part * (1.0 if grid > 0.0 else 1.0 - ROUNDING) * (high - low)
@@ -508,13 +507,11 @@ def around(p, w, u):
 @compiled
 def _worth_pulling(p, w, u, moved):
     """Whether moving levers but one of the accepted point tried last back might make it cheaper than the
-    best: by the logit's gradient there, its surplus pays for the lever that saves most for what it takes; the
-    maximum may fall to what the moved one has in it."""
-    surplus, grad, saved, rate, top, kept = w.now.surplus, w.columns.gradient, 0.0, 0.0, 0.0, 0.0
+    best: by the logit's gradient there, its surplus pays for the lever that saves most for what it takes."""
+    surplus, grad, saved, rate = w.now.surplus, w.columns.gradient, 0.0, 0.0
     linearise(p, w)
     for i in range(len(u)):
         rest = cheapest_value(p, w, i)
-        top, kept = max(top, top_of(p, i, u[i])), max(kept, top_of(p, i, u[i] if i == moved else rest))
         if i == moved or u[i] == rest:
             continue
         own, s = cost_of(p, i, u[i]) - cost_of(p, i, rest), p.start[i]
@@ -524,7 +521,7 @@ def _worth_pulling(p, w, u, moved):
             saved += own
         else:
             rate = max(rate, own / drop)
-    return cost_at(p, u) - (top - kept) - SAFELY * (saved + rate * surplus) < w.now.best_cost
+    return cost_at(p, u) - SAFELY * (saved + rate * surplus) < w.now.best_cost
 
 
 @compiled

@@ -29,6 +29,21 @@ def test_solvers_agree_and_rows_are_not_solved_twice(tmp_path) -> None:
     assert real.run(plan, tmp_path) == rows and (tmp_path / "real.csv").read_bytes() == before
 
 
+def test_far_people_have_lower_logits_than_near_ones(tmp_path) -> None:
+    """Three of each: rows of the far say so, and without certificates nothing is checked."""
+    given = (["cancer"], ["4"], ["l1"], 3, ["bab"], 30.0)
+    plan = real.Plan(*given, people=["near", "far"], certificates=False)
+    rows = real.run(plan, tmp_path)
+    assert len(rows) == len(plan) == 6
+    assert [row["model"] for row in rows] == 3 * ["cancer/4"] + 3 * ["cancer/4" + real.FAR]
+    assert {(row["status"], row["verified"]) for row in rows} == {("optimal", "")}
+    network = fit_network("cancer", "4", None)
+    logits = network.classifier.evaluate(network.table.inputs)[:, 0]
+    near, far = ([logits[int(row["applicant"])] for row in part] for part in (rows[:3], rows[3:]))
+    assert max(far) < min(near)
+    assert real.chosen(network, plan) == real.chosen(network, real.Plan(*given))
+
+
 @pytest.mark.parametrize(("name", "levers", "moved"), [("loan", 7, 0), ("loan:graph", 5, 3)])
 def test_the_loan_table_needs_no_file(name: str, levers: int, moved: int) -> None:
     """Every column is a lever; in the graph gender and age are none, and three follow others."""
@@ -43,7 +58,7 @@ def test_the_loan_table_needs_no_file(name: str, levers: int, moved: int) -> Non
 
 def test_unknown_names_are_refused() -> None:
     """One line each."""
-    for change in ({"solvers": ["cplex"]}, {"models": ["4by4"]}, {"costs": ["l3"]}):
+    for change in ({"solvers": ["cplex"]}, {"models": ["4by4"]}, {"costs": ["l3"]}, {"people": ["all"]}):
         given = {"sets": ["cancer"], "models": ["4"], "costs": ["l1"], "solvers": ["bab"]} | change
         with pytest.raises(BadInput):
             real.Plan(**given, per_model=1, time_limit=1.0)
