@@ -168,15 +168,28 @@ class SolverProcess:
         if self._closed:  # a question that is asked again because its process was ended starts none
             raise Ended("the studio has ended")
         if self._process is None or self._process.returncode is not None:
-            command = python("from milp_recourse.studio.solver_loop import run; run()", "milp_recourse")
-            self._process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=PIPE,
-                stdout=PIPE,
-                start_new_session=True,  # Ctrl-C is the studio's alone
-            )
+            starting = asyncio.ensure_future(self._start())
+            try:
+                self._process = await asyncio.shield(starting)
+            finally:
+                if self._process is None:  # cancelled meanwhile: nobody else knows of the process
+                    self._process = await starting
+                    await self.end()
+            if self._closed:
+                await self.end()
+                raise Ended("the studio has ended")
             self._send(self._process, self._population)
         return self._process
+
+    @staticmethod
+    async def _start() -> Process:
+        command = python("from milp_recourse.studio.solver_loop import run; run()", "milp_recourse")
+        return await asyncio.create_subprocess_exec(
+            *command,
+            stdin=PIPE,
+            stdout=PIPE,
+            start_new_session=True,  # Ctrl-C is the studio's alone
+        )
 
     async def end(self, for_good: bool = False) -> None:
         """End the process; the next question starts another, unless this is ``for_good``."""

@@ -212,6 +212,7 @@ def application(
         warming = asyncio.create_task(pages.warm())
         yield
         warming.cancel()
+        await asyncio.gather(warming, return_exceptions=True)
         await office.end()
 
     inner = Starlette(

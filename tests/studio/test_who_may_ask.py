@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from typing import Any
 
 import pytest
 
@@ -96,3 +97,32 @@ def test_a_question_in_hand_when_the_studio_ends_starts_no_other_process():
         return solvers.processes[0].pid
 
     assert asyncio.run(ended()) is None
+
+
+@pytest.mark.parametrize("by", ["cancelled", "ended"])
+def test_a_process_is_not_left_behind_that_was_starting(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asked is cancelled, or the studio ends, while the process is being made."""
+    made = []
+    create = asyncio.create_subprocess_exec
+
+    async def slowly(*command: str, **more: Any) -> Any:
+        made.append(await create(*command, **more))
+        await asyncio.sleep(0.2)
+        return made[-1]
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", slowly)
+
+    async def left() -> list[int | None]:
+        solvers = Solvers(b"\x80\x04N.", 1)
+        asked = asyncio.ensure_future(solvers.ask(Progress(), "solve", 0, None))
+        while not made:
+            await asyncio.sleep(0.01)
+        if by == "cancelled":
+            asked.cancel()
+        else:
+            await solvers.end()
+        with pytest.raises(asyncio.CancelledError if by == "cancelled" else Ended):
+            await asked
+        return [process.returncode for process in made]
+
+    assert asyncio.run(left()) == [-9]
