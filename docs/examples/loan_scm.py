@@ -2,6 +2,6 @@
 
 from milp_recourse.formats import scm_to_dict
 from milp_recourse.lab.recipe.files import dump
-from milp_recourse.problem.scm import loan
+from milp_recourse.problem.loan import loan
 
 print(dump(scm_to_dict(loan(), explicit=True)), end="")

@@ -1,6 +1,6 @@
 """What needs a proof tree: sets of levers (section 5 of the document), and cases of conditions (section 11).
 
-Conditions in canonical form are here, too.
+Also here: conditions in the canonical form that certificates have.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""What commands share: options and arguments, the problem they are about, amounts per feature, and output.
+"""What commands share: reading the problem they are about, amounts per feature, and writing output.
 
-Reading and checking the instance or population that a command is about.
-
-Reading options that give an amount per feature: ``NAME=NUMBER``, or ``NAME=LEAST:MOST``.
-
-Output of several commands: certificate files, and the console for tables.
+Amounts are texts ``NAME=NUMBER`` or ``NAME=LEAST:MOST``; output is certificate files and tables.
 """
 
 from __future__ import annotations

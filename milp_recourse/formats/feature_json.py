@@ -23,8 +23,8 @@ from milp_recourse.problem.expression import (
     Variable,
 )
 from milp_recourse.problem.features import MOST_VALUES, Feature, Lattice, Steps, Values
+from milp_recourse.problem.loan import FEATURES, loan, loan_as_printed
 from milp_recourse.problem.scm import (
-    FEATURES,
     Bernoulli,
     Gamma,
     Link,
@@ -33,8 +33,6 @@ from milp_recourse.problem.scm import (
     Normal,
     StructuralCausalModel,
     independent,
-    loan,
-    loan_as_printed,
 )
 from milp_recourse.readers.json_form import layers_to_json
 

@@ -3,7 +3,8 @@
 A back end proposes an action and a bound. :func:`conclude` evaluates the action anew, in exact arithmetic and
 by the deployed model, and withdraws a bound that is above the cost of a feasible action.
 
-Applicants who need no search, because doing nothing is feasible, are told for many at once.
+Where doing nothing is feasible no search is needed: :func:`without_search` tells that for many applicants at
+once.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Polishing an action: what it changes beyond need is left out where it stays feasible and costs no more.
 
-Idle holds and slight changes go under any cost. Under a sum of all changes an optimal action changes nothing
-more than it must, up to the gap. Under l0, linf and mixtures of the two, the levers that do not decide the
-cost may take any value that is accepted. Here every such change is undone if the action then stays feasible
-and costs no more. Otherwise the change is halved as often as that holds, and a bisection then looks for a
-still smaller one. The action becomes easier to read; its cost does not rise, and the lower bound is not
-touched.
+Idle holds and slight changes are left out under any cost. Further changes: under a sum of all changes an
+optimal action changes nothing more than it must, up to the gap. Under l0, linf and mixtures of the two, the
+levers that do not decide the cost may take any value that is accepted. Here every such change is undone if
+the action then stays feasible and costs no more. Otherwise the change is halved as often as that holds, and a
+bisection then looks for a still smaller one. The action becomes easier to read; its cost does not rise, and
+the lower bound is not touched.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ log-percentile      l1 with :math:`\delta_i = L_i(a_i) - L_i(x_i)`, :math:`L = -
 log-percentile-max  linf with the deltas of ``log-percentile``
 ==================  ======================================================
 
-Q is the feature's distribution function, piecewise linear (:mod:`milp_recourse.problem.measures`). L is
+Q is the feature's distribution function, piecewise linear. L is
 interpolated linearly between the same knots; the file gives its values there. How large a change of a feature
 is, over which scale, its *measure* says (:mod:`milp_recourse.problem.measures`). For a categorical feature
 delta is 1 when the label changes; for an ordinal one it is the difference of indices (or of their Q). Changes

@@ -31,6 +31,8 @@ from milp_recourse.problem.enclosure import Enclosure, Rounded
 from milp_recourse.problem.expression import sigmoid
 from milp_recourse.problem.network import ReluNetwork
 
+Array = NDArray[np.float64]
+
 Bend = Literal["relu", "identity", "sigmoid", "square"]
 """What a unit of a hidden layer does to its argument."""
 
@@ -111,9 +113,6 @@ def with_bends(network: ReluNetwork, bends: Sequence[Bends]) -> ReluNetwork:
     if not any(known):
         return network
     return CurvedNetwork(network.weights, network.biases, network.dtype, known)
-
-
-Array = NDArray[np.float64]
 
 
 def pairwise_extreme(count: int, largest: bool) -> Iterator[tuple[Array, Array]]:

@@ -1,4 +1,4 @@
-r"""The same problem, with less in it: conditions as masks and domains, and no columns that no action moves.
+"""The same problem, with less in it: conditions as masks and domains, and no columns that no action moves.
 
 One alternative of an applicant's conditions is written as a mask and domains, as far as these can express it.
 Sums, and conditions on the values of features that others move, cannot be expressed so. They stay demands,

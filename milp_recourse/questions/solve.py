@@ -273,8 +273,8 @@ def solve_together(
 def sharing(instances: Sequence[Instance]) -> list[Instance]:
     """The instances, equal parts of their models replaced by one shared object.
 
-    :func:`milp_recourse.problem.instance.of_one_model` compares models by identity, so instances can only be
-    lowered together after this.
+    :func:`~milp_recourse.problem.population.of_one_model` compares models by identity, so instances can only
+    be lowered together after this.
     """
     networks: dict[bytes, Classifier] = {}
     models: list[StructuralCausalModel] = []

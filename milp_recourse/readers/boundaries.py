@@ -2,9 +2,9 @@
 
 A rule that a library computes takes about as long for many numbers as for one. The numbers between the ends
 are therefore asked 63 at a time, as many between each two as between the others, which needs 11 questions of
-doubles and 6 of float32. Libraries may round many numbers otherwise than one alone: what was found
-counts only if the rule, asked for one number alone, refuses it and accepts the next; else all are asked one
-by one.
+doubles and 6 of float32. Libraries may round many numbers otherwise than one alone: what
+:func:`last_refused` found counts only if the rule, asked for one number alone, refuses it and accepts the
+next; else all are asked one by one. :func:`narrowed` itself confirms nothing.
 """
 
 from __future__ import annotations

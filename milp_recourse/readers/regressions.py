@@ -88,7 +88,8 @@ def transformed_target(model: Any, place: Place, read: Read) -> Member:
     where = place.where
     member = read(model.regressor_, place)
     score = member.scores[0]
-    before = None if member.inverse is None else np.vectorize(member.inverse.function, otypes=[float])
+    inner = member.inverse
+    before = None if inner is None else inner.together or np.vectorize(inner.function, otypes=[float])
 
     def own(raw: Array) -> Array:
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -103,8 +104,8 @@ def transformed_target(model: Any, place: Place, read: Read) -> Member:
     low, high = score.ends if isinstance(score, TreeScore) else (-FAR, FAR)
     rows, _ = run([*place.steps, ("model", _Predicting(model.regressor_))], place.frame.head(200))
     at = float(np.median(rows))
-    if member.inverse is not None:
-        at = member.inverse.last(lambda number: number > at)
+    if inner is not None:
+        at = inner.last(lambda number: number > at)
     if math.isnan(function(at)):
         raise refuse(where, "an inverse_func that is undefined", "one that is defined where it is used")
 
@@ -117,7 +118,7 @@ def transformed_target(model: Any, place: Place, read: Read) -> Member:
     values = own(_spread(least, at, most))
     if not (values[:-1] <= values[1:]).all():
         raise refuse(where, "an inverse_func that falls somewhere", f"one that rises, {OR_ASK}")
-    single = member.inverse is not None and member.inverse.single
+    single = inner is not None and inner.single
     inverse = Inverse(function, least, most, (least > low, most < high), single, together=own)
     return regression("TransformedTargetRegressor", score, inverse)
 

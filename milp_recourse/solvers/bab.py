@@ -1,6 +1,6 @@
 """This package's own branch and bound, whose bounds are rigorous.
 
-For tree ensembles: which of the package's exact searches solves them.
+Networks go to the compiled engine; for tree ensembles this file chooses among the package's exact searches.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def test_the_compiled_engine_stays_readable() -> None:
     """What it replaced had 6600 code lines; whoever adds to it takes something out: two scales, two files
     that searched, and proved, direction by direction. Steps between values took 45 lines more,
     stages of the budget 51, fields written out where there was an ``eval`` 17, arrays that have names
-    and types instead of numbered rows 240, a search for actions in three efforts 60. The file that counts
-    steps came in from beside the folder, with 24."""
+    and types instead of numbered rows 240, a search for actions in three efforts 60. Counting steps
+    came in from beside the folder, with 24."""
     files = (ROOT / "milp_recourse" / "engine" / "networks").glob("*.py")
     assert sum(code_lines(file.read_text(encoding="utf-8")) for file in files) <= 4547

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, instance_to_dict, population_from_dict, scm_to_dict
 from milp_recourse.formats.strict_json import parse_json
-from milp_recourse.problem.scm import loan
+from milp_recourse.problem.loan import loan
 from tests.helpers.format_samples import loan_instance, loan_population, tree_instance
 
 ODD = st.one_of(

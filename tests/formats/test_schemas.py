@@ -19,7 +19,7 @@ from milp_recourse.formats.schema_scm import NoiseModel
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.formats.validate import validate
 from milp_recourse.judge import conclude
-from milp_recourse.problem.scm import loan
+from milp_recourse.problem.loan import loan
 from milp_recourse.solvers import Proposal
 from tests.helpers.format_samples import loan_instance, loan_population, tree_instance
 

@@ -15,7 +15,8 @@ from milp_recourse.formats import instance_from_dict, instance_to_dict, scm_to_d
 from milp_recourse.formats.read import read_any
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import NetworkOutput, Variable
-from milp_recourse.problem.scm import Mechanism, StructuralCausalModel, loan, loan_as_printed
+from milp_recourse.problem.loan import loan, loan_as_printed
+from milp_recourse.problem.scm import Mechanism, StructuralCausalModel
 from tests.helpers.format_samples import loan_instance
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from milp_recourse.certificates.produce import certificates_for
 from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.judge import already_good
 from milp_recourse.problem.instance import Acceptance, Instance
-from milp_recourse.problem.scm import loan
+from milp_recourse.problem.loan import loan
 from milp_recourse.questions.solve import solve
 from milp_recourse.readers import read_sklearn_trees
 from tests.helpers.tree_checks import examined, same

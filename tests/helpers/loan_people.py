@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from milp_recourse.formats.instances_path import instances_path
-from milp_recourse.problem.scm import FEATURES, loan
+from milp_recourse.problem.loan import FEATURES, loan
 
 
 def applicant(seed: int) -> dict[str, float]:

@@ -11,17 +11,9 @@ import pytest
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import Relu, Variable
+from milp_recourse.problem.loan import FEATURES, loan
 from milp_recourse.problem.plausibility import excess_energy, plausible_exact
-from milp_recourse.problem.scm import (
-    FEATURES,
-    Bernoulli,
-    Gamma,
-    Link,
-    Mechanism,
-    Normal,
-    StructuralCausalModel,
-    loan,
-)
+from milp_recourse.problem.scm import Bernoulli, Gamma, Link, Mechanism, Normal, StructuralCausalModel
 from tests.helpers.generators import Style, bernoulli_instance, random_instance, sample_actions
 from tests.helpers.loan_people import applicant
 

@@ -12,9 +12,9 @@ import pytest
 from milp_recourse.problem import plausibility
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import Expression, Relu, Sigmoid, Square, Variable, rounded
+from milp_recourse.problem.loan import loan
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.plausibility import excess_energy, plausible_exact
-from milp_recourse.problem.scm import loan
 
 
 def network(rng: np.random.Generator, dtype: str) -> ReluNetwork:

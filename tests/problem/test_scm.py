@@ -10,16 +10,8 @@ import pytest
 
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import Relu, Sigmoid, Variable
-from milp_recourse.problem.scm import (
-    FEATURES,
-    Link,
-    Mechanism,
-    Normal,
-    StructuralCausalModel,
-    independent,
-    loan,
-    loan_as_printed,
-)
+from milp_recourse.problem.loan import FEATURES, loan, loan_as_printed
+from milp_recourse.problem.scm import Link, Mechanism, Normal, StructuralCausalModel, independent
 from tests.helpers.generators import Style, random_instance, sample_actions
 from tests.helpers.loan_people import applicant
 

@@ -13,9 +13,9 @@ from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.loan import FEATURES, loan
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.plausibility import excess_energy
-from milp_recourse.problem.scm import FEATURES, loan
 from milp_recourse.program import Action, Affine, Program, Switch, lower
 from tests.helpers.generators import PIECEWISE_LINEAR, Style, sample_actions, supported_instance
 

@@ -27,9 +27,10 @@ from milp_recourse.problem.expression import Constant, Expression, Variable
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance
+from milp_recourse.problem.loan import FEATURES as LOAN_COLUMNS
+from milp_recourse.problem.loan import loan
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.scm import FEATURES as LOAN_COLUMNS
-from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel, independent, loan
+from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel, independent
 from milp_recourse.readers import (
     read_lightgbm,
     read_sklearn,

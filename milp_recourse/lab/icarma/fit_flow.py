@@ -14,7 +14,8 @@ from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.icarma.networks import fit_in_batches
 from milp_recourse.lab.icarma.structural import StructuralModel
-from milp_recourse.problem.scm import StructuralCausalModel, loan
+from milp_recourse.problem.loan import loan
+from milp_recourse.problem.scm import StructuralCausalModel
 
 FLOW_SIZES = (20000, 2500, 2500)
 """Rows of the released flow split: train, validation, test."""

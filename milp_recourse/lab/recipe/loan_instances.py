@@ -19,8 +19,8 @@ from milp_recourse.lab.recipe.float32_margin import MarginChoice, margin_over
 from milp_recourse.lab.recipe.loan_rows import RELEASED_SIZES, LoanData, sample_loan
 from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
 from milp_recourse.lab.run_table import write_table
+from milp_recourse.problem.loan import FEATURES
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.scm import FEATURES
 from milp_recourse.readers import to_json
 
 PROFILE = CostProfile.named("linear", w_min=1.0, w_max=7.0)

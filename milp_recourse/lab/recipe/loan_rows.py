@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.problem.scm import FEATURES, loan, loan_as_printed
+from milp_recourse.problem.loan import FEATURES, loan, loan_as_printed
 
 RELEASED_SIZES = (10000, 5000, 5000)
 """Rows of the train, validation and test split."""
@@ -39,7 +39,7 @@ def loan_label(rows: NDArray) -> NDArray[np.int64]:
     Parameters
     ----------
     rows
-        Raw units, shape (..., 7), columns in the order of :data:`milp_recourse.problem.scm.FEATURES`.
+        Raw units, shape (..., 7), columns in the order of :data:`milp_recourse.problem.loan.FEATURES`.
 
     Returns
     -------

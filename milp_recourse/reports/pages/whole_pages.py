@@ -1,8 +1,6 @@
-r"""Pages as files, and fragments of them.
+"""Whole pages, and fragments for notebooks: one about a person, one about a population.
 
-The page, and the fragment, about one person's answer.
-
-The page, and the fragment, about a population: counts, plots, and a table that can be searched.
+A person's shows the answer and its changes; a population's counts, plots and a table to search.
 """
 
 from __future__ import annotations
@@ -16,9 +14,7 @@ from milp_recourse.reports.pages.overview import Overview
 from milp_recourse.reports.pages.people_table import table_data
 from milp_recourse.reports.pages.person import Outcome, Person, outcome
 from milp_recourse.reports.pages.shell import asset, document, rendered
-from milp_recourse.reports.pages.values import (
-    json_island,
-)
+from milp_recourse.reports.pages.values import json_island
 
 
 def person_page(person: Person, title: str, facts: Mapping[str, str]) -> str:

@@ -1,6 +1,7 @@
-"""Cells and leaves as Booleans, and the score as a sum of integers: what both CP-SAT models are built on.
+"""Cells and leaves as Booleans, and the score as a sum of integers, for CP-SAT.
 
-Where levers move only themselves, every cell has a cost, and costs are integers.
+:class:`SatModel` is what both models are built on; in :class:`SatCells` levers move only themselves, so every
+cell has a cost, a whole number.
 
 With a scale S, leaf values v are ceil(S v), and their sum must reach floor(S g), where g is what the leaves
 of an accepted point add up to at least (:func:`~milp_recourse.engine.forests.goal.score_goal`). So no

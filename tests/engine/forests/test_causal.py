@@ -19,9 +19,9 @@ from milp_recourse.judge import already_good, judge
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance
+from milp_recourse.problem.loan import loan
 from milp_recourse.problem.measures import Quantiles
 from milp_recourse.problem.result import Status, gap_tolerance
-from milp_recourse.problem.scm import loan
 from milp_recourse.questions.solve import solve
 from milp_recourse.solvers import backend
 from tests.helpers.cost_kinds import with_falls

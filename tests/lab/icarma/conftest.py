@@ -54,7 +54,7 @@ def small_flow():
 
     from milp_recourse.lab.icarma.fit_flow import FlowTraining, fit_flow, loan_flow_rows
     from milp_recourse.lab.icarma.flow import CausalFlow
-    from milp_recourse.problem.scm import loan
+    from milp_recourse.problem.loan import loan
 
     torch.manual_seed(0)
     train, validation, _ = loan_flow_rows(0, (4000, 500, 1))

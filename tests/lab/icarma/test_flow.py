@@ -10,7 +10,7 @@ pytest.importorskip("zuko")
 
 from milp_recourse.lab.icarma.fit_flow import flow_check, loan_flow_rows
 from milp_recourse.lab.icarma.flow import CausalFlow
-from milp_recourse.problem.scm import FEATURES, loan
+from milp_recourse.problem.loan import FEATURES, loan
 
 CHAIN = ("a", "b", "c")
 

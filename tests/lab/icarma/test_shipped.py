@@ -20,7 +20,7 @@ from milp_recourse.lab.icarma.sampling import PreferenceSampler
 from milp_recourse.lab.icarma.score import score
 from milp_recourse.lab.icarma.shipped import FOLDER, shipped
 from milp_recourse.problem.instance import Preferences
-from milp_recourse.problem.scm import FEATURES, loan
+from milp_recourse.problem.loan import FEATURES, loan
 from tests.helpers.masks import mask_check
 
 

@@ -20,8 +20,9 @@ from milp_recourse.lab.icarma.settings import Settings
 from milp_recourse.lab.icarma.structural import StructuralModel
 from milp_recourse.lab.icarma.train import train
 from milp_recourse.problem.expression import NetworkOutput, Relu, Square, Variable
+from milp_recourse.problem.loan import FEATURES, loan
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.scm import FEATURES, Bernoulli, Mechanism, Normal, StructuralCausalModel, loan
+from milp_recourse.problem.scm import Bernoulli, Mechanism, Normal, StructuralCausalModel
 
 LOAN = loan()
 ROWS = LOAN.sample(300, np.random.default_rng(0))

@@ -18,7 +18,7 @@ from milp_recourse.lab.recipe.files import write_instance, write_json
 from milp_recourse.lab.recipe.index import checksum_faults
 from milp_recourse.lab.recipe.loan_instances import LoanSettings, applicant_design, write_loan
 from milp_recourse.lab.recipe.training import Training
-from milp_recourse.problem.scm import loan_as_printed
+from milp_recourse.problem.loan import loan_as_printed
 from milp_recourse.questions.solve import solve
 from verify.files.check import examine
 

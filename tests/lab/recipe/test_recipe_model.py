@@ -17,8 +17,8 @@ from milp_recourse.lab.recipe.loan_instances import reachable_box
 from milp_recourse.lab.recipe.loan_rows import loan_label, sample_loan
 from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
 from milp_recourse.problem.enclosure import Enclosure
+from milp_recourse.problem.loan import loan
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.scm import loan
 
 SIZES = (600, 50, 200)
 QUICK = Training(hidden=(8, 8), batch=64, epochs=60)
