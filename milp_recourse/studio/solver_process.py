@@ -65,6 +65,7 @@ class SolverProcess:
     def __init__(self, population: bytes) -> None:
         self._population = population
         self._process: Process | None = None
+        self._leaving: Process | None = None
         self._turn = asyncio.Lock()
         self.waiting, self._closed = 0, False
 
@@ -196,9 +197,11 @@ class SolverProcess:
         self._closed |= for_good
         process, self._process = self._process, None
         if process is not None:
+            self._leaving = process
             with suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
+        if self._leaving is not None:  # perhaps killed by somebody else, who may be cancelled while waiting
+            await self._leaving.wait()
 
 
 class Solvers:

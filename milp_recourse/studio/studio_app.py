@@ -196,6 +196,7 @@ class Office:
         """End all processes."""
         if self._filling is not None:
             self._filling.cancel()
+            await asyncio.gather(self._filling, return_exceptions=True)
         for process in (self.quick, self.slow, self.table):
             await process.end()
 
