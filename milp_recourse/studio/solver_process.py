@@ -172,10 +172,10 @@ class SolverProcess:
             starting = asyncio.ensure_future(self._start())
             try:
                 self._process = await asyncio.shield(starting)
-            finally:
-                if self._process is None:  # cancelled meanwhile: nobody else knows of the process
-                    self._process = await starting
-                    await self.end()
+            except asyncio.CancelledError:  # nobody else knows of the process
+                self._process = await starting
+                await self.end()
+                raise
             if self._closed:
                 await self.end()
                 raise Ended("the studio has ended")

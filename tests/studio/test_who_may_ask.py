@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from typing import Any
 
 import pytest
@@ -99,7 +100,7 @@ def test_a_question_in_hand_when_the_studio_ends_starts_no_other_process():
     assert asyncio.run(ended()) is None
 
 
-@pytest.mark.parametrize("by", ["cancelled", "ended"])
+@pytest.mark.parametrize("by", ["cancelled", "cancelled, after an earlier process had died", "ended"])
 def test_a_process_is_not_left_behind_that_was_starting(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asked is cancelled, or the studio ends, while the process is being made."""
     made = []
@@ -114,14 +115,17 @@ def test_a_process_is_not_left_behind_that_was_starting(by: str, monkeypatch: py
 
     async def left() -> list[int | None]:
         solvers = Solvers(b"\x80\x04N.", 1)
+        if "died" in by:
+            solvers.processes[0]._process = earlier = await create(sys.executable, "-c", "")
+            await earlier.wait()
         asked = asyncio.ensure_future(solvers.ask(Progress(), "solve", 0, None))
         while not made:
             await asyncio.sleep(0.01)
-        if by == "cancelled":
+        if by != "ended":
             asked.cancel()
         else:
             await solvers.end()
-        with pytest.raises(asyncio.CancelledError if by == "cancelled" else Ended):
+        with pytest.raises(asyncio.CancelledError if by != "ended" else Ended):
             await asked
         return [process.returncode for process in made]
 
