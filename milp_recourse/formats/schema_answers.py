@@ -13,7 +13,10 @@ RESULT_FORMAT = "milp-recourse/result-1"
 RESULTS_FORMAT = "milp-recourse/results-1"
 
 StatusName = Literal["optimal", "infeasible", "limit", "found", "not-found"]
-Shown = dict[str, int | float | str]
+ProofName = Literal["rigorous", "solver", "asked"]
+"""What a bound rests on."""
+
+ShownRecourse = dict[str, int | float | str]
 
 
 class ResultModel(Strict):
@@ -24,8 +27,8 @@ class ResultModel(Strict):
     cost: NonNegative | None
     lower_bound: NonNegative | None
     gap: NonNegative | None = Field(description="cost - lower_bound")
-    proof: Literal["rigorous", "solver", "asked"] | None
-    action: Shown | None = Field(description="exactly the features acted on")
+    proof: ProofName | None
+    action: ShownRecourse | None = Field(description="exactly the features acted on")
     counterfactual: dict[str, int | float | str | None] | None = Field(
         description="value of every feature after the action; null if it is missing and stays missing"
     )
@@ -122,7 +125,7 @@ class ChoiceModel(Strict):
     status: StatusName
     cost: NonNegative
     lower_bound: NonNegative | None
-    proof: Literal["rigorous", "solver", "asked"] | None
+    proof: ProofName | None
     action: dict[str, ShownValue]
     counterfactual: dict[str, ShownValue | None]
     conditions: list[ConditionModel] = Field(
@@ -186,7 +189,7 @@ class RobustModel(Strict):
     status: StatusName
     cost: NonNegative | None
     lower_bound: NonNegative | None
-    proof: Literal["rigorous", "solver", "asked"] | None
+    proof: ProofName | None
     action: dict[str, ShownValue] | None
     counterfactual: dict[str, ShownValue | None] | None
     withstands: WithstandsModel
@@ -321,8 +324,8 @@ class AnswerModel(Strict):
     """A question as it was shown, and the answer."""
 
     kind: Literal["pair", "one", "lever", "levers"]
-    left: Shown | None = Field(default=None, description="the recourse shown, or shown first")
-    right: Shown | None = None
+    left: ShownRecourse | None = Field(default=None, description="the recourse shown, or shown first")
+    right: ShownRecourse | None = None
     levers: list[str] | None = Field(default=None, description="where the question is about features")
     final: Literal[True] | None = Field(default=None, description="whether yes ends the interview")
     answer: str
@@ -359,8 +362,8 @@ class HalfSpaceModel(Strict):
     """What an answer says: left costs at most (1 + more) times right, plus a constant times the mean
     weight."""
 
-    left: Shown
-    right: Shown
+    left: ShownRecourse
+    right: ShownRecourse
     more: NonNegative = 0.0
     plus: NonNegative = 0.0
 
@@ -383,7 +386,7 @@ class RegretModel(Strict):
     """That no action is cheaper than an action by more than a share, under all weights that answers allow."""
 
     format: Literal["milp-recourse/regret-1"]
-    action: Shown
+    action: ShownRecourse
     cost: NonNegative = Field(description="of the action under the instance's own weights")
     most: NonNegative = Field(description="the action costs at most 1 + most times the least cost")
     least_weight: Number = Field(description="every lever weighs at least this share of the mean weight")

@@ -18,7 +18,7 @@ from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.readers.boundaries import Array, last_refused
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_largest, by_margin
-from milp_recourse.readers.links import Inverse, Rows, inverse_of, link_of
+from milp_recourse.readers.links import Inverse, inverse_of, link_of
 from milp_recourse.readers.member import Member, regression
 from milp_recourse.readers.overrides import refuse_overrides
 from milp_recourse.readers.places import Place
@@ -99,7 +99,7 @@ def xgboost_member(model: Any, place: Place) -> Member:
     if objective == "binary:logitraw":
         half = 0.5 if hasattr(model, "get_booster") else 0.0  # XGBClassifier compares the margin with 1/2
         return Member(name, classes, scores, by_margin(half))
-    link = link_of(_probabilities(), single=True, logistic=(1.0, 0.0), unit=2.0**-24)
+    link = link_of(_probabilities, single=True, logistic=(1.0, 0.0), unit=2.0**-24)
     return Member(name, classes, scores, by_margin(_last_half()), link=link)
 
 
@@ -159,24 +159,18 @@ def booster_objective(booster: Any) -> str:
     return _objective(_content(booster)[0])
 
 
-@cache
-def _probabilities() -> Rows:
-    """The function from float32 margins to the probabilities that XGBoost itself computes."""
-
-    def probabilities(margins: Array) -> Any:
-        second = _predicted("binary:logistic", margins)
-        return np.stack([np.float32(1.0) - second, second], axis=1)
-
-    return probabilities
+def _probabilities(margins: Array) -> Any:
+    """The probabilities that XGBoost itself computes from float32 margins."""
+    second = _predicted("binary:logistic", margins)
+    return np.stack([np.float32(1.0) - second, second], axis=1)
 
 
 @cache
 def _last_half() -> float:
     """The largest float32 margin whose probability, as XGBoost computes it, is not above 1/2."""
-    rows = _probabilities()
 
     def together(margins: Array) -> Any:
-        return rows(margins)[:, 1] > 0.5
+        return _probabilities(margins)[:, 1] > 0.5
 
     return last_refused(lambda margin: bool(together(np.array([margin]))[0]), 0.0, 1e-6, True, together)
 

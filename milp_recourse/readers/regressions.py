@@ -89,6 +89,7 @@ def transformed_target(model: Any, place: Place, read: Read) -> Member:
     member = read(model.regressor_, place)
     score = member.scores[0]
     inner = member.inverse
+    quick = inner is None or inner.together is not None
     before = None if inner is None else inner.together or np.vectorize(inner.function, otypes=[float])
 
     def own(raw: Array) -> Array:
@@ -112,14 +113,17 @@ def transformed_target(model: Any, place: Place, read: Read) -> Member:
     def defined(end: float) -> float:
         if not math.isnan(function(end)):
             return end
-        return last_on_the_way(lambda x: not math.isnan(function(x)), at, end, lambda x: ~np.isnan(own(x)))
+        many = (lambda x: ~np.isnan(own(x))) if quick else None
+        return last_on_the_way(lambda x: not math.isnan(function(x)), at, end, many)
 
     least, most = defined(low), defined(high)
     values = own(_spread(least, at, most))
     if not (values[:-1] <= values[1:]).all():
         raise refuse(where, "an inverse_func that falls somewhere", f"one that rises, {OR_ASK}")
     single = inner is not None and inner.single
-    inverse = Inverse(function, least, most, (least > low, most < high), single, together=own)
+    inverse = Inverse(
+        function, least, most, (least > low, most < high), single, together=own if quick else None
+    )
     return regression("TransformedTargetRegressor", score, inverse)
 
 
