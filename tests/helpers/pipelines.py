@@ -35,6 +35,7 @@ from threadpoolctl import threadpool_limits
 
 from milp_recourse.problem.enclosure import Dyadic
 from milp_recourse.problem.forest import TreeEnsemble
+from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.readers import Reading, model_columns, rounding_margin
 
 LINEAR = ("logistic", "svc", "sgd", "ridge", "perceptron", "mlp", "deep mlp", "identity mlp")
@@ -127,9 +128,20 @@ def decide(reading: Reading, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         tie = reading.classifier.aggregate == "mean" and 0.5 < threshold < 0.5 + 2.0**-30
         return said > reading.accept.above, ~(tie & (np.abs(said - 0.5) <= threshold - 0.5))
     margin = rounding_margin(reading, rows.min(axis=0), rows.max(axis=0))
-    logits = [reading.classifier.enclose([Dyadic.of(v) for v in row])[0].lower for row in rows]
-    above = np.array([float(v - Fraction(reading.accept.threshold)) for v in logits])
+    above = np.array([float(v - Fraction(reading.accept.threshold)) for v in _logits(reading, rows, margin)])
     return above >= 0.0, (above >= margin) | (above <= -margin - reading.near)
+
+
+def _logits(reading: Reading, rows: np.ndarray, margin: float) -> list[Fraction]:
+    """The rows' logits: exact near the threshold, where rounding could decide, else in doubles."""
+    network, threshold = reading.classifier, reading.accept.threshold
+    near = network.nearly(rows) if type(network) is ReluNetwork else [None] * len(rows)
+    found = []
+    for row, rounded in zip(rows, near, strict=True):
+        far = rounded and abs(rounded[0].value - threshold) > 2.0 * (margin + reading.near + rounded[0].error)
+        exact = None if far else network.enclose([Dyadic.of(v) for v in row])[0].lower
+        found.append(Fraction(rounded[0].value) if exact is None else exact)
+    return found
 
 
 def scores(ensemble: TreeEnsemble, rows: np.ndarray) -> np.ndarray:
