@@ -1,4 +1,4 @@
-"""``bench growth``: processor seconds per applicant against actions, width, depth and population size."""
+"""``bench growth``: processor seconds per applicant against actions, units, layers, trees and applicants."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milp_recourse.lab.measured import load_engine, measured
 from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.expression import Variable, as_expression
 from milp_recourse.problem.features import Feature
+from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
@@ -24,11 +26,14 @@ from milp_recourse.problem.result import Result, Status
 from milp_recourse.problem.scm import Mechanism, Normal, StructuralCausalModel
 from milp_recourse.questions.solve import solve, solve_population
 from milp_recourse.questions.workers import Workers
+from milp_recourse.readers import read_sklearn_trees
 from milp_recourse.reports.drawing import panels, save
+
+FloatArray = NDArray[np.float64]
 
 FEATURES = tuple(f"x{k}" for k in range(8))
 NETWORKS = 3
-"""Random networks per point; each gets about the same number of applicants."""
+"""Random networks or forests per point; each gets about the same number of applicants."""
 
 IDENTITY = ("applicants", "seed", "time_limit", "backend")
 _MARGIN = 1e-6
@@ -51,12 +56,15 @@ class Shape:
         How many units a hidden layer has, and how many hidden layers there are.
     chain
         Whether each feature causes the next; if not, they are independent.
+    trees
+        How many trees a random forest has that takes the network's place; 0 for the network.
     """
 
     actions: int = 4
     width: int = 16
     depth: int = 2
     chain: bool = False
+    trees: int = 0
 
 
 PANELS: dict[str, tuple[int, ...]] = {
@@ -64,6 +72,7 @@ PANELS: dict[str, tuple[int, ...]] = {
     "actions-chain": (1, 2, 3, 4, 5, 6, 7, 8),
     "width": (8, 16, 32, 64, 128),
     "depth": (1, 2, 3, 4, 5),
+    "trees": (25, 50, 100, 200, 400),
     "population": (1, 10, 100, 1000, 2000),
 }
 """The quantity that varies, and its values; everything else has :class:`Shape`'s default. In
@@ -73,6 +82,7 @@ TITLES = {
     "actions": "actions (2 x 16 units)",
     "width": "units per layer (2 layers, 4 actions)",
     "depth": "hidden layers (16 units, 4 actions)",
+    "trees": "trees of depth 6 (4 actions)",
     "population": "applicants in a batch (Loan)",
 }
 
@@ -97,45 +107,78 @@ def random_network(rng: np.random.Generator, width: int, depth: int) -> ReluNetw
 
 
 def problems(shape: Shape, count: int, seed: int) -> list[Instance]:
-    """Random problems of refused people.
+    """Random problems of people whom a network or a forest refuses.
 
-    The threshold is chosen such that, of 200 sampled people, half are accepted either as they are or after
-    the best of 256 sampled plausible actions. The cost is ``l2-squared`` with scale 1; actions set values
-    from -3 to 3.
+    The cost is ``l2-squared`` with scale 1; actions set values from -3 to 3.
     """
-    scm = causal_model(shape.chain)
-    features = tuple(Feature(name, actionable=True, bounds=(-3.0, 3.0)) for name in FEATURES)
     found: list[Instance] = []
     for k in range(NETWORKS):
-        rng = np.random.default_rng([seed, shape.actions, shape.width, shape.depth, k])
-        network = random_network(rng, shape.width, shape.depth)
-        acted = sorted(rng.choice(len(FEATURES), shape.actions, replace=False).tolist())
-        names = tuple(FEATURES[i] for i in acted)
-        x = scm.generate(rng.normal(size=(_DRAWS, len(FEATURES))))
-        wanted = np.full((_DRAWS, _ACTIONS, len(FEATURES)), np.nan)
-        wanted[:, :, acted] = rng.uniform(-3.0, 3.0, (_DRAWS, _ACTIONS, len(acted)))
-        wanted[rng.random(wanted.shape) < 0.3] = np.nan
-        after = np.stack([scm.counterfactual(row, actions) for row, actions in zip(x, wanted, strict=True)])
-        plausible = scm.log_density(after) >= scm.log_density(x)[:, None]
-        logits = network.evaluate(x)[:, 0]
-        reached = np.where(plausible, network.evaluate(after)[:, :, 0], -np.inf).max(axis=1)
-        reached = np.maximum(reached, logits)
-        threshold = float(np.median(reached))
-        template = Instance(
-            features=features,
-            scm=scm,
-            classifier=network,
-            factual={},
-            preferences=Preferences(names),
-            cost=Cost.pure("l2-squared", dict.fromkeys(FEATURES, 1.0)),
-            accept=Acceptance(threshold, _MARGIN),
-            plausible=True,
-        )
-        refused = x[logits < threshold][: -(-(count - len(found)) // (NETWORKS - k))]
+        rng = np.random.default_rng([seed, shape.actions, shape.width, shape.depth, shape.trees, k])
+        template, refused = (_of_a_forest if shape.trees else _of_a_network)(rng, shape)
         found += [
-            replace(template, factual=dict(zip(FEATURES, row.tolist(), strict=True))) for row in refused
+            replace(template, factual=dict(zip(FEATURES, row.tolist(), strict=True)))
+            for row in refused[: -(-(count - len(found)) // (NETWORKS - k))]
         ]
     return found
+
+
+def _of_a_network(rng: np.random.Generator, shape: Shape) -> tuple[Instance, FloatArray]:
+    """A problem without an applicant, and the rows that it refuses.
+
+    The threshold is chosen such that, of 200 sampled people, half are accepted either as they are or after
+    the best of 256 sampled plausible actions.
+    """
+    scm, network = causal_model(shape.chain), random_network(rng, shape.width, shape.depth)
+    acted = _drawn_actions(rng, shape)
+    x = scm.generate(rng.normal(size=(_DRAWS, len(FEATURES))))
+    wanted = np.full((_DRAWS, _ACTIONS, len(FEATURES)), np.nan)
+    wanted[:, :, acted] = rng.uniform(-3.0, 3.0, (_DRAWS, _ACTIONS, len(acted)))
+    wanted[rng.random(wanted.shape) < 0.3] = np.nan
+    after = np.stack([scm.counterfactual(row, actions) for row, actions in zip(x, wanted, strict=True)])
+    plausible = scm.log_density(after) >= scm.log_density(x)[:, None]
+    logits = network.evaluate(x)[:, 0]
+    reached = np.where(plausible, network.evaluate(after)[:, :, 0], -np.inf).max(axis=1)
+    threshold = float(np.median(np.maximum(reached, logits)))
+    made = _template(scm, network, acted, Acceptance(threshold, _MARGIN))
+    return replace(made, plausible=True), x[logits < threshold]
+
+
+def _of_a_forest(rng: np.random.Generator, shape: Shape) -> tuple[Instance, FloatArray]:
+    """As :func:`_of_a_network`, without plausibility: a forest of depth 6, fitted to which of 2000 rows a
+    random network ranks in the upper half, accepts by majority."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    x, network = rng.normal(size=(2000, len(FEATURES))), random_network(rng, shape.width, shape.depth)
+    logits = network.evaluate(x)[:, 0]
+    model = RandomForestClassifier(shape.trees, max_depth=6, random_state=int(rng.integers(2**31)))
+    forest = read_sklearn_trees(model.fit(x, logits > np.median(logits)))
+    made = _template(causal_model(False), forest, _drawn_actions(rng, shape), Acceptance(0.5, strict=True))
+    return made, x[forest.scores(x) <= 0.5]
+
+
+def _drawn_actions(rng: np.random.Generator, shape: Shape) -> list[int]:
+    """Which features are actionable."""
+    return sorted(rng.choice(len(FEATURES), shape.actions, replace=False).tolist())
+
+
+def _template(
+    scm: StructuralCausalModel, classifier: ReluNetwork | TreeEnsemble, acted: list[int], accept: Acceptance
+) -> Instance:
+    """The problem without an applicant."""
+    return Instance(
+        features=tuple(Feature(name, actionable=True, bounds=(-3.0, 3.0)) for name in FEATURES),
+        scm=scm,
+        classifier=classifier,
+        factual={},
+        preferences=Preferences(tuple(FEATURES[i] for i in acted)),
+        cost=Cost.pure("l2-squared", dict.fromkeys(FEATURES, 1.0)),
+        accept=accept,
+    )
+
+
+def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
+    """b of the least-squares fit of seconds = a size^b, both in logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
 def run(
@@ -233,9 +276,10 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
     """Draw ``folder/growth.png``: median and largest processor seconds, and the share solved, per panel."""
     from matplotlib.ticker import NullLocator
 
-    figure, grid = panels((10, 7), 2, 2, grid="both")
+    figure, grid = panels((10, 10), 3, 2, grid="both")
     limit = float(rows[0]["time_limit"])
-    for axes, panel in zip(grid.flat, TITLES, strict=True):
+    grid[-1, -1].set_visible(False)
+    for axes, panel in zip(grid.flat, TITLES, strict=False):
         lines = {panel: "C0", f"{panel}-chain": "C1"}
         found = {name: [r for r in rows if r["panel"] == name] for name in lines}
         for height, (name, color) in enumerate(lines.items()):
@@ -243,8 +287,10 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
             x = [int(r["value"]) for r in mine]
             if not mine:
                 continue
+            medians = [float(r["cpu_median"]) for r in mine]
             kind = "" if len(found[f"{panel}-chain"]) == 0 else (", independent", ", chain")[height]
-            axes.plot(x, [float(r["cpu_median"]) for r in mine], "o-", color=color, label=f"median{kind}")
+            grows = f", exponent {exponent(x, medians):.1f}" if len(x) > 1 else ""
+            axes.plot(x, medians, "o-", color=color, label=f"median{kind}{grows}")
             slowest = [float(r["cpu_max"]) for r in mine]
             axes.plot(x, slowest, "^--", color=color, alpha=0.5, label=f"slowest{kind}")
             for value, row in zip(x, mine, strict=True):
@@ -259,8 +305,8 @@ def plot(rows: Sequence[dict[str, Any]], folder: Path) -> Path:
                 )
         axes.axhline(limit, color="0.5", lw=1, ls=":")
         axes.set(yscale="log", xlabel=TITLES[panel], ylabel="processor seconds per applicant")
-        if panel in ("width", "population"):
-            axes.set_xscale("log", base=2 if panel == "width" else 10)
+        if panel in ("width", "trees", "population"):
+            axes.set_xscale("log", base=10 if panel == "population" else 2)
         ticks = sorted({int(r["value"]) for name in lines for r in found[name]})
         axes.set_xticks(ticks, [str(v) for v in ticks])
         axes.xaxis.set_minor_locator(NullLocator())

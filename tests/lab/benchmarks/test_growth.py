@@ -12,6 +12,7 @@ from milp_recourse.formats import read_population
 from milp_recourse.judge import already_good
 from milp_recourse.lab.benchmarks import growth
 from milp_recourse.lab.run_table import read_rows
+from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.solvers import Options, Proposal, backend, register
@@ -19,9 +20,15 @@ from milp_recourse.solvers import Options, Proposal, backend, register
 LOAN = Path(__file__).resolve().parents[3] / "instances" / "loan" / "population.json"
 
 
-@pytest.mark.parametrize(
-    "shape", [growth.Shape(), growth.Shape(actions=8, chain=True), growth.Shape(width=32, depth=3)]
-)
+SHAPES = [
+    growth.Shape(),
+    growth.Shape(actions=8, chain=True),
+    growth.Shape(width=32, depth=3),
+    growth.Shape(trees=7),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 def test_factuals_are_refused(shape: growth.Shape) -> None:
     """Everybody is refused, has as many levers as the shape says, and the seed decides."""
     problems = growth.problems(shape, 8, 0)
@@ -29,11 +36,19 @@ def test_factuals_are_refused(shape: growth.Shape) -> None:
     for problem in problems:
         assert not already_good(problem)
         assert len(problem.levers) == shape.actions
-        assert problem.plausible
-        assert problem.classifier.hidden == shape.width * shape.depth  # type: ignore[union-attr]
+        if isinstance(problem.classifier, TreeEnsemble):
+            assert len(problem.classifier.trees) == shape.trees
+        else:
+            assert problem.plausible
+            assert problem.classifier.hidden == shape.width * shape.depth  # type: ignore[union-attr]
     again = growth.problems(shape, 8, 0)
     assert [p.factual for p in again] == [p.factual for p in problems]
     assert growth.problems(shape, 8, 1)[0].factual != problems[0].factual
+
+
+def test_the_exponent_is_that_of_a_power() -> None:
+    """Seconds of 3 size^1.5."""
+    assert growth.exponent([1, 4, 9], [3.0, 24.0, 81.0]) == pytest.approx(1.5)
 
 
 def test_about_half_can_be_accepted() -> None:
