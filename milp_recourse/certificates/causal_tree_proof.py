@@ -202,9 +202,8 @@ class _CellTree(PieceCells):
 
     def _around(self, i: int, at: float) -> tuple[float, float]:
         """The largest value up to ``at`` that action i may take, and the next."""
-        lattice = self.instance.feature(self.piece.names[i]).lattice
-        after = math.nextafter(at, math.inf)
-        return (at, after) if lattice is None else (lattice.floor(at), lattice.ceil(after))
+        feature = self.instance.by_name[self.piece.names[i]]
+        return feature.floor(at), feature.after(at)
 
     def _cut_to_paid(self, low: Array, high: Array) -> int:
         """Cut a box, in place, to about what the target pays for, and write the cuts; returns how many leaves

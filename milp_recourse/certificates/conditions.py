@@ -45,7 +45,7 @@ def counted(instance: Instance) -> tuple[int | None, Demand]:
     """How many levers may be acted on, None without a limit that proofs by prices count, and what else is
     demanded. In percentiles values may change at no cost, which those proofs do not count."""
     demand = unlabelled(instance.demand)
-    free = any(not instance.lever_cost(f).measure.strict for f in instance.levers)  # Q may be flat
+    free = any(not instance.lever_costs[f].measure.strict for f in instance.levers)  # Q may be flat
     return (None, demand) if free else limited(demand)
 
 
@@ -60,7 +60,7 @@ def not_idle(instance: Instance, priced: bool = False) -> list[str]:
     told = told_apart(counted(instance)[1] if priced else demand, levers)
     apart = driven | told | told_apart_by_scenarios(instance)
     return [
-        f for f in levers if instance.lever_cost(f).prices.fixed or f in apart or not instance.may_hold(f)
+        f for f in levers if instance.lever_costs[f].prices.fixed or f in apart or not instance.may_hold(f)
     ]
 
 
@@ -87,7 +87,7 @@ def acted_sets(instance: Instance, priced: bool = False) -> Iterator[tuple[str, 
 def dearest(instance: Instance, acted: Sequence[str]) -> Fraction:
     """At least what any action on these levers costs: the sum of each alone at its dearer end (more than the
     most where the cost has a maximum)."""
-    ends = ([exact_cost([(instance.lever_cost(f), end)]) for end in instance.levers[f]] for f in acted)
+    ends = ([exact_cost([(instance.lever_costs[f], end)]) for end in instance.levers[f]] for f in acted)
     return sum(map(max, ends), Fraction(0))
 
 

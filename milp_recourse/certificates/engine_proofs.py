@@ -180,7 +180,7 @@ class Effort:
 def _gaps(instance: Instance, name: str) -> list[float]:
     """The values of a lever behind which the engine would take more for values than there are: all but the
     last of an uneven list, and labels before those that are left out."""
-    feature, (low, high) = instance.feature(name), instance.levers[name]
+    feature, (low, high) = instance.by_name[name], instance.levers[name]
     if feature.only is None or (feature.only.spaced is not None and not is_label(feature)):
         return []
     pairs = pairwise(feature.only.within(low, high).tolist())
@@ -223,7 +223,7 @@ class Trees:
         self.bound_to_act = [
             name
             for name, moved in zip(self.levers, self.moved, strict=True)
-            if not moved and not _inside(instance.feature(name), float(instance.factual[name]))
+            if not moved and not _inside(instance.by_name[name], float(instance.factual[name]))
         ]
         self.rows = [binding_rows(group, c, k) for c in range(len(problem.box))]
         self.owners = np.searchsorted(problem.start, problem.owner, side="right") - 1
@@ -303,7 +303,7 @@ class Trees:
                 return None
             if self.instance.least_cost(box) >= target:
                 return [["e"]]
-            at, lattice = cuts[len(cuts) // 2], self.instance.feature(name).lattice
+            at, lattice = cuts[len(cuts) // 2], self.instance.by_name[name].lattice
             assert lattice is not None
             nodes: Nodes = [["s", acted.index(name), at]]
             for ends in ((low, at), (lattice.after(at), high)):
@@ -396,7 +396,7 @@ class Trees:
         None if the node is no single action, or the action is accepted."""
         ends = self.open.ends[int(self.open.now.open)].copy()
         for i, name in enumerate(self.levers):
-            lattice = self.instance.feature(name).lattice
+            lattice = self.instance.by_name[name].lattice
             if lattice is not None and chosen[i]:  # the search counts steps in doubles
                 ends[:, i] = lattice.nearests(ends[:, i])
         if not (ends[0] == ends[1]).all():

@@ -22,7 +22,6 @@ from milp_recourse.engine.forests.parts import each_part
 from milp_recourse.engine.forests.table import Budget, LeafTable, TooLarge
 from milp_recourse.problem.conditions import FALSE, TRUE, Row, factors, unlabelled
 from milp_recourse.problem.enclosure import round_down, round_up
-from milp_recourse.problem.features import Lattice
 from milp_recourse.problem.forest import TreeEnsemble, last_left
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock, OutOfTime
@@ -170,16 +169,15 @@ class PriceProofs:
                 return None, after
             if len(moved) != 1:
                 continue
-            [(name, c)], lattice = moved, self.instance.feature(moved[0][0]).lattice
-            low, high = ranges[name]
+            [(name, c)] = moved
+            feature, (low, high) = self.instance.by_name[name], ranges[name]
             end = (row.at_least - constant) / c
             if (end > high) if c > 0 else (end < low):
                 self.nodes.append(["e"])
                 return None, after
-            inward = _inward(end, c > 0, lattice)
+            inward = feature.ceil(round_up(end)) if c > 0 else feature.floor(round_down(end))
             if c > 0 and inward > low:
-                before = math.nextafter(inward, -math.inf) if lattice is None else lattice.before(inward)
-                self.nodes += [["s", self.acted.index(name), before], ["e"]]
+                self.nodes += [["s", self.acted.index(name), feature.before(inward)], ["e"]]
                 low = inward
             elif c < 0 and inward < high:
                 self.nodes.append(["s", self.acted.index(name), inward])
@@ -259,7 +257,7 @@ class PriceProofs:
     def _cells(self, axis: Axis) -> Axis:
         """An axis with the document's cells."""
         axis = _acted_on(self.instance, with_cells(axis, axis.settable))
-        return axis if self.instance.feature(axis.feature).by_label else _merged(axis)
+        return axis if self.instance.by_name[axis.feature].by_label else _merged(axis)
 
 
 def _split_row(
@@ -277,22 +275,14 @@ def _split_row(
     return moved, constant
 
 
-def _inward(end: Fraction, up: bool, lattice: Lattice | None) -> float:
-    """The value that an action may take nearest to ``end``: at least it if ``up``, else at most it."""
-    double = round_up(end) if up else round_down(end)
-    if lattice is None:
-        return double
-    return lattice.ceil(double) if up else lattice.floor(double)
-
-
 def _acted_on(instance: Instance, axis: Axis) -> Axis:
     """The axis of a lever that is acted on: where an action may not set the factual value, its cell stands
     for the cheapest value in it that an action may set."""
     name, held = axis.feature, np.flatnonzero(np.isnan(axis.values))
-    x, lattice = instance.factual[name], instance.feature(name).lattice
+    x, lattice = instance.factual[name], instance.by_name[name].lattice
     if lattice is None or name in instance.missing or instance.may_hold(name) or not len(held):
         return axis
-    values, cost = axis.values.copy(), instance.lever_cost(name)
+    values, cost = axis.values.copy(), instance.lever_costs[name]
     for k in held:
         near = (min(max(v, axis.low[k]), axis.high[k]) for v in (lattice.floor(x), lattice.ceil(x)))
         values[k] = min(near, key=cost.size)
@@ -302,7 +292,7 @@ def _acted_on(instance: Instance, axis: Axis) -> Axis:
 
 def _fixed(instance: Instance, acted: tuple[str, ...]) -> Fraction:
     """What acting on these levers costs whatever their values."""
-    return sum((instance.lever_cost(f).prices.fixed for f in acted), Fraction(0))
+    return sum((instance.lever_costs[f].prices.fixed for f in acted), Fraction(0))
 
 
 def _merged(axis: Axis) -> Axis:
@@ -325,7 +315,7 @@ def _merged(axis: Axis) -> Axis:
 def _paid(instance: Instance, axis: Axis) -> tuple[Array, Array]:
     """Lower bounds of what acting in each cell costs besides what is fixed, and of its entry in the maximum;
     rounded down."""
-    fixed = float(instance.lever_cost(axis.feature).prices.fixed)
+    fixed = float(instance.lever_costs[axis.feature].prices.fixed)
     held = np.isnan(axis.values)
     paid = axis.added - fixed - 2.0**-48 * (axis.added + fixed)
     most = axis.widest * (1 - 2.0**-48)
@@ -336,7 +326,7 @@ def _paid(instance: Instance, axis: Axis) -> tuple[Array, Array]:
 def _ranks(instance: Instance, axis: Axis) -> NDArray[np.int64]:
     """The places of an axis' cells by what they cost exactly, then by what enters the maximum, then in order:
     as the checker compares them. Both rise with the size."""
-    cost = instance.lever_cost(axis.feature)
+    cost = instance.lever_costs[axis.feature]
     free = not cost.graded
     sizes = [Fraction(0) if free or math.isnan(v) else cost.size(v) for v in axis.values.tolist()]
     rank = np.empty(len(sizes), dtype=np.int64)
@@ -412,7 +402,7 @@ class _Writer:
         Classes are as in the document: labels with numbers of their own are one each, other cells are in one
         class if no threshold of the tree separates them, over the whole lever interval.
         """
-        if self.instance.feature(axis.feature).by_label:
+        if self.instance.by_name[axis.feature].by_label:
             sides = [own.low.astype(np.int64) for own in (whole, axis)]
         else:
             forest = self.instance.classifier

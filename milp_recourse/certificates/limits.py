@@ -211,7 +211,7 @@ def _digits(expression: Expression, known: dict[str, Digits]) -> Digits:
         return value.numerator.bit_length(), value.denominator.bit_length()
     if isinstance(expression, Variable):
         return known[expression.name]
-    inner = [_digits(child, known) for child in expression.children()]
+    inner = [_digits(child, known) for child in expression.children]
     most = max(before for before, _ in inner), max(behind for _, behind in inner)
     if isinstance(expression, Product):
         return sum(before for before, _ in inner) + _LINE, sum(behind for _, behind in inner) + _LINE

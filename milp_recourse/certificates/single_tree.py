@@ -55,7 +55,6 @@ class _Walk:
         [self.tree] = self.forest.trees
         self.owners = [(f, k) for f in instance.features for k in range(len(f.columns))]
         self.lookups = {f.name: f.lookup if f.by_label else None for f in instance.features}
-        self.lattices = {name: instance.feature(name).lattice for name in acted}
 
     def nodes(self, bound: float | None) -> Iterator[list[Any] | None]:
         """The nodes; None where the claim is false.
@@ -90,8 +89,7 @@ class _Walk:
                 name = feature.name
                 if self.lookups[name] is not None:
                     return name, self._label_cut(name, own, box[name], threshold)
-                end, lattice = float(last_left(tree.threshold[node], self.forest.dtype)), self.lattices[name]
-                return name, end if lattice is None else lattice.floor(end)
+                return name, feature.floor(float(last_left(tree.threshold[node], self.forest.dtype)))
             node = _children(tree, node, low[column], high[column])[0]
         return float(tree.value[node])
 
@@ -106,10 +104,8 @@ class _Walk:
 
     def halves(self, box: Box, name: str, cut: float) -> tuple[Box, Box]:
         """Values up to the cut, and from the next value on that an action may set."""
-        (low, high), lattice = box[name], self.lattices[name]
-        after = math.nextafter(cut, math.inf) if lattice is None else lattice.after(cut)
-        cut = cut if lattice is None else lattice.floor(cut)
-        return {**box, name: (low, cut)}, {**box, name: (after, high)}
+        (low, high), feature = box[name], self.instance.by_name[name]
+        return {**box, name: (low, feature.floor(cut))}, {**box, name: (feature.after(cut), high)}
 
     def _columns(self, box: Box) -> tuple[list[float], list[float]]:
         """The intervals of the classifier's columns, as it compares them."""

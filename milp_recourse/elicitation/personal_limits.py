@@ -107,7 +107,7 @@ class Limits:
         return replace(own, ranges=merged, conditions=(*own.conditions, *conditions))
 
     def _ordered(self, name: str) -> bool:
-        return self.instance.feature(name).kind != "categorical" and name not in self.instance.missing
+        return self.instance.by_name[name].kind != "categorical" and name not in self.instance.missing
 
     def _as_far(self, name: str, value: float, other: float) -> bool:
         """Whether a lever at ``value`` goes at least as far as at ``other``."""
@@ -136,7 +136,7 @@ class Limits:
             return None
         upwards = refused > self.instance.factual[name]
         known = self._furthest(name, upwards)
-        if self.instance.feature(name).integral:
+        if self.instance.by_name[name].integral:
             step = share * (abs(refused - known) - 1)
             known = math.ceil(known) if upwards else math.floor(known)
             return known + math.floor(step) if upwards else known - math.floor(step)
@@ -163,7 +163,7 @@ class Limits:
         if name in self.instance.missing:
             return []
         if end is None:
-            labels = range(len(self.instance.feature(name).categories or ()))
+            labels = range(len(self.instance.by_name[name].categories or ()))
             return [LabelIn(name, "counterfactual", tuple(k for k in labels if k != refused))]
         bounds = {"at_most": end} if refused > self.instance.factual[name] else {"at_least": end}
         return [Sum(((name, 1.0),), "counterfactual", **bounds)]

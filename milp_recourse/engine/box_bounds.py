@@ -96,8 +96,10 @@ class EngineBox:
         self._places = np.array([levers.index(name) for name in features])
         self._units_of = made.effects.units_of
         self._problem, self._unit = _in_cost_units(made.problems(0))
-        costs = enumerate(map(instance.lever_cost, levers))
-        self._jumping = [(i, cost) for i, cost in costs if cost.jumps]  # the engine has no lines below these
+        costs = [instance.lever_costs[name] for name in levers]
+        self._jumping = [
+            (i, cost) for i, cost in enumerate(costs) if cost.jumps
+        ]  # the engine has no lines below these
         self._rows = binding_rows(made, 0)
 
     @staticmethod

@@ -206,7 +206,7 @@ def _allowed(instance: Instance, name: str, value: float) -> bool:
     allowed = instance.levers.get(name)
     inside, lattice = (
         allowed is not None and allowed[0] <= value <= allowed[1],
-        instance.feature(name).lattice,
+        instance.by_name[name].lattice,
     )
     return inside and (lattice is None or value in lattice)
 

@@ -187,7 +187,7 @@ def _action(row: Mapping[Any, Any] | None, template: Instance, where: str) -> Ac
             raise BadInput(where, f"column {name}", ", ".join(names))
         if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
             continue
-        feature = template.feature(name)
+        feature = template.by_name[name]
         plain = value.item() if hasattr(value, "item") else value
         if not isinstance(plain, str | Real):
             raise BadInput(f"{where}: {name}", f"a {type(plain).__name__}", "a number or a label")

@@ -311,7 +311,7 @@ def expression_to_json(expression: Expression) -> Any:
         return expression.value
     if isinstance(expression, Variable):
         return expression.name
-    parts = [expression_to_json(child) for child in expression.children()]
+    parts = [expression_to_json(child) for child in expression.children]
     if isinstance(expression, Sum):
         return {"sum": parts}
     if isinstance(expression, Product):

@@ -70,7 +70,7 @@ def read_action(path: str | Path, instance: Instance) -> dict[str, float]:
                 raise BadInput(where, "an unknown feature", ", ".join(names))
             if isinstance(value, bool) or not isinstance(value, int | float | str):
                 raise BadInput(where, shown(value), "a number or a label")
-            action[name] = as_number(value, instance.feature(name), where)
+            action[name] = as_number(value, instance.by_name[name], where)
         return action
     except BadInput as error:
         raise error.in_file(str(path)) from None

@@ -2,7 +2,6 @@
 
 from milp_recourse.judge.conclude import (
     already_good,
-    already_good_among,
     at_once,
     at_rest,
     at_rest_in_words,
@@ -27,7 +26,6 @@ __all__ = [
     "Judgement",
     "Repair",
     "already_good",
-    "already_good_among",
     "at_once",
     "at_rest",
     "at_rest_in_words",

@@ -93,7 +93,7 @@ def nobody(instance: Instance, row: Mapping[str, float]) -> Instance:
 def _shortened(instance: Instance, action: Action) -> _Asking:
     judgement = yield instance, action
     x, cost = instance.factual, judgement.cost
-    long = [n for n in action if _fractional(instance.feature(n), action[n])]
+    long = [n for n in action if _fractional(instance.by_name[n], action[n])]
     for k, name in enumerate(long, 1):
         most = cost * (1 + DEARER * Fraction(k, len(long)))
         low, high = instance.levers[name]
@@ -111,7 +111,7 @@ def _shortened(instance: Instance, action: Action) -> _Asking:
     row = dict(judgement.counterfactual) | {n: judgement.action[n] for n in action}
     for name in after.keys() - action.keys():
         exact = row[name]
-        if not _fractional(instance.feature(name), exact):
+        if not _fractional(instance.by_name[name], exact):
             continue
         for value in _decimals(exact):
             if value == exact:

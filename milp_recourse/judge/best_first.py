@@ -18,11 +18,6 @@ from milp_recourse.problem.options import LATE, NEVER, Clock
 from milp_recourse.problem.result import Proof
 
 
-def target_below(instance: Instance, cost: float) -> float:
-    """A lower bound that proves an action of this cost optimal, with half the allowed gap to spare."""
-    return cost - 0.5 * instance.gap_tolerance(cost)
-
-
 class Incumbent:
     """Keeps the cheapest action that is exactly feasible.
 
@@ -57,7 +52,7 @@ class Incumbent:
 
         The search is complete once no node can cost less than this.
         """
-        return math.inf if self.judgement is None else target_below(self.instance, self.cost)
+        return math.inf if self.judgement is None else self.instance.target_below(self.cost)
 
     @property
     def proven(self) -> float:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milp_recourse.judge.judgement import Judgement, double, judge, judged_together, nearest_double
 from milp_recourse.judge.polish import (
@@ -27,7 +26,6 @@ from milp_recourse.judge.polish import (
     without_slight_changes,
 )
 from milp_recourse.problem.asked_model import AskedModel
-from milp_recourse.problem.derived_networks import CurvedNetwork
 from milp_recourse.problem.enclosure import round_up
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
@@ -165,7 +163,7 @@ def _shown(judgement: Judgement | None) -> dict[str, Any]:
         return {}
     instance = judgement.instance
     return {
-        "action": {n: instance.feature(n).show(v) for n, v in judgement.action.items()},
+        "action": {n: instance.by_name[n].show(v) for n, v in judgement.action.items()},
         "counterfactual": {f.name: f.shown(judgement.counterfactual[f.name]) for f in instance.features},
         "logit": None if judgement.logit is None else nearest_double(judgement.logit, "the logit"),
         "score": judgement.score,
@@ -204,7 +202,8 @@ def _refusal(instance: Instance, judgement: Judgement) -> str:
 
 def already_good(instance: Instance) -> bool:
     """Whether doing nothing is feasible: the factual is accepted and meets domains and conditions."""
-    return already_good_among([instance])[0] is not None
+    [rest] = at_rest([instance])
+    return rest is not None and rest.feasible
 
 
 def without_search(instances: Sequence[Instance]) -> list[Proposal | None]:
@@ -222,11 +221,6 @@ def at_once(instance: Instance, rest: Judgement | None) -> Proposal | None:
         return None
     message = "no feature can be acted on: widen the mask, the ranges, the bounds or the domains"
     return Proposal(None, math.inf, proof, message=message)
-
-
-def already_good_among(instances: Sequence[Instance]) -> list[Judgement | None]:
-    """For each instance the judgement of doing nothing if that is feasible, else None."""
-    return [None if rest is None or not rest.feasible else rest for rest in at_rest(instances)]
 
 
 def at_rest(instances: Sequence[Instance]) -> list[Judgement | None]:
@@ -261,23 +255,15 @@ def at_rest_in_words(rest: Judgement | None) -> str | None:
     return f"The model accepts this person as they are, but {'; '.join(rest.broken)}."
 
 
-def _surely_refused(instances: Sequence[Instance]) -> NDArray[np.bool_]:
+def _surely_refused(instances: Sequence[Instance]) -> list[bool]:
     """Per instance, whether the factual's float64 logit plus its rounding error is below the threshold.
 
     All instances have one classifier. False throughout for trees and for networks with curves.
     """
     first = instances[0]
-    network = first.classifier
-    if not isinstance(network, ReluNetwork) or isinstance(network, CurvedNetwork):
-        return np.zeros(len(instances), dtype=bool)
-    z = first.model_rows(np.array([[one.factual[f.name] for f in first.features] for one in instances]))
-    size, operations = np.abs(z), 0
-    with np.errstate(over="ignore", invalid="ignore"):  # inf and nan show nothing
-        for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
-            if k:
-                z = np.maximum(z, 0.0)
-            z, size = z @ weight.T + bias, size @ np.abs(weight).T + np.abs(bias)
-            operations += weight.shape[1] + 2
-        slack = 2.0**-51 * operations * size[:, 0]
-        refused: NDArray[np.bool_] = z[:, 0] + slack < [one.accept.threshold for one in instances]
-        return refused
+    if not isinstance(first.classifier, ReluNetwork):
+        return [False] * len(instances)
+    rows = first.model_rows(np.array([one.factual_row for one in instances]))
+    thresholds = (one.accept.threshold for one in instances)
+    near = zip(first.classifier.nearly(rows), thresholds, strict=True)
+    return [logit is not None and logit[0].upper < threshold for logit, threshold in near]

@@ -259,7 +259,7 @@ def _permission_faults(instance: Instance, action: Action) -> list[str]:
         allowed = instance.levers.get(name)
         if allowed is None or not (math.isfinite(value) and allowed[0] <= value <= allowed[1]):
             faults.append(f"{name!r} = {value!r} lies outside {allowed}")
-        elif (lattice := instance.feature(name).lattice) is not None and value not in lattice:
+        elif (lattice := instance.by_name[name].lattice) is not None and value not in lattice:
             faults.append(f"{name!r} = {value!r} is not {lattice}")
     return faults
 
@@ -281,8 +281,7 @@ def _condition_faults(
     if instance.demand == TRUE:
         return []
     returned = {name: Enclosure.of(value) for name, value in nearest.items() if not math.isnan(value)}
-    by_name = {f.name: f for f in instance.features}
-    faults = []
+    by_name, faults = instance.by_name, []
     for k, one in enumerate(instance.all_conditions):
         demand = meaning(one, by_name, instance.factual)
         if not (holds(demand, exact, action) and holds(demand, returned, action)):

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from milp_recourse.judge.judgement import Action, Judgement, judge
 from milp_recourse.problem.conditions import Counted, Switched, leaves
-from milp_recourse.problem.features import Lattice
+from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import gap_tolerance
 
@@ -92,7 +92,7 @@ def _negligible(judgement: Judgement, share: float = NEGLIGIBLE) -> list[str]:
     instance, names = judgement.instance, []
     for name, value in judgement.action.items():
         held = value != instance.factual[name] and instance.may_hold(name)
-        if held and instance.lever_cost(name).about(value) <= share:
+        if held and instance.lever_costs[name].about(value) <= share:
             names.append(name)
     return names
 
@@ -110,7 +110,7 @@ _STEPS = 6  # of the bisection: it finds the smallest change to 1/64 of the inte
 
 def leaves_open(instance: Instance) -> bool:
     """Whether a change can be free: under l0 and linf, or where the distribution function Q is flat."""
-    return any(instance.lever_cost(name).flat for name in instance.levers)
+    return any(instance.lever_costs[name].flat for name in instance.levers)
 
 
 def smaller_changes(judgement: Judgement) -> Judgement:
@@ -174,13 +174,13 @@ class _Search:
 
         Returns whether the change became smaller.
         """
-        feature, x, start = self.instance.feature(name), self.instance.factual[name], self.action[name]
+        feature, x, start = self.instance.by_name[name], self.instance.factual[name], self.action[name]
         if feature.kind == "categorical" or not math.isfinite(x):
             return False
         low, high = self.instance.levers[name]
         value, refused = start, x
         while True:
-            half = _between(x, value, feature.lattice)
+            half = _between(x, value, feature)
             half = min(max(half, low), high)
             if not min(x, value) < half < max(x, value):
                 break
@@ -189,7 +189,7 @@ class _Search:
                 break
             value = half
         for _ in range(_STEPS):
-            middle = _between(refused, value, feature.lattice)
+            middle = _between(refused, value, feature)
             if middle in (refused, value) or not low <= middle <= high:
                 break
             if self.take({**self.action, name: middle}):
@@ -199,9 +199,7 @@ class _Search:
         return value != start
 
 
-def _between(near: float, far: float, lattice: Lattice | None) -> float:
-    """The middle of two values; of a lattice's, the value next to it on the side of the first."""
+def _between(near: float, far: float, feature: Feature) -> float:
+    """The middle of two values; on a lattice, the value next to it on the side of the first."""
     middle = near + (far - near) / 2
-    if lattice is None:
-        return middle
-    return lattice.floor(middle) if near < far else lattice.ceil(middle)
+    return feature.floor(middle) if near < far else feature.ceil(middle)

@@ -177,7 +177,7 @@ def _spans(instance: Instance) -> dict[str, float]:
     """The distance between each lever's bounds; 1 for another label."""
     found = {}
     for name in instance.preferences.actionable:
-        low, high = instance.feature(name).action_bounds
+        low, high = instance.by_name[name].action_bounds
         found[name] = (high - low or 1.0) if instance.by_amount(name) else 1.0
     return found
 
@@ -186,7 +186,7 @@ def _moved(problem: Instance, name: str, value: float) -> float:
     """A lever's change in units of the distance between its bounds; 1 for another label."""
     if not problem.by_amount(name):
         return 1.0
-    return (value - problem.factual[name]) / problem.lever_cost(name).rise
+    return (value - problem.factual[name]) / problem.lever_costs[name].rise
 
 
 def _corner(
@@ -196,10 +196,9 @@ def _corner(
     for name, part in way.items():
         if not problem.by_amount(name) or name not in problem.levers:
             continue
-        feature, (low, high) = problem.feature(name), problem.levers[name]
-        value = problem.factual[name] + reach * part * problem.lever_cost(name).rise
-        value = value if feature.lattice is None else feature.lattice.nearest(value)
-        value = float(np.clip(value, low, high))
+        feature, (low, high) = problem.by_name[name], problem.levers[name]
+        value = problem.factual[name] + reach * part * problem.lever_costs[name].rise
+        value = float(np.clip(feature.nearest(value), low, high))
         if value != problem.factual[name]:
             corner[name] = value
     return corner

@@ -27,13 +27,13 @@ def levers(instance: Instance) -> tuple[str, ...]:
 def cost_parts(instance: Instance, action: Mapping[str, float], names: Sequence[str]) -> Parts:
     """phi of an action, exactly: what each lever's change costs at weight 1 (of l2: of its square)."""
     own = instance.squared()
-    costs = {f: own.lever_cost(f)._replace(weight=1.0) for f in names if f in action}
+    costs = {f: own.lever_costs[f]._replace(weight=1.0) for f in names if f in action}
     return tuple(exact_cost([(costs[f], action[f])], False) if f in costs else Fraction(0) for f in names)
 
 
 def check_linear(instance: Instance) -> None:
     """Raise :class:`Unsupported` where the cost is not linear in the weights."""
-    if any(instance.lever_cost(name).prices.largest for name in levers(instance)):
+    if any(instance.lever_costs[name].prices.largest for name in levers(instance)):
         raise Unsupported(
             f"weights from choices: cost {instance.cost.kind} has the largest of the levers' changes, which "
             "is not linear in the weights; allowed: l1, l2-squared, l2, l0, percentile, log-percentile, and "

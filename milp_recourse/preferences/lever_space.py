@@ -63,7 +63,7 @@ class LeverSpace:
         self._axes: list[_Axis] = []
         first = 0
         for name, (least, most) in instance.levers.items():
-            feature = instance.feature(name)
+            feature = instance.by_name[name]
             if name in instance.missing:
                 continue
             if feature.kind == "categorical":
@@ -168,7 +168,7 @@ class LeverSpace:
             else:
                 value = float(axis.low + axis.span * point[axis.first])
                 least, most = self.instance.levers[name]
-                value = value if axis.feature.lattice is None else axis.feature.lattice.nearest(value)
+                value = axis.feature.nearest(value)
                 value = float(min(max(value, least), most)) if value != self.instance.factual[name] else value
             still = abs(self.at({name: value}) - self.start).max() < 1e-9
             if not still:

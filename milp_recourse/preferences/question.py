@@ -79,7 +79,7 @@ def option(instance: Instance, numbers: Mapping[str, float]) -> Option | None:
     verdict = judge(instance, numbers)
     if not verdict.feasible:
         return None
-    shown = {name: instance.feature(name).show(value) for name, value in numbers.items()}
+    shown = {name: instance.by_name[name].show(value) for name, value in numbers.items()}
     after = {f.name: f.shown(verdict.counterfactual[f.name]) for f in instance.features}
     return Option(shown, after, dict(numbers))
 

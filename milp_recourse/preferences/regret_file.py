@@ -87,7 +87,7 @@ def _answer(half: HalfSpace, instance: Instance) -> dict[str, Any]:
     if isinstance(left, str):
         return {"easier": left, "harder": right}
     actions = {
-        side: {name: instance.feature(name).show(value) for name, value in action.items()}
+        side: {name: instance.by_name[name].show(value) for name, value in action.items()}
         for side, action in (("left", left), ("right", right))
     }
     return {**actions, "more": half.more, "plus": half.plus}

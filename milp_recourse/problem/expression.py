@@ -48,6 +48,7 @@ class Expression(ABC):
         """
         return self.enclose(after) - self.enclose(before)
 
+    @property
     @abstractmethod
     def children(self) -> tuple[Expression, ...]:
         """The direct sub-expressions."""
@@ -62,16 +63,16 @@ class Expression(ABC):
     @cached_property
     def parents(self) -> frozenset[str]:
         """Names of the features the expression reads."""
-        return frozenset().union(*(child.parents for child in self.children()))
+        return frozenset().union(*(child.parents for child in self.children))
 
     def walk(self) -> tuple[Expression, ...]:
         """Every sub-expression, this one first."""
-        return (self, *(part for child in self.children() for part in child.walk()))
+        return (self, *(part for child in self.children for part in child.walk()))
 
     @cached_property
     def depth(self) -> int:
         """How deep expressions are nested inside; 0 for a constant or a variable."""
-        return max((1 + child.depth for child in self.children()), default=0)
+        return max((1 + child.depth for child in self.children), default=0)
 
     def __add__(self, other: Expression | float) -> Expression:
         return Sum((self, as_expression(other)))
@@ -120,6 +121,7 @@ class Constant(Expression):
         held = self.value, abs(self.value)
         return lambda values: held, 0
 
+    @cached_property
     def children(self) -> tuple[Expression, ...]:
         return ()
 
@@ -140,6 +142,7 @@ class Variable(Expression):
         name = self.name
         return lambda values: (x := values[name], abs(x)), 1
 
+    @cached_property
     def children(self) -> tuple[Expression, ...]:
         return ()
 
@@ -167,6 +170,7 @@ class Sum(Expression):
     def in_doubles(self) -> tuple[InDoubles, int] | None:
         return _joined(add, self.terms, max)
 
+    @cached_property
     def children(self) -> tuple[Expression, ...]:
         return self.terms
 
@@ -193,6 +197,7 @@ class Product(Expression):
     def in_doubles(self) -> tuple[InDoubles, int] | None:
         return _joined(mul, self.factors, sum)
 
+    @cached_property
     def children(self) -> tuple[Expression, ...]:
         return self.factors
 
@@ -203,6 +208,7 @@ class _OfOne(Expression):
 
     argument: Expression
 
+    @cached_property
     def children(self) -> tuple[Expression, ...]:
         return (self.argument,)
 
@@ -266,6 +272,7 @@ class NetworkOutput(Expression):
     def enclose(self, values: Enclosures) -> Enclosure:
         return self.network.enclose([e.enclose(values) for e in self.inputs])[0]
 
+    @cached_property
     def children(self) -> tuple[Expression, ...]:
         return self.inputs
 

@@ -294,6 +294,26 @@ class Feature:
         """Which values between two limits an action may set; None for every double."""
         return self.only or (WHOLE if self.integral else None)
 
+    def floor(self, x: float) -> float:
+        """The largest double not above ``x`` that an action may set, whatever the bounds."""
+        return x if self.lattice is None else self.lattice.floor(x)
+
+    def ceil(self, x: float) -> float:
+        """The least double not below ``x`` that an action may set, whatever the bounds."""
+        return x if self.lattice is None else self.lattice.ceil(x)
+
+    def after(self, x: float) -> float:
+        """The least double above ``x`` that an action may set, whatever the bounds."""
+        return self.ceil(math.nextafter(x, math.inf))
+
+    def before(self, x: float) -> float:
+        """The largest double below ``x`` that an action may set, whatever the bounds."""
+        return self.floor(math.nextafter(x, -math.inf))
+
+    def nearest(self, x: float) -> float:
+        """A double nearest to ``x`` that an action may set, whatever the bounds."""
+        return x if self.lattice is None else self.lattice.nearest(x)
+
     @property
     def action_bounds(self) -> tuple[float, float]:
         """Lowest and highest number an action may set: ``bounds``, or the first and last index."""

@@ -172,8 +172,8 @@ class Instance:
         if not conditions and not self.demands:
             return TRUE
         moving = set().union(*map(self.scm.descendants, ({name} for name in self.levers)))
-        given = self._by_name, self.factual
-        fixed = self._by_name.keys() - moving
+        given = self.by_name, self.factual
+        fixed = self.by_name.keys() - moving
         demands = [meaning(one, *given, f"condition {k}", fixed) for k, one in enumerate(conditions)]
         return all_of([*demands, *self.demands])
 
@@ -189,7 +189,7 @@ class Instance:
 
     def by_amount(self, name: str) -> bool:
         """Whether a change of a feature has an amount: its values are no labels, and its own is known."""
-        return self.feature(name).kind != "categorical" and name not in self.missing
+        return self.by_name[name].kind != "categorical" and name not in self.missing
 
     def __repr__(self) -> str:
         """Name, number of features, levers, classifier, cost and number of conditions."""
@@ -200,13 +200,14 @@ class Instance:
             f"{f', {len(self.all_conditions)} conditions' if self.all_conditions else ''})"
         )
 
-    def feature(self, name: str) -> Feature:
-        """The feature called ``name``."""
-        return self._by_name[name]
+    @cached_property
+    def by_name(self) -> dict[str, Feature]:
+        """The features by their names."""
+        return {f.name: f for f in self.features}
 
     def numbers(self, action: Mapping[str, float | int | str]) -> dict[str, float]:
         """An action as results show it, each label replaced by its index."""
-        return {name: self.feature(name).number(value) for name, value in action.items()}
+        return {name: self.by_name[name].number(value) for name, value in action.items()}
 
     def weight(self, name: str) -> float:
         """w of a feature; 1 unless the applicant said otherwise."""
@@ -238,7 +239,7 @@ class Instance:
         The intersection of bounds, the applicant's range, domain and monotonicity (of a value that is
         not missing), both cut to the feature's :attr:`~milp_recourse.problem.features.Feature.lattice`.
         """
-        f = self.feature(name)
+        f = self.by_name[name]
         low, high = f.action_bounds
         for interval in (self.preferences.ranges.get(name), f.domain):
             if interval is not None:
@@ -263,21 +264,24 @@ class Instance:
 
         It may not where that is missing, outside what is allowed, or no value of the feature's lattice.
         """
-        x, (low, high), lattice = self.factual[name], self.levers[name], self.feature(name).lattice
+        x, (low, high), lattice = self.factual[name], self.levers[name], self.by_name[name].lattice
         return low <= x <= high and (lattice is None or x in lattice)
 
-    def lever_cost(self, name: str) -> LeverCost:
-        """What changing an individually actionable feature costs the applicant."""
-        return self._lever_costs[name]
+    @cached_property
+    def lever_costs(self) -> dict[str, LeverCost]:
+        """What changing each individually actionable feature costs the applicant."""
+        own = self.preferences
+        labels = {name: self.by_name[name].kind == "categorical" for name in own.actionable}
+        return lever_costs(self.cost, labels, self.factual, own.weights)
 
     @cached_property
     def jump(self) -> str | None:
         """A lever whose cost jumps, so that no lines are below it; None if none does."""
-        return next((name for name in self.levers if self.lever_cost(name).jumps), None)
+        return next((name for name in self.levers if self.lever_costs[name].jumps), None)
 
     def cost_of(self, action: Mapping[str, float]) -> Fraction:
         """The exact cost of an action on individually actionable features; a root is rounded up."""
-        moves = ((self.lever_cost(name), value) for name, value in action.items())
+        moves = ((self.lever_costs[name], value) for name, value in action.items())
         return exact_cost(moves, self.cost.is_root)
 
     def least_cost(self, box: Mapping[str, tuple[float, float]]) -> Fraction:
@@ -288,9 +292,9 @@ class Instance:
         """The value from low to high that is cheapest to set."""
         if name in self.missing:
             return low
-        x, lattice = self.factual[name], self.feature(name).lattice
+        x, lattice = self.factual[name], self.by_name[name].lattice
         if lattice is not None and low < x < high and x not in lattice:
-            return min(lattice.floor(x), lattice.ceil(x), key=self.lever_cost(name).size)
+            return min(lattice.floor(x), lattice.ceil(x), key=self.lever_costs[name].size)
         return min(max(x, low), high)
 
     @cached_property
@@ -301,11 +305,15 @@ class Instance:
         A lever whose value is missing adds nothing: whatever it is set to costs the same.
         """
         moving = ((name, ends) for name, ends in self.levers.items() if name not in self.missing)
-        return gap_allowance(((self.lever_cost(name), *ends) for name, ends in moving), self.cost.is_root)
+        return gap_allowance(((self.lever_costs[name], *ends) for name, ends in moving), self.cost.is_root)
 
     def gap_tolerance(self, cost: float) -> float:
         """The gap up to which a cost is optimal; see :func:`milp_recourse.problem.result.gap_tolerance`."""
         return gap_tolerance(cost, self.gap_allowance)
+
+    def target_below(self, cost: float) -> float:
+        """A lower bound that proves an action of this cost optimal, with half the allowed gap to spare."""
+        return cost - 0.5 * self.gap_tolerance(cost)
 
     @property
     def factual_row(self) -> NDArray[np.float64]:
@@ -345,17 +353,6 @@ class Instance:
                 numbers = lookup[np.where(known, value, 0)[..., 0].astype(np.int64)]
                 parts.append(np.where(np.isnan(value), np.nan, np.where(known, numbers, 0.0)))
         return np.concatenate(parts, axis=-1)
-
-    @cached_property
-    def _by_name(self) -> dict[str, Feature]:
-        return {f.name: f for f in self.features}
-
-    @cached_property
-    def _lever_costs(self) -> dict[str, LeverCost]:
-        """By individually actionable feature, :meth:`lever_cost`."""
-        own = self.preferences
-        labels = {name: self._by_name[name].kind == "categorical" for name in own.actionable}
-        return lever_costs(self.cost, labels, self.factual, own.weights)
 
 
 def under(instance: Instance, positions: Collection[int] | None) -> Instance:

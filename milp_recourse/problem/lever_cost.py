@@ -110,22 +110,22 @@ class LeverCost(_Told):
             )
         return self.measure.pieces(x)
 
-    @property
+    @cached_property
     def rise(self) -> float:
         """The scale of rises."""
         return self.measure.rise
 
-    @property
+    @cached_property
     def fall(self) -> float:
         """The scale of falls."""
         return self.measure.fall
 
-    @property
+    @cached_property
     def graded(self) -> bool:
         """Whether it matters how far the lever moves."""
         return any(self.parts[1:])
 
-    @property
+    @cached_property
     def straight(self) -> bool:
         """Whether sizes are distances from the factual value, over the scale of their direction: two pieces,
         which ``rise`` and ``fall`` determine. Searches then use those; other ways to measure a change are not
@@ -175,6 +175,10 @@ class LeverCost(_Told):
         fixed, square, linear, largest = self.parts
         w = self.weight
         return w * fixed, w * (square * size + linear) * size, w * largest * size
+
+    def dearest(self, low: float, high: float) -> tuple[float, float, float]:
+        """About what the dearest value of an interval costs, as :meth:`priced` tells it."""
+        return self.priced(max(self.about(low), self.about(high)))
 
     def over(self, value: float) -> tuple[int, int, Fraction]:
         """What setting a value costs, as a numerator and a denominator that may have a factor in common, and

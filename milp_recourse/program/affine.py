@@ -131,7 +131,7 @@ def common_value(value: Fraction | Rationals) -> Fraction:
 
 
 def everyone(count: int) -> Mixed:
-    """The error that makes :func:`~milp_recourse.program.cohort.together` lower each applicant separately."""
+    """The error that makes :func:`~milp_recourse.program.lower.together` lower each applicant separately."""
     return Mixed(np.arange(count))
 
 

@@ -3,16 +3,22 @@
 Under additive noise the counterfactual of a feature i that is not acted on is :math:`x'_i = x_i +
 f_i(x'_{pa}) - f_i(x_{pa})`, since the abducted noise cancels. Equations of sums, products, ReLUs and squares
 become forms and atoms exactly; the four Loan actions give affine forms and one ReLU.
+
+Applicants whose programs differ in numbers only are lowered once, by the same functions: their Fractions
+become :class:`~milp_recourse.program.affine.Rationals`. The structure of a program can depend on numbers: a
+factual outside its bounds may not be held, a factual can be the coefficient of a product, and categories give
+different atoms. Applicants who differ in that are separated and lowered again.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.conditions import TRUE, Demand, Factor, factors, unlabelled
@@ -21,9 +27,10 @@ from milp_recourse.problem.derived_networks import CurvedNetwork, smallest_logit
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import of_one_model
 from milp_recourse.problem.scenario import Scenario
 from milp_recourse.problem.scm import Bernoulli, Gamma, Link, Mechanism, Noise, Normal
-from milp_recourse.program.affine import Affine, everyone
+from milp_recourse.program.affine import Affine, Mixed, everyone
 from milp_recourse.program.demands import Span, reachable_demand, spans
 from milp_recourse.program.equations import Builder
 from milp_recourse.program.functions import EDGE, Function
@@ -35,6 +42,11 @@ from milp_recourse.program.neutral_program import (
     Row,
     Switch,
 )
+
+T = TypeVar("T")
+
+_FEW = 4
+"""With fewer people per group on average, lowering together is not tried again."""
 
 
 def lower(instance: Instance, costs: bool = True) -> Program:
@@ -76,6 +88,45 @@ def lower_together(instances: Sequence[Instance]) -> Program:
     return _lower(first, dict(zip(first.scm.features, table.T, strict=True)), levers, offsets, False)
 
 
+def together(
+    instances: Sequence[Instance], make: Callable[[list[Instance], Program], T]
+) -> Iterator[tuple[list[int], T]]:
+    """Apply a function to every applicant's program, once for all who share the program.
+
+    Parameters
+    ----------
+    make
+        The function of applicants and their common program, which has no cost terms. If it raises
+        :class:`Mixed`, the applicants are separated and lowered again.
+
+    Yields
+    ------
+    tuple
+        Positions of applicants in ``instances``, and the function's value for them.
+    """
+    waiting = of_one_model(instances)
+    while waiting:
+        people = waiting.pop(0)
+        members = [instances[person] for person in people]
+        try:
+            program = lower(members[0], costs=False) if len(members) == 1 else lower_together(members)
+            value = make(members, program)
+        except Mixed as mixed:
+            waiting[:0] = _parts(people, mixed.labels)
+        else:
+            yield people, value
+
+
+def _parts(people: list[int], labels: NDArray[Any]) -> list[list[int]]:
+    """Groups of people with equal labels; groups of one if the groups would be small."""
+    parts: dict[Any, list[int]] = {}
+    for person, label in zip(people, labels.tolist(), strict=True):
+        parts.setdefault(label, []).append(person)
+    if len(parts) * _FEW > len(people):
+        return [[person] for person in people]
+    return list(parts.values())
+
+
 def _lower(
     instance: Instance,
     numbers: Mapping[str, Any],
@@ -106,7 +157,7 @@ def _lower(
             values[f] = natural[f]
         else:
             low, high = levers[f]
-            feature = instance.feature(f)
+            feature = instance.by_name[f]
             action = build.add(Action(f, low, high, feature.integral, lattice=feature.lattice))
             values[f] = build.add(Switch(f, acted=action, natural=natural[f]))
             if costs:
@@ -144,7 +195,7 @@ def _lower(
         rows=rows,
         ball=_ball(energies, offset) if instance.plausible else None,
         cost_terms=tuple(terms),
-        free=not any(instance.lever_cost(f).prices.fixed for f in levers),
+        free=not any(instance.lever_costs[f].prices.fixed for f in levers),
         factual={f: numbers[f] for f in levers},
         followed=followed,
         spans=known,
@@ -243,7 +294,7 @@ def _linked(build: Builder, z: Affine, link: Link) -> Affine:
 def _cost_term(build: Builder, instance: Instance, name: str, action: Affine) -> CostTerm:
     """The term of a feature. A change is in the feature's unit where its size is in proportion to it, else in
     that of sizes."""
-    cost = instance.lever_cost(name)
+    cost = instance.lever_costs[name]
     if cost.label:
         delta = Affine.of(1) - build.elementary("indicator", action, int(cost.factual))
         return CostTerm(name, delta, 1 / cost.pieces[0].start, cost.prices, cost.length)

@@ -81,7 +81,7 @@ def _bounds_a_value(row: Row) -> bool:
 def _costs(instances: Sequence[Instance]) -> str | None:
     light, heavy, faults = Fraction(0), Fraction(0), list[str]()
     for name in instances[0].levers:
-        own = [i.lever_cost(name) for i in instances]
+        own = [i.lever_costs[name] for i in instances]
         for scale in {scale for cost in own if cost.graded for scale in (cost.rise, cost.fall)}:
             if not 1 / LARGEST_NUMBER <= scale <= LARGEST_NUMBER:
                 faults.append(f"cost.scale of {name!r} is {scale:g}: its square leaves the range of a double")
@@ -207,7 +207,8 @@ def options_for_units(options: Options, factor: float) -> Options:
 def _exponents(instance: Instance) -> tuple[int, int]:
     """j and k of the module's docstring; 0 for what stays as it is."""
     ratio, dearest = _sizes(instance)
-    scaled = all(cost.label or cost.straight for cost in map(instance.lever_cost, instance.levers))
+    costs = (instance.lever_costs[name] for name in instance.levers)
+    scaled = all(cost.label or cost.straight for cost in costs)
     length = math.frexp(ratio)[1] if scaled else 0
     cost = math.frexp(dearest)[1]
     if math.isinf(ratio) or max(abs(length), abs(cost)) > _FURTHEST:
@@ -221,9 +222,9 @@ def _sizes(instance: Instance) -> tuple[float, float]:
     if that is too large for a double)."""
     ratio, total, largest = 0.0, 0.0, 0.0
     for name, (low, high) in instance.levers.items():
-        cost = instance.lever_cost(name)
+        cost = instance.lever_costs[name]
         if cost.graded:
             ratio = max(ratio, (high - low) / cost.length)
-        fixed, paid, entry = cost.priced(max(cost.about(low), cost.about(high)))
+        fixed, paid, entry = cost.dearest(low, high)
         total, largest = total + fixed + paid, max(largest, entry)
     return ratio, total + largest if math.isfinite(total + largest) else 0.0

@@ -49,6 +49,11 @@ class Action:
     unit: float = 1.0
     lattice: Lattice | None = None
 
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """An action is computed from no atoms."""
+        return ()
+
 
 @dataclass(frozen=True)
 class Switch:
@@ -58,6 +63,11 @@ class Switch:
     acted: Affine
     natural: Affine
 
+    @cached_property
+    def inputs(self) -> tuple[int, ...]:
+        """The atoms that it is computed from."""
+        return *self.acted.terms, *self.natural.terms
+
 
 @dataclass(frozen=True)
 class Elementary:
@@ -66,6 +76,11 @@ class Elementary:
     function: Function
     argument: Affine
     level: int = 0
+
+    @cached_property
+    def inputs(self) -> tuple[int, ...]:
+        """The atoms that it is computed from."""
+        return tuple(self.argument.terms)
 
 
 Atom = Action | Switch | Elementary
@@ -144,7 +159,7 @@ class Program:
 
     Notes
     -----
-    In a program of several applicants (:func:`~milp_recourse.program.cohort.together`) the bounds of actions
+    In a program of several applicants (:func:`~milp_recourse.program.lower.together`) the bounds of actions
     and the factual are arrays with one number per applicant, and the constants of forms and the weights are
     :class:`~milp_recourse.program.affine.Rationals`. Such a program cannot decode actions.
     """
@@ -343,7 +358,7 @@ class Program:
         needed = {k for form in forms for k in form.terms}
         for k in range(max(needed, default=-1), -1, -1):
             if k in needed:
-                needed |= set(terms_of(self.atoms[k]))
+                needed.update(self.atoms[k].inputs)
         return needed
 
     def _with(self, atoms: Sequence[Atom], forms: Sequence[Affine], acted: frozenset[str]) -> Program:
@@ -374,13 +389,6 @@ class Program:
             and agreed((action.lower <= x) & (x <= action.upper))
             and (action.lattice is None or agreed(action.lattice.floors(np.asarray(x)) == x))
         )
-
-
-def terms_of(atom: Atom) -> list[int]:
-    """The atoms that an atom is computed from."""
-    if isinstance(atom, Switch):
-        return [*atom.acted.terms, *atom.natural.terms]
-    return list(atom.argument.terms) if isinstance(atom, Elementary) else []
 
 
 def constant_value(atom: Elementary) -> Fraction | None:

@@ -170,7 +170,7 @@ def told_apart_by_scenarios(instance: Instance) -> set[str]:
 
 def _held_freely(instance: Instance, name: str, mask: tuple[str, ...]) -> bool:
     """Whether holding a lever has the same cost and effect, in every scenario, as not acting on it."""
-    costs = instance.lever_cost(name).prices.fixed or instance.plausible
+    costs = instance.lever_costs[name].prices.fixed or instance.plausible
     free = not costs and name not in told_apart_by_scenarios(instance)
     return free and instance.may_hold(name) and not driven(instance, name, mask)
 

@@ -95,7 +95,7 @@ def alternatives(
         verdict = judge(instance, action)
         if not verdict.feasible:
             continue
-        shown = {n: instance.feature(n).show(v) for n, v in action.items()}
+        shown = {n: instance.by_name[n].show(v) for n, v in action.items()}
         after = {f.name: f.shown(verdict.counterfactual[f.name]) for f in instance.features}
         listed.append(Alternative(float(verdict.cost), shown, after, verdict.score, leaf))
     chosen: list[Alternative] = []

@@ -360,7 +360,7 @@ def far_from(instance: Instance, result: Result, apart: float, scales: Mapping[s
     parts: list[Condition] = []
     after = result.counterfactual or {}
     for name, scale in scales.items():
-        feature, distance = instance.feature(name), as_written(apart) * as_written(scale)
+        feature, distance = instance.by_name[name], as_written(apart) * as_written(scale)
         if name in instance.missing:
             parts.append(Not(Acted(name)) if name in (result.action or {}) else Acted(name))
             continue
@@ -413,6 +413,6 @@ def _scales(instance: Instance, differ: Differ, scale: Mapping[str, float] | Non
         moves = width > 0 or name in instance.missing
         if not moves or (differ == "distance" and name not in instance.levers):
             continue
-        labelled = instance.feature(name).labelled
+        labelled = instance.by_name[name].labelled
         scales[name] = float(given.get(name, own.get(name, 1.0 if labelled else width)))
     return scales

@@ -19,7 +19,7 @@ def describe_action(instance: Instance, action: Mapping[str, float | int | str])
     """What an action changes, in words; ``none needed`` for the empty action."""
     parts = []
     for name, value in action.items():
-        before = instance.feature(name).shown(instance.factual[name])
+        before = instance.by_name[name].shown(instance.factual[name])
         if before is None:
             parts.append(f"{name} from missing to {short(value)}")
         elif value == before:

@@ -20,9 +20,9 @@ def restriction_in_words(instance: Instance, id: str) -> str:
         low, high = instance.preferences.ranges[name]
         return f"{name} is set within {short(low)} to {short(high)} (own range)"
     if kind == "monotone":
-        return f"{name} is only {'raised' if instance.feature(name).monotone == 'increase' else 'lowered'}"
+        return f"{name} is only {'raised' if instance.by_name[name].monotone == 'increase' else 'lowered'}"
     if kind == "domain":
-        low, high = instance.feature(name).domain or (0.0, 0.0)
+        low, high = instance.by_name[name].domain or (0.0, 0.0)
         return f"{name} ends within {short(low)} to {short(high)}"
     if kind == "condition":
         features = {f.name: f for f in instance.features}

@@ -287,7 +287,7 @@ class CaseSearch(BestFirst[_Case]):
 
     def _dearest(self, action: Mapping[str, float]) -> list[str]:
         """The features acted on, those whose change costs most first: without these, bounds rise soonest."""
-        return sorted(action, key=lambda name: -sum(self.instance.lever_cost(name).paid(action[name])))
+        return sorted(action, key=lambda name: -sum(self.instance.lever_costs[name].paid(action[name])))
 
 
 def _sources(instance: Instance) -> dict[Demand, int | None]:

@@ -94,7 +94,7 @@ def grid_values(instance: Instance, name: str, bins: int = BINS) -> NDArray[np.f
     x + 2 (max - x), clipped to the feature's bounds and rounded to what may be set; what the
     applicant's own range, domain or monotonicity forbids is left out. x is the middle where it is missing.
     """
-    feature = instance.feature(name)
+    feature = instance.by_name[name]
     low, high = feature.action_bounds
     lattice = feature.lattice
     few = feature.only is not None and feature.only.count(low, high) <= bins
@@ -161,7 +161,7 @@ class _Block:
 def _axis(instance: Instance, name: str, bins: int) -> _Axis:
     """The grid values of a lever with their parts of the cost, cheapest first."""
     values = grid_values(instance, name, bins)
-    added, widest = instance.lever_cost(name).evaluate(values)
+    added, widest = instance.lever_costs[name].evaluate(values)
     order = np.argsort(added + widest, kind="stable")
     return _Axis(
         name,

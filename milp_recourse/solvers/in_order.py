@@ -46,13 +46,13 @@ and no more than four times as many prefixes."""
 def lever_values(instance: Instance, name: str) -> Array | None:
     """The values that an action may set on a lever, ascending; None where it may set every double between
     two limits."""
-    lattice = instance.feature(name).lattice
+    lattice = instance.by_name[name].lattice
     return None if lattice is None else lattice.within(*instance.levers[name])
 
 
 def endless_levers(instance: Instance) -> list[str]:
     """The levers whose values cannot be listed, or are more than :data:`ROOM`."""
-    levers = ((name, instance.feature(name).lattice, ends) for name, ends in instance.levers.items())
+    levers = ((name, instance.by_name[name].lattice, ends) for name, ends in instance.levers.items())
     return [
         name
         for name, lattice, ends in levers
@@ -253,7 +253,7 @@ def _allowed(instance: Instance, name: str, demands: Sequence[Demand]) -> Array:
 
 
 def _settings(instance: Instance, name: str, lever: int, values: Array) -> _Settings:
-    cost = instance.lever_cost(name)
+    cost = instance.lever_costs[name]
     added, widest = cost.evaluate(values)
     return _Settings(added, widest, cost.sizes(values), np.full(len(values), lever), values)
 

@@ -53,7 +53,7 @@ MOST_ROUNDED = 16
 
 def to_relax(instance: Instance, backend: Backend) -> bool:
     """Whether a back end that proves bounds does not itself keep to the steps or values of some lever."""
-    if not backend.proves or all(instance.feature(name).only is None for name in instance.levers):
+    if not backend.proves or all(instance.by_name[name].only is None for name in instance.levers):
         return False
     keeps: Callable[[Instance], bool] | None = getattr(backend, "keeps_lattices", None)
     return keeps is None or not keeps(instance)
@@ -103,7 +103,7 @@ def solve_relaxed(
 def relaxed(instance: Instance, ranges: Ranges) -> Instance:
     """The problem without steps and lists of values, in which actions set values in narrower ranges."""
     features = tuple(replace(f, only=None) for f in instance.features)
-    within = {name: instance.levers[name] for name in instance.levers if instance.feature(name).only}
+    within = {name: instance.levers[name] for name in instance.levers if instance.by_name[name].only}
     own = replace(instance.preferences, ranges={**instance.preferences.ranges, **within, **ranges})
     return replace(instance, features=features, preferences=own, reference=None)
 
@@ -113,7 +113,7 @@ def _halves(instance: Instance, problem: Instance) -> list[Ranges]:
     or listed values has one left at most."""
     most, parts = 0.0, list[Ranges]()
     for name, (low, high) in problem.levers.items():
-        lattice, whole = instance.feature(name).only, instance.levers.get(name)
+        lattice, whole = instance.by_name[name].only, instance.levers.get(name)
         if lattice is None or whole is None or not low < high:
             continue
         below = lattice.floor(0.5 * (low + high))
@@ -128,7 +128,7 @@ def _parts(instance: Instance, problem: Instance, action: Mapping[str, float]) -
     the lever's interval; none if there is no such value."""
     worst, at = 0.0, None
     for name, value in action.items():
-        lattice = instance.feature(name).only
+        lattice = instance.by_name[name].only
         if lattice is not None and value not in lattice:
             low, high = problem.levers[name]
             away = min(value - lattice.floor(value), lattice.ceil(value) - value) / ((high - low) or 1.0)
@@ -136,7 +136,7 @@ def _parts(instance: Instance, problem: Instance, action: Mapping[str, float]) -
                 worst, at = away, name
     if at is None:
         return []
-    (low, high), lattice = problem.levers[at], instance.feature(at).only
+    (low, high), lattice = problem.levers[at], instance.by_name[at].only
     assert lattice is not None
     return [{at: ends} for ends in ((low, lattice.floor(action[at])), (lattice.ceil(action[at]), high))]
 
@@ -147,7 +147,7 @@ def _rounded(
     """The action with its values rounded to what may be set: to the nearest, then in other ways."""
     ways = []
     for name, value in action.items():
-        lattice = instance.feature(name).only
+        lattice = instance.by_name[name].only
         if lattice is None:
             ways.append([value])
             continue
@@ -176,7 +176,7 @@ def why_not_gaps(instance: Instance) -> str | None:
     levers = _levers(instance)
     if len(levers) > MOST_GAPS:
         return f"{len(levers)} levers without a value beside conditions on sums or on holding a feature"
-    prices = [instance.lever_cost(name).prices for name in levers]
+    prices = [instance.lever_costs[name].prices for name in levers]
     if any(one.largest and any(one[:3]) for one in prices):
         return "a missing value, conditions on sums or on holding a feature, and a maximum within the cost"
     return None
@@ -232,7 +232,7 @@ def _cost_of(instance: Instance, acted: Collection[str]) -> tuple[Fraction, Frac
     """What acting on missing levers costs besides what is fixed, and their entry in the maximum, one of which
     is 0 (:func:`why_not_gaps`). The settled problem has that of labels without order, as changed labels."""
     labels = {f.name for f in instance.features if f.kind == "categorical"}
-    levers = {name: instance.lever_cost(name) for name in acted if name not in labels}
+    levers = {name: instance.lever_costs[name] for name in acted if name not in labels}
     nothing = Fraction(0)
     each = [one.prices._replace(fixed=nothing).paid(one.size(0.0)) for one in levers.values()]
     return sum((paid for paid, _ in each), nothing), max((entry for _, entry in each), default=nothing)

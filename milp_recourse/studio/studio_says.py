@@ -171,7 +171,7 @@ class Says:
         return features[0].called
 
     def _of(self, name: str, value: float) -> str:
-        f = self.instance.feature(name)
+        f = self.instance.by_name[name]
         whole = f.categories is not None and float(value).is_integer()
         return self.number(f.show(value) if whole else value)
 
@@ -183,7 +183,7 @@ class Says:
             return condition_text(self.instance.all_conditions[int(name)], features)
         if kind == "plausibility":
             return self.t["plausible"]
-        called, feature = self._called(name), self.instance.feature(name)
+        called, feature = self._called(name), self.instance.by_name[name]
         if kind == "mask":
             return self.t["lock_of"].format(name=called)
         if kind == "monotone":

@@ -152,10 +152,9 @@ def near_rows(
     BadInput
         There are no rows or too many different ones, ``within`` is not above 0, or a feature is unknown.
     """
-    by_name = {f.name: f for f in instance.features}
     for name in names:
-        if name not in by_name:
-            raise BadInput("plausibility.features", name, ", ".join(by_name))
+        if name not in instance.by_name:
+            raise BadInput("plausibility.features", name, ", ".join(instance.by_name))
     if not (math.isfinite(within) and within > 0):
         raise BadInput("plausibility.within", within, "a number above 0, in scales")
     movable = instance.scm.descendants({f.name for f in instance.features if f.actionable})

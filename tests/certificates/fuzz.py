@@ -150,7 +150,7 @@ def lie(name: str, data: Any) -> str | None:
         return None if status == "infeasible" else "infeasible, though an action is known"
     try:
         action = {
-            f: as_number(value, instance.feature(f), f"action.{f}") for f, value in data["action"].items()
+            f: as_number(value, instance.by_name[f], f"action.{f}") for f, value in data["action"].items()
         }
     except (BadInput, KeyError) as error:
         return f"the action is none: {error}"

@@ -68,7 +68,7 @@ def lied(certificate: Any, instance: Instance) -> bool:
     if result.cost >= certificate["lower_bound"] * (1 - 1e-9):
         return False
     try:
-        action = {f: as_number(v, instance.feature(f), f) for f, v in certificate["action"].items()}
+        action = {f: as_number(v, instance.by_name[f], f) for f, v in certificate["action"].items()}
     except (BadInput, KeyError):
         return False
     verdict = judge(instance, action)

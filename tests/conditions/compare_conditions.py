@@ -103,7 +103,7 @@ def isinstance_trees(instance: Instance) -> bool:
 
 
 def _tree_axis(instance: Instance, name: str) -> list[float]:
-    if instance.feature(name).integral:
+    if instance.by_name[name].integral:
         return candidates(instance, name)
     low, high = instance.levers[name]
     return (

@@ -40,7 +40,7 @@ def read(given: dict[str, Any], folder: Path) -> Any:
 def test_steps_are_counted_in_decimals(tmp_path: Path) -> None:
     """0.3 is a multiple of a tenth; 3 times the double 0.1 is another double, and is not."""
     instance = read(problem(step=0.1), tmp_path)
-    assert instance.feature("a").only == Steps(0.1)
+    assert instance.by_name["a"].only == Steps(0.1)
     assert instance.levers["a"] == (-3.0, 3.0)
     assert not any("0.3" in fault for fault in judge(instance, {"a": 0.3}).faults)
     assert any("0.30000000000000004" in fault for fault in judge(instance, {"a": 3 * 0.1}).faults)

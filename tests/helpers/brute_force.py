@@ -42,7 +42,7 @@ def subsets(instance: Instance) -> Iterator[tuple[str, ...]]:
 def axis(instance: Instance, name: str, points: int) -> NDArray[np.float64]:
     """Values to try for one lever: all whole numbers, or a grid with both ends and the factual."""
     low, high = instance.levers[name]
-    if instance.feature(name).integral:
+    if instance.by_name[name].integral:
         return np.arange(low, high + 1)
     x = instance.factual[name]
     held = [x] if low <= x <= high else []
@@ -64,7 +64,7 @@ def costs(instance: Instance, acted: tuple[str, ...], values: NDArray) -> NDArra
     for k, name in enumerate(acted):
         own, x = c.measures.get(name, Distance(1.0, 1.0)), instance.factual[name]
         delta = np.abs(values[:, k] - x)
-        if instance.feature(name).kind == "categorical":
+        if instance.by_name[name].kind == "categorical":
             delta = (delta != 0).astype(np.float64)
         elif isinstance(own, Ranks):
             knots = own.levels.values, own.levels.probabilities
@@ -131,7 +131,7 @@ def cheapest(instance: Instance, acted: tuple[str, ...], zooms: int = 12) -> Bes
     if best is None:
         return None
     width = np.array([(a[-1] - a[0]) / max(len(a) - 1, 1) for a in axes])
-    free = np.array([not instance.feature(name).integral for name in acted])
+    free = np.array([not instance.by_name[name].integral for name in acted])
     low = np.array([instance.levers[name][0] for name in acted])
     high = np.array([instance.levers[name][1] for name in acted])
     fine = {1: 201, 2: 31, 3: 11}.get(len(acted), 7)
@@ -168,14 +168,14 @@ def attack(instance: Instance, result: Result, rng: np.random.Generator, tries: 
         (x - centre) * rng.random((tries // 2, 1)) * radius[: tries // 2] / (high - low + 1e-12)
     )
     values = np.clip(values, low, high)
-    whole = np.array([instance.feature(n).integral for n in acted])
+    whole = np.array([instance.by_name[n].integral for n in acted])
     values[:, whole] = np.round(values[:, whole])
     return _first(instance, acted, values, result.cost)
 
 
 def number(instance: Instance, name: str, shown: float | int | str) -> float:
     """A value of a result as the package's number: labels by index."""
-    categories = instance.feature(name).categories
+    categories = instance.by_name[name].categories
     return float(categories.index(str(shown))) if categories is not None else float(shown)
 
 
@@ -190,7 +190,7 @@ def complaints(instance: Instance, result: Result) -> list[str]:
         return said
     action = {n: number(instance, n, v) for n, v in result.action.items()}
     for name, value in action.items():
-        f = instance.feature(name)
+        f = instance.by_name[name]
         if name not in instance.preferences.actionable or not f.actionable:
             said.append(f"mask: {name}")
             continue

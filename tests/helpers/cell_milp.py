@@ -60,7 +60,7 @@ def _solve(instance: Instance, shift: float) -> float | None:  # noqa: PLR0912
     for name, values in choices.items():
         for k, value in enumerate(values):
             if value is not None:
-                paid = map(float, instance.lever_cost(name).paid(value))
+                paid = map(float, instance.lever_costs[name].paid(value))
                 cost[offsets[name] + k], widest[offsets[name] + k] = paid
     rows: list[dict[int, float]] = []
     low: list[float] = []
@@ -133,7 +133,7 @@ def _takes(instance: Instance, name: str, value: float | None, path: list[tuple[
     position = [f.name for f in instance.features].index(name)
     row[position] = instance.factual[name] if value is None else value
     inputs = instance.model_rows(row)
-    mine = [c for c, label in enumerate(instance.columns) if label in instance.feature(name).columns]
+    mine = [c for c, label in enumerate(instance.columns) if label in instance.by_name[name].columns]
     return all(
         bool(float(np.float32(inputs[column])) <= threshold) == left
         for column, threshold, left in path

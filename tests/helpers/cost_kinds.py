@@ -27,7 +27,7 @@ def _levers(instance: Instance) -> tuple[str, ...]:
 
 def _two(rng: np.random.Generator, instance: Instance, made: Cost) -> Instance:
     """Two scales for most levers with an order, up to six times apart."""
-    ordered = [n for n in _levers(instance) if instance.feature(n).kind != "categorical"]
+    ordered = [n for n in _levers(instance) if instance.by_name[n].kind != "categorical"]
     falls = {
         n: made.measures[n].rise * float(2.0 ** rng.uniform(-2.5, 2.5)) for n in ordered if rng.random() < 0.8
     }
@@ -71,7 +71,7 @@ def root(rng: np.random.Generator, instance: Instance) -> Instance:
 
 def relative(rng: np.random.Generator, instance: Instance) -> Instance:
     """Changes relative to the factual wherever it is not 0."""
-    sized = [n for n in _levers(instance) if not instance.feature(n).labelled and instance.factual[n]]
+    sized = [n for n in _levers(instance) if not instance.by_name[n].labelled and instance.factual[n]]
     chosen = {n: Relative() for n in sized if rng.random() < 0.8}
     kind = str(rng.choice(["l1", "l2-squared", "linf"]))
     return replace(instance, cost=Cost.pure(kind, _scale(rng, instance) | chosen))
@@ -81,7 +81,7 @@ def log_percentile(rng: np.random.Generator, instance: Instance) -> Instance:
     """Shifts of -log(1 - Q): some stretches steep, some flat, some beyond the levers."""
     quantiles = {}
     for name in _levers(instance):
-        if instance.feature(name).kind == "categorical":
+        if instance.by_name[name].kind == "categorical":
             continue
         low, high = instance.levers.get(name, (0.0, 1.0))
         width = high - low + 0.5
@@ -91,7 +91,7 @@ def log_percentile(rng: np.random.Generator, instance: Instance) -> Instance:
         logs = -np.log1p(-shares)
         if len(values) > 1:
             quantiles[name] = Quantiles(tuple(values.tolist()), tuple(logs.tolist()))
-    named = [n for n in _levers(instance) if instance.feature(n).kind == "categorical"]
+    named = [n for n in _levers(instance) if instance.by_name[n].kind == "categorical"]
     if any(n not in quantiles and n not in named for n in _levers(instance)):
         return relative(rng, instance)
     kind = str(rng.choice(["log-percentile", "log-percentile-max"]))

@@ -201,7 +201,7 @@ def with_percentile_cost(seed: int, instance: Instance) -> Instance:
     rng = np.random.default_rng(seed)
     quantiles = {}
     for name in instance.preferences.actionable:
-        if instance.feature(name).kind == "categorical":
+        if instance.by_name[name].kind == "categorical":
             continue
         low, high = instance.levers.get(name, (0.0, 1.0))
         width = high - low + 0.5

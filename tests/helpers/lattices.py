@@ -149,7 +149,7 @@ def enumerated(instance: Instance) -> Fraction | None:
 
 def settable(instance: Instance, name: str) -> list[float]:
     """All values that an action on a lever may set, from the definition of steps and lists."""
-    feature, (low, high) = instance.feature(name), instance.levers[name]
+    feature, (low, high) = instance.by_name[name], instance.levers[name]
     only: Any = feature.only
     if hasattr(only, "values"):
         return [v for v in only.values if low <= v <= high]

@@ -74,7 +74,7 @@ def sampled(
         made[0] = 0.0
         return made
 
-    missed = {n: drawn(-d, d, instance.feature(n).integral) for n, d in limits.missed.items() if n in action}
+    missed = {n: drawn(-d, d, instance.by_name[n].integral) for n, d in limits.missed.items() if n in action}
     noise = {n: drawn(*ends, False) for n, ends in limits.noise.items()}
     return outcomes(instance, action, missed, noise)
 
@@ -96,10 +96,10 @@ def every_cell(instance: Instance, action: Mapping[str, float], limits: Uncertai
     axes = []
     for name, target in action.items():
         low, high = ends(target, limits.missed.get(name, 0.0))
-        if instance.feature(name).integral:
+        if instance.by_name[name].integral:
             axes.append(np.arange(np.ceil(low), np.floor(high) + 1))
             continue
-        wide = replace(instance.feature(name), bounds=(low, high), domain=None, monotone=None)
+        wide = replace(instance.by_name[name], bounds=(low, high), domain=None, monotone=None)
         features = tuple(wide if f.name == name else f for f in instance.features)
         own = replace(instance.preferences, actionable=(name,), ranges={}, weights={})
         problem = replace(instance, features=features, preferences=own, conditions=(), reference=None)

@@ -22,7 +22,7 @@ def actions(instance: Instance, rows: Array | None, count: int, rng: np.random.G
     x, levers = instance.factual_row, list(instance.levers)
     place = [[f.name for f in instance.features].index(name) for name in levers]
     low, high = (np.array([instance.levers[name][end] for name in levers], dtype=float) for end in (0, 1))
-    whole = np.array([instance.feature(name).integral for name in levers])
+    whole = np.array([instance.by_name[name].integral for name in levers])
 
     def drawn(values: Array) -> Array:
         values = np.clip(np.where(whole, np.round(values), values), low, high)

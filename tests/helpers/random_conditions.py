@@ -115,7 +115,7 @@ def _reached(rng: np.random.Generator, instance: Instance, name: str) -> float:
     x = _known(instance, name)
     low, high = instance.levers.get(name, (x - 1, x + 1))
     value = float(rng.uniform(low, high)) if rng.random() < 0.8 else x
-    return round(value) if instance.feature(name).integral and rng.random() < 0.7 else round(value, 3)
+    return round(value) if instance.by_name[name].integral and rng.random() < 0.7 else round(value, 3)
 
 
 def _seen(instance: Instance, name: str, value: float, of: str) -> float:
@@ -133,7 +133,7 @@ def _feature(rng: np.random.Generator, instance: Instance) -> dict[str, Any]:
     name = str(rng.choice(levers if levers and rng.random() < 0.7 else usable))
     of = _view(rng, instance, [name])
     value = _seen(instance, name, _reached(rng, instance, name), of)
-    feature = instance.feature(name)
+    feature = instance.by_name[name]
     said: dict[str, Any] = {"feature": name, "of": of}
     bound: Any = round(float(value), 4)
     if feature.categories is not None and of in ("factual", "counterfactual") and rng.random() < 0.5:

@@ -51,7 +51,7 @@ def restricted(rng: np.random.Generator, instance: Instance) -> Instance:
     own, levers = instance.preferences, list(instance.levers)
     ranges, conditions = dict(own.ranges), list(instance.conditions)
     for name in levers:
-        feature, x = instance.feature(name), instance.factual[name]
+        feature, x = instance.by_name[name], instance.factual[name]
         low, high = feature.action_bounds
         if feature.kind == "categorical" or rng.random() > 0.6:
             continue

@@ -241,7 +241,7 @@ def candidates(instance: Instance, name: str) -> list[float]:
     The double after which a comparison changes is found by bisection on the deployed comparison itself.
     """
     low, high = instance.levers[name]
-    feature = instance.feature(name)
+    feature = instance.by_name[name]
     if feature.integral:
         return [float(v) for v in np.arange(low, high + 1)]
     forest = instance.classifier

@@ -60,7 +60,7 @@ def test_one_digit_less_would_be_refused_or_dear(solved):
     tried = 0
     for (instance, action), said in zip(solved, as_printed(solved), strict=True):
         [(name, value), *more] = said.action.items()
-        if more or instance.feature(name).integral or digits(value) < 2:
+        if more or instance.by_name[name].integral or digits(value) < 2:
             continue
         unit = Decimal(10) ** (Decimal(repr(value)).adjusted() - digits(value) + 2)
         for end in (Decimal(repr(action[name])) // unit * unit + k * unit for k in (-1, 0, 1, 2)):

@@ -14,7 +14,7 @@ import pytest
 from milp_recourse.judge import (
     Judgement,
     already_good,
-    already_good_among,
+    at_rest,
     conclude,
     judge,
     judged_together,
@@ -196,9 +196,9 @@ def test_several_faults_are_all_named() -> None:
 def test_sizes_of_changes_of_labels() -> None:
     """Categorical: 1 when changed, 0 when held, whatever the index."""
     action = {"d": 2.0, "c": 2.0, "a": 0.5}
-    sizes = {name: problem().lever_cost(name).size(value) for name, value in action.items()}
+    sizes = {name: problem().lever_costs[name].size(value) for name, value in action.items()}
     assert sizes == {"d": 1, "c": 2, "a": 1}  # a's scale is 1/2
-    assert problem().lever_cost("d").size(0.0) == 0
+    assert problem().lever_costs["d"].size(0.0) == 0
     assert judge(problem(), {"d": 2.0}).cost == 1
 
 
@@ -344,9 +344,11 @@ def test_many_factuals_are_decided_as_each_alone() -> None:
         factual = {"a": float(values[0]), "b": values[1] / 2, "c": float(k % 4), "d": float(k % 3)}
         one = replace(first if k % 2 else other, factual=factual)
         made.append(replace(one, accept=Acceptance(2.0 - k % 3)) if k % 5 == 0 else one)
-    told = already_good_among(made)
+    told = at_rest(made)
     alone = [judge(one, {}) for one in made]
-    assert told == [verdict if verdict.feasible else None for verdict in alone]
+    assert all(one is None or one == verdict for one, verdict in zip(told, alone, strict=True))
+    assert [one is not None and one.feasible for one in told] == [verdict.feasible for verdict in alone]
+    assert None in told
     assert {True, False} == {verdict.feasible for verdict in alone}
 
 
@@ -395,7 +397,7 @@ def drawn_pairs(seeds: range) -> list[tuple[Instance, dict[str, float]]]:
         rng, instance = np.random.default_rng(seed), random_instance(seed)
         action = {
             name: float(
-                rng.integers(low, high + 1) if instance.feature(name).integral else rng.uniform(low, high)
+                rng.integers(low, high + 1) if instance.by_name[name].integral else rng.uniform(low, high)
             )
             for name, (low, high) in instance.levers.items()
             if rng.random() < 0.7

@@ -48,7 +48,7 @@ def open_changes(instance: Instance, result: Result) -> list[str]:
     action = {n: number(instance, n, v) for n, v in result.action.items()}
     now, found = judge(instance, action).cost, []
     for name, value in action.items():
-        x, f = instance.factual[name], instance.feature(name)
+        x, f = instance.factual[name], instance.by_name[name]
         half = x + (float(int((value - x) / 2)) if f.integral else (value - x) / 2)
         rest = {n: v for n, v in action.items() if n != name}
         tried = [rest, {**action, name: x}]

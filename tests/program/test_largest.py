@@ -58,7 +58,7 @@ def box_without_bends(seed: int) -> tuple[Instance, list[list[bool]], dict[str, 
     for name, (low, high) in instance.levers.items():
         middle = rng.uniform(low, high)
         ends = [middle, min(high, middle + 1e-3 * (high - low))]
-        if instance.feature(name).integral:
+        if instance.by_name[name].integral:
             ends = sorted({float(np.floor(middle)), float(min(np.floor(middle) + 1, np.floor(high)))})
             ends = [end for end in ends if low <= end <= high] or [float(np.ceil(low))]
         values[name] = ends
@@ -87,7 +87,7 @@ def test_it_is_the_largest_of_the_corners() -> None:
         assert exact_logit(program, best) == most
         assert best_of_box(program, active, values, most + TINY) is None
         compared += 1
-        labels += any(instance.feature(name).categories for name in values)
+        labels += any(instance.by_name[name].categories for name in values)
     assert compared > 60
     assert labels > 15
 

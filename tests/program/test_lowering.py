@@ -189,7 +189,7 @@ def test_configurations_cover_every_subset(seed: int) -> None:
     for size in range(len(instance.levers) + 1):
         for acted in combinations(sorted(instance.levers), size):
             action = random_action(instance, acted, rng)
-            action = {n: round(v) if instance.feature(n).integral else v for n, v in action.items()}
+            action = {n: round(v) if instance.by_name[n].integral else v for n, v in action.items()}
             if frozenset(acted) in listed:
                 continue
             held = {n: instance.factual[n] for n in set(instance.levers) - set(acted)}
@@ -246,7 +246,7 @@ def test_decode_undoes_the_reading_of_action_values(seed: int) -> None:
     program = lower(instance).fix(frozenset(instance.levers))
     rng = np.random.default_rng(seed)
     action = {n: float(rng.uniform(*ends)) for n, ends in instance.levers.items()}
-    action = {n: float(round(v)) if instance.feature(n).integral else v for n, v in action.items()}
+    action = {n: float(round(v)) if instance.by_name[n].integral else v for n, v in action.items()}
     values = [action[a.feature] for a in program.actions]
     assert program.decode(values) == action
     nearly = [v + 1e-9 * (-1) ** k for k, v in enumerate(values)]

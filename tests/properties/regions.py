@@ -172,18 +172,18 @@ def forgeries(
     box, action = certificate["box"], certificate["action"]
     for (name, end), point in found.growth.held.items():
         if point is not None and found.held_by((name, end)) == "refused":
-            value = found.instance.feature(name).show(point[name])
+            value = found.instance.by_name[name].show(point[name])
             ends = [value, box[name][1]] if end == "low" else [box[name][0], value]
             yield "an end moved out to a refused point", changed(box={**box, name: ends})
             break
     for (name, label), point in found.growth.refused.items():
         if point is not None:
-            feature = found.instance.feature(name)
+            feature = found.instance.by_name[name]
             labels = [feature.show(k) for k in sorted((*found.box.labels[name], label))]
             yield "a refused label added", changed(box={**box, name: labels})
             break
     limits = {
-        n: [found.instance.feature(n).show(v) for v in found.instance.levers[n]] for n in found.box.ends
+        n: [found.instance.by_name[n].show(v) for v in found.instance.levers[n]] for n in found.box.ends
     }
     if any(limits[n] != box[n] for n in limits):
         yield "everything that may be set", changed(box={**box, **limits})
@@ -196,7 +196,7 @@ def forgeries(
         yield "a leaf left out", changed(tree=certificate["tree"][:-1])
     for name, ends in box.items():
         if name in found.box.ends and ends[0] < ends[1]:
-            moved = found.instance.feature(name)
+            moved = found.instance.by_name[name]
             outside = moved.show(found.box.ends[name][1]) if action[name] == ends[0] else ends[0]
             inner = [outside, outside]
             yield "a box that the action is not in", changed(box={**box, name: inner})

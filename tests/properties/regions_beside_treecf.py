@@ -31,7 +31,7 @@ def volume(instance: Instance, box: dict[str, tuple[float, float]]) -> float:
     share = 1.0
     for name, (low, high) in box.items():
         least, most = instance.levers[name]
-        if instance.feature(name).integral:
+        if instance.by_name[name].integral:
             share *= (math.floor(high) - math.ceil(low) + 1) / (most - least + 1)
         else:
             share *= max(high - low, 1e-12) / (most - least)
@@ -64,7 +64,7 @@ def measured(people: int) -> dict[str, Any]:
                 *(treecf.Freeze(n) for n in names if n not in places),
                 *(treecf.Range(n, *instance.levers[n]) for n in places),
             ],
-            value_policy={n: "integer" for n in places if instance.feature(n).integral},
+            value_policy={n: "integer" for n in places if instance.by_name[n].integral},
         )
         for mode in MODES:
             start = time.perf_counter()

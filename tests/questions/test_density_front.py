@@ -35,7 +35,7 @@ def test_every_point_is_the_optimum_at_its_offset(seed: int) -> None:
         assert point.result.cost == pytest.approx(alone.cost, rel=3e-6, abs=1e-9)
         assert point.result.cost >= last * (1 - 3e-6) - 1e-9
         numbers = {
-            n: float(instance.feature(n).categories.index(v)) if instance.feature(n).labelled else float(v)
+            n: float(instance.by_name[n].categories.index(v)) if instance.by_name[n].labelled else float(v)
             for n, v in point.result.action.items()
         }
         assert judge(there, numbers).feasible

@@ -68,7 +68,7 @@ for said in (Begun(), Found(ACTION)):
 sys.stdout.flush()
 time.sleep(600)
 """
-    numbers = {name: instance.feature(name).number(value) for name, value in action.items()}
+    numbers = {name: instance.by_name[name].number(value) for name, value in action.items()}
     command = [sys.executable, "-c", stuck.replace("ACTION", repr(numbers))]
     process._stop()
     with monkeypatch.context() as patched:

@@ -119,10 +119,9 @@ def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: t
         low = high = labels
         on_columns = _label_cells(forest, feature, labels, columns)
         cells = np.arange(len(labels))
-    lattice, middle = feature.lattice, 0.5 * first + 0.5 * last
-    middle = middle if lattice is None else lattice.nearest(middle)
-    values = np.clip(middle if missing else x, low, high)
-    added, widest = instance.lever_cost(name).evaluate(values)
+    lattice = feature.lattice
+    values = np.clip(feature.nearest(0.5 * first + 0.5 * last) if missing else x, low, high)
+    added, widest = instance.lever_costs[name].evaluate(values)
     settable = (low >= first) & (high <= last)
     if stays:
         here_cells = (low <= x) & (x <= high)

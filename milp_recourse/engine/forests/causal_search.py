@@ -65,7 +65,7 @@ class Costs:
     """
 
     def __init__(self, instance: Instance, piece: Piece) -> None:
-        self.levers = [instance.lever_cost(name) for name in piece.names]
+        self.levers = [instance.lever_costs[name] for name in piece.names]
         self.factual = np.array([cost.factual for cost in self.levers])
 
     def least(self, low: Array, high: Array) -> Array:

@@ -30,7 +30,7 @@ from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import Normal
 from milp_recourse.program.affine import Affine, Rationals, everyone
 from milp_recourse.program.functions import Function, enclose
-from milp_recourse.program.neutral_program import Action, Elementary, Program, Switch, terms_of
+from milp_recourse.program.neutral_program import Action, Elementary, Program, Switch
 from milp_recourse.program.presolve import none_left
 
 Array = NDArray[np.float64]
@@ -72,7 +72,7 @@ def is_label(feature: Feature) -> bool:
 
 def column_starts(instance: Instance) -> NDArray[np.int64]:
     """Where each lever's columns begin, (d + 1,)."""
-    features = [instance.feature(name) for name in instance.levers]
+    features = [instance.by_name[name] for name in instance.levers]
     return np.cumsum([0, *(len(f.categories or ()) if is_label(f) else 1 for f in features)], dtype=np.int64)
 
 
@@ -159,7 +159,7 @@ class Effects:
         for name in self.levers:
             own = program.switches.get(name, [])
             misses = self.instance.scenarios and len(own) > 1  # whoever acts may miss, whatever the target
-            causes = program.behind(a.natural for a in own)
+            causes = program.behind([a.natural for a in own])
             if misses or any(isinstance(atoms[k], Action | Switch) for k in causes):
                 self.moved.add(name)
         if not must_act <= set(self.levers):
@@ -207,7 +207,7 @@ class Effects:
         ball = self.program.ball  # a weight may be 0 by underflow
         self.bent = any(ball is not None and form is ball.linear for _, _, form, _ in residuals)
         self._state()
-        self.roundings = sum(len(terms_of(a)) + 3 for a in program.atoms) + 3
+        self.roundings = sum(len(a.inputs) + 3 for a in program.atoms) + 3
         self._atoms.clear()  # large where there are many configurations
 
     def _state(self) -> None:
@@ -245,7 +245,7 @@ class Effects:
     def _action(self, atom: Action) -> None:
         """Add an action: the value of its lever, or the number of its label."""
         i, form = self._place[atom.feature], np.zeros(self._shape)
-        labels = is_label(self.instance.feature(atom.feature))
+        labels = is_label(self.instance.by_name[atom.feature])
         values = np.arange(self.start[i + 1] - self.start[i]) if labels else 1.0
         form[..., self.start[i] : self.start[i + 1]] = values
         x = self.program.factual[atom.feature]
@@ -271,7 +271,7 @@ class Effects:
             source = self.program.atoms[next(iter(argument.terms))]
             assert isinstance(source, Switch | Action)
             # a code without columns of its own is used by the cost only, which the lever has
-            if is_label(self.instance.feature(source.feature)):
+            if is_label(self.instance.by_name[source.feature]):
                 form[..., self.start[self.levers.index(source.feature)] + atom.level] = 1.0
         elif self._form(argument)[:, 0].any():
             causes: list[tuple[Function, Affine, float]] = [(atom.function, argument, 1.0)]

@@ -23,7 +23,6 @@ from milp_recourse.engine.networks.nearby import inside_the_edge
 from milp_recourse.engine.networks.problem_arrays import Array, People, Problems, decode, one_of
 from milp_recourse.engine.networks.propose import SLICE, STUCK, Run, first_slices, search_on
 from milp_recourse.judge import Judgement, judge
-from milp_recourse.judge.best_first import target_below
 from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Options
@@ -108,7 +107,7 @@ def _closed(
     cost, case, bound, nodes, _ = numbers.tolist()
     arrays = people.lever[k], people.acts[case], people.ends[k]
     action = decode(instance, *arrays, values) if cost < math.inf else None
-    proven = bound if action is None else min(bound, target_below(instance, cost))
+    proven = bound if action is None else min(bound, instance.target_below(cost))
     return Closed(instance, people, k, action, proven, nodes, seconds)
 
 
@@ -136,7 +135,7 @@ def judged(found: Closed, verdict: Judgement | None, factor: float, options: Opt
     """
     begun, bound = time.perf_counter() - found.seconds, found.bound
     if found.action is not None and verdict is not None:
-        bound = min(bound, target_below(found.instance, float(verdict.cost) * factor))
+        bound = min(bound, found.instance.target_below(float(verdict.cost) * factor))
         if not verdict.feasible:
             state = Run(found.instance, one_of(found.people, found.number))
             state.offer(found.action)

@@ -112,13 +112,13 @@ class Levers:
         self.knots: dict[int, list[Array]] = {}
         self.numbers["factual"] = self.x
         self.fixed: list[list[Fraction]] = []
-        domains = [first.feature(name).domain or (-np.inf, np.inf) for name in first.levers]
+        domains = [first.by_name[name].domain or (-np.inf, np.inf) for name in first.levers]
         low, high = np.array(domains, dtype=float).reshape(d, 2).T
         self.free = (low <= self.x) & (self.x <= high)
         for i, name in enumerate(first.levers):
-            costs = [one.lever_cost(name) for one in instances]
+            costs = [one.lever_costs[name] for one in instances]
             self.fixed.append([cost.prices.fixed for cost in costs])
-            (self._labels if is_label(first.feature(name)) else self._values)(i, first.feature(name), costs)
+            (self._labels if is_label(first.by_name[name]) else self._values)(i, first.by_name[name], costs)
 
     def _values(self, i: int, feature: Feature, costs: list[LeverCost]) -> None:
         """A numeric lever's box and costs."""
@@ -215,13 +215,13 @@ def counts_steps(instance: Instance, name: str) -> bool:
     name
         A lever. Labels with columns of their own are taken one by one.
     """
-    feature = instance.feature(name)
+    feature = instance.by_name[name]
     if feature.only is None or is_label(feature):
         return True
     steps, x = feature.only.spaced, instance.factual[name]
     if steps is None:
         return False
-    straight = instance.lever_cost(name).straight  # else sizes are not relatively as accurate as values
+    straight = instance.lever_costs[name].straight  # else sizes are not relatively as accurate as values
     if steps.exact(*feature.action_bounds):
         return straight or x in steps
     far = _farthest(feature)

@@ -112,7 +112,7 @@ def inside_the_edge(state: Run, late: float) -> None:
     found = near(instance, refused, late)
     if found is None and state.best.action is None:
         found = _inward(state, PARTS[1::4], late)
-    kept = {name for name in found or refused if name not in refused or instance.feature(name).lattice}
+    kept = {name for name in found or refused if name not in refused or instance.by_name[name].lattice}
     if found is None:
         far = {n: a if n in kept else 2.0 * a - instance.factual[n] for n, a in refused.items()}
         found = {n: min(max(a, instance.levers[n][0]), instance.levers[n][1]) for n, a in far.items()}
@@ -151,7 +151,7 @@ def _around(instance: Instance, problem: Problems, action: Action, reach: float)
     low, high = np.array(list(instance.levers.values())).T
     if reach < math.inf:
         here = np.clip([action[name] for name in instance.levers], low, high)
-        held = np.array([instance.feature(name).lattice is not None for name in instance.levers])
+        held = np.array([instance.by_name[name].lattice is not None for name in instance.levers])
         room = np.where(held, 0.0, reach * (high - low))
         low, high = np.maximum(low, here - room), np.minimum(high, here + room)
     return between(problem, low, high)

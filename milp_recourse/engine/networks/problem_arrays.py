@@ -26,7 +26,7 @@ from milp_recourse.problem.enclosure import Enclosure, difference_below, round_d
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.program import functions
-from milp_recourse.program.cohort import together
+from milp_recourse.program.lower import together
 from milp_recourse.program.neutral_program import Program
 
 Array = NDArray[np.float64]
@@ -370,7 +370,7 @@ class Lowered:
         self.shared |= {"widths": widths, "kind": effects.kinds, "edge": edge, "bent": effects.bent}
         self.shared |= {"row_caused": row_caused, "residual_caused": residual_caused, "owner": owner}
         self.shared |= {"caused": caused, "precision": effects.precision}
-        every = [first.lever_cost(name).prices for name in first.levers]
+        every = [first.lever_costs[name].prices for name in first.levers]
         self.shared["only_largest"] = all(one.largest and not any(one[:3]) for one in every)
         given = np.array([[one.factual[f.name] for f in first.features] for one in instances])
         self.inputs = first.model_rows(given)
@@ -537,7 +537,7 @@ def decode(instance: Instance, lever: Records, acts: Array, ends: Array, values:
         a = value
         if not label:
             a = min(max(factual + unit * value, low), high)
-            lattice = instance.feature(name).lattice
+            lattice = instance.by_name[name].lattice
             a = factual if value == 0.0 else lattice.nearest(a) if grid and lattice else a
         if a != factual or held:
             action[name] = a

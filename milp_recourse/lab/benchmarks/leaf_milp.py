@@ -71,7 +71,7 @@ class LeafMilp:
     def _cost(self, feature: Feature, value: float) -> float:
         if value == self.instance.factual[feature.name]:
             return 0.0
-        return float(sum(self.instance.lever_cost(feature.name).paid(value)))
+        return float(sum(self.instance.lever_costs[feature.name].paid(value)))
 
     def _labels(self, feature: Feature, column: int) -> None:
         """A binary per label, one of which is 1: that label's one-hot column exceeds its thresholds."""

@@ -346,6 +346,6 @@ def put_program(
 def raw_action(instance: Instance, mip: MixedInteger, values: Sequence[float]) -> dict[str, float]:
     """The action that the columns' values stand for; values of whole-number features are rounded."""
     return {
-        n: float(round(v)) if instance.feature(n).integral else float(v)
+        n: float(round(v)) if instance.by_name[n].integral else float(v)
         for n, v in mip.decode(values).items()
     }

@@ -59,5 +59,5 @@ def judged(instance: Instance, action: Any) -> Answer:
 
 def _number(instance: Instance, name: str, value: Any) -> float:
     """A label by its index, anything else as it is."""
-    categories = instance.feature(name).categories
+    categories = instance.by_name[name].categories
     return categories.index(value) if categories and isinstance(value, str) else float(value)

@@ -157,7 +157,7 @@ class Certified:
                 continue
             weights[name] = weight
             if side:
-                (low, high), x = template.feature(name).action_bounds, float(factual[name])
+                (low, high), x = template.by_name[name].action_bounds, float(factual[name])
                 ranges[name] = (x, max(x, high)) if side > 0 else (min(x, low), x)
         return Preferences(tuple(weights), weights, ranges)
 

@@ -200,7 +200,7 @@ def evaluate(expression: Expression, values: Mapping[str, Tensor]) -> Tensor:
         return torch.tensor(expression.value, dtype=torch.float64)
     if isinstance(expression, Variable):
         return values[expression.name]
-    parts = [evaluate(child, values) for child in expression.children()]
+    parts = [evaluate(child, values) for child in expression.children]
     if isinstance(expression, NetworkOutput):
         z = torch.stack(torch.broadcast_tensors(*parts), dim=-1)
         return torch_network(expression.network, z.device)(z)

@@ -63,7 +63,7 @@ class Task:
     @cached_property
     def bounds(self) -> FloatArray:
         """Lowest and highest value an action may set, shape (2, k)."""
-        return np.array([self.template.feature(name).action_bounds for name in self.levers]).T
+        return np.array([self.template.by_name[name].action_bounds for name in self.levers]).T
 
     @cached_property
     def scale(self) -> FloatArray:

@@ -53,7 +53,7 @@ def one_person(person: int, verify_it: bool) -> Row:
     if kind == "limits":
         for name in levers(instance):
             low, high = instance.levers[name]
-            if instance.feature(name).kind != "categorical":
+            if instance.by_name[name].kind != "categorical":
                 limits[name] = float((high - low) * rng.uniform(0.1, 1.0))
     weights = random_weights(instance, rng)
     someone = Person(instance, weights, limits, tie=0.05 if kind == "ties" else 0.0)

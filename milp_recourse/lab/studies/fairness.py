@@ -144,7 +144,7 @@ def largest_costs(draws: Draws, problems: list[Problem]) -> Array:
     ceiling = np.zeros(len(problems))
     for k, problem in enumerate(problems):
         for name, weight in zip(problem.mask, problem.weights, strict=True):
-            low, high = template.feature(name).action_bounds
+            low, high = template.by_name[name].action_bounds
             step = max(abs(low - x[k][name]), abs(high - x[k][name]))
             ceiling[k] += weight * (step / template.cost.lengths[name]) ** 2
     return ceiling

@@ -40,14 +40,14 @@ class SharedGrid:
     """
 
     def __init__(self, widest: Instance, bins: int = BINS) -> None:
-        plain = all(widest.feature(name).kind == "continuous" for name in widest.levers)
+        plain = all(widest.by_name[name].kind == "continuous" for name in widest.levers)
         if not plain or widest.cost.kind != "l2-squared":
             raise Unsupported("shared grids are for l2-squared costs of continuous features")
         self.widest = widest
         self.names = tuple(widest.levers)
         self._positions = [[f.name for f in widest.features].index(name) for name in self.names]
         self._values = [np.r_[np.nan, grid_values(widest, name, bins)] for name in self.names]
-        costs = [widest.lever_cost(name) for name in self.names]
+        costs = [widest.lever_costs[name] for name in self.names]
         self._squares = [
             np.r_[0.0, cost.sizes(v[1:]) ** 2] for cost, v in zip(costs, self._values, strict=True)
         ]

@@ -102,7 +102,7 @@ def served(
     columns = [names.index(name) for name in LOAN_ACTIONABLE]
     scale = np.array([template.cost.lengths[name] for name in LOAN_ACTIONABLE])
     steps = np.where(changed[:, columns], (actions[:, columns] - x[:, columns]) / scale, 0.0)
-    bounds = np.array([template.feature(name).action_bounds for name in LOAN_ACTIONABLE])
+    bounds = np.array([template.by_name[name].action_bounds for name in LOAN_ACTIONABLE])
     span = (bounds[:, 1] - bounds[:, 0]) / scale
     scores = draws.scores(cell)
     values = np.where(scores.actionable, scores.values, 0)

@@ -208,7 +208,7 @@ def _drawn_in(growing: Growing, box: Box) -> Box:
     """The box with each continuous side that is held by a refused point a little nearer to the action."""
     for side in growing.sides():
         a, at = growing.action[side[0]], growing.at(side)
-        if growing.instance.feature(side[0]).lattice is None and not growing.at_limit(side):
+        if growing.instance.by_name[side[0]].lattice is None and not growing.at_limit(side):
             by = 0.75 * growing.tolerance(side[0], at)
             box = box.moved(side, max(at - by, a) if at > a else min(at + by, a))
     return box
@@ -216,7 +216,7 @@ def _drawn_in(growing: Growing, box: Box) -> Box:
 
 def shown(instance: Instance, point: Mapping[str, float]) -> dict[str, Any]:
     """Values by feature as files have them."""
-    return {name: instance.feature(name).show(value) for name, value in point.items()}
+    return {name: instance.by_name[name].show(value) for name, value in point.items()}
 
 
 def boxed(instance: Instance, box: Box) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def listed(instance: Instance, box: Box) -> dict[str, Any]:
 
 def _limit(instance: Instance, name: str, up: bool) -> str:
     """The name of the limit that a lever's interval ends at: the first of those that are narrowest."""
-    f, x = instance.feature(name), instance.factual[name]
+    f, x = instance.by_name[name], instance.factual[name]
     ends = {"bounds": f.action_bounds, "range": instance.preferences.ranges.get(name), "domain": f.domain}
     known = {word: pair[up] for word, pair in ends.items() if pair is not None}
     if f.monotone == ("decrease" if up else "increase") and not math.isnan(x):

@@ -114,7 +114,7 @@ class Growth:
 
 def point_box(instance: Instance, action: Mapping[str, float]) -> Box:
     """The box of one action."""
-    labelled = {name for name in action if instance.feature(name).kind == "categorical"}
+    labelled = {name for name in action if instance.by_name[name].kind == "categorical"}
     ends = {name: (value, value) for name, value in action.items() if name not in labelled}
     return Box(ends, {name: (int(value),) for name, value in action.items() if name in labelled})
 
@@ -232,7 +232,7 @@ class Growing:
         if math.isinf(share):
             self.growth.box = self.growth.box.moved(side, self.limit(side))
             return
-        up, lattice = end == "high", self.instance.feature(name).lattice
+        up, lattice = end == "high", self.instance.by_name[name].lattice
         way = self.room(side) if up else -self.room(side)
         to = a + way * share * (1.0 - _INSIDE)
         close = point is not None and abs(point[name] - a - way * share) <= self.tolerance(name, point[name])
@@ -260,7 +260,7 @@ class Growing:
         """The farthest value outside a side that still shows it to be maximal: the next value that may be
         set, or for a continuous lever the resolution away."""
         (name, end), at = side, self.at(side)
-        lattice, (low, high) = self.instance.feature(name).lattice, self.limits[name]
+        lattice, (low, high) = self.instance.by_name[name].lattice, self.limits[name]
         if lattice is not None:
             return lattice.after(at) if end == "high" else lattice.before(at)
         away = self.tolerance(name, at)
@@ -281,7 +281,7 @@ class Growing:
     def _other_labels(self) -> Iterator[tuple[str, int]]:
         """Levers without an order, with each label that may be set and is not in the box."""
         for name in self.growth.box.labels:
-            feature, (low, high) = self.instance.feature(name), self.limits[name]
+            feature, (low, high) = self.instance.by_name[name], self.limits[name]
             assert feature.lattice is not None
             for label in map(int, feature.lattice.within(low, high)):
                 if label not in self.growth.box.labels[name]:

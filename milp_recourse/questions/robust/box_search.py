@@ -215,7 +215,7 @@ class TreeSearch(CertainSearch):
         shift: tuple[Fraction, Fraction],
     ) -> Iterator[Condition]:
         """The conditions on one feature each of which keeps all outcomes out of the box."""
-        feature, x = self.instance.feature(name), self.instance.factual[name]
+        feature, x = self.instance.by_name[name], self.instance.factual[name]
         intervals = [box.interval(self.forest, c) for c in columns]
         if feature.lookup is not None and feature.by_label:
             each = zip(feature.lookup.T, intervals, strict=True)
@@ -282,8 +282,8 @@ def _is_sum(equation: Expression) -> bool:
         case Constant() | Variable():
             return True
         case Added():
-            return all(_is_sum(part) for part in equation.children())
+            return all(_is_sum(part) for part in equation.children)
         case Product():
-            moving = [part for part in equation.children() if as_fraction(part) is None]
+            moving = [part for part in equation.children if as_fraction(part) is None]
             return len(moving) <= 1 and all(_is_sum(part) for part in moving)
     return False

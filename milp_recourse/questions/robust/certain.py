@@ -70,7 +70,7 @@ class Robust:
         exact = instance.scm.counterfactual_exact(factual, action, self.worst[1])
         stays = instance.missing - action.keys()
         return {
-            name: None if name in stays else instance.feature(name).show(value.nearest)
+            name: None if name in stays else instance.by_name[name].show(value.nearest)
             for name, value in exact.items()
         }
 
@@ -156,7 +156,7 @@ def robust(
     if not chosen.proves:
         raise Unsupported(f"backend {chosen.name}: certainty needs one that proves")
     evidence: Evidence = ()
-    stepped = next((name for name in instance.levers if instance.feature(name).only), None)
+    stepped = next((name for name in instance.levers if instance.by_name[name].only), None)
     if stepped is not None and uncertainty.of_outcomes:
         raise Unsupported(
             f"{stepped} takes steps or listed values only: leave these out, or missed and noise"

@@ -231,7 +231,7 @@ class _BoxProofs(PriceProofs):
         self, name: str, ends: tuple[float, float], taken: Sequence[tuple[float, float]]
     ) -> list[Piece]:
         """The pieces of a range, ascending, of which those inside some intervals take a way out."""
-        whole = self.instance.feature(name).integral
+        whole = self.instance.by_name[name].integral
         after = (lambda v: v + 1.0) if whole else (lambda v: math.nextafter(v, math.inf))
         before = (lambda v: v - 1.0) if whole else (lambda v: math.nextafter(v, -math.inf))
         start, last = ends
@@ -258,9 +258,9 @@ class _BoxProofs(PriceProofs):
             above, last = case.box.interval(self.forest, self.column[name])
             low, high = ranges[name]
             first = math.nextafter(above, math.inf)
-            if self.instance.feature(name).integral and math.isfinite(above):
+            if self.instance.by_name[name].integral and math.isfinite(above):
                 first = float(math.floor(above) + 1)
-            if self.instance.feature(name).integral and math.isfinite(last):
+            if self.instance.by_name[name].integral and math.isfinite(last):
                 last = float(math.floor(last))
             first, last = max(first, min(low, last)), min(last, max(high, first))
             if low < first or last < high:

@@ -76,7 +76,7 @@ class Outcomes:
         if problem is None:
             return [{}]
         for name, (low, high) in problem.levers.items():
-            if low < high and not problem.feature(name).integral:
+            if low < high and not problem.by_name[name].integral:
                 return None
             count *= high - low + 1
             if count > MOST_LISTED:
@@ -105,7 +105,7 @@ class Outcomes:
             return []
         levers = problem.levers
         low, high = (np.array(side) for side in zip(*levers.values(), strict=True))
-        whole = np.array([problem.feature(name).integral for name in levers])
+        whole = np.array([problem.by_name[name].integral for name in levers])
         corners = rng.integers(0, 2, size=(_STARTS, len(low)))
         points = np.where(corners == 1, high, low)
         points[0], points[1] = low, high
@@ -214,7 +214,7 @@ def _targets(instance: Instance, action: Mapping[str, float], uncertainty: Uncer
         by = Fraction(uncertainty.missed.get(name, 0.0))
         low, high = Fraction(target) - by, Fraction(target) + by
         ends = (round_down(low), round_up(high)) if outward else (float(low), float(high))
-        yield replace(instance.feature(name), actionable=True, bounds=ends, domain=None, monotone=None)
+        yield replace(instance.by_name[name], actionable=True, bounds=ends, domain=None, monotone=None)
 
 
 def _differ(ends: tuple[float, float]) -> bool:

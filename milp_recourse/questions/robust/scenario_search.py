@@ -93,7 +93,7 @@ class NetworkSearch(CertainSearch):
         """Whether only whole numbers are uncertain."""
         noisy = any(low < high for low, high in self.uncertainty.noise.values())
         return not noisy and all(
-            self.instance.feature(name).integral for name, by in self.uncertainty.missed.items() if by
+            self.instance.by_name[name].integral for name, by in self.uncertainty.missed.items() if by
         )
 
     @property

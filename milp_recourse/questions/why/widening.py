@@ -49,7 +49,7 @@ def ends_of(instance: Instance, id: str) -> list[tuple[str, float]]:
     have such ends."""
     kind, _, name = id.partition(":")
     if kind in ("range", "domain"):
-        ends = instance.preferences.ranges[name] if kind == "range" else instance.feature(name).domain
+        ends = instance.preferences.ranges[name] if kind == "range" else instance.by_name[name].domain
         return [] if ends is None else [("low", ends[0]), ("high", ends[1])]
     if kind == "condition":
         condition = instance.all_conditions[int(name)]
@@ -70,7 +70,7 @@ def widen(instance: Instance, id: str, end: str, to: float) -> Instance:
         ranges = {**instance.preferences.ranges, name: moved}
         return replace(instance, preferences=replace(instance.preferences, ranges=ranges), reference=None)
     if kind == "domain":
-        low, high = instance.feature(name).domain or (-math.inf, math.inf)
+        low, high = instance.by_name[name].domain or (-math.inf, math.inf)
         moved = (to, high) if end == "low" else (low, to)
         features = tuple(replace(f, domain=moved) if f.name == name else f for f in instance.features)
         return replace(instance, features=features, reference=None)
@@ -179,7 +179,7 @@ def _guess(
     kind, _, name = id.partition(":")
     if kind == "condition" or name not in instance.preferences.actionable:
         return None
-    x, feature = instance.factual[name], instance.feature(name)
+    x, feature = instance.factual[name], instance.by_name[name]
     if math.isnan(x) or feature.kind == "categorical" or (x < start if end == "low" else x > start):
         return None
     levers = instance.preferences.actionable
@@ -198,7 +198,7 @@ def _span(instance: Instance, id: str) -> tuple[float, tuple[float, float], bool
     free = lift(instance, [id])
     reach = reachable(free)
     if kind in ("range", "domain"):
-        feature = instance.feature(name)
+        feature = instance.by_name[name]
         far = _outward(reach[name])
         if feature.actionable:
             bounds = feature.action_bounds
@@ -221,7 +221,7 @@ def _span(instance: Instance, id: str) -> tuple[float, tuple[float, float], bool
         if condition.of == "relative-change":
             factor = factor / abs(x)
         total = total + Enclosure.of(factor) * value
-        named = [instance.feature(f) for f in factors(of)]
+        named = [instance.by_name[f] for f in factors(of)]
         numbers = float(c).is_integer() and float(x).is_integer()
         whole = whole and numbers and all(f.integral for f in named)
         if len(named) > 1:

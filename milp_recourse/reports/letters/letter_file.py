@@ -64,7 +64,7 @@ def write_letter(
 def _check_action(problem: Instance, person: Person, folder: Path) -> None:
     """A letter names no action that is not accepted, whatever the results' file says."""
     action = {
-        c.feature: problem.feature(c.feature).number(c.after)  # type: ignore[arg-type]
+        c.feature: problem.by_name[c.feature].number(c.after)  # type: ignore[arg-type]
         for c in person.caused("action", "held")
     }
     if not judge(problem, action).feasible:

@@ -44,7 +44,7 @@ class CpsatBackend:
         if not isinstance(instance.classifier, TreeEnsemble):
             return "tree ensembles only"
         told = (name for name in instance.levers if name not in instance.missing)
-        bent = not all(instance.lever_cost(name).even for name in told)
+        bent = not all(instance.lever_costs[name].even for name in told)
         if bent and not in_cells(instance):
             return (
                 "costs in percentiles, or with two scales, where actions move other features, or under "

@@ -63,7 +63,7 @@ def test_costs_that_are_not_the_engine_s_are_bounded_all_the_same() -> None:
         instance = random_causal_instance(seed)
         if instance is None or not instance.plausible or not instance.cost.uses_scale:
             continue
-        numeric = [n for n in instance.levers if instance.feature(n).kind != "categorical"]
+        numeric = [n for n in instance.levers if instance.by_name[n].kind != "categorical"]
         scale = {n: (0.2 if seed % 2 else 4.0) * instance.cost.measures[n].rise for n in numeric}
         instance = replace(instance, cost=with_falls(instance.cost, scale))
         if already_good(instance) or backend("bab").why_not(instance) is not None:

@@ -182,12 +182,12 @@ def test_domains_and_directions_do_not_bind_what_is_missing() -> None:
     instance = next(
         i
         for i in map(missing, range(200))
-        if any(i.feature(n).kind == "continuous" for n in i.missing & {*i.levers})
+        if any(i.by_name[n].kind == "continuous" for n in i.missing & {*i.levers})
     )
     name = next(
-        n for n in instance.levers if n in instance.missing and instance.feature(n).kind == "continuous"
+        n for n in instance.levers if n in instance.missing and instance.by_name[n].kind == "continuous"
     )
-    low, high = instance.feature(name).bounds
+    low, high = instance.by_name[name].bounds
     for monotone in ("increase", "decrease"):
         features = tuple(
             replace(f, domain=(low, 0.5 * (low + high)), monotone=monotone) if f.name == name else f
@@ -210,7 +210,7 @@ def test_where_nothing_may_be_missing() -> None:
     )
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
-    first = instance.columns.index(instance.feature(name).columns[0])
+    first = instance.columns.index(instance.by_name[name].columns[0])
     leaf = {"left": np.array([1, -1, -1]), "right": np.array([2, -1, -1]), "value": np.array([0.5, 0.0, 1.0])}
     silent = Tree(np.array([first, -2, -2]), np.zeros(3), **leaf)
     layer = [(np.ones((1, forest.inputs)), np.zeros(1))]

@@ -69,7 +69,7 @@ def test_cells_stand_for_others_where_falls_cost_otherwise_than_rises() -> None:
     for seed in (238, 269, 378, 438, 484, 511, 554):
         instance = random_tree_instance(seed, trees=7, features=5, depth=4)
         cost = instance.cost
-        falls = [f for f in cost.measures if instance.feature(f).kind != "categorical"]
+        falls = [f for f in cost.measures if instance.by_name[f].kind != "categorical"]
         if in_ranks(cost) or not falls:
             continue
         rng = np.random.default_rng(seed)
@@ -104,7 +104,7 @@ def test_labels_that_move_in_a_causal_model_are_certified() -> None:
     moved = [
         i
         for i in drawn
-        if i is not None and not separable(i) and any(i.feature(name).by_label for name in i.levers)
+        if i is not None and not separable(i) and any(i.by_name[name].by_label for name in i.levers)
     ]
     assert len(moved) > 5
     verify_all(moved[:20], optimal=3)
@@ -115,10 +115,10 @@ def test_more_labels_than_could_be_proven_one_by_one() -> None:
     drawn = (random_causal_instance(seed, one_hot=True) for seed in range(0, 600, 3))  # tables of numbers
     made = []
     for k, instance in enumerate(one for one in drawn if one is not None and not separable(one)):
-        [name] = [name for name in instance.levers if instance.feature(name).by_label][:1] or [None]
+        [name] = [name for name in instance.levers if instance.by_name[name].by_label][:1] or [None]
         if name is None:
             continue
-        feature, rng = instance.feature(name), np.random.default_rng(k)
+        feature, rng = instance.by_name[name], np.random.default_rng(k)
         table = rng.uniform(-2, 3, (300, len(feature.columns)))
         table[: len(feature.categories)] = feature.lookup
         labels = tuple(f"label {label}" for label in range(300))

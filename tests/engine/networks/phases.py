@@ -31,7 +31,7 @@ from milp_recourse.engine.networks.engine import Closed, searched
 from milp_recourse.engine.networks.nearby import near
 from milp_recourse.engine.networks.problem_arrays import impossible, lowered
 from milp_recourse.formats.read import read_population
-from milp_recourse.judge import already_good_among, conclude, judge
+from milp_recourse.judge import at_rest, conclude, judge
 from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.program.magnitude import cost_units, in_own_units
@@ -104,7 +104,7 @@ def once(people: int, watch: Watch) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     """Milliseconds by person and phase, and of a judgement by itself; nodes; the answers."""
     population = read_population(POPULATION)
     instances = sharing([population[k] for k in range(people)])
-    one, _ = timed(lambda: already_good_among(instances))
+    one, _ = timed(lambda: at_rest(instances))
     two, scaled = timed(lambda: [cost_units(instance) for instance in instances])
     three, groups = timed(
         lambda: [

@@ -35,7 +35,7 @@ def with_scenarios(seed: int) -> Instance:
     """A random problem in which targets of numbers are missed and what is moved has other noise."""
     rng = np.random.default_rng([seed, 3])
     instance = supported_instance(seed, STYLES[seed % len(STYLES)])
-    numbers = [n for n in instance.levers if instance.feature(n).kind == "continuous"]
+    numbers = [n for n in instance.levers if instance.by_name[n].kind == "continuous"]
     moved = [f.name for f in instance.features if f.kind == "continuous" and instance.scm.parents(f.name)]
     scenarios = tuple(
         Scenario(

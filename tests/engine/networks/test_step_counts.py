@@ -34,7 +34,7 @@ def worst_error(instance: Instance) -> Fraction:
     """The largest relative error of the engine's values, in roundings."""
     lever = Levers([instance], [False]).numbers[0, 0]
     unit, grid, shift = float(lever.unit), float(lever.grid), float(lever.shift)
-    x, lattice, (low, high) = instance.factual["a"], instance.feature("a").lattice, instance.levers["a"]
+    x, lattice, (low, high) = instance.factual["a"], instance.by_name["a"].lattice, instance.levers["a"]
     assert lattice is not None
     worst = Fraction(0)
     for value in lattice.within(low, high).tolist():

@@ -67,7 +67,7 @@ def test_each_population_has_its_own_networks(people) -> None:
     for one in (sharp, people):
         for kind in ("constant", "rank", "score"):
             model, _ = read_recommender(shipped(kind, one.template))
-            bounds = [one.template.feature(name).action_bounds for name in model.levers]
+            bounds = [one.template.by_name[name].action_bounds for name in model.levers]
             assert (np.array(bounds) == model.bounds.numpy().T).all(), "trained for another population"
 
 

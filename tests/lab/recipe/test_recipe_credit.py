@@ -47,7 +47,7 @@ def test_the_nearest_recourses_are_the_shipped_ones(file) -> None:
         assert found[0].cost == pytest.approx(instance.reference.cost, rel=1e-9)
     for a in found:
         for name, (low, high) in instance.preferences.ranges.items():
-            if name in a.action and instance.feature(name).categories is None:
+            if name in a.action and instance.by_name[name].categories is None:
                 assert low <= a.action[name] <= high
 
 

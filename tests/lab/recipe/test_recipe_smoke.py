@@ -24,7 +24,7 @@ ACTIONS: dict[str, dict[str, float | str] | None] = json.loads(
 def by_index(instance: Instance, action: dict[str, float | str]) -> dict[str, float]:
     """Labels replaced by their indices."""
     return {
-        name: float(instance.feature(name).categories.index(v)) if isinstance(v, str) else float(v)
+        name: float(instance.by_name[name].categories.index(v)) if isinstance(v, str) else float(v)
         for name, v in action.items()
     }
 

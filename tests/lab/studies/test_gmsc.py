@@ -238,7 +238,7 @@ def test_shipped_people_have_the_answers_that_are_written(tmp_path: Path) -> Non
 def test_nobody_leaves_the_box_that_the_margin_rests_on() -> None:
     """Random actions on shipped people: the counterfactual stays in the reachable box."""
     people = read_population(SHIPPED / "population.json")
-    bounds = {f: people.template.feature(f).action_bounds for f in LEVERS}
+    bounds = {f: people.template.by_name[f].action_bounds for f in LEVERS}
     rows = np.array([[one[f] for f in FEATURES] for one in people.factuals])
     low, high = reachable_box(rows, people.template.scm, bounds)
     rng = np.random.default_rng(1)

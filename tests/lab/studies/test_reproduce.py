@@ -275,7 +275,7 @@ def test_no_optimum_costs_more_than_the_most_expensive_action() -> None:
     problems = draws.problems(Cell("2"))
     ceiling = largest_costs(draws, problems)
     for k, problem in enumerate(problems):
-        corners = product(*(PEOPLE.template.feature(name).action_bounds for name in problem.mask))
+        corners = product(*(PEOPLE.template.by_name[name].action_bounds for name in problem.mask))
         costs = [
             sum(
                 ((value - FIVE.factuals[k][name]) / PEOPLE.template.cost.lengths[name]) ** 2

@@ -81,7 +81,7 @@ def differs(instance: Instance, action: dict[str, float], earlier: Sequence[Choi
         for name, unit in scale.items():
             here, there = after[name], number(instance, name, one.result.counterfactual[name])
             moved = abs(Fraction(repr(here)) - Fraction(repr(there)))  # as written
-            if instance.feature(name).kind == "categorical":
+            if instance.by_name[name].kind == "categorical":
                 moved = Fraction(here != there)
             far = far or moved >= Fraction(repr(apart)) * Fraction(repr(unit))
         if not far:
@@ -322,7 +322,7 @@ def tree_points(instance: Instance, acted: tuple[str, ...], limits: Uncertainty,
         for shifted in (values - by, values + by):
             steps += [shifted, np.nextafter(shifted, -np.inf), np.nextafter(shifted, np.inf)]
         every = np.unique(np.concatenate(steps))
-        whole = instance.feature(name).integral
+        whole = instance.by_name[name].integral
         axes.append(values if whole else every[(every >= low) & (every <= high)])
     if np.prod([len(a) for a in axes]) > 60_000:
         return

@@ -82,7 +82,7 @@ def test_judgement_looks_at_every_scenario():
     found = run.solve(instance)
     action = {n: run.number(instance, n, v) for n, v in found.action.items()}
     assert run.judge(instance, action).feasible
-    name = next(n for n in action if instance.feature(n).kind == "continuous")
+    name = next(n for n in action if instance.by_name[n].kind == "continuous")
     low = [
         run.judge(replace(instance, scenarios=(Scenario({name: by}),)), action).accepted_exact
         for by in (-0.5, -0.05, 0.0, 0.05, 0.5)

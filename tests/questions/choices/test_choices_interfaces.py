@@ -119,7 +119,7 @@ def test_effects_that_are_no_sums_are_refused_for_trees():
     for seed in range(3, 25):
         instance = random_causal_instance(seed)
         if instance is not None and instance.levers and not instance.missing:
-            numbers = [n for n in instance.levers if instance.feature(n).kind in ("continuous", "integer")]
+            numbers = [n for n in instance.levers if instance.by_name[n].kind in ("continuous", "integer")]
             try:
                 robust(instance, dict.fromkeys(numbers, 1.0), time_limit=5)
             except Unsupported as refusal:

@@ -53,7 +53,7 @@ def drawn(seed: int) -> Instance | None:
 
 def values(instance: Instance, name: str, low: float, high: float) -> list[float]:
     """What an action may set between two values."""
-    return instance.feature(name).lattice.within(low, high).tolist()
+    return instance.by_name[name].lattice.within(low, high).tolist()
 
 
 def refused(instance: Instance, axes: dict[str, list[float]]) -> bool:

@@ -98,7 +98,7 @@ def test_a_share_is_the_cost_of_the_change_alone(kind):
     scale = {"income": 10.0, "cards": 2.0, "degree": 1.0}
     instance = replace(instance, cost=Cost.pure(kind, scale), preferences=own)
     action = {"income": instance.factual["income"] + 5, "cards": instance.factual["cards"] + 1}
-    names = {n: instance.feature(n).show(v) for n, v in action.items()}
+    names = {n: instance.by_name[n].show(v) for n, v in action.items()}
     whole = judge(instance, action).cost
     shares = {c.feature: c.share for c in changes_of(instance, names, None) if c.share is not None}
     for name, value in action.items():
@@ -115,7 +115,7 @@ def test_what_an_action_may_set_is_said_in_the_users_words():
     assert limits["income"] == "0 to 100"
     assert limits["cards"].endswith("to 5, only up")
     assert limits["owner"] is None
-    for label in instance.feature("degree").categories:
+    for label in instance.by_name["degree"].categories:
         assert label in limits["degree"]
 
 

@@ -39,7 +39,7 @@ def drawn(seed: int) -> tuple[Instance, list[Configuration]]:
         instance = with_percentile_cost(seed, instance)
     elif instance.cost.uses_scale and seed % 4 == 1:  # falls cheaper, or dearer, than rises
         own = {n: (5.0 if seed % 8 == 1 else 0.3) * m.rise for n, m in instance.cost.measures.items()}
-        numeric = [n for n in own if instance.feature(n).kind != "categorical"]
+        numeric = [n for n in own if instance.by_name[n].kind != "categorical"]
         instance = replace(instance, cost=with_falls(instance.cost, {n: own[n] for n in numeric}))
     rows = np.array([[instance.factual[f.name] for f in instance.features]])
     [[logit]] = instance.classifier.evaluate(instance.model_rows(rows))

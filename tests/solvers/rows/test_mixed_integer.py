@@ -70,7 +70,7 @@ def actions(instance: Instance, count: int) -> list[dict[str, float]]:
             if rng.random() < 0.7:
                 value = float(rng.uniform(low, high) if rng.random() < 0.8 else instance.factual[name])
                 value = min(max(value, low), high)
-                action[name] = float(round(value)) if instance.feature(name).integral else value
+                action[name] = float(round(value)) if instance.by_name[name].integral else value
         chosen.append(action)
     return chosen
 
