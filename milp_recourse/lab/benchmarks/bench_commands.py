@@ -206,7 +206,7 @@ def trees(
         int, typer.Option(min=1, help="Problems per model; they take the sets and costs in turn.")
     ] = 4,
     solvers: Annotated[
-        str, typer.Option(help="bab, highs, cpsat, leaf-milp, ocean-cp, ocean-mip; comma-separated.")
+        str, typer.Option(help="bab, highs, cpsat, leaf-milp, treecf, ocean-cp, ocean-mip; comma-separated.")
     ] = "bab,highs,cpsat,leaf-milp",
     time_limit: WallSeconds = 60.0,
     seed: SeedOfRows = 0,

@@ -7,6 +7,7 @@ returned action is judged exactly, and the fitted model is asked whether it acce
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -27,9 +28,10 @@ from milp_recourse.lab.benchmarks.timed import judged
 from milp_recourse.lab.run_table import Key
 from milp_recourse.problem.instance import Instance
 
-SOLVERS = ("bab", "highs", "cpsat", "leaf-milp", "ocean-cp", "ocean-mip")
+SOLVERS = ("bab", "highs", "cpsat", "leaf-milp", "treecf", "ocean-cp", "ocean-mip")
 """``leaf-milp`` is the plain leaf formulation in HiGHS; the last two are OceanPy's. OceanPy does not scale
-costs by column, so it is given only data sets whose columns are scaled already (:data:`UNIT`)."""
+costs by column, so it is given only data sets whose columns are scaled already (:data:`UNIT`). treecf must be
+installed beside this package; it takes l1 and numbers."""
 
 COSTS = ("l1", "l2-squared")
 COLUMNS = (*KEYS, *ANSWER, *EFFORT, "certificate_kinds", "certificate_bytes", *CHECK)
@@ -148,28 +150,41 @@ def flips(ensemble: Fitted, instance: Instance, action: dict[str, float] | None)
     return bool(ensemble.estimator.predict(columns)[0] == 1)
 
 
-def worker(solver: str, ensemble: Fitted, ocean_python: str | None) -> Child | OceanWorker:
-    """Start a solver in a process of its own: OceanPy for one fitted model, the others for any instance."""
+def worker(solver: str, ensemble: Fitted, ocean_python: str | None) -> Child | PeerWorker:
+    """Start a solver in a process of its own: a peer for one fitted model, the others for any instance."""
+    if solver == "treecf":
+        return PeerWorker([sys.executable, "treecf_worker.py"], ensemble, _asked_of_treecf)
     if solver.startswith("ocean"):
-        return OceanWorker(solver.removeprefix("ocean-"), ensemble, str(ocean_python))
+        kind = solver.removeprefix("ocean-")
+        return PeerWorker([str(ocean_python), "ocean_worker.py"], ensemble, _asked_of_ocean, kind)
     return of_solver(solver, "trees")
 
 
-class OceanWorker:
-    """OceanPy with one fitted model, in a process of the Python that has it.
+class PeerWorker:
+    """A peer with one fitted model, in a process of the Python that has it.
 
     Parameters
     ----------
-    kind
-        ``cp`` or ``mip``.
+    command
+        The Python, and the script beside this file that it runs.
+    question
+        What the script is asked of an instance, or the reason why it is asked nothing.
+    more
+        Further arguments of the script.
     """
 
-    def __init__(self, kind: str, ensemble: Fitted, python: str) -> None:
-        self.folder = tempfile.TemporaryDirectory()
+    def __init__(
+        self,
+        command: tuple[str, str] | list[str],
+        ensemble: Fitted,
+        question: Callable[[Instance], dict[str, Any] | str],
+        *more: str,
+    ) -> None:
+        self.folder, self.question = tempfile.TemporaryDirectory(), question
         model = Path(self.folder.name) / "model.joblib"
         _hand_over(ensemble, model)
-        script = str(Path(__file__).with_name("ocean_worker.py"))
-        self.child = Child([python, script, str(model), kind])
+        python, script = command
+        self.child = Child([python, str(Path(__file__).with_name(script)), str(model), *more])
         greeting = self.child.receive()
         self.refused = greeting.get("refused", greeting.get("message"))
 
@@ -181,12 +196,13 @@ class OceanWorker:
         self.folder.cleanup()
 
     def ask(self, instance: Instance, time_limit: float) -> dict[str, Any]:
-        """OceanPy's answer to an instance, with the exact judgement of its action."""
-        if self.refused is not None:
-            return {"status": "refused", "message": self.refused}
+        """The peer's answer to an instance, with the exact judgement of its action."""
+        question = self.question(instance) if self.refused is None else self.refused
+        if isinstance(question, str):
+            return {"status": "refused", "message": question}
         row = [instance.factual[f.name] for f in instance.features]
-        question = {"row": row, "norm": 1 if instance.cost.kind == "l1" else 2, "limit": time_limit}
-        answer = self.child.send(json.dumps(question).encode() + b"\n")
+        asked = {"row": row, "limit": time_limit} | question
+        answer = self.child.send(json.dumps(asked).encode() + b"\n")
         after, action = answer.pop("row", None), None
         if after is not None:
             named = zip(instance.features, row, after, strict=True)
@@ -194,8 +210,26 @@ class OceanWorker:
         return answer | judged(instance, action)
 
 
+def _asked_of_ocean(instance: Instance) -> dict[str, Any]:
+    return {"norm": 1 if instance.cost.kind == "l1" else 2}
+
+
+def _asked_of_treecf(instance: Instance) -> dict[str, Any] | str:
+    """The price of a change by 1, the bounds, and which columns are whole numbers."""
+    if instance.cost.kind != "l1" or any(f.kind == "categorical" for f in instance.features):
+        return "treecf's cost is a sum of distances of numbers"
+    costs = [instance.lever_costs[f.name] for f in instance.features]
+    low, high = zip(*(instance.levers[f.name] for f in instance.features), strict=True)
+    return {
+        "price": [float(cost.prices.linear) / cost.rise for cost in costs],
+        "low": low,
+        "high": high,
+        "whole": [f.integral for f in instance.features],
+    }
+
+
 def _hand_over(ensemble: Fitted, path: Path) -> None:
-    """Write the fitted model, its features' kinds, and all rows of the data for ``ocean_worker.py``."""
+    """Write the fitted model, its features' kinds, and all rows of the data for a peer's script."""
     import joblib
 
     features, values = ensemble.table.features, ensemble.table.values

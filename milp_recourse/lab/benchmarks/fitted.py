@@ -101,7 +101,7 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
 
     ``cancer`` is the Wisconsin diagnostic table (Street, Wolberg and Mangasarian 1993,
     https://doi.org/10.1117/12.148698): 30 correlated measurements. ``whole`` has 23 correlated columns of
-    whole numbers. If the name ends in :data:`UNIT`,
+    whole numbers, ``whole50`` has 50. If the name ends in :data:`UNIT`,
     numeric columns are scaled to [0, 1] and are continuous, or binary if they have two values.
 
     Raises
@@ -136,8 +136,8 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
             for k, n in enumerate(LOAN_COLUMNS)
         )
         return Table(name, columns, drawn.rows, drawn.labels)
-    if name == "whole":
-        return _whole(rng)
+    if name.startswith("whole"):
+        return _whole(rng, name)
     if name not in SETS:
         names = ", ".join([*SETS, *OTHERS])
         raise BadInput("--sets", name, f"{names}; each also with {UNIT} behind it")
@@ -145,8 +145,12 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
     return replace(table, features=tuple(replace(f, actionable=True, monotone=None) for f in table.features))
 
 
-def _whole(rng: np.random.Generator, rows: int = 10000, count: int = 23) -> Table:
+def _whole(rng: np.random.Generator, name: str, rows: int = 10000) -> Table:
     """Correlated columns of whole numbers of several ranges, and labels that depend on most of them."""
+    asked = name.removeprefix("whole") or "23"
+    if not (asked.isdigit() and int(asked) >= 8):
+        raise BadInput("--sets", name, "whole, or whole and a number of columns, 8 or more, as whole50")
+    count = int(asked)
     seen = rng.normal(size=(rows, 5)) @ rng.normal(size=(5, count)) / np.sqrt(5)
     seen += 0.7 * rng.normal(size=(rows, count))
     share = 1.0 / (1.0 + np.exp(-1.2 * seen))
@@ -158,7 +162,7 @@ def _whole(rng: np.random.Generator, rows: int = 10000, count: int = 23) -> Tabl
     logit += 0.4 * np.maximum(z[:, 4], z[:, 7])
     labels = rng.random(rows) < 1.0 / (1.0 + np.exp(np.median(logit) - logit))
     columns = tuple(numeric(f"c{j}", "integer", values[:, j]) for j in range(count))
-    return Table("whole", columns, values, labels.astype(np.int64))
+    return Table(name, columns, values, labels.astype(np.int64))
 
 
 def fit_trees(table: Table, kind: str, trees: int, depth: int | None, seed: int = 0) -> Fitted:

@@ -182,6 +182,7 @@ def test_problems_stay_the_same_beside_other_models() -> None:
         ({"costs": ["linf"]}, "--costs"),
         ({"solvers": ["ocean-cp"]}, "--ocean-python"),
         ({"sets": ["nothing"]}, "--sets"),
+        ({"sets": ["whole7"]}, "8 or more, as whole50"),
         ({"sets": ["german:unit"]}, r"german\.data"),
     ],
 )
@@ -206,3 +207,26 @@ def test_a_python_without_oceanpy_says_so() -> None:
         for _ in range(2):
             answer = ocean.ask(instance, 5.0)
             assert answer["status"] == "refused" and "No module named 'ocean'" in answer["message"]
+
+
+def test_treecf_is_asked_the_same_problem_or_says_what_is_missing() -> None:
+    """Prices are the instance's own, and it proves the same cost; without it, one line says so."""
+    ensemble = fit_trees(read_table("whole8", None, 0), *bench.parsed("forest-6x3"), 0)
+    instance = ensemble.instance(int(ensemble.refused[-1]), "l1")
+    asked = bench._asked_of_treecf(instance)
+    assert isinstance(asked, dict) and asked["whole"] == [True] * 8
+    moved = {f.name: instance.factual[f.name] + 1.0 for f in instance.features}
+    assert sum(asked["price"]) == pytest.approx(float(instance.cost_of(moved)))
+    with bench.worker("treecf", ensemble, None) as treecf:
+        answer = treecf.ask(instance, 60.0)
+    if answer["status"] == "refused":
+        assert "No module named 'treecf'" in answer["message"]
+    else:
+        assert answer["claimed_cost"] == pytest.approx(solve(instance).cost)
+
+
+@pytest.mark.parametrize(("table", "cost"), [("credit", "l1"), ("whole8", "l2-squared")])
+def test_treecf_is_not_asked_about_labels_or_squares(table: str, cost: str) -> None:
+    """Its cost is a sum of distances."""
+    ensemble = fit_trees(read_table(table, None, 0), *bench.parsed("forest-2x2"), 0)
+    assert isinstance(bench._asked_of_treecf(ensemble.instance(int(ensemble.refused[0]), cost)), str)
