@@ -175,7 +175,7 @@ def test_brute_force_catches_a_bound_that_is_too_high() -> None:
     from dataclasses import replace
 
     caught = 0
-    for seed in range(20):
+    for seed in range(9):
         instance = case(seed)
         result = solve(instance, "highs", TIME_LIMIT)
         if result.status is Status.OPTIMAL and result.action and instance.cost.l0 == 0:
@@ -186,7 +186,7 @@ def test_brute_force_catches_a_bound_that_is_too_high() -> None:
             caught += found.cost < lie.lower_bound
             near = attack(instance, lie, np.random.default_rng(seed))
             assert near is None or near.cost < lie.cost
-    assert caught >= 5
+    assert caught >= 3
 
 
 def test_complaints_name_mask_bounds_and_numbers() -> None:
