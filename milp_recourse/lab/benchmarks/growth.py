@@ -113,7 +113,8 @@ def problems(shape: Shape, count: int, seed: int) -> list[Instance]:
     """
     found: list[Instance] = []
     for k in range(NETWORKS):
-        rng = np.random.default_rng([seed, shape.actions, shape.width, shape.depth, shape.trees, k])
+        sizes = [shape.trees] if shape.trees else [shape.width, shape.depth]
+        rng = np.random.default_rng([seed, shape.actions, *sizes, k])
         template, refused = (_of_a_forest if shape.trees else _of_a_network)(rng, shape)
         found += [
             replace(template, factual=dict(zip(FEATURES, row.tolist(), strict=True)))
