@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from milp_recourse.formats.schema import InlineClassifier, InstanceModel, PopulationModel
+from milp_recourse.formats.schema import InstanceModel, PopulationModel
 from milp_recourse.formats.schema_answers import (
     ChoicesModel,
     InterviewModel,
@@ -22,6 +22,7 @@ from milp_recourse.formats.schema_answers import (
     WhyModel,
 )
 from milp_recourse.formats.schema_certificate import CertificateModel, RegionCertificateModel
+from milp_recourse.formats.schema_classifiers import InlineClassifier
 
 FOLDER = Path(__file__).parent / "schemas"
 

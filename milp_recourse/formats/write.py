@@ -9,11 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.formats.applicant_json import condition_to_dict, cost_to_dict, preferences_to_dict
-from milp_recourse.formats.classifier_json import accept_to_dict
-from milp_recourse.formats.feature_json import features_to_list, scm_to_dict
-from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT
+from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT, cost_to_dict
 from milp_recourse.formats.schema_answers import RESULT_FORMAT, ResultModel
+from milp_recourse.formats.schema_classifiers import accept_to_dict
+from milp_recourse.formats.schema_conditions import condition_to_dict
+from milp_recourse.formats.schema_features import feature_to_dict
+from milp_recourse.formats.schema_preferences import preferences_to_dict
+from milp_recourse.formats.schema_scm import scm_to_dict
 from milp_recourse.formats.strict_json import write_json
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.population import Population
@@ -127,7 +129,7 @@ def _shared(instance: Instance) -> dict[str, Any]:
     conditions = [condition_to_dict(one, instance.features) for one in instance.conditions]
     return {
         **{key: text for key, text in named.items() if text is not None},
-        "features": features_to_list(instance.features),
+        "features": [feature_to_dict(one) for one in instance.features],
         "scm": scm_to_dict(instance.scm),
         "classifier": to_json(instance.classifier),
         "accept": accept_to_dict(instance),

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
-from milp_recourse.formats.applicant_json import condition_to_dict
+from milp_recourse.formats.schema_conditions import condition_to_dict
 from milp_recourse.formats.write import result_part
 from milp_recourse.problem.conditions import Acted, Condition, LabelIn, Not, Sum
 from milp_recourse.problem.conditions import Any as AnyOf
