@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.certificates.conditions import canonical_condition
 from milp_recourse.formats.schema_classifiers import accept_to_dict
+from milp_recourse.formats.schema_conditions import condition_to_dict
 from milp_recourse.formats.schema_features import feature_to_dict
 from milp_recourse.formats.schema_scm import scm_to_dict
 from milp_recourse.problem.cost import PERCENTILES, Cost
@@ -37,7 +37,7 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
     """The content of an instance as plain JSON values, every default filled in."""
     names = [f.name for f in instance.features if f.name in instance.preferences.actionable]
     cost = instance.cost
-    conditions = [canonical_condition(one) for one in instance.all_conditions]
+    conditions = [condition_to_dict(one) for one in instance.all_conditions]
     return {
         "features": [
             {**dict.fromkeys(_DEFAULTED), "encoding": f.encoding, **feature_to_dict(f)}

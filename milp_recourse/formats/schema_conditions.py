@@ -237,9 +237,16 @@ def _check_ends(low: float | None, high: float | None) -> None:
         raise BadInput("", f"at_least {low!r} above at_most {high!r}", "at_least <= at_most")
 
 
-def condition_to_dict(condition: Condition, features: Sequence[Feature]) -> dict[str, AnyValue]:
-    """A condition as JSON."""
-    labels = {f.name: f.categories or () for f in features}
+def condition_to_dict(condition: Condition, features: Sequence[Feature] | None = None) -> dict[str, AnyValue]:
+    """A condition as JSON.
+
+    Parameters
+    ----------
+    features
+        All of the problem's. None: the canonical form of certificates (section 11 of the document) is
+        written, in which labels are indices, bounds of one feature are a sum, and open ends are null.
+    """
+    labels = None if features is None else {f.name: f.categories or () for f in features}
 
     def write(one: Condition) -> dict[str, AnyValue]:
         match one:
@@ -248,12 +255,13 @@ def condition_to_dict(condition: Condition, features: Sequence[Feature]) -> dict
             case Acted(feature):
                 return {"acted": feature}
             case LabelIn(feature, of, indices):
-                return {"feature": feature, "of": of, "in": [labels[feature][k] for k in indices]}
+                shown = indices if labels is None else [labels[feature][k] for k in indices]
+                return {"feature": feature, "of": of, "in": list(shown)}
             case Sum(terms, of, low, high):
                 single = len(terms) == 1 and terms[0][1] == 1 and isinstance(terms[0][0], str)
-                head: dict[str, AnyValue] = {"feature": terms[0][0]} if single else sum_to_dict(terms)
-                ends = {"at_least": low, "at_most": high}
-                return head | {"of": of} | {key: end for key, end in ends.items() if end is not None}
+                head = {"feature": terms[0][0]} if single and labels is not None else _added(terms)
+                ends = {"at_least": low, "at_most": high}.items()
+                return head | {"of": of} | {k: v for k, v in ends if v is not None or labels is None}
             case IfThen(first, then):
                 return {"if": write(first), "then": write(then)}
             case Any(parts):
@@ -267,7 +275,7 @@ def condition_to_dict(condition: Condition, features: Sequence[Feature]) -> dict
     return write(condition)
 
 
-def sum_to_dict(terms: Sequence[tuple[Factor, float]]) -> dict[str, AnyValue]:
+def _added(terms: Sequence[tuple[Factor, float]]) -> dict[str, AnyValue]:
     """The keys that say what is added up."""
     products = [[c, *of] for of, c in terms if not isinstance(of, str)]
     found: dict[str, AnyValue] = {"sum": {of: c for of, c in terms if isinstance(of, str)}}
