@@ -216,7 +216,7 @@ class ReferenceModel(Strict):
 
     def build(self, _: Known) -> Reference:
         """The known answer."""
-        return Reference(**self.model_dump())
+        return Reference(self.status, self.cost, self.lower_bound)
 
 
 class Problem(Strict):
