@@ -11,7 +11,7 @@ from pydantic import Discriminator, Field, Tag, ValidationInfo, ValidatorFunctio
 from typing_extensions import TypeAliasType
 
 from milp_recourse.errors import BadInput, dotted, shown
-from milp_recourse.formats.validate import Known, Number, Stated, Strict, Value, refused, then
+from milp_recourse.formats.validate import Known, Number, Stated, Strict, Value, keyed, refused, then
 from milp_recourse.problem.conditions import (
     Acted,
     All,
@@ -33,13 +33,6 @@ DEEPEST = 40
 _FORMS = ("at_most_actions", "feature", "sum", "acted", "if", "any", "all", "not")
 
 ViewName = Literal["factual", "counterfactual", "change", "relative-change"]
-
-
-def _form(value: AnyValue) -> str | None:
-    if not isinstance(value, dict):
-        return None
-    form = next((form for form in _FORMS if form in value), None)
-    return None if form is None else f"{form}: ..."  # unlike any key, so that error paths leave it out
 
 
 def _levels(value: AnyValue, inside: ValidatorFunctionWrapHandler, info: ValidationInfo) -> AnyValue:
@@ -74,7 +67,7 @@ ConditionModel = TypeAliasType(
         | Annotated["AllModel", then(lambda c, _: All(tuple(c.all))), Tag("all: ...")]
         | Annotated["NotModel", then(lambda c, _: Not(c.not_)), Tag("not: ...")],
         Discriminator(
-            _form,
+            lambda value: keyed(value, _FORMS),
             custom_error_type="unknown_form",
             custom_error_message="an object with one of the keys " + ", ".join(_FORMS),
         ),

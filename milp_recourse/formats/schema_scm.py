@@ -20,6 +20,7 @@ from milp_recourse.formats.validate import (
     Stated,
     Strict,
     Word,
+    keyed,
     then,
     validate,
 )
@@ -63,10 +64,8 @@ _FORMS = ("sum", "product", "relu", "sigmoid", "square", "network")
 def _form(value: Any) -> str | None:
     if isinstance(value, str):
         return "feature"
-    if isinstance(value, dict):
-        form = next((form for form in _FORMS if form in value), None)
-        return None if form is None else f"{form}: ..."  # unlike any key, so that error paths leave it out
-    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return "number" if number else keyed(value, _FORMS)
 
 
 def _variable(name: str, known: Known) -> Expression:

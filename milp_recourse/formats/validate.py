@@ -53,6 +53,12 @@ Value = Annotated[
 """A number, or the label of an ordinal or categorical feature."""
 
 
+def keyed(value: Any, forms: Iterable[str]) -> str | None:
+    """The tag of an object whose form is seen from its keys: unlike any key, so that error paths omit it."""
+    form = next((form for form in forms if form in value), None) if isinstance(value, dict) else None
+    return None if form is None else f"{form}: ..."
+
+
 class Strict(BaseModel):
     """A JSON object whose keys are exactly those named; booleans are not numbers."""
 
