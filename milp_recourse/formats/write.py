@@ -98,14 +98,14 @@ def population_digest(population: Population) -> str:
 
 def result_to_dict(result: Result) -> dict[str, Any]:
     """The result as JSON with every key of the format; missing values are null."""
-    names = [name for name in ResultModel.model_fields if name != "format"]
+    names = [name for name in ResultModel.model_fields if name not in ("format", "status")]
     return {"format": RESULT_FORMAT, **result_part(result, *names)}
 
 
 def result_part(result: Result | ResultModel, *names: str) -> dict[str, Any]:
     """The status of a result, which may come from a file, and the attributes named, by name."""
     status = result.status.value if isinstance(result, Result) else result.status
-    return {"status": status} | {name: getattr(result, name) for name in names if name != "status"}
+    return {"status": status, **{name: getattr(result, name) for name in names}}
 
 
 def document(model: type[Strict], source: object, **own: Any) -> dict[str, Any]:
