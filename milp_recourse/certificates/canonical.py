@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.certificates.conditions import canonical_condition
-from milp_recourse.formats.classifier_json import accept_to_dict
-from milp_recourse.formats.feature_json import lattice_to_dict, scm_to_dict
+from milp_recourse.formats.schema_classifiers import accept_to_dict
+from milp_recourse.formats.schema_conditions import condition_to_dict
+from milp_recourse.formats.schema_features import feature_to_dict
+from milp_recourse.formats.schema_scm import scm_to_dict
 from milp_recourse.problem.cost import PERCENTILES, Cost
 from milp_recourse.problem.instance import Classifier, Instance
 from milp_recourse.readers.json_form import to_json
+
+_DEFAULTED = ("bounds", "categories", "domain", "monotone")
+"""What files leave out of a feature where there is none."""
 
 _texts: dict[int, tuple[Classifier, str]] = {}
 
@@ -33,21 +37,10 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
     """The content of an instance as plain JSON values, every default filled in."""
     names = [f.name for f in instance.features if f.name in instance.preferences.actionable]
     cost = instance.cost
-    conditions = [canonical_condition(one) for one in instance.all_conditions]
+    conditions = [condition_to_dict(one) for one in instance.all_conditions]
     return {
         "features": [
-            {
-                "name": f.name,
-                "kind": f.kind,
-                "actionable": f.actionable,
-                "bounds": _pair(f.bounds),
-                "categories": None if f.categories is None else list(f.categories),
-                "domain": _pair(f.domain),
-                "monotone": f.monotone,
-                "encoding": f.encoding,
-                **({} if f.table is None else {"table": [list(row) for row in f.table]}),
-                **lattice_to_dict(f),
-            }
+            {**dict.fromkeys(_DEFAULTED), "encoding": f.encoding, **feature_to_dict(f)}
             for f in instance.features
         ],
         "scm": _scm(instance),

@@ -1,7 +1,4 @@
-"""What needs a proof tree: sets of levers (section 5 of the document), and cases of conditions (section 11).
-
-Also here: conditions in the canonical form that certificates have.
-"""
+"""What needs a proof tree: sets of levers (section 5 of the document), cases of conditions (section 11)."""
 
 from __future__ import annotations
 
@@ -9,25 +6,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import Any as AnyValue
 
 from milp_recourse.engine.forests.axes import separable
 from milp_recourse.problem.conditions import (
     FALSE,
     TRUE,
-    Acted,
-    All,
     AllOf,
-    Any,
     AnyOf,
-    AtMostActions,
-    Condition,
     Demand,
-    IfThen,
-    LabelIn,
-    Not,
     Row,
-    Sum,
     factors,
     leaves,
     unlabelled,
@@ -93,31 +80,6 @@ def dearest(instance: Instance, acted: Sequence[str]) -> Fraction:
 
 MOST_CASES = 3000
 """Most cases that are proven one by one: sets of features acted on, times alternatives of conditions."""
-
-
-def canonical_condition(condition: Condition) -> dict[str, AnyValue]:
-    """A condition in the canonical form of section 11: bounds as sums, labels as ascending indices."""
-    match condition:
-        case AtMostActions(count):
-            return {"at_most_actions": count}
-        case Acted(feature):
-            return {"acted": feature}
-        case LabelIn(feature, of, labels):
-            return {"feature": feature, "of": of, "in": list(labels)}
-        case Sum(terms, of, low, high):
-            products = [[c, *f] for f, c in terms if not isinstance(f, str)]
-            more = {"products": products} if products else {}
-            single = {f: c for f, c in terms if isinstance(f, str)}
-            return {"sum": single, **more, "of": of, "at_least": low, "at_most": high}
-        case IfThen(first, then):
-            return {"if": canonical_condition(first), "then": canonical_condition(then)}
-        case Any(parts):
-            return {"any": [canonical_condition(part) for part in parts]}
-        case All(parts):
-            return {"all": [canonical_condition(part) for part in parts]}
-        case Not(part):
-            return {"not": canonical_condition(part)}
-    raise TypeError(condition)  # pragma: no cover
 
 
 @dataclass(frozen=True)

@@ -73,9 +73,8 @@ def _known(file: Path, people: Population) -> Population:
 def _with_cost(people: Population, known: Population, cost: str | None, scale: str | None) -> Population:
     from dataclasses import replace
 
-    from milp_recourse.formats.applicant_json import build_cost, check_scale
-    from milp_recourse.formats.schema import CostModel
-    from milp_recourse.formats.validate import validate
+    from milp_recourse.formats.schema import StatedCost, check_scale
+    from milp_recourse.formats.validate import Known, validate
     from milp_recourse.problem.cost import KINDS, PERCENTILES
     from milp_recourse.problem.factuals import undefined_values
     from milp_recourse.tables import from_data
@@ -98,7 +97,7 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
             entry["scale"] = {f.name: 1.0 if f.labelled else rule for f in template.features if f.actionable}
         else:
             entry["scale"] = from_data.data_scales(template, rows, rule)
-    new = build_cost(validate(CostModel, entry, "cost"), template.features)
+    new = validate(StatedCost, entry, "cost", Known(template.features))
     for one in {id(p): p for p in people.preferences}.values():  # thousands may share one
         check_scale(new, one)
     faults = undefined_values(

@@ -84,7 +84,7 @@ def with_own_preferences(problem: Chosen, file: Path | None) -> Chosen:
     if file is None:
         return problem
     from milp_recourse.elicitation import preferences_from_text
-    from milp_recourse.formats.applicant_json import check_scale
+    from milp_recourse.formats.schema import check_scale
     from milp_recourse.formats.strict_json import read_bytes
 
     template = problem.template if isinstance(problem, Population) else problem

@@ -5,7 +5,6 @@ rule of the format raise :class:`~milp_recourse.errors.BadInput` with one line. 
 Schema files, which are generated from the pydantic models.
 """
 
-from milp_recourse.formats.feature_json import scm_to_dict
 from milp_recourse.formats.read import (
     instance_from_dict,
     population_from_dict,
@@ -14,6 +13,7 @@ from milp_recourse.formats.read import (
     read_instance,
     read_population,
 )
+from milp_recourse.formats.schema_scm import scm_to_dict
 from milp_recourse.formats.write import (
     instance_to_dict,
     population_to_dict,

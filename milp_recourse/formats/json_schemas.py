@@ -8,39 +8,28 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from milp_recourse.formats.schema import InlineClassifier, InstanceModel, PopulationModel
-from milp_recourse.formats.schema_answers import (
-    ChoicesModel,
-    InterviewModel,
-    OffersModel,
-    RegionsModel,
-    RegretModel,
-    ResultModel,
-    ResultsModel,
-    RobustModel,
-    ShareModel,
-    WhyModel,
-)
-from milp_recourse.formats.schema_certificate import CertificateModel, RegionCertificateModel
+from milp_recourse.formats import schema, schema_certificate
+from milp_recourse.formats import schema_answers as answers
+from milp_recourse.formats.schema_classifiers import InlineClassifier
 
 FOLDER = Path(__file__).parent / "schemas"
 
 MODELS: dict[str, Any] = {
-    "certificate-1": CertificateModel,
-    "choices-1": ChoicesModel,
+    "certificate-1": schema_certificate.CertificateModel,
+    "choices-1": answers.ChoicesModel,
     "classifier": InlineClassifier,
-    "instance-1": InstanceModel,
-    "interview-1": InterviewModel,
-    "offers-1": OffersModel,
-    "population-1": PopulationModel,
-    "region-certificate-1": RegionCertificateModel,
-    "regions-1": RegionsModel,
-    "regret-1": RegretModel,
-    "result-1": ResultModel,
-    "results-1": ResultsModel,
-    "robust-1": RobustModel,
-    "share-1": ShareModel,
-    "why-1": WhyModel,
+    "instance-1": schema.InstanceModel,
+    "interview-1": answers.InterviewModel,
+    "offers-1": answers.OffersModel,
+    "population-1": schema.PopulationModel,
+    "region-certificate-1": schema_certificate.RegionCertificateModel,
+    "regions-1": answers.RegionsModel,
+    "regret-1": answers.RegretModel,
+    "result-1": answers.ResultModel,
+    "results-1": answers.ResultsModel,
+    "robust-1": answers.RobustModel,
+    "share-1": answers.ShareModel,
+    "why-1": answers.WhyModel,
 }
 
 
@@ -48,9 +37,9 @@ def json_schemas() -> dict[str, str]:
     """File name -> text of every shipped JSON Schema."""
     texts = {}
     for name, model in MODELS.items():
-        schema = TypeAdapter(model).json_schema(by_alias=True)
-        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-        texts[f"{name}.schema.json"] = json.dumps(schema, indent=1) + "\n"
+        text = TypeAdapter(model).json_schema(by_alias=True)
+        text["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+        texts[f"{name}.schema.json"] = json.dumps(text, indent=1) + "\n"
     return texts
 
 

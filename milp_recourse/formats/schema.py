@@ -1,174 +1,40 @@
-"""Pydantic models that mirror the instance and population formats, key by key.
+"""Instances, populations and their costs: how files state them, and how they are built from that.
 
-They check keys, types and finite numbers. Rules that span several fields (shapes of weights, known labels,
-scales for all actionable features) are checked by the builders in the files ``*_json.py``. The JSON Schema
-files in ``schemas/`` are generated from these models.
+The JSON Schema files in ``schemas/`` are generated from these models.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
-from milp_recourse.formats.schema_conditions import ConditionModel
-from milp_recourse.formats.schema_scm import Layer, ScmModel
-from milp_recourse.formats.validate import Interval, NonNegative, Number, Positive, Strict, Value, Word
-from milp_recourse.problem.cost import KINDS, CostKind
-from milp_recourse.problem.derived_networks import Bend
-from milp_recourse.problem.measures import Distance, Measure, Relative
+from milp_recourse.errors import BadInput, dotted
+from milp_recourse.formats.people_csv import people_rows
+from milp_recourse.formats.schema_classifiers import AcceptModel, StatedClassifier
+from milp_recourse.formats.schema_conditions import StatedCondition
+from milp_recourse.formats.schema_features import StatedFeatures
+from milp_recourse.formats.schema_preferences import StatedPreferences
+from milp_recourse.formats.schema_scm import StatedScm
+from milp_recourse.formats.validate import Known, NonNegative, Number, Positive, Stated, Strict, Value
+from milp_recourse.problem.cost import KINDS, PERCENTILES, Cost, CostKind
+from milp_recourse.problem.factuals import (
+    ID,
+    FactualTable,
+    as_table,
+    build_factual,
+    check_abduction,
+    undefined_values,
+)
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences, Reference, check_density
+from milp_recourse.problem.measures import Distance, Measure, Quantiles, Relative
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.population import Population
 
 INSTANCE_FORMAT = "milp-recourse/instance-1"
 POPULATION_FORMAT = "milp-recourse/population-1"
-
-
-class StepModel(Strict):
-    """Steps that are counted from a value other than 0."""
-
-    step: Positive
-    origin: Number = Field(default=0.0, alias="from")
-
-
-def _step_form(value: Any) -> str:
-    return "from" if isinstance(value, dict) else "number"
-
-
-class FeatureModel(Strict):
-    """One feature. Ordinal and categorical kinds take ``categories``, and ``bounds`` by index."""
-
-    name: Word
-    kind: Literal["continuous", "integer", "binary", "ordinal", "categorical"]
-    actionable: bool
-    bounds: Interval | None = Field(
-        default=None,
-        description="lowest and highest value an action may set; needed where actionable, but for labels",
-    )
-    categories: Annotated[list[Word], Field(min_length=1)] | None = None
-    domain: Interval | None = Field(
-        default=None, description="limits of the counterfactual's value; for ordinal features by index"
-    )
-    monotone: Literal["increase", "decrease"] | None = None
-    encoding: Literal["code", "one-hot", "table"] | None = Field(
-        default=None, description="how labels enter the model; ordinal: code, categorical: one-hot"
-    )
-    table: Annotated[list[Annotated[list[Number], Field(min_length=1)]], Field(min_length=1)] | None = Field(
-        default=None,
-        description="with encoding table: per label, the numbers it puts into the model's columns",
-    )
-    step: (
-        Annotated[
-            Annotated[Positive, Tag("number")] | Annotated[StepModel, Tag("from")], Discriminator(_step_form)
-        ]
-        | None
-    ) = Field(
-        default=None,
-        description="numeric features: an action sets the double nearest to from + k step, in decimals, for "
-        "some whole k; from is 0 if it is not given",
-    )
-    values: Annotated[list[Value], Field(min_length=1)] | None = Field(
-        default=None, description="an action sets one of these numbers, or labels"
-    )
-
-
-class HiddenLayer(Layer):
-    """A layer of the classifier."""
-
-    functions: list[Bend] | None = Field(
-        None, description="of each output, between this layer and the next; default ReLUs"
-    )
-
-
-class NetworkModel(Strict):
-    """A fully connected network on the features' columns; the last layer is one number, the logit."""
-
-    kind: Literal["relu-network"]
-    dtype: Literal["float32", "float64"]
-    layers: Annotated[list[HiddenLayer], Field(min_length=1)]
-
-
-class TreeModel(Strict):
-    """scikit-learn's node arrays, all of one length; a node is a leaf where left is -1."""
-
-    feature: Annotated[list[int], Field(min_length=1)]
-    threshold: list[Number]
-    left: list[int]
-    right: list[int]
-    value: list[Number] = Field(description="probability of class 1 at the node; for sums any number")
-    missing_left: list[bool] | None = Field(
-        default=None,
-        description="whether a missing value goes left at the node; without it, none may be missing",
-    )
-
-
-class EnsembleModel(Strict):
-    """Trees whose mean value (or sum) is the score; go left when x, rounded to dtype, is <= threshold."""
-
-    kind: Literal["tree-ensemble"]
-    dtype: Literal["float32", "float64"]
-    aggregate: Literal["mean", "sum"] = Field(default="mean", description="sum: boosted trees")
-    base: Number = Field(default=0.0, description="the number that a sum starts from")
-    sum_dtype: Literal["float32", "float64"] = Field(default="float64", description="precision of a sum")
-    parts: list[Annotated[int, Field(ge=1)]] | None = Field(
-        default=None, min_length=1, description="number of trees of each sum, in order, if there are several"
-    )
-    combine: Literal["smallest", "largest"] | None = Field(
-        default=None,
-        description="which of several sums is the score: the smallest (accepted where every sum passes) or "
-        "the largest (where one does)",
-    )
-    trees: Annotated[list[TreeModel], Field(min_length=1)]
-
-
-class FileModel(Strict):
-    """A classifier in a file of its own, identified by its hash."""
-
-    path: Annotated[str, StringConstraints(min_length=1)] = Field(description="relative to this file")
-    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")] = Field(
-        description="SHA-256 of the file's bytes"
-    )
-
-
-def _classifier_form(value: Any) -> str | None:
-    """The tag of a classifier's form. What is no object is taken for a network, so that the error says that
-    an object is wanted; a kind that is no text becomes ``?``, an unknown tag."""
-    if not isinstance(value, dict):
-        return "relu-network"
-    if "kind" not in value and ("path" in value or "sha256" in value):
-        return "file"
-    kind = value.get("kind")
-    return kind if isinstance(kind, str) else None if kind is None else "?"
-
-
-InlineClassifier = Annotated[NetworkModel | EnsembleModel, Field(discriminator="kind")]
-ClassifierModel = Annotated[
-    Annotated[NetworkModel, Tag("relu-network")]
-    | Annotated[EnsembleModel, Tag("tree-ensemble")]
-    | Annotated[FileModel, Tag("file")],
-    Discriminator(_classifier_form),
-]
-
-
-class AcceptModel(Strict):
-    """Networks: logit >= at_least + margin. Trees: score > above, or score >= at_least."""
-
-    at_least: Number | None = Field(default=None, description="networks: default 0; trees: instead of above")
-    margin: NonNegative | None = Field(default=None, description="networks; default 0")
-    above: Number | None = Field(default=None, description="trees; default 0.5, for sums 0")
-
-
-class PreferencesModel(Strict):
-    """The applicant's mask, weights, ranges, conditions and density offset."""
-
-    actionable: list[str]
-    weights: dict[str, Positive] = Field(default_factory=dict)
-    ranges: dict[str, Interval] = Field(default_factory=dict, description="for ordinal features by index")
-    conditions: list[ConditionModel] = Field(
-        default_factory=list, description="conditions of this applicant; all must hold"
-    )
-    density_offset: Number | None = Field(
-        default=None, description="offset of this applicant, instead of plausibility.offset"
-    )
 
 
 class TwoScales(Strict):
@@ -189,14 +55,15 @@ ScaleOf = Annotated[
     Discriminator(_scale_form),
     Field(description="s > 0; two, for increases and for decreases; or factual: the applicant's own |x|"),
 ]
-Scale = dict[str, ScaleOf]
 
 
-def measure(stated: float | TwoScales | str) -> Measure:
-    """What a form of :data:`ScaleOf` states."""
+def _measure(stated: float | TwoScales | str, _: Known) -> Measure:
     if isinstance(stated, TwoScales):
         return Distance(stated.increase, stated.decrease)
     return Relative() if isinstance(stated, str) else Distance(stated, stated)
+
+
+Scale = dict[str, Annotated[Measure, Stated(ScaleOf, _measure)]]
 
 
 def _kinds(choose: Callable[[CostKind], bool]) -> Any:
@@ -214,14 +81,29 @@ else:
     PercentileKind = _kinds(lambda kind: kind.axis != "value")
 
 
+def _check_measures(measures: Mapping[str, Measure], known: Known) -> None:
+    """Check that the features exist, and can have the measures that they are given."""
+    for name, own in measures.items():
+        where = dotted(own.field, name)
+        if name not in known.features:
+            raise BadInput(where, "an unknown feature", ", ".join(known.features))
+        if fault := own.why_not(known.features[name].kind):
+            raise BadInput(where, *fault)
+
+
 class ScaledModel(Strict):
     """A cost of changes in units of the features' scales."""
 
     kind: ScaledKind
     scale: Scale
 
+    def build(self, known: Known) -> Cost:
+        """The cost; BadInput if a feature is unknown, or cannot have its scale."""
+        _check_measures(self.scale, known)
+        return Cost.pure(self.kind, self.scale)
 
-class CountModel(Strict):
+
+class CountModel(ScaledModel):
     """The cost l0: the sum of w over the features acted on."""
 
     kind: CountKind
@@ -238,6 +120,14 @@ class MixtureModel(Strict):
     l0: NonNegative = 0.0
     scale: Scale = Field(default_factory=dict)
 
+    def build(self, known: Known) -> Cost:
+        """The cost; BadInput also if all coefficients are 0."""
+        _check_measures(self.scale, known)
+        parts = {name: getattr(self, name) for name in ("l0", "l2_squared", "l1", "linf")}
+        if not any(parts.values()):
+            raise BadInput("", "coefficients that are all 0", "l0, l1, l2-squared or linf above 0")
+        return Cost(**parts, measures=self.scale)
+
 
 Knot = Annotated[
     list[Number],
@@ -253,8 +143,60 @@ class PercentileModel(Strict):
     kind: PercentileKind
     quantiles: dict[str, Annotated[list[Knot], Field(min_length=2)]]
 
+    def build(self, known: Known) -> Cost:
+        """The cost; BadInput also if knots are not those of a distribution function."""
+        quantiles = {name: Quantiles(*zip(*knots, strict=True)) for name, knots in self.quantiles.items()}
+        categorical = [f.name for f in known.features.values() if f.kind == "categorical"]
+        cost = Cost.percentile(self.kind, quantiles, categorical)
+        _check_measures({name: cost.measures[name] for name in quantiles}, known)
+        for name, knots in self.quantiles.items():
+            for k, knot in enumerate(knots):
+                if allowed := self._why_not(knot, knots[k - 1] if k else None):
+                    raise BadInput(dotted("quantiles", name, k), list(knot), allowed)
+        return cost
+
+    def _why_not(self, knot: list[float], before: list[float] | None) -> str | None:
+        """What is allowed, if a knot is not: values ascend, probabilities (or logarithms) never fall, and
+        slopes are finite."""
+        logarithms = KINDS[self.kind].axis == "log-percentile"
+        if not 0 <= knot[1] <= (math.inf if logarithms else 1.0):
+            return "-log(1 - p), 0 or more" if logarithms else "a probability from 0 to 1"
+        if before is None:
+            return None
+        step, rise = knot[0] - before[0], knot[1] - before[1]
+        if not (step > 0 and rise >= 0):
+            return "a value above the knot before, and a probability not below it"
+        finite = math.isfinite(step) and math.isfinite(rise / step)
+        return None if finite else "a value at a distance whose inverse is a number"
+
 
 CostModel = Annotated[ScaledModel | CountModel | MixtureModel | PercentileModel, Field(discriminator="kind")]
+StatedCost = Annotated[Cost, Stated(CostModel)]
+
+
+def check_scale(cost: Cost, preferences: Preferences, path: str = "preferences") -> None:
+    """Check that every individually actionable feature has a scale (or quantiles), unless the cost is l0."""
+    field, wanted = ("quantiles", "knots") if cost.kind in PERCENTILES else ("scale", "a number above 0")
+    for name in preferences.actionable:
+        if not cost.covers(name):
+            allowed = f"{wanted}, since {path}.actionable names it"
+            raise BadInput(dotted(f"cost.{field}", name), "nothing", allowed)
+
+
+def scales_to_dict(cost: Cost) -> dict[str, Any]:
+    """The scales as JSON: a number, an object of two, or ``"factual"`` per feature; 1 under percentiles."""
+    return {name: own.written if own.field == "scale" else 1.0 for name, own in cost.measures.items()}
+
+
+def cost_to_dict(cost: Cost) -> dict[str, Any]:
+    """The cost as JSON."""
+    if cost.kind in PERCENTILES:
+        ranks = {name: own.written for name, own in cost.measures.items() if own.field == "quantiles"}
+        return {"kind": cost.kind, "quantiles": ranks}
+    written: dict[str, Any] = {"kind": cost.kind, "scale": scales_to_dict(cost)}
+    if cost.kind == "mixture":
+        written |= cost.written_parts
+    return written
 
 
 class PlausibilityModel(Strict):
@@ -272,21 +214,50 @@ class ReferenceModel(Strict):
     cost: Number | None = None
     lower_bound: Number | None = None
 
+    def build(self, _: Known) -> Reference:
+        """The known answer."""
+        return Reference(self.status, self.cost, self.lower_bound)
+
 
 class Problem(Strict):
     """What an instance and a population share."""
 
     name: str | None = None
     description: str | None = None
-    features: Annotated[list[FeatureModel], Field(min_length=1)]
-    scm: ScmModel
-    classifier: ClassifierModel
-    accept: AcceptModel = AcceptModel()
-    cost: CostModel
+    features: StatedFeatures
+    scm: StatedScm
+    classifier: StatedClassifier
+    accept: Annotated[Acceptance, Stated(AcceptModel)] = Field(AcceptModel(), validate_default=True)
+    cost: StatedCost
     plausibility: PlausibilityModel | None = None
-    conditions: list[ConditionModel] = Field(
+    conditions: list[StatedCondition] = Field(
         default_factory=list, description="conditions for every applicant; all must hold"
     )
+
+    def shared(self) -> dict[str, Any]:
+        """What all applicants have in common, as fields of :class:`Instance`."""
+        if self.plausibility is not None:
+            check_density(self.scm)
+        return {
+            "features": tuple(self.features),
+            "scm": self.scm,
+            "classifier": self.classifier,
+            "accept": self.accept,
+            "cost": self.cost,
+            "plausible": self.plausibility is not None,
+            "density_offset": 0.0 if self.plausibility is None else self.plausibility.offset,
+            "name": self.name,
+            "description": self.description,
+            "conditions": tuple(self.conditions),
+        }
+
+    def check(self, preferences: Preferences, path: str) -> None:
+        """Check that scales are given, and no density offset without plausibility, where it would mean
+        nothing."""
+        check_scale(self.cost, preferences, path)
+        if self.plausibility is None and preferences.density_offset is not None:
+            offset = preferences.density_offset
+            raise BadInput(f"{path}.density_offset", offset, "nothing: plausibility is not asked for")
 
 
 class InstanceModel(Problem):
@@ -296,8 +267,26 @@ class InstanceModel(Problem):
     factual: dict[str, Value | None] = Field(
         description="value per feature; null if it is missing, which trees with missing_left allow"
     )
-    preferences: PreferencesModel
-    reference: ReferenceModel | None = None
+    preferences: StatedPreferences
+    reference: Annotated[Reference, Stated(ReferenceModel)] | None = None
+
+    def build(self, _: Known) -> Instance:
+        """The instance.
+
+        Raises
+        ------
+        BadInput
+            The parts do not fit each other.
+        """
+        shared = self.shared()
+        self.check(self.preferences, "preferences")
+        factual = build_factual(self.factual, self.features, "factual")
+        instance = Instance(**shared, factual=factual, preferences=self.preferences, reference=self.reference)
+        check_abduction(instance, factual)
+        return instance
+
+
+StatedInstance = Annotated[Instance, Stated(InstanceModel)]
 
 
 class CsvModel(Strict):
@@ -320,7 +309,7 @@ class PopulationModel(Problem):
         Discriminator(_list_or_object),
     ]
     preferences: Annotated[
-        Annotated[list[PreferencesModel], Tag("list")] | Annotated[PreferencesModel, Tag("object")],
+        Annotated[list[StatedPreferences], Tag("list")] | Annotated[StatedPreferences, Tag("object")],
         Discriminator(_list_or_object),
     ]
     ids: list[str] | None = Field(
@@ -329,3 +318,60 @@ class PopulationModel(Problem):
     margins: list[NonNegative | None] | None = Field(
         None, description="networks: each applicant's margin; null, or no list: accept.margin"
     )
+
+    def build(self, known: Known) -> Population:
+        """The population. The errors of applicants whose values cannot be read are kept in it.
+
+        Raises
+        ------
+        BadInput
+            The parts do not fit each other, or no applicant can be read (then the error is the first one's).
+        """
+        problem = Instance(**self.shared(), factual={}, preferences=Preferences())
+        factuals, unreadable, ids = self._people(problem, known)
+        several = isinstance(self.preferences, list)
+        preferences = self.preferences if isinstance(self.preferences, list) else [self.preferences]
+        for k, one in enumerate(preferences):
+            self.check(one, f"preferences.{k}" if several else "preferences")
+        preferences = preferences if several else preferences * len(factuals)
+        _check_count("preferences", preferences, len(factuals), ", or one object for all")
+        unreadable |= undefined_values(
+            problem.features, problem.conditions, factuals, preferences, unreadable, self.cost
+        )
+        margins = self._margins(len(factuals))
+        return Population.of(problem, factuals, preferences, unreadable, ids, margins)
+
+    def _people(
+        self, problem: Instance, known: Known
+    ) -> tuple[FactualTable, dict[int, BadInput], tuple[str, ...] | None]:
+        """The applicants' numbers, the errors of those who could not be read, and identifiers or None."""
+        if not isinstance(self.factuals, CsvModel):
+            people = ((f"factuals.{k}", one) for k, one in enumerate(self.factuals))
+            _check_count("ids", self.ids, len(self.factuals))
+            return *as_table(people, problem), None if self.ids is None else tuple(self.ids)
+        if self.ids is not None:
+            raise BadInput("ids", "a list beside a CSV file", f"a column {ID!r} of that file")
+        file, ids = known.folder / self.factuals.csv, list[str]()
+        try:
+            table, unreadable = as_table(people_rows(file, problem.features, ids), problem, str(file))
+        except BadInput as error:
+            raise error.in_file(str(file)) from None
+        return table, unreadable, tuple(ids) if ids else None
+
+    def _margins(self, count: int) -> list[float] | None:
+        """Each applicant's margin; None if all have that of ``accept``."""
+        if self.margins is None:
+            return None
+        if not isinstance(self.classifier, ReluNetwork):
+            raise BadInput("margins", f"a list of {len(self.margins)}", "nothing: margins are for a network")
+        _check_count("margins", self.margins, count)
+        return [self.accept.margin if margin is None else margin for margin in self.margins]
+
+
+def _check_count(field: str, given: list[Any] | None, count: int, more: str = "") -> None:
+    """Check that a list has an entry per applicant."""
+    if given is not None and len(given) != count:
+        raise BadInput(field, f"a list of {len(given)}", f"{count}, one per applicant{more}")
+
+
+StatedPopulation = Annotated[Population, Stated(PopulationModel)]

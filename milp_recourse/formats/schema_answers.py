@@ -242,7 +242,7 @@ class RegionsModel(Strict):
     message: str | None
 
 
-OFFERS_FORMAT, SHARE_FORMAT = "milp-recourse/offers-1", "milp-recourse/share-1"
+OFFERS_FORMAT = "milp-recourse/offers-1"
 
 
 Amount = Annotated[float, Field(ge=-1e100, le=1e100, allow_inf_nan=False)]
@@ -314,10 +314,6 @@ class ShareModel(Strict):
     )
     proven: bool
     people: list[SharePersonModel]
-
-
-INTERVIEW_FORMAT = "milp-recourse/interview-1"
-REGRET_FORMAT = "milp-recourse/regret-1"
 
 
 class AnswerModel(Strict):

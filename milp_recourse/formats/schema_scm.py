@@ -1,22 +1,55 @@
-"""Pydantic models of structural causal models: built-in ones by name, others as expressions."""
+"""Structural causal models: how files state them, from JSON and back. Built-in ones have names, others are
+equations."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 from typing_extensions import TypeAliasType
 
-from milp_recourse.formats.validate import Number, Positive, Share, Strict, Word
-
-Row = Annotated[list[Number], Field(min_length=1)]
-
-
-class Layer(Strict):
-    """One layer z = weight x + bias."""
-
-    weight: Annotated[list[Row], Field(min_length=1)] = Field(description="outputs x inputs")
-    bias: Row
+from milp_recourse.errors import BadInput
+from milp_recourse.formats.schema_classifiers import Layer, network_of
+from milp_recourse.formats.validate import (
+    Known,
+    Number,
+    Positive,
+    Share,
+    Stated,
+    Strict,
+    Word,
+    keyed,
+    then,
+    validate,
+)
+from milp_recourse.problem.expression import (
+    Constant,
+    Expression,
+    NetworkOutput,
+    Product,
+    Relu,
+    Sigmoid,
+    Square,
+    Sum,
+    Variable,
+)
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.loan import FEATURES, loan, loan_as_printed
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.scm import (
+    Bernoulli,
+    Gamma,
+    Link,
+    Mechanism,
+    Mixture,
+    Noise,
+    Normal,
+    StructuralCausalModel,
+    independent,
+)
+from milp_recourse.readers.json_form import layers_to_json
 
 
 class Layers(Strict):
@@ -31,22 +64,27 @@ _FORMS = ("sum", "product", "relu", "sigmoid", "square", "network")
 def _form(value: Any) -> str | None:
     if isinstance(value, str):
         return "feature"
-    if isinstance(value, dict):
-        return next((form for form in _FORMS if form in value), None)
-    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return "number" if number else keyed(value, _FORMS)
+
+
+def _variable(name: str, known: Known) -> Expression:
+    if name not in known.features:
+        raise BadInput("", name, "a number, an expression, or one of " + ", ".join(known.features))
+    return Variable(name)
 
 
 Expr = TypeAliasType(
     "Expr",
     Annotated[
-        Annotated[Number, Tag("number")]
-        | Annotated[Word, Tag("feature")]
-        | Annotated["SumExpr", Tag("sum")]
-        | Annotated["ProductExpr", Tag("product")]
-        | Annotated["ReluExpr", Tag("relu")]
-        | Annotated["SigmoidExpr", Tag("sigmoid")]
-        | Annotated["SquareExpr", Tag("square")]
-        | Annotated["NetworkExpr", Tag("network")],
+        Annotated[Number, then(lambda number, _: Constant(float(number))), Tag("number")]
+        | Annotated[Word, then(_variable), Tag("feature")]
+        | Annotated["SumExpr", then(lambda e, _: Sum(tuple(e.sum))), Tag("sum: ...")]
+        | Annotated["ProductExpr", then(lambda e, _: Product(tuple(e.product))), Tag("product: ...")]
+        | Annotated["ReluExpr", then(lambda e, _: Relu(e.relu)), Tag("relu: ...")]
+        | Annotated["SigmoidExpr", then(lambda e, _: Sigmoid(e.sigmoid)), Tag("sigmoid: ...")]
+        | Annotated["SquareExpr", then(lambda e, _: Square(e.square)), Tag("square: ...")]
+        | Annotated["NetworkExpr", then(lambda e, _: e.build()), Tag("network: ...")],
         Discriminator(
             _form,
             custom_error_type="unknown_form",
@@ -56,42 +94,52 @@ Expr = TypeAliasType(
 )
 """A number, the name of a feature, or one of the forms below."""
 
+StatedExpression = Annotated[Expression, Stated(Expr)]
+StatedExpressions = Annotated[list[StatedExpression], Field(min_length=1)]
+
 
 class SumExpr(Strict):
     """t_1 + ... + t_n."""
 
-    sum: Annotated[list[Expr], Field(min_length=1)]
+    sum: StatedExpressions
 
 
 class ProductExpr(Strict):
     """f_1 * ... * f_n."""
 
-    product: Annotated[list[Expr], Field(min_length=1)]
+    product: StatedExpressions
 
 
 class ReluExpr(Strict):
     """max(0, argument)."""
 
-    relu: Expr
+    relu: StatedExpression
 
 
 class SigmoidExpr(Strict):
     """1 / (1 + exp(-argument))."""
 
-    sigmoid: Expr
+    sigmoid: StatedExpression
 
 
 class SquareExpr(Strict):
     """argument^2."""
 
-    square: Expr
+    square: StatedExpression
 
 
 class NetworkExpr(Strict):
     """The single output of a ReLU network."""
 
-    network: Layers
-    inputs: Annotated[list[Expr], Field(min_length=1)]
+    network: Annotated[ReluNetwork, Stated(Layers, lambda stated, _: network_of(stated.layers, "float64"))]
+    inputs: StatedExpressions
+
+    def build(self) -> Expression:
+        """The output; BadInput if the network has another number of inputs."""
+        if len(self.inputs) != self.network.inputs:
+            allowed = f"{self.network.inputs}, as layer 0 reads"
+            raise BadInput("inputs", f"{len(self.inputs)} inputs", allowed)
+        return NetworkOutput(self.network, tuple(self.inputs))
 
 
 class LinkModel(Strict):
@@ -100,6 +148,12 @@ class LinkModel(Strict):
     kind: Literal["sigmoid"]
     offset: Number = 0.0
     scale: Number = Field(default=1.0, description="not 0")
+
+    def build(self, _: Known) -> Link:
+        """The link; BadInput if its scale is 0."""
+        if self.scale == 0:
+            raise BadInput("scale", 0, "a number other than 0")
+        return Link(self.kind, self.offset, self.scale)
 
 
 class NormalModel(Strict):
@@ -135,13 +189,37 @@ class MixtureModel(Strict):
 
 NoiseModel = Annotated[NormalModel | GammaModel | BernoulliModel | MixtureModel, Field(discriminator="kind")]
 
+_NOISES: dict[str, Any] = {"normal": Normal, "gamma": Gamma, "bernoulli": Bernoulli, "mixture": Mixture}
+
+
+def _noise(stated: Any, _: Known) -> Noise:
+    given = stated.model_dump(exclude={"kind"})
+    lists = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
+    if len({len(value) for value in lists.values()}) > 1:
+        lengths = ", ".join(f"{len(value)} {key}" for key, value in lists.items())
+        raise BadInput("", lengths, "as many of each")
+    return _NOISES[stated.kind](**given | lists)  # type: ignore[no-any-return]
+
 
 class MechanismModel(Strict):
     """One structural equation: value = link(equation(parents) + noise)."""
 
-    equation: Expr
-    link: LinkModel | None = None
-    noise: NoiseModel | None = None
+    equation: StatedExpression
+    link: Annotated[Link, Stated(LinkModel)] | None = None
+    noise: Annotated[Noise, Stated(NoiseModel, _noise)] | None = None
+
+    def build(self, _: Known) -> Mechanism:
+        """The mechanism."""
+        return Mechanism(self.equation, self.link or Link(), self.noise)
+
+
+def _feature(name: str, known: Known) -> str:
+    if name not in known.features:
+        raise BadInput("", "an unknown feature", ", ".join(known.features))
+    return name
+
+
+_LOANS: dict[str, Callable[[], StructuralCausalModel]] = {"loan": loan, "loan-as-printed": loan_as_printed}
 
 
 class NamedModel(Strict):
@@ -149,12 +227,85 @@ class NamedModel(Strict):
 
     name: Literal["loan", "loan-as-printed", "independent"]
 
+    def build(self, known: Known) -> StructuralCausalModel:
+        """The built-in model; BadInput if the features are not those of Loan."""
+        if self.name not in _LOANS:
+            return independent(tuple(known.features))
+        if tuple(known.features) != FEATURES:
+            allowed = f"exactly {', '.join(FEATURES)} for scm {self.name}"
+            raise BadInput("/features", ", ".join(known.features), allowed)
+        return _LOANS[self.name]()
+
 
 class ExplicitModel(Strict):
     """Structural equations by feature; a feature not named is a root without stated noise."""
 
     name: Literal["explicit"]
-    mechanisms: dict[Word, MechanismModel]
+    mechanisms: dict[Annotated[Word, then(_feature)], Annotated[Mechanism, Stated(MechanismModel)]]
+
+    def build(self, known: Known) -> StructuralCausalModel:
+        """The model; BadInput if the equations have a cycle. Labels are checked later
+        (:func:`~milp_recourse.problem.instance.check_whole`)."""
+        try:
+            return StructuralCausalModel(tuple(known.features), self.mechanisms)
+        except ValueError as error:
+            raise BadInput("mechanisms", str(error), "equations without a cycle") from None
 
 
 ScmModel = Annotated[NamedModel | ExplicitModel, Field(discriminator="name")]
+StatedScm = Annotated[StructuralCausalModel, Stated(ScmModel)]
+
+
+def scm_of_dict(content: Any, names: Sequence[str]) -> StructuralCausalModel:
+    """The SCM of a JSON value, over numeric features with these names.
+
+    Raises
+    ------
+    BadInput
+        The value breaks the format.
+    """
+    known = Known([Feature(name) for name in names])
+    return validate(StatedScm, content, "scm", known)  # type: ignore[no-any-return]
+
+
+def scm_to_dict(scm: StructuralCausalModel, explicit: bool = False) -> dict[str, Any]:
+    """The SCM as JSON.
+
+    Parameters
+    ----------
+    explicit
+        Whether to write the equations of a built-in model instead of its name.
+    """
+    if scm.name in (*_LOANS, "independent") and not explicit:
+        return {"name": scm.name}
+    written = {f: _mechanism_to_dict(m) for f, m in scm.mechanisms.items() if m != Mechanism()}
+    return {"name": "explicit", "mechanisms": written}
+
+
+def _mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
+    written: dict[str, Any] = {"equation": expression_to_json(mechanism.equation)}
+    link, noise = mechanism.link, mechanism.noise
+    if link.kind == "sigmoid":
+        written["link"] = asdict(link)
+    if noise is not None:
+        kind = next(name for name, form in _NOISES.items() if isinstance(noise, form))
+        numbers = asdict(noise).items()
+        written["noise"] = {"kind": kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in numbers}
+    return written
+
+
+def expression_to_json(expression: Expression) -> Any:
+    """An expression as JSON."""
+    parts = [expression_to_json(child) for child in expression.children]
+    match expression:
+        case Constant(value):
+            return value
+        case Variable(name):
+            return name
+        case NetworkOutput(network):
+            return {"network": {"layers": layers_to_json(network)}, "inputs": parts}
+        case Sum() | Product():
+            return {type(expression).__name__.lower(): parts}
+        case Relu() | Sigmoid() | Square():
+            return {type(expression).__name__.lower(): parts[0]}
+    raise TypeError(f"{type(expression).__name__} has no JSON form")

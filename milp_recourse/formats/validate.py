@@ -1,25 +1,39 @@
-"""Types that the pydantic models of the formats share, and validation, whose errors are one line each."""
+"""Types that the pydantic models of the formats share, and validation, whose errors are one line each.
+
+A part of a problem is one class: its fields are what files state, its ``build`` checks what spans several
+fields, and returns the frozen type of :mod:`milp_recourse.problem`. A feature that is read so is
+``Annotated[Feature, Stated(FeatureModel)]``. Paths in errors are pydantic's, and a ``build`` names only what
+lies below its own part.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Discriminator,
     Field,
+    GetCoreSchemaHandler,
     StringConstraints,
     Tag,
     TypeAdapter,
     ValidationError,
+    ValidationInfo,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from milp_recourse.errors import BadInput, dotted, shown
 from milp_recourse.problem.cost import KINDS
+from milp_recourse.problem.features import Feature, input_columns
+from milp_recourse.problem.instance import Classifier
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -27,8 +41,6 @@ NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """A name or a label: no control characters, so that it fits one cell of a table."""
-
-Interval = Annotated[list[Number], Field(min_length=2, max_length=2)]
 
 
 def _number_or_label(value: Any) -> str:
@@ -39,6 +51,12 @@ Value = Annotated[
     Annotated[Number, Tag("number")] | Annotated[str, Tag("label")], Discriminator(_number_or_label)
 ]
 """A number, or the label of an ordinal or categorical feature."""
+
+
+def keyed(value: Any, forms: Iterable[str]) -> str | None:
+    """The tag of an object whose form is seen from its keys: unlike any key, so that error paths omit it."""
+    form = next((form for form in forms if form in value), None) if isinstance(value, dict) else None
+    return None if form is None else f"{form}: ..."
 
 
 class Strict(BaseModel):
@@ -57,6 +75,92 @@ class Strict(BaseModel):
                         "unknown_key", "unknown key", {"key": str(key), "known": ", ".join(known)}
                     )
         return data
+
+
+class Known:
+    """What is known of a problem when a part of it is read: what it is about, and what earlier fields said.
+
+    Attributes
+    ----------
+    features
+        By name; none as long as they are not read, or if they break the format.
+    folder
+        The folder to which paths are relative.
+    classifier
+        None as long as it is not read, or if it breaks the format.
+    levels
+        How many levels conditions are nested where one is being read.
+    """
+
+    def __init__(self, features: Iterable[Feature] = (), folder: str | Path = ".") -> None:
+        self.features = {f.name: f for f in features}
+        self.folder = Path(folder)
+        self.classifier: Classifier | None = None
+        self.levels = 0
+
+    @cached_property
+    def columns(self) -> int:
+        """The number of model columns that the features make."""
+        return len(input_columns(tuple(self.features.values())))
+
+    def feature(self, name: str, path: str) -> Feature:
+        """The feature of this name.
+
+        Raises
+        ------
+        BadInput
+            There is none.
+        """
+        if name not in self.features:
+            raise BadInput(path, f"{name}, an unknown feature", ", ".join(self.features))
+        return self.features[name]
+
+
+def then(make: Callable[[Any, Known], Any]) -> AfterValidator:
+    """In an annotation: the value becomes what ``make`` returns.
+
+    The path of its BadInput is relative to the value, unless it begins with "/" or the error names a file.
+    """
+
+    def made(value: Any, info: ValidationInfo) -> Any:
+        try:
+            return make(value, info.context or Known())
+        except BadInput as fault:
+            raise refused(fault) from None
+
+    return AfterValidator(made)
+
+
+def refused(fault: BadInput) -> PydanticCustomError:
+    """A fault as pydantic collects it; its path is relative to where it is raised."""
+    return PydanticCustomError("refused", "refused", {"fault": fault})
+
+
+def _built(stated: Any, known: Known) -> Any:
+    return stated.build(known) if hasattr(stated, "build") else stated
+
+
+class Stated:
+    """``Annotated[Feature, Stated(FeatureModel)]``: a Feature, stated as a FeatureModel, which builds it."""
+
+    def __init__(self, model: Any, make: Callable[[Any, Known], Any] = _built) -> None:
+        self.model, self.make = model, make
+
+    def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> Any:
+        return handler.generate_schema(Annotated[self.model, then(self.make)])
+
+
+def _ordered(ends: list[float], _: Known) -> tuple[float, float]:
+    low, high = ends
+    if low > high:
+        raise BadInput("", f"[{low!r}, {high!r}]", "[lo, hi] with lo <= hi")
+    return low, high
+
+
+Interval = Annotated[
+    tuple[float, float],
+    Stated(Annotated[list[Number], Field(min_length=2, max_length=2)], _ordered),
+]
 
 
 _KINDS = {
@@ -83,23 +187,30 @@ _TAGS = {
 }
 
 
-def validate(kind: Any, data: Any, prefix: str = "") -> Any:
+_adapter = cache(TypeAdapter)
+
+
+def validate(kind: Any, data: Any, prefix: str = "", known: Known | None = None) -> Any:
     """``data`` as the pydantic type ``kind``.
 
     Parameters
     ----------
     prefix
         The path of ``data`` in its file, for the error.
+    known
+        What ``data`` is about.
 
     Raises
     ------
     BadInput
-        ``data`` does not fit; the error is about the first fault.
+        ``data`` does not fit; the error is about the first fault in keys, types and numbers, or else about
+        the first of what a ``build`` refuses.
     """
     try:
-        return TypeAdapter(kind).validate_python(data)
+        return _adapter(kind).validate_python(data, context=known or Known())
     except ValidationError as error:
-        _refuse(error.errors(include_url=False)[0], data, prefix)
+        faults = error.errors(include_url=False)
+        _refuse(next((one for one in faults if one["type"] != "refused"), faults[0]), data, prefix)
     except RecursionError:
         raise BadInput(prefix or "top level", "nesting too deep to read", "fewer levels of nesting") from None
 
@@ -107,6 +218,11 @@ def validate(kind: Any, data: Any, prefix: str = "") -> Any:
 def _refuse(error: Any, data: Any, prefix: str) -> NoReturn:
     kind, context = error["type"], error.get("ctx", {})
     loc = _real_path(error, data)
+    if kind == "refused":
+        fault = context["fault"]
+        whole = fault.file or fault.field.startswith("/")
+        path = fault.field.lstrip("/") if whole else dotted(prefix, *loc, fault.field)
+        raise BadInput(path, fault.got, fault.allowed, fault.file) from None
     got = shown(error["input"])
     if kind in _KINDS and isinstance(error["input"], str):
         got = json.dumps(error["input"])

@@ -7,17 +7,20 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from milp_recourse.formats.applicant_json import condition_to_dict, cost_to_dict, preferences_to_dict
-from milp_recourse.formats.classifier_json import accept_to_dict
-from milp_recourse.formats.feature_json import features_to_list, scm_to_dict
-from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT
+from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT, cost_to_dict
 from milp_recourse.formats.schema_answers import RESULT_FORMAT, ResultModel
+from milp_recourse.formats.schema_classifiers import accept_to_dict
+from milp_recourse.formats.schema_conditions import condition_to_dict
+from milp_recourse.formats.schema_features import feature_to_dict
+from milp_recourse.formats.schema_preferences import preferences_to_dict
+from milp_recourse.formats.schema_scm import scm_to_dict
 from milp_recourse.formats.strict_json import write_json
+from milp_recourse.formats.validate import Strict
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.population import Population
-from milp_recourse.problem.result import Result
+from milp_recourse.problem.result import Result, Status
 from milp_recourse.readers.json_form import to_json
 
 
@@ -95,16 +98,31 @@ def population_digest(population: Population) -> str:
 
 def result_to_dict(result: Result) -> dict[str, Any]:
     """The result as JSON with every key of the format; missing values are null."""
-    first = ("cost", "lower_bound", "gap", "proof", "action", "counterfactual")
-    judged = ("logit", "score", "accepted_exact", "accepted_deployed")
-    run = ("backend", "seconds", "nodes", "certificate", "message")
-    return {"format": RESULT_FORMAT, **result_part(result, *first, *judged, *run)}
+    names = [name for name in ResultModel.model_fields if name not in ("format", "status")]
+    return {"format": RESULT_FORMAT, **result_part(result, *names)}
 
 
 def result_part(result: Result | ResultModel, *names: str) -> dict[str, Any]:
     """The status of a result, which may come from a file, and the attributes named, by name."""
     status = result.status.value if isinstance(result, Result) else result.status
     return {"status": status, **{name: getattr(result, name) for name in names}}
+
+
+def document(model: type[Strict], source: object, **own: Any) -> dict[str, Any]:
+    """An answer as JSON: the keys of a model of :mod:`milp_recourse.formats.schema_answers`, in its order.
+
+    A value is what ``own`` gives for the field, or else the attribute of ``source``. Keys that may be left
+    out are left out where the value is None.
+    """
+    found: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        if name == "format":
+            [found[name]] = get_args(field.annotation)
+            continue
+        value = own[name] if name in own else getattr(source, name)
+        if value is not None or field.is_required():
+            found[field.alias or name] = value.value if isinstance(value, Status) else value
+    return found
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:
@@ -127,7 +145,7 @@ def _shared(instance: Instance) -> dict[str, Any]:
     conditions = [condition_to_dict(one, instance.features) for one in instance.conditions]
     return {
         **{key: text for key, text in named.items() if text is not None},
-        "features": features_to_list(instance.features),
+        "features": [feature_to_dict(one) for one in instance.features],
         "scm": scm_to_dict(instance.scm),
         "classifier": to_json(instance.classifier),
         "accept": accept_to_dict(instance),

@@ -17,9 +17,10 @@ from milp_recourse.elicitation.schemes import ALPHA, CostProfile, ProfileName
 from milp_recourse.elicitation.weight_cone import LEAST_WEIGHT
 from milp_recourse.errors import BadInput, is_number, nearest, shown
 from milp_recourse.formats import instance_from_dict, instance_to_dict, read_any
-from milp_recourse.formats.schema_answers import INTERVIEW_FORMAT, InterviewModel
+from milp_recourse.formats.schema_answers import InterviewModel
 from milp_recourse.formats.strict_json import read_json, write_json
 from milp_recourse.formats.validate import validate
+from milp_recourse.formats.write import document
 from milp_recourse.preferences.cost_parts import check_linear
 from milp_recourse.preferences.dialogues import Dialogue, by_awp, by_choices, by_groups, by_ranks, by_ratings
 from milp_recourse.preferences.hare_dialogue import BASES, by_exact_hare, by_hare
@@ -263,15 +264,9 @@ class Interview:
 
     def to_dict(self) -> dict[str, Any]:
         """As an ``interview-1`` document."""
-        return {
-            "format": INTERVIEW_FORMAT,
-            "problem": instance_to_dict(self.instance),
-            "method": self.method,
-            "budget": self.budget,
-            "seed": self.seed,
-            "options": dict(self.options),
-            "answers": [{**question.to_dict(), "answer": answer} for question, answer in self.answers],
-        }
+        answers = [{**question.to_dict(), "answer": answer} for question, answer in self.answers]
+        problem, options = instance_to_dict(self.instance), dict(self.options)
+        return document(InterviewModel, self, problem=problem, options=options, answers=answers)
 
     def save(self, file: str | Path) -> None:
         """Write the interview: its problem, arguments, questions and answers."""

@@ -15,7 +15,8 @@ from typing import Any
 
 from milp_recourse.certificates import reason_for_none
 from milp_recourse.errors import Unsupported
-from milp_recourse.formats.schema_answers import REGRET_FORMAT
+from milp_recourse.formats.schema_answers import RegretModel
+from milp_recourse.formats.write import document
 from milp_recourse.preferences.cost_parts import cost_parts
 from milp_recourse.preferences.known_optima import Optima, Optimum
 from milp_recourse.preferences.learned import HalfSpace, Learned
@@ -56,20 +57,20 @@ def regret_document(result: Result, regret: Regret, learned: Learned, optima: Op
             raise Unsupported("regret: a certificate proves no cost above 0")
         largest = max(largest, ratio)
     rows = learned.rows
-    return {
-        "format": REGRET_FORMAT,
-        "action": dict(result.action or {}),
-        "cost": result.cost,
-        "most": regret_of(largest, instance),
-        "least_weight": learned.belief.least_weight,
-        "levers": list(optima.levers),
-        "answers": [_answer(half, instance) for half in learned.halves],
-        "cuts": [rows.index(cut) for cut in regret.cone.cuts],
-        "bounds": [
+    return document(
+        RegretModel,
+        result,
+        action=dict(result.action or {}),
+        most=regret_of(largest, instance),
+        least_weight=learned.belief.least_weight,
+        levers=list(optima.levers),
+        answers=[_answer(half, instance) for half in learned.halves],
+        cuts=[rows.index(cut) for cut in regret.cone.cuts],
+        bounds=[
             {"weights": dict(zip(optima.levers, weights, strict=True)), "certificate": certificate}
             for weights, (certificate, _) in bounds.items()
         ],
-    }
+    )
 
 
 def _certified(problem: Instance, optimum: Optimum) -> tuple[Mapping[str, Any], Optimum]:

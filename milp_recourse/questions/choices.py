@@ -33,8 +33,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
-from milp_recourse.formats.applicant_json import condition_to_dict
-from milp_recourse.formats.write import result_part
+from milp_recourse.formats.schema_answers import ChoiceModel, ChoicesModel
+from milp_recourse.formats.schema_conditions import condition_to_dict
+from milp_recourse.formats.write import document
 from milp_recourse.problem.conditions import Acted, Condition, LabelIn, Not, Sum
 from milp_recourse.problem.conditions import Any as AnyOf
 from milp_recourse.problem.decimals import as_written, written_above, written_below
@@ -46,8 +47,6 @@ from milp_recourse.program.lower import reachable
 from milp_recourse.questions.solve import as_instance, check_options, solve
 
 Differ = Literal["features", "distance", "effect"]
-
-CHOICES_FORMAT = "milp-recourse/choices-1"
 
 
 @dataclass(frozen=True)
@@ -114,24 +113,12 @@ class Choices:
     def to_dict(self) -> dict[str, Any]:
         """As a ``choices-1`` document."""
         features = self.instance.features
-        rows = [
-            {
-                **result_part(one.result, "cost", "lower_bound", "proof", "action", "counterfactual"),
-                "conditions": [condition_to_dict(c, features) for c in one.conditions],
-            }
-            for one in self.choices
-        ]
-        return {
-            "format": CHOICES_FORMAT,
-            "differ": self.differ,
-            "apart": self.apart,
-            "scale": dict(self.scale),
-            "choices": rows,
-            "exhausted": self.exhausted,
-            "lower_bound": self.lower_bound,
-            "message": self.message,
-            "total": None if self.total is None else {"cost": self.total[0], "lower_bound": self.total[1]},
-        }
+        total = None if self.total is None else {"cost": self.total[0], "lower_bound": self.total[1]}
+        rows = []
+        for one in self.choices:
+            conditions = [condition_to_dict(c, features) for c in one.conditions]
+            rows.append(document(ChoiceModel, one.result, conditions=conditions))
+        return document(ChoicesModel, self, scale=dict(self.scale), choices=rows, total=total)
 
 
 def choices(

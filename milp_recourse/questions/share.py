@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats import read_any
-from milp_recourse.formats.schema_answers import SHARE_FORMAT
-from milp_recourse.formats.write import result_part
+from milp_recourse.formats.schema_answers import PointModel, ShareModel
+from milp_recourse.formats.write import document
 from milp_recourse.problem.decimals import as_written
 from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.instance import Instance
@@ -118,34 +118,21 @@ class Shared:
 
     def to_dict(self) -> dict[str, Any]:
         """As a ``share-1`` document."""
-        return {
-            "format": SHARE_FORMAT,
-            "budget": self.budget,
-            "weight": self.weight,
-            "most_cost": self.most_cost,
-            "served": len(self.taken),
-            "served_at_most": self.served_at_most,
-            "spent": float(self.spent),
-            "cost": math.fsum(point.result.cost or 0.0 for point in self.taken),
-            "objective": self.objective,
-            "lower_bound": self.lower_bound,
-            "proven": self.proven,
-            "people": [
-                {
-                    "index": i,
-                    "points": [
-                        {
-                            "offer": point.offer.name,
-                            "price": float(point.offer.price),
-                            **result_part(point.result, "status", "cost", "lower_bound", "action"),
-                        }
-                        for point in front
-                    ],
-                    "chosen": self.chosen[i],
-                }
-                for i, front in self.fronts.items()
-            ],
-        }
+        people = []
+        for i, front in self.fronts.items():
+            points = [
+                document(PointModel, one.result, offer=one.offer.name, price=float(one.offer.price))
+                for one in front
+            ]
+            people.append({"index": i, "points": points, "chosen": self.chosen[i]})
+        return document(
+            ShareModel,
+            self,
+            served=len(self.taken),
+            spent=float(self.spent),
+            cost=math.fsum(point.result.cost or 0.0 for point in self.taken),
+            people=people,
+        )
 
 
 def share(

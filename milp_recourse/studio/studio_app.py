@@ -24,11 +24,11 @@ from starlette.staticfiles import StaticFiles
 from milp_recourse.certificates import reason_for_none
 from milp_recourse.errors import BadInput, MachineFailed, RecourseError, Unsupported
 from milp_recourse.formats import instance_from_dict
-from milp_recourse.formats.applicant_json import build_preferences, check_scale, preferences_to_dict
-from milp_recourse.formats.schema import PreferencesModel
+from milp_recourse.formats.schema import check_scale
 from milp_recourse.formats.schema_answers import InterviewModel
+from milp_recourse.formats.schema_preferences import StatedPreferences, preferences_to_dict
 from milp_recourse.formats.strict_json import parse_json
-from milp_recourse.formats.validate import Strict, validate
+from milp_recourse.formats.validate import Known, Strict, validate
 from milp_recourse.formats.write import instance_to_dict
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
@@ -61,7 +61,7 @@ Answers = Annotated[list[Annotated[str, StringConstraints(max_length=20)]], Fiel
 class QuestionModel(Strict):
     """What a page sends with a question."""
 
-    preferences: PreferencesModel | None = None
+    preferences: dict[str, Any] | None = None
     tab: Annotated[str, StringConstraints(max_length=40)] = ""
     answers: Answers = Field(default_factory=list)
     budget: Annotated[int, Field(ge=1, le=40)] = 10
@@ -110,7 +110,7 @@ class Office:
             raise BadInput("index", index, f"a number from 0 to {len(self.people) - 1}")
         instance = self.people[index]
         if model.preferences is not None:
-            own = build_preferences(model.preferences, instance.features)
+            own = validate(StatedPreferences, model.preferences, "preferences", Known(instance.features))
             check_scale(instance.cost, own)
             instance = replace(instance, preferences=own, reference=None)
         more = (

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from milp_recourse.errors import BadInput, is_number
-from milp_recourse.formats.applicant_json import build_cost
-from milp_recourse.formats.schema import CostModel, ScaleOf
-from milp_recourse.formats.validate import validate
+from milp_recourse.formats.schema import ScaleOf, StatedCost
+from milp_recourse.formats.validate import Known, validate
 from milp_recourse.problem.cost import KINDS, PARTS, PERCENTILES, Cost
+from milp_recourse.problem.features import Feature
 from milp_recourse.reports.own_words import OwnWords, check_words
 from milp_recourse.tables.columns import (
     SCALES,
@@ -163,7 +163,7 @@ def cost_of(
         knots = {c.name: knots_of(X[c.key], c.feature) for c in columns if c.feature.kind != "categorical"}
         if KINDS[cost].axis == "log-percentile":
             knots = {name: log_knots(own, len(X)) for name, own in knots.items()}
-        return build_cost(validate(CostModel, {"kind": cost, "quantiles": knots}, "cost"), features)
+        return _cost({"kind": cost, "quantiles": knots}, features)
     scales = _scales(scale, columns, X)
     allowed = ", ".join(KINDS) + ', or a mixture such as {"l0": 0.1, "l1": 1}'
     if isinstance(cost, Mapping):
@@ -177,7 +177,11 @@ def cost_of(
         entry = {"kind": cost} if cost == "l0" else {"kind": cost, "scale": scales}
     else:
         raise BadInput("cost", str(cost), allowed)
-    return build_cost(validate(CostModel, entry, "cost"), features)
+    return _cost(entry, features)
+
+
+def _cost(entry: dict[str, Any], features: Sequence[Feature]) -> Cost:
+    return validate(StatedCost, entry, "cost", Known(features))  # type: ignore[no-any-return]
 
 
 def _scales(

@@ -20,9 +20,8 @@ from typing import Any, NamedTuple, get_args
 import pandas as pd
 
 from milp_recourse.errors import BadInput, dotted, nearest
-from milp_recourse.formats.applicant_json import build_condition, condition_to_dict
-from milp_recourse.formats.schema_conditions import ConditionModel
-from milp_recourse.formats.validate import validate
+from milp_recourse.formats.schema_conditions import StatedCondition, condition_to_dict
+from milp_recourse.formats.validate import Known, validate
 from milp_recourse.problem.conditions import Condition, condition_from_text
 from milp_recourse.problem.conditions.words import Token, tokens
 from milp_recourse.problem.expression import Constant, Product, Variable
@@ -69,7 +68,7 @@ def _one(one: Any, columns: Sequence[TableColumn], where: str) -> Condition:
         value = _plain(one, {c.key: c for c in columns})
     else:
         raise BadInput(where, shown(one), "a line of text, or an object as in files")
-    return build_condition(validate(ConditionModel, value, where), features, where)
+    return validate(StatedCondition, value, where, Known(features))  # type: ignore[no-any-return]
 
 
 def _plain(one: Any, columns: Mapping[Any, TableColumn]) -> Any:

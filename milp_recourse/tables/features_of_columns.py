@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, is_number
-from milp_recourse.formats.feature_json import steps_of, values_of
+from milp_recourse.formats.schema_features import steps_of, values_of
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.features import Feature, Kind, Lattice, input_columns
 from milp_recourse.problem.forest import TreeEnsemble

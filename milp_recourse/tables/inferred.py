@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from milp_recourse.formats.applicant_json import scales_to_dict
+from milp_recourse.formats.schema import scales_to_dict
 from milp_recourse.problem.features import Feature, Values
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork

@@ -264,7 +264,7 @@ class PersonQuestions(AnsweredPeople):
         for i, points in found.fronts.items():
             k = found.chosen[i]
             point, word = points[k or 0], confirmed[i][k or 0]
-            own = result_part(point.result, "status", "cost", "lower_bound") | {"confirmed": word}
+            own = result_part(point.result, "cost", "lower_bound") | {"confirmed": word}
             action = self._in_own_values(point.result.action or {})
             asked = {"served": k is not None, "offer": point.offer.name, "price": float(point.offer.price)}
             rows.append({**asked, **own, "action": action})

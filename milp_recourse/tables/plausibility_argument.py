@@ -14,9 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, is_number
-from milp_recourse.formats.feature_json import build_scm
-from milp_recourse.formats.schema_scm import ScmModel
-from milp_recourse.formats.validate import validate
+from milp_recourse.formats.schema_scm import StatedScm
+from milp_recourse.formats.validate import Known, validate
 from milp_recourse.problem.conditions import Condition
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.scm import StructuralCausalModel, independent
@@ -225,7 +224,7 @@ def causal_model(scm: Any, columns: Sequence[TableColumn]) -> StructuralCausalMo
         if scm.features == tuple(names):
             return scm
         return StructuralCausalModel(names, {f: scm.mechanisms[f] for f in scm.features}, "explicit")
-    return build_scm(validate(ScmModel, scm, "scm"), features)
+    return validate(StatedScm, scm, "scm", Known(features))  # type: ignore[no-any-return]
 
 
 def cause_columns(scm: Any, X: pd.DataFrame) -> list[Hashable]:

@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
-from milp_recourse.formats.applicant_json import cost_to_dict
-from milp_recourse.formats.feature_json import features_to_list
+from milp_recourse.formats.schema import cost_to_dict
+from milp_recourse.formats.schema_features import feature_to_dict
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.factuals import FactualTable, check_person, undefined_values
 from milp_recourse.problem.instance import Instance, Preferences, check_density
@@ -448,7 +448,7 @@ class Recourse:
         margin, confidence."""
         problem = self._problem
         document = {
-            "features": features_to_list(problem.features),
+            "features": [feature_to_dict(f) for f in problem.features],
             "actionable": list(problem.preferences.actionable),
             "cost": cost_to_dict(problem.cost),
             "desired": self.reading.desired,

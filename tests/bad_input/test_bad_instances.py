@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from milp_recourse.cli import main
+from milp_recourse.errors import BadInput
+from milp_recourse.formats import instance_from_dict
 from tests.helpers.format_samples import LOAN_FEATURES, loan_instance, tree_instance
 
 MISSING = object()
@@ -98,6 +100,11 @@ LOAN_MISTAKES = {
     "ScmNetworkInputCount": (
         "scm",
         explicit({"income": {"equation": {"network": NETWORK, "inputs": ["age", "gender"]}}}),
+        "scm.mechanisms.income.equation.inputs",
+    ),
+    "ScmNetworkWithoutInputs": (
+        "scm",
+        explicit({"income": {"equation": {"network": NETWORK}}}),
         "scm.mechanisms.income.equation.inputs",
     ),
     "ScmLinkScaleZero": (
@@ -313,8 +320,6 @@ def test_a_mistake_is_named(tmp_path: Path, capsys, sample, name, path, value, f
 
 def test_the_samples_themselves_are_right():
     """So that each case above fails by its one mistake."""
-    from milp_recourse.formats import instance_from_dict
-
     for sample in (loan_instance, tree_instance):
         instance_from_dict(sample())
 
@@ -325,3 +330,17 @@ def test_the_line_says_what_was_got_and_what_is_allowed(tmp_path: Path, capsys):
     file.write_text(json.dumps(changed(loan_instance(), "preferences.weights.savings", -1)))
     line = refusal(capsys, "solve", str(file))
     assert line.endswith("loan_07.json: preferences.weights.savings: got -1; allowed: a number above 0")
+
+
+def test_keys_and_types_come_first():
+    """Of several mistakes one in keys, types or numbers is named, also if another field comes first."""
+    crossed = changed(loan_instance(), "features.3.bounds", [10, -10])
+    for data, field in (
+        (crossed, "features.3.bounds"),
+        (changed(crossed, "preferences.conditions", [{"acted": "nobody"}]), "features.3.bounds"),
+        (changed(crossed, "cost.scale.amount", "twice"), "cost.scale.amount"),
+        (changed(crossed, "surprise", 1), "surprise"),
+    ):
+        with pytest.raises(BadInput) as refused:
+            instance_from_dict(data)
+        assert refused.value.field == field

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from milp_recourse.formats.applicant_json import condition_to_dict
+from milp_recourse.formats.schema_conditions import condition_to_dict
 from milp_recourse.problem.instance import Instance
 from milp_recourse.tables.from_data import near_rows
 from tests.conditions.compare_conditions import problem

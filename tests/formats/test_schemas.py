@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -14,12 +15,16 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, result_to_dict, scm_to_dict
 from milp_recourse.formats.instances_path import instance_files, instances_path
 from milp_recourse.formats.json_schemas import FOLDER, json_schemas
-from milp_recourse.formats.schema import CostModel, InlineClassifier, ScmModel
-from milp_recourse.formats.schema_scm import NoiseModel
+from milp_recourse.formats.schema import CostModel
+from milp_recourse.formats.schema_answers import RobustModel, WidenedModel
+from milp_recourse.formats.schema_classifiers import InlineClassifier
+from milp_recourse.formats.schema_scm import NoiseModel, ScmModel
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.formats.validate import validate
+from milp_recourse.formats.write import document
 from milp_recourse.judge import conclude
 from milp_recourse.problem.loan import loan
+from milp_recourse.problem.result import Status
 from milp_recourse.solvers import Proposal
 from tests.helpers.format_samples import loan_instance, loan_population, tree_instance
 
@@ -117,3 +122,17 @@ def test_a_wrong_kind_is_told_every_kind(name: str, model: object) -> None:
     with pytest.raises(BadInput) as told:
         validate(dict[str, model], {name: {field: "nonsense"}})  # type: ignore[valid-type]
     assert all(tag in str(told.value) for tag in tags.split(", "))
+
+
+def test_an_answer_has_the_keys_of_its_model() -> None:
+    """In the model's order; what may be left out is left out where it is None, and nothing else is."""
+    found = SimpleNamespace(status=Status.OPTIMAL, cost=1.0, lower_bound=0.5, proof=None, message=None)
+    widened = document(WidenedModel, found, id="range:a", end="low", from_=0.0, to=1.0)
+    assert list(widened) == ["id", "end", "from", "to", "cost", "lower_bound"]
+    own = {"action": {}, "counterfactual": {}, "withstands": {}, "worst": None, "cuts": 1, "rounds": 2}
+    robust = document(RobustModel, found, **own, certificate=None)
+    assert robust["format"] == "milp-recourse/robust-1" and robust["status"] == "optimal"
+    assert "certificate" not in robust and robust["message"] is None
+    assert document(RobustModel, found, **own, certificate="c.json")["certificate"] == "c.json"
+    with pytest.raises(AttributeError):
+        document(WidenedModel, found)

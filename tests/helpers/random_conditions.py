@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.formats.applicant_json import build_conditions, condition_to_dict
-from milp_recourse.formats.schema_conditions import ConditionModel
-from milp_recourse.formats.validate import validate
+from milp_recourse.formats.schema_conditions import StatedCondition, condition_to_dict
+from milp_recourse.formats.validate import Known, validate
 from milp_recourse.problem.instance import Instance
 from milp_recourse.tables.from_data import near_rows
 from tests.helpers.generators import sample_actions
@@ -50,8 +49,8 @@ def random_neighbours(
 
 def with_conditions(instance: Instance, said: list[dict[str, Any]]) -> Instance:
     """The instance with conditions read from JSON."""
-    models = validate(list[ConditionModel], said, "conditions")
-    return replace(instance, conditions=build_conditions(models, instance.features))
+    conditions = validate(list[StatedCondition], said, "conditions", Known(instance.features))
+    return replace(instance, conditions=tuple(conditions))
 
 
 def _condition(rng: np.random.Generator, instance: Instance, kind: str, depth: int) -> dict[str, Any]:

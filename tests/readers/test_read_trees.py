@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.formats.classifier_json import build_classifier
-from milp_recourse.formats.schema import EnsembleModel
+from milp_recourse.formats.schema_classifiers import StatedClassifier
+from milp_recourse.formats.validate import Known, validate
+from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.readers import read_lightgbm, read_sklearn_trees, read_xgboost, safe_threshold
 from milp_recourse.readers.json_form import to_json
@@ -51,8 +52,8 @@ def probes(forest: TreeEnsemble) -> np.ndarray:
 
 def through_json(forest: TreeEnsemble) -> TreeEnsemble:
     """The ensemble as an instance file gives it back."""
-    model = EnsembleModel.model_validate(to_json(forest))
-    back = build_classifier(model, forest.inputs, None)
+    known = Known(Feature(f"x{k}") for k in range(forest.inputs))
+    back = validate(StatedClassifier, to_json(forest), known=known)
     assert isinstance(back, TreeEnsemble)
     return back
 

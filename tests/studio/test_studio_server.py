@@ -15,9 +15,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from milp_recourse.formats.applicant_json import build_preferences
 from milp_recourse.formats.instances_path import instance_files
-from milp_recourse.formats.schema import PreferencesModel
+from milp_recourse.formats.schema_preferences import StatedPreferences
+from milp_recourse.formats.validate import Known, validate
 from milp_recourse.problem.instance import Preferences
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve
@@ -135,7 +135,8 @@ def test_the_answer_is_the_packages_own(client):
         preferences = {"actionable": ["savings", "years", "job"], **own}
         found = ask(client, "data/answer/0", {"preferences": preferences}).json()
         population = people()
-        read = build_preferences(PreferencesModel.model_validate(preferences), population.template.features)
+        known = Known(population.template.features)
+        read = validate(StatedPreferences, preferences, known=known)
         expected = solve(replace(population[0], preferences=read))
         assert (found["status"], found["cost"], found["action"]) == (
             expected.status.value,

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.feature_json import scm_of_dict, scm_to_dict
+from milp_recourse.formats.schema_scm import scm_of_dict, scm_to_dict
 from milp_recourse.lab.icarma.networks import torch_network
 from milp_recourse.problem.expression import (
     Constant,

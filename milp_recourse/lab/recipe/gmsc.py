@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 
 from milp_recourse.elicitation.schemes import CostProfile, cut, named_weights, sample_rankings
 from milp_recourse.formats import read_population, scm_to_dict
-from milp_recourse.formats.classifier_json import build_classifier
-from milp_recourse.formats.feature_json import scm_of_dict
-from milp_recourse.formats.schema import NetworkModel
-from milp_recourse.formats.validate import validate
+from milp_recourse.formats.schema_classifiers import StatedClassifier
+from milp_recourse.formats.schema_scm import scm_of_dict
+from milp_recourse.formats.validate import Known, validate
 from milp_recourse.lab.icarma.relu_fit import ReluTraining, fit_relu
 from milp_recourse.lab.recipe.files import kept, sha256, write_json
 from milp_recourse.lab.recipe.float32_margin import margin_over
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscData, dequantised
 from milp_recourse.lab.recipe.learned_scm import equation_training, fit_scm
 from milp_recourse.lab.recipe.training import deployed_logits
+from milp_recourse.problem.features import Feature
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import Status
 from milp_recourse.problem.scm import Link, StructuralCausalModel, linked, unlinked
@@ -122,7 +122,7 @@ def train_decision(
 
     made = [kept(folder / f"classifier_{weight:g}.json", partial(attempt, weight)) for weight in WEIGHTS]
     best = min(made, key=lambda one: abs(one["numbers"]["refused"] - REFUSED))
-    network = build_classifier(validate(NetworkModel, best["network"], "network"), len(FEATURES), folder)
+    network = validate(StatedClassifier, best["network"], "network", Known(map(Feature, FEATURES), folder))
     assert isinstance(network, ReluNetwork)
     return network, [one["numbers"] for one in made]
 

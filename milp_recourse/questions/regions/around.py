@@ -11,6 +11,8 @@ from typing import Any
 
 from milp_recourse.certificates import encode, instance_digest
 from milp_recourse.errors import BadInput, Unsupported
+from milp_recourse.formats.schema_answers import RegionsModel
+from milp_recourse.formats.write import document
 from milp_recourse.judge import judge
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.enclosure import round_up
@@ -23,7 +25,6 @@ from milp_recourse.questions.robust.certify import none_refused
 from milp_recourse.questions.robust.outcomes import to_refuse
 from milp_recourse.questions.solve import as_instance, check_options, solve
 
-REGION_FORMAT = "milp-recourse/regions-1"
 CERTIFICATE_FORMAT = "milp-recourse/region-certificate-1"
 EXACT = "in exact arithmetic, for there is no margin; of the network as deployed only corners were asked"
 
@@ -84,15 +85,15 @@ class Region:
 
     def to_dict(self) -> dict[str, Any]:
         """As a ``regions-1`` document."""
-        return {
-            "format": REGION_FORMAT,
-            "proven": self.proven,
-            "action": shown(self.instance, self.action),
-            "box": boxed(self.instance, self.box),
-            "held": {f.name: self._held(f) for f in self.instance.features if f.name in self.action},
-            "resolution": list(RESOLUTION),
-            "message": self.message,
-        }
+        return document(
+            RegionsModel,
+            self,
+            action=shown(self.instance, self.action),
+            box=boxed(self.instance, self.box),
+            held={f.name: self._held(f) for f in self.instance.features if f.name in self.action},
+            resolution=list(RESOLUTION),
+            certificate=None,
+        )
 
     def _held(self, feature: Feature) -> dict[str, Any]:
         """What holds the sides of a lever, or keeps labels out."""

@@ -10,7 +10,8 @@ from typing import Any
 
 from milp_recourse.certificates import TOO_MUCH, encode
 from milp_recourse.errors import Unsupported
-from milp_recourse.formats.write import result_part
+from milp_recourse.formats.schema_answers import RobustModel
+from milp_recourse.formats.write import document
 from milp_recourse.judge import conclude, known_factual
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.instance import Instance
@@ -24,8 +25,6 @@ from milp_recourse.questions.robust.certify import certain_certificate, why_no_c
 from milp_recourse.questions.robust.scenario_search import NetworkSearch
 from milp_recourse.questions.robust.uncertainty import Uncertainty, at_worst_threshold, uncertainty_of
 from milp_recourse.questions.solve import as_instance, check_options, choose_backend, solve
-
-ROBUST_FORMAT = "milp-recourse/robust-1"
 
 
 @dataclass(frozen=True)
@@ -76,21 +75,12 @@ class Robust:
 
     def to_dict(self) -> dict[str, Any]:
         """As a ``robust-1`` document."""
-        result = self.result
         worst = None
         if self.worst is not None:
             output, scenario = self.worst
             worst = {"output": output, "missed": dict(scenario.missed), "noise": dict(scenario.noise)}
-        return {
-            "format": ROBUST_FORMAT,
-            **result_part(result, "cost", "lower_bound", "proof", "action", "counterfactual"),
-            "withstands": self.uncertainty.to_dict(),
-            "worst": worst,
-            "cuts": self.cuts,
-            "rounds": self.rounds,
-            **({} if result.certificate is None else {"certificate": result.certificate}),
-            "message": result.message,
-        }
+        own = {"withstands": self.uncertainty.to_dict(), "cuts": self.cuts, "rounds": self.rounds}
+        return document(RobustModel, self.result, worst=worst, **own)
 
     def without_certificate(self, reason: str) -> Robust:
         """The same answer, whose proof is only as sure as the search, with the reason in the message."""

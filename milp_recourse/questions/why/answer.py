@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.formats.write import result_part
+from milp_recourse.formats.schema_answers import LiftedModel, WhyModel, WidenedModel
+from milp_recourse.formats.write import document
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.solve import as_instance, check_options, solve
 from milp_recourse.questions.why.restrictions import lift, minimal_sets, restrictions
 from milp_recourse.questions.why.widening import Unsettled, Widened, ends_of, least_widening
-
-WHY_FORMAT = "milp-recourse/why-1"
 
 
 @dataclass(frozen=True)
@@ -57,19 +56,19 @@ class Why:
 
     def to_dict(self) -> dict[str, Any]:
         """As a ``why-1`` document."""
-        return {
-            "format": WHY_FORMAT,
-            **result_part(self.result, "cost", "lower_bound"),
-            "restrictions": list(self.restrictions),
-            "minimal": [{"lift": list(one.lift), **_numbers(one.result)} for one in self.minimal],
-            "complete": self.complete,
-            "prices": {id: one.cost for id, one in self.prices.items()},
-            "price_bounds": {id: one.lower_bound for id, one in self.prices.items()},
-            "smallest": [
-                {"id": one.id, "end": one.end, "from": one.start, "to": one.to, **_numbers(one.result)}
+        return document(
+            WhyModel,
+            self.result,
+            restrictions=list(self.restrictions),
+            minimal=[document(LiftedModel, one.result, lift=list(one.lift)) for one in self.minimal],
+            complete=self.complete,
+            prices={id: one.cost for id, one in self.prices.items()},
+            price_bounds={id: one.lower_bound for id, one in self.prices.items()},
+            smallest=[
+                document(WidenedModel, one.result, id=one.id, end=one.end, from_=one.start, to=one.to)
                 for one in self.smallest
             ],
-        }
+        )
 
 
 def why(
@@ -163,7 +162,3 @@ def _priced(instance: Instance, ids: list[str], found: Result, solver: _Solver) 
         if result.status is Status.OPTIMAL:
             prices[one] = result
     return Why(instance, found, tuple(ids), complete=len(prices) == len(ids), prices=prices)
-
-
-def _numbers(result: Result) -> dict[str, float | None]:
-    return {"cost": result.cost, "lower_bound": result.lower_bound}

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
-from milp_recourse.formats.applicant_json import scales_to_dict
-from milp_recourse.formats.feature_json import features_to_list
+from milp_recourse.formats.schema import scales_to_dict
+from milp_recourse.formats.schema_features import feature_to_dict
 from milp_recourse.problem.conditions import condition_text
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
@@ -34,7 +34,8 @@ def assumptions(run: AuditedRun) -> Table:
     problem, features = run.population.template, run.sources.get("features", {})
     table: Table = [["about", "assumption", "value", "source"]]
     scales = scales_to_dict(problem.cost) if problem.cost.uses_scale else {}
-    for f, written in zip(problem.features, features_to_list(problem.features), strict=True):
+    for f in problem.features:
+        written = feature_to_dict(f)
         lever = f.name in problem.preferences.actionable
         stated = {
             "kind": f.kind,

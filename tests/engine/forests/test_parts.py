@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,10 @@ import pytest
 
 from milp_recourse.certificates import certificates_for
 from milp_recourse.engine.forests.axes import separable
-from milp_recourse.formats.classifier_json import build_classifier
-from milp_recourse.formats.schema import EnsembleModel
+from milp_recourse.formats.schema_classifiers import StatedClassifier
+from milp_recourse.formats.validate import Known, validate
 from milp_recourse.judge import already_good
+from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.problem.result import Status, gap_tolerance
 from milp_recourse.questions.solve import solve
@@ -102,8 +102,8 @@ def test_the_score_is_the_smallest_or_the_largest_sum() -> None:
         if instance is None:
             continue
         forest = instance.classifier
-        written = EnsembleModel.model_validate(to_json(forest))
-        again = build_classifier(written, forest.inputs, Path())  # type: ignore[union-attr]
+        known = Known(Feature(f"x{k}") for k in range(forest.inputs))  # type: ignore[union-attr]
+        again = validate(StatedClassifier, to_json(forest), known=known)
         rows = np.random.default_rng(seed).uniform(-3, 3, (50, forest.inputs)).round(1)
         sums = [forest.alone(k).scores(rows) for k in range(len(forest.parts))]  # type: ignore[union-attr]
         pick = min if forest.combine == "smallest" else max  # type: ignore[union-attr]
