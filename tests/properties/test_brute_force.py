@@ -197,7 +197,7 @@ def test_complaints_name_mask_bounds_and_numbers() -> None:
         (i, r)
         for i in map(case, range(40))
         if (r := solve(i, "highs", TIME_LIMIT)).action and len(r.action) == 1 and r.status is Status.OPTIMAL
-        if not i.by_name[*r.action].labelled
+        if not i.by_name[next(iter(r.action))].labelled
     )
     (name,) = result.action
     assert complaints(instance, result) == []
