@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from milp_recourse.lab.benchmarks.growth import exponent
 from tests.docs import measured_interviews as interviews
 from tests.properties.agreement import BRUTE, TWO
 
@@ -90,20 +91,32 @@ GROWN = {
     "population": "people solved together",
     "width": "units in each of two layers",
     "depth": "layers of 16 units",
+    "trees": "trees of depth 6",
     "actions": "actions, independent",
     "actions-chain": "actions in a causal chain",
 }
 
 
+def exponents() -> dict[str, float]:
+    """By what is varied, b of the fit a size^b to the medians."""
+    found = rows("growth/growth.csv")
+    points = {panel: [row for row in found if row["panel"] == panel] for panel in GROWN}
+    return {
+        panel: exponent(*([float(row[key]) for row in mine] for key in ("value", "cpu_median")))
+        for panel, mine in points.items()
+    }
+
+
 def growth() -> str:
     """Random problems that grow in one respect."""
-    found = rows("growth/growth.csv")
+    found, fitted = rows("growth/growth.csv"), exponents()
     lines = []
     for panel, name in GROWN.items():
         mine = [row for row in found if row["panel"] == panel]
-        shown = ", ".join(f"{row['value']}: {milliseconds(row['cpu_median'])}" for row in mine)
-        lines.append([name, shown, milliseconds(max(float(row["cpu_max"]) for row in mine))])
-    return table("what grows | median ms at each size | slowest ms", lines)
+        slowest = milliseconds(max(float(row["cpu_max"]) for row in mine))
+        ends = [f"{row['value']}: {milliseconds(row['cpu_median'])}" for row in (mine[0], mine[-1])]
+        lines.append([name, ", ".join(ends), f"{fitted[panel]:.1f}", slowest])
+    return table("what grows | median ms from to | exponent | slowest ms", lines)
 
 
 PEERS = {
@@ -196,8 +209,8 @@ def compared() -> str:
             two = (decided(row, row["asked"]["backends"].split(",")) for row in kinds.values())
             draws = sum(row["draws"] for row in kinds.values())
             wrong = sum(len(row["wrong"]) for row in kinds.values())
-            lines.append([title, which, len(kinds), draws, sum(two), sum(force), wrong])
-    head = "question | classifiers | kinds | draws | settled by two back ends | brute force asked | wrong"
+            lines.append([title, which, draws, sum(two), sum(force), wrong])
+    head = "question | classifiers | draws | settled by two back ends | brute force asked | wrong"
     return table(head, lines)
 
 

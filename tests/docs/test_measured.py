@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from milp_recourse.lab.interviews.hare_tables import KEPT, MULTI, orders
-from tests.docs.measured import PAGES, RESULTS, ROOT, content, placed, rows
+from tests.docs.measured import PAGES, RESULTS, ROOT, content, exponents, placed, rows
 
 Said = Iterator[tuple[str, str]]
 """Pages, and a sentence that stands there."""
@@ -90,6 +90,17 @@ def published_tables() -> Said:
     yield (
         "docs/benchmarks.md",
         f"All {sum(line['proven'] for line in content('grown/trees.json')['summary'])} are proven",
+    )
+
+
+def growth() -> Said:
+    """What twice the size takes, from the fitted exponents."""
+    twice = {panel: f"{2.0**fitted:.1f}" for panel, fitted in exponents().items()}
+    yield (
+        "docs/benchmarks.md",
+        f"twice the trees take {twice['trees']} times as long, the units {twice['width']}, the layers "
+        f"{twice['depth']}, independent actions {twice['actions']}, actions in a chain "
+        f"{twice['actions-chain']}",
     )
 
 
@@ -445,6 +456,7 @@ ALL = (
     speed,
     populations,
     published_tables,
+    growth,
     certificates,
     attacks,
     random_problems,
