@@ -26,8 +26,9 @@ INF = math.inf
 CHORD = 2.0**32
 """Slopes of upper lines are multiples of its inverse, as in certificates."""
 
-THETAS, WORTH = 6, 2.0**-6
-"""Most thetas that :func:`within` tries, and what share of a bound another one is to promise."""
+THETAS, LEVERS_EACH, WORTH = 6, 3, 2.0**-6
+"""Most thetas that :func:`within` tries; one for so many levers, but at least two; and what share of a bound
+another one is to promise."""
 
 
 @compiled
@@ -386,11 +387,10 @@ def within(p, w, count, budget, paid, digits):
         fall[m], climb[m] = limit - spent[m], limit - least
         meet = max(left[m] - right[m], 0.0) / (climb[m] - min(fall[m], 0.0))
         theta[m] = 0.5 * math.sqrt(theta[m] / climb[m]) if theta[m] > 0.0 else meet
-        if not fall[m] < 0.0:  # all of the box can be paid with it
-            theta[m] = 0.0
-    more, tries = True, 0
-    while more and tries < THETAS:
-        more, tries = False, tries + 1
+        theta[m] = theta[m] if fall[m] < 0.0 else 0.0  # at 0 all of the box can be paid with it
+    more, tries = True, min(max(d // LEVERS_EACH, 2), THETAS)
+    while more and tries > 0:
+        more, tries = False, tries - 1
         for m in range(count if digits > 0 else 0):
             theta[m] = short(theta[m], digits)
         _at_thetas(p, w, count)
@@ -405,5 +405,4 @@ def within(p, w, count, budget, paid, digits):
             else:
                 right[m], climb[m] = here - slope * theta[m], slope
             theta[m] = max(left[m] - right[m], 0.0) / (climb[m] - fall[m]) if fall[m] < 0.0 else 0.0
-            promise = bound[m] - left[m] - fall[m] * theta[m]
-            more = more or (bound[m] > 0.0 and promise > WORTH * bound[m])
+            more = more or (1.0 - WORTH) * bound[m] > max(left[m] + fall[m] * theta[m], 0.0)
