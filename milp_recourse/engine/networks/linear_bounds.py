@@ -26,6 +26,10 @@ INF = math.inf
 CHORD = 2.0**32
 """Slopes of upper lines are multiples of its inverse, as in certificates."""
 
+THETAS, LEVERS_EACH, WORTH = 6, 3, 2.0**-6
+"""Most thetas that :func:`within` tries; one for so many levers, but at least two; and what share of a bound
+another one is to promise."""
+
 
 @compiled
 def entry_of(p, u, i):
@@ -343,9 +347,9 @@ def within(p, w, count, budget, paid, digits):
     .. math:: r(u) = \sum_i c_i(u_i) + \mu_i top_i(u_i) - cut \cdot u \le C + constant = C',
 
     and for any theta >= 0 the line is at most
-    :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`. This is convex in theta. Two are tried.
-    Where costs are squares, the first is the best one for a box without ends, else it is where the tangents
-    at 0 and at infinity meet; at the second, the tangent at the first meets one of these. All lines are
+    :math:`\theta C' + \sum_i \max_{X_i} (g_i u_i - \theta r_i(u_i))`. This is convex in theta. What is tried
+    is where two tangents meet, on either side of the best theta: at first those at 0 and at infinity, then
+    those at what was tried. With squares the first is the best one for a box without ends. All lines are
     treated at once, because processors do several of the same at a time. The cut is w.columns.cut with
     w.now.cut_const and w.points.cut_shares; zeros there leave the budget alone.
 
@@ -359,48 +363,46 @@ def within(p, w, count, budget, paid, digits):
         Significant decimal digits of theta, 0 for all.
     """
     lines, limit, (least, size), d = w.lines, budget + w.now.cut_const, paid, len(p.lever)
-    theta, rest, whole, const = lines.tried, lines.rest, lines.all_pays, lines.const
-    value, spent, top, bound = lines.gains, lines.pays, lines.top, lines.bound
-    chosen, spread = lines.theta, lines.spread
-    copied(top, bound)
+    theta, value, spent, chosen, spread = lines.tried, lines.gains, lines.pays, lines.theta, lines.spread
+    left, fall, right, climb, bound = lines.left, lines.fall, lines.right, lines.climb, lines.bound
+    copied(lines.top, bound)
     cleared(chosen)
     if limit <= least:  # nothing can be paid with it
         return
     cleared(theta)
     _at_thetas(p, w, count)
-    copied(spent, whole)
-    copied(const, rest)
+    copied(lines.top, left)
+    copied(lines.const, right)
     for i in range(d):
         lever = p.lever[i]
         line, idle = lines.terms[p.start[i]], w.points.least_paid[i]
-        rise, fall = lever.square, lever.square * lever.down**2
+        rise, sink = lever.square, lever.square * lever.down**2
         if lever.label > 0.0:
             line, idle = lines.terms[p.start[i] + int(idle)], 1.0
-        add(rest, idle, line, count)
+        add(right, idle, line, count)
         for m in range(count if rise > 0.0 and w.box[i].mode != 2 else 0):
-            square = rise if line[m] > 0.0 else fall
+            square = rise if line[m] > 0.0 else sink
             theta[m] += line[m] * line[m] / square if square > 0.0 else 0.0
     for m in range(count):
-        if not whole[m] > limit:  # all of the box can be paid with it
-            theta[m] = 0.0
-        elif theta[m] > 0.0:
-            theta[m] = 0.5 * math.sqrt(theta[m] / (limit - least))
-        else:
-            theta[m] = max(top[m] - rest[m], 0.0) / (whole[m] - least)
-    for _ in range(2):
+        fall[m], climb[m] = limit - spent[m], limit - least
+        meet = max(left[m] - right[m], 0.0) / (climb[m] - min(fall[m], 0.0))
+        theta[m] = 0.5 * math.sqrt(theta[m] / climb[m]) if theta[m] > 0.0 else meet
+        theta[m] = theta[m] if fall[m] < 0.0 else 0.0  # at 0 all of the box can be paid with it
+    more, tries = True, min(max(d // LEVERS_EACH, 2), THETAS)
+    while more and tries > 0:
+        more, tries = False, tries - 1
         for m in range(count if digits > 0 else 0):
             theta[m] = short(theta[m], digits)
         _at_thetas(p, w, count)
         for m in range(count):
-            here = value[m] + theta[m] * limit + const[m]
+            here = value[m] + theta[m] * limit + lines.const[m]
             most = here + p.slacks.budget * (spread[m] + theta[m] * (size + abs(limit))) + p.slacks.tiny
             if most < bound[m]:
                 bound[m], chosen[m] = most, theta[m]
-            slope, other = limit - spent[m], limit - whole[m]
-            zero = here - slope * theta[m]  # what the tangent there is at 0
-            if not other < 0.0:
-                theta[m] = 0.0
-            elif slope < 0.0:
-                theta[m] = max(zero - rest[m], 0.0) / (limit - least - slope)
+            slope = limit - spent[m]
+            if slope < 0.0:
+                left[m], fall[m] = here - slope * theta[m], slope
             else:
-                theta[m] = max(top[m] - zero, 0.0) / (slope - other)
+                right[m], climb[m] = here - slope * theta[m], slope
+            theta[m] = max(left[m] - right[m], 0.0) / (climb[m] - fall[m]) if fall[m] < 0.0 else 0.0
+            more = more or (1.0 - WORTH) * bound[m] > max(left[m] + fall[m] * theta[m], 0.0)

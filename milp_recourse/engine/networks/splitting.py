@@ -31,8 +31,8 @@ FEW_LEVERS, FEW_WITHOUT_ACTION, FEW_OPEN = 4, 8, 6
 """With so few levers to settle, with an action in hand and without, and more open units than this, levers are
 split. With more levers they compete with signs while more units are open than the levers want splits."""
 
-HALVINGS = 4.0
-"""How often a continuous lever is thought to be halved."""
+HALVINGS, MANY = 4.0, 4.0
+"""How often a continuous lever is thought to be halved; of more values, one half way to an end is cut at."""
 
 PRIOR = 0.5
 """A split on one lever or unit is thought to keep what such splits keep on the average until its own had
@@ -118,9 +118,15 @@ def _of_lever(p, w, i, value):
 
 @compiled
 def _between(p, w, i):
-    """A lever's main label, or where to cut its interval: between its middle and the relaxed optimum."""
-    t = w.points.relaxed[i]
-    return t if p.lever[i].label > 0.0 else _amid(w.box[i].lo, w.box[i].hi, t)
+    """A lever's main label, or where to cut its interval: between its middle and the relaxed optimum.
+
+    Where the cost is proportional to the change and many values are left, it is half way to the dearer end of
+    an interval around 0: one child leaves less of the budget to others, in the other this lever buys less.
+    """
+    t, l, h, lever = w.points.relaxed[i], w.box[i].lo, w.box[i].hi, p.lever[i]
+    if lever.linear > 0.0 and lever.square == 0.0 and l < 0.0 < h and values_left(p, w, i) > MANY:
+        return 0.5 * (h if h > -lever.down * l else l)
+    return t if lever.label > 0.0 else _amid(l, h, t)
 
 
 @compiled

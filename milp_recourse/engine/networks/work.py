@@ -148,7 +148,10 @@ class Lines(NamedTuple):
         Its constant, and the sum of absolute terms behind it.
     top, bound, theta
         Its largest value over the box and within the budget, and the theta of that.
-    tried, gains, pays, here, own, rest, all_pays
+    left, fall, right, climb
+        Tangents of the line's bound as a function of theta, on either side of the best one: what they are at
+        theta = 0, and their slopes.
+    tried, gains, pays, here, own
         Work of that function.
     terms
         The lines themselves, a row for each column.
@@ -166,8 +169,10 @@ class Lines(NamedTuple):
     pays: Annotated[Array, "2 n"]
     here: Annotated[Array, "2 n"]
     own: Annotated[Array, "2 n"]
-    rest: Annotated[Array, "2 n"]
-    all_pays: Annotated[Array, "2 n"]
+    left: Annotated[Array, "2 n"]
+    fall: Annotated[Array, "2 n"]
+    right: Annotated[Array, "2 n"]
+    climb: Annotated[Array, "2 n"]
     terms: Annotated[Array, "P", "2 n"]
 
 

@@ -46,14 +46,14 @@ def drawn(rng: np.random.Generator, squares: bool):
     return p, box, allowed, cut, shares, rng.normal(0.0, 1.0, start[-1])
 
 
-def working(box, allowed, line, cut, shares, const: float):
-    """What a search's memory holds of a line and of an inherited cut."""
+def working(box, allowed, line, cut, shares, const: float, count: int = 3):
+    """What a search's memory holds of ``count`` lines, of one more, and of an inherited cut."""
     from milp_recourse.engine.compiling import allocated
     from milp_recourse.engine.networks.work import Columns, Lines, Points
 
     columns, points = allocated(Columns, P=len(line)), allocated(Points, d=len(shares))
     columns.line[:], columns.cut[:], points.cut_shares[:] = line, cut, shares
-    lines, now = allocated(Lines, P=len(line), **{"2 n": 3}), SimpleNamespace(cut_const=const)
+    lines, now = allocated(Lines, P=len(line), **{"2 n": count}), SimpleNamespace(cut_const=const)
     return SimpleNamespace(box=box, allowed=allowed, columns=columns, points=points, lines=lines, now=now)
 
 
@@ -119,6 +119,36 @@ def check() -> None:
 def test_nothing_that_is_paid_for_is_above_the_bound() -> None:
     """Of random lines over random boxes, a cut among them or not, theta in full or at three digits."""
     uncompiled("from tests.engine.networks.test_within import check; check()")
+
+
+def check_best() -> None:
+    """Where costs are proportional to changes, the best that the budget buys is known: lever after lever, in
+    the order of what the line gains for the money. Run where nothing is compiled."""
+    from milp_recourse.engine.networks.linear_bounds import least_paid, within
+
+    rng, d, count = np.random.default_rng(1), 23, 40
+    lever, box = np.zeros(d, LEVER), np.zeros(d, INTERVAL)
+    lever["linear"], lever["down"], box["mode"] = rng.uniform(0.5, 2.0, d), 1.0, 1.0
+    box["lo"], box["hi"] = -rng.uniform(0.1, 1.0, d), rng.uniform(0.1, 1.0, d)
+    slacks = SimpleNamespace(budget=1e-13, tiny=1e-300)
+    p = SimpleNamespace(start=np.arange(d + 1), lever=lever, slacks=slacks, column=np.zeros(d, COLUMN))
+    w = working(box, np.ones(d, dtype=np.uint8), np.zeros(d), np.zeros(d), np.zeros(d), 0.0, count)
+    lines = rng.normal(size=(d, count)) ** 3
+    w.lines.terms[:], w.lines.spread[:], budget = lines, 1.0, 2.0
+    ends = np.where(lines > 0.0, box["hi"][:, None], -box["lo"][:, None])
+    w.lines.top[:] = (abs(lines) * ends).sum(axis=0)
+    within(p, w, count, budget, least_paid(p, w), 0)
+    for m in range(count):
+        order = np.argsort(-abs(lines[:, m]) / lever["linear"])
+        price = (lever["linear"] * ends[:, m])[order]
+        bought = np.clip(budget - (np.cumsum(price) - price), 0.0, price)
+        best = float((bought * (abs(lines[:, m]) / lever["linear"])[order]).sum())
+        assert best - 1e-9 <= w.lines.bound[m] <= 1.04 * best
+
+
+def test_lines_are_bounded_by_about_the_best_that_the_budget_buys() -> None:
+    """To a few percent; where 23 levers share the budget, a bad theta loses a third."""
+    uncompiled("from tests.engine.networks.test_within import check_best; check_best()")
 
 
 def check_spread(seeds: int) -> None:
