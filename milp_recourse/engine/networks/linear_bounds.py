@@ -383,14 +383,13 @@ def within(p, w, count, budget, paid, digits):
         for m in range(count if rise > 0.0 and w.box[i].mode != 2 else 0):
             square = rise if line[m] > 0.0 else sink
             theta[m] += line[m] * line[m] / square if square > 0.0 else 0.0
-    for m in range(count):
+    for m in range(count):  # 0 where all of the box can be paid for
         fall[m], climb[m] = limit - spent[m], limit - least
         meet = max(left[m] - right[m], 0.0) / (climb[m] - min(fall[m], 0.0))
-        theta[m] = 0.5 * math.sqrt(theta[m] / climb[m]) if theta[m] > 0.0 else meet
-        theta[m] = theta[m] if fall[m] < 0.0 else 0.0  # at 0 all of the box can be paid with it
-    more, tries = True, min(max(d // LEVERS_EACH, 2), THETAS)
-    while more and tries > 0:
-        more, tries = False, tries - 1
+        free = 0.5 * math.sqrt(theta[m] / climb[m]) if theta[m] > 0.0 else meet
+        theta[m] = free if fall[m] < 0.0 else 0.0
+    more, k, tries = True, 0, min(max(d // LEVERS_EACH, 2), THETAS)
+    while more and k < tries:
         for m in range(count if digits > 0 else 0):
             theta[m] = short(theta[m], digits)
         _at_thetas(p, w, count)
@@ -399,10 +398,11 @@ def within(p, w, count, budget, paid, digits):
             most = here + p.slacks.budget * (spread[m] + theta[m] * (size + abs(limit))) + p.slacks.tiny
             if most < bound[m]:
                 bound[m], chosen[m] = most, theta[m]
-            slope = limit - spent[m]
-            if slope < 0.0:
-                left[m], fall[m] = here - slope * theta[m], slope
-            else:
-                right[m], climb[m] = here - slope * theta[m], slope
+        more, k = k == 0, k + 1
+        for m in range(count if k < tries else 0):  # "zero" is what the tangent there is at 0
+            slope, zero = limit - spent[m], value[m] + theta[m] * spent[m] + lines.const[m]
+            left[m], right[m] = zero if slope < 0.0 else left[m], right[m] if slope < 0.0 else zero
+            fall[m], climb[m] = slope if slope < 0.0 else fall[m], climb[m] if slope < 0.0 else slope
             theta[m] = max(left[m] - right[m], 0.0) / (climb[m] - fall[m]) if fall[m] < 0.0 else 0.0
+        for m in range(count if 1 < k < tries else 0):
             more = more or (1.0 - WORTH) * bound[m] > max(left[m] + fall[m] * theta[m], 0.0)
