@@ -51,7 +51,7 @@ def load(name: str) -> Method:
         raise BadInput("METHOD", name, f"a function of the module {module}")
     if not callable(found):
         raise BadInput("METHOD", name, "something that can be called")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _load_from_here(module: str) -> None:

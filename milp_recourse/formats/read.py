@@ -95,7 +95,7 @@ def instance_from_dict(data: Any, folder: str | Path = ".") -> Instance:
     BadInput
         The value breaks the format.
     """
-    return validate(StatedInstance, data, known=Known(folder=folder))  # type: ignore[no-any-return]
+    return validate(StatedInstance, data, known=Known(folder=folder))
 
 
 def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
@@ -108,7 +108,7 @@ def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
     BadInput
         The model side breaks the format, or no applicant can be read (then the error is the first one's).
     """
-    return validate(StatedPopulation, data, known=Known(folder=folder))  # type: ignore[no-any-return]
+    return validate(StatedPopulation, data, known=Known(folder=folder))
 
 
 def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
@@ -122,6 +122,6 @@ def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
             got = shown(form) if "format" in data else "nothing"
             raise BadInput("format", got, " or ".join(formats))
         build = instance_from_dict if form == INSTANCE_FORMAT else population_from_dict
-        return build(data, file.parent)  # type: ignore[no-any-return, operator]
+        return build(data, file.parent)  # type: ignore[operator]
     except BadInput as error:
         raise error.in_file(str(path)) from None

@@ -125,11 +125,17 @@ class TreeModel(Strict):
                 raise BadInput(key, f"{len(nodes)} nodes", f"{count}, as in feature")
         self._check_nodes(known.columns)
         self._check_shape()
+        try:
+            feature, left, right = (
+                np.array(numbers, dtype=np.int64) for numbers in (self.feature, self.left, self.right)
+            )
+        except OverflowError:  # at a leaf, where they say nothing
+            raise BadInput("", "a whole number beyond 64 bits", "whole numbers below 2^63") from None
         return Tree(
-            np.clip(np.array(self.feature, dtype=np.int64), -2, None),
+            np.clip(feature, -2, None),
             np.array(self.threshold, dtype=np.float64),
-            np.array(self.left, dtype=np.int64),
-            np.array(self.right, dtype=np.int64),
+            left,
+            right,
             np.array(self.value, dtype=np.float64),
             None if self.missing_left is None else np.array(self.missing_left, dtype=bool),
         )
@@ -256,7 +262,7 @@ class FileModel(Strict):
             raise BadInput("sha256", self.sha256, f"{digest}, which the file has")
         try:
             content = parse_json(read_bytes(file))
-            return validate(InFile, content, "classifier", known)  # type: ignore[no-any-return]
+            return validate(InFile, content, "classifier", known)
         except BadInput as error:
             raise error.in_file(str(file)) from None
 

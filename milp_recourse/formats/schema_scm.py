@@ -198,7 +198,7 @@ def _noise(stated: Any, _: Known) -> Noise:
     if len({len(value) for value in lists.values()}) > 1:
         lengths = ", ".join(f"{len(value)} {key}" for key, value in lists.items())
         raise BadInput("", lengths, "as many of each")
-    return _NOISES[stated.kind](**given | lists)  # type: ignore[no-any-return]
+    return _NOISES[stated.kind](**given | lists)
 
 
 class MechanismModel(Strict):
@@ -265,7 +265,7 @@ def scm_of_dict(content: Any, names: Sequence[str]) -> StructuralCausalModel:
         The value breaks the format.
     """
     known = Known([Feature(name) for name in names])
-    return validate(StatedScm, content, "scm", known)  # type: ignore[no-any-return]
+    return validate(StatedScm, content, "scm", known)
 
 
 def scm_to_dict(scm: StructuralCausalModel, explicit: bool = False) -> dict[str, Any]:

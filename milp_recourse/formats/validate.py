@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -98,7 +98,7 @@ class Known:
         self.classifier: Classifier | None = None
         self.levels = 0
 
-    @cached_property
+    @property
     def columns(self) -> int:
         """The number of model columns that the features make."""
         return len(input_columns(tuple(self.features.values())))

@@ -181,7 +181,7 @@ def cost_of(
 
 
 def _cost(entry: dict[str, Any], features: Sequence[Feature]) -> Cost:
-    return validate(StatedCost, entry, "cost", Known(features))  # type: ignore[no-any-return]
+    return validate(StatedCost, entry, "cost", Known(features))
 
 
 def _scales(

@@ -68,7 +68,7 @@ def _one(one: Any, columns: Sequence[TableColumn], where: str) -> Condition:
         value = _plain(one, {c.key: c for c in columns})
     else:
         raise BadInput(where, shown(one), "a line of text, or an object as in files")
-    return validate(StatedCondition, value, where, Known(features))  # type: ignore[no-any-return]
+    return validate(StatedCondition, value, where, Known(features))
 
 
 def _plain(one: Any, columns: Mapping[Any, TableColumn]) -> Any:

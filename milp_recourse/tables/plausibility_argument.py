@@ -224,7 +224,7 @@ def causal_model(scm: Any, columns: Sequence[TableColumn]) -> StructuralCausalMo
         if scm.features == tuple(names):
             return scm
         return StructuralCausalModel(names, {f: scm.mechanisms[f] for f in scm.features}, "explicit")
-    return validate(StatedScm, scm, "scm", Known(features))  # type: ignore[no-any-return]
+    return validate(StatedScm, scm, "scm", Known(features))
 
 
 def cause_columns(scm: Any, X: pd.DataFrame) -> list[Hashable]:

@@ -344,3 +344,10 @@ def test_keys_and_types_come_first():
         with pytest.raises(BadInput) as refused:
             instance_from_dict(data)
         assert refused.value.field == field
+
+
+def test_a_number_that_no_file_can_hold_is_named():
+    """Files state such a number as a float, which is refused before."""
+    leaf = changed(tree_instance(), "classifier.trees.0.feature.1", 10**30)
+    with pytest.raises(BadInput, match=r"classifier\.trees\.0: got a whole number beyond 64 bits; allowed: "):
+        instance_from_dict(leaf)

@@ -114,9 +114,11 @@ def growth() -> str:
     for panel, name in GROWN.items():
         mine = [row for row in found if row["panel"] == panel]
         slowest = milliseconds(max(float(row["cpu_max"]) for row in mine))
-        ends = [f"{row['value']}: {milliseconds(row['cpu_median'])}" for row in (mine[0], mine[-1])]
+        largest = max(mine, key=lambda row: float(row["cpu_median"]))
+        told = [row for row in mine if row in (mine[0], largest, mine[-1])]
+        ends = [f"{row['value']}: {milliseconds(row['cpu_median'])}" for row in told]
         lines.append([name, ", ".join(ends), f"{fitted[panel]:.1f}", slowest])
-    return table("what grows | median ms from to | exponent | slowest ms", lines)
+    return table("what grows | median ms: ends, largest | exponent | slowest ms", lines)
 
 
 PEERS = {

@@ -121,10 +121,12 @@ def _between(p, w, i):
     """A lever's main label, or where to cut its interval: between its middle and the relaxed optimum.
 
     Where the cost is proportional to the change and many values are left, it is half way to the dearer end of
-    an interval around 0: one child leaves less of the budget to others, in the other this lever buys less.
+    an interval well around 0: one child leaves less of the budget to others, in the other this lever buys
+    less.
     """
     t, l, h, lever = w.points.relaxed[i], w.box[i].lo, w.box[i].hi, p.lever[i]
-    if lever.linear > 0.0 and lever.square == 0.0 and l < 0.0 < h and values_left(p, w, i) > MANY:
+    proportional = lever.linear > 0.0 and lever.square == lever.knots == 0.0
+    if proportional and min(h, -l) > (h - l) / 8.0 and values_left(p, w, i) > MANY:
         return 0.5 * (h if h > -lever.down * l else l)
     return t if lever.label > 0.0 else _amid(l, h, t)
 

@@ -153,10 +153,10 @@ def flips(ensemble: Fitted, instance: Instance, action: dict[str, float] | None)
 def worker(solver: str, ensemble: Fitted, ocean_python: str | None) -> Child | PeerWorker:
     """Start a solver in a process of its own: a peer for one fitted model, the others for any instance."""
     if solver == "treecf":
-        return PeerWorker([sys.executable, "treecf_worker.py"], ensemble, _asked_of_treecf)
+        return PeerWorker(sys.executable, "treecf_worker.py", ensemble, _asked_of_treecf)
     if solver.startswith("ocean"):
         kind = solver.removeprefix("ocean-")
-        return PeerWorker([str(ocean_python), "ocean_worker.py"], ensemble, _asked_of_ocean, kind)
+        return PeerWorker(str(ocean_python), "ocean_worker.py", ensemble, _asked_of_ocean, kind)
     return of_solver(solver, "trees")
 
 
@@ -165,8 +165,8 @@ class PeerWorker:
 
     Parameters
     ----------
-    command
-        The Python, and the script beside this file that it runs.
+    python, script
+        The Python, and what it runs, a file beside this one.
     question
         What the script is asked of an instance, or the reason why it is asked nothing.
     more
@@ -175,7 +175,8 @@ class PeerWorker:
 
     def __init__(
         self,
-        command: tuple[str, str] | list[str],
+        python: str,
+        script: str,
         ensemble: Fitted,
         question: Callable[[Instance], dict[str, Any] | str],
         *more: str,
@@ -183,7 +184,6 @@ class PeerWorker:
         self.folder, self.question = tempfile.TemporaryDirectory(), question
         model = Path(self.folder.name) / "model.joblib"
         _hand_over(ensemble, model)
-        python, script = command
         self.child = Child([python, str(Path(__file__).with_name(script)), str(model), *more])
         greeting = self.child.receive()
         self.refused = greeting.get("refused", greeting.get("message"))
@@ -216,9 +216,10 @@ def _asked_of_ocean(instance: Instance) -> dict[str, Any]:
 
 def _asked_of_treecf(instance: Instance) -> dict[str, Any] | str:
     """The price of a change by 1, the bounds, and which columns are whole numbers."""
-    if instance.cost.kind != "l1" or any(f.kind == "categorical" for f in instance.features):
+    costs = [instance.lever_costs[f.name] for f in instance.features if f.name in instance.levers]
+    plain = len(costs) == len(instance.features) and all(cost.straight and cost.even for cost in costs)
+    if instance.cost.kind != "l1" or not plain:
         return "treecf's cost is a sum of distances of numbers"
-    costs = [instance.lever_costs[f.name] for f in instance.features]
     low, high = zip(*(instance.levers[f.name] for f in instance.features), strict=True)
     return {
         "price": [float(cost.prices.linear) / cost.rise for cost in costs],

@@ -148,7 +148,7 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
 def _whole(rng: np.random.Generator, name: str, rows: int = 10000) -> Table:
     """Correlated columns of whole numbers of several ranges, and labels that depend on most of them."""
     asked = name.removeprefix("whole") or "23"
-    if not (asked.isdigit() and int(asked) >= 8):
+    if not (asked.isdecimal() and int(asked) >= 8):
         raise BadInput("--sets", name, "whole, or whole and a number of columns, 8 or more, as whole50")
     count = int(asked)
     seen = rng.normal(size=(rows, 5)) @ rng.normal(size=(5, count)) / np.sqrt(5)

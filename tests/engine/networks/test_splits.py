@@ -167,8 +167,10 @@ def check_halves() -> None:
     """Run where nothing is compiled."""
     from milp_recourse.engine.networks.splitting import _between
 
-    def cut(low: float, high: float, down: float, square: float, grid: float = 0.0) -> float:
-        lever = SimpleNamespace(label=0.0, linear=1.0, square=square, down=down, grid=grid)
+    def cut(
+        low: float, high: float, down: float, square: float, grid: float = 0.0, knots: float = 0.0
+    ) -> float:
+        lever = SimpleNamespace(label=0.0, linear=1.0, square=square, down=down, grid=grid, knots=knots)
         w = SimpleNamespace(
             box=[SimpleNamespace(lo=low, hi=high, mode=1.0)], points=SimpleNamespace(relaxed=[0.0])
         )
@@ -181,6 +183,11 @@ def check_halves() -> None:
     assert cut(-0.4, 0.8, 1.0, 0.0, 0.01) == 0.4
     assert cut(-0.4, 0.8, 1.0, 0.0, 0.5) == 0.25 * 0.4  # few values
     assert cut(0.2, 0.8, 1.0, 0.0) == 0.8 - 0.8 * 0.6  # not around 0
+    middle = cut(-0.8, 0.1, 1.0, 1.0)
+    assert (
+        cut(-0.8, 0.1, 1e-6, 0.0) == cut(-0.8, 0.1, 0.0, 0.0) == middle
+    )  # hardly around 0, falls nearly free
+    assert cut(-0.4, 0.8, 1.0, 0.0, knots=3.0) == 0.25 * 0.4
 
 
 def test_a_proportional_cost_is_cut_half_way_to_its_dearer_end() -> None:

@@ -13,10 +13,10 @@ from milp_recourse.engine.networks.lever_arrays import COLUMN, INTERVAL, LEVER
 from tests.helpers.processes import uncompiled
 
 
-def drawn(rng: np.random.Generator, squares: bool):
-    """Levers (the last one with labels, which may not be taken where costs are squares alone), a box, a cut
+def drawn(rng: np.random.Generator, squares: bool, d: int):
+    """d levers (the last one with labels, which may not be taken where costs are squares alone), a box, a cut
     with its shares, a line and a budget."""
-    d, labels = int(rng.integers(1, 4)) + 1, int(rng.integers(2, 4))
+    labels = int(rng.integers(2, 4))
     start = np.array([*range(d), d - 1 + labels])
     lever, column, box = np.zeros(d, LEVER), np.zeros(start[-1], COLUMN), np.zeros(d, INTERVAL)
     lever[-1].label = 1.0
@@ -92,7 +92,8 @@ def check() -> None:
     rng = np.random.default_rng(0)
     tighter = 0
     for trial in range(400):
-        p, box, allowed, cut, shares, line = drawn(rng, trial % 3 == 0)
+        d = int(rng.integers(9, 25) if trial % 4 == 0 else rng.integers(2, 5))  # many: more thetas are tried
+        p, box, allowed, cut, shares, line = drawn(rng, trial % 3 == 0, d)
         values, pays = points(rng, p, box, allowed, cut, shares, line, 4000)
         limit, const = float(np.quantile(pays, rng.random() * 0.6)), 0.2
         top = float(values.max()) + const + 0.1
