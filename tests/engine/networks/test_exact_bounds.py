@@ -54,7 +54,7 @@ def dual_values(slack: float) -> int:
 
     rng, false = np.random.default_rng(1), 0
     for trial in range(TRIALS):
-        p, box, allowed, _, shares, _ = drawn(rng, trial % 3 == 0)
+        p, box, allowed, _, shares, _ = drawn(rng, trial % 3 == 0, int(rng.integers(2, 5)))
         p.slacks = SimpleNamespace(dual=slack, tiny=0.0)
         columns, d = int(p.start[-1]), len(shares)
         rows = close(rng, rng.normal(size=(1, columns)))[:, 0]
@@ -80,7 +80,7 @@ def within_budgets(slack: float) -> int:
 
     rng, false, used = np.random.default_rng(2), 0, 0
     for trial in range(TRIALS):
-        p, box, allowed, cut, shares, line = drawn(rng, trial % 3 == 0)
+        p, box, allowed, cut, shares, line = drawn(rng, trial % 3 == 0, int(rng.integers(2, 5)))
         p.slacks = SimpleNamespace(budget=slack, tiny=0.0)
         line = line * 10.0 ** rng.integers(0, 9)
         const = -float(np.abs(line).sum()) * rng.random()  # what cancels leaves few digits
