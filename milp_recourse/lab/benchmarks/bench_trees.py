@@ -153,10 +153,9 @@ def flips(ensemble: Fitted, instance: Instance, action: dict[str, float] | None)
 def worker(solver: str, ensemble: Fitted, ocean_python: str | None) -> Child | PeerWorker:
     """Start a solver in a process of its own: a peer for one fitted model, the others for any instance."""
     if solver == "treecf":
-        return PeerWorker(sys.executable, "treecf_worker.py", ensemble, _asked_of_treecf)
+        return PeerWorker(sys.executable, "treecf", ensemble, _asked_of_treecf)
     if solver.startswith("ocean"):
-        kind = solver.removeprefix("ocean-")
-        return PeerWorker(str(ocean_python), "ocean_worker.py", ensemble, _asked_of_ocean, kind)
+        return PeerWorker(str(ocean_python), solver.removeprefix("ocean-"), ensemble, _asked_of_ocean)
     return of_solver(solver, "trees")
 
 
@@ -165,26 +164,23 @@ class PeerWorker:
 
     Parameters
     ----------
-    python, script
-        The Python, and what it runs, a file beside this one.
+    kind
+        The peer, as ``peer_worker.py`` knows it.
     question
-        What the script is asked of an instance, or the reason why it is asked nothing.
-    more
-        Further arguments of the script.
+        What it is asked of an instance, or the reason why it is asked nothing.
     """
 
     def __init__(
         self,
         python: str,
-        script: str,
+        kind: str,
         ensemble: Fitted,
         question: Callable[[Instance], dict[str, Any] | str],
-        *more: str,
     ) -> None:
         self.folder, self.question = tempfile.TemporaryDirectory(), question
         model = Path(self.folder.name) / "model.joblib"
         _hand_over(ensemble, model)
-        self.child = Child([python, str(Path(__file__).with_name(script)), str(model), *more])
+        self.child = Child([python, str(Path(__file__).with_name("peer_worker.py")), str(model), kind])
         greeting = self.child.receive()
         self.refused = greeting.get("refused", greeting.get("message"))
 

@@ -1,10 +1,12 @@
-"""Run by a Python that has OceanPy (3.12 or newer): ``python ocean_worker.py MODEL.joblib cp|mip``.
+"""Run by a Python that has the peer: ``python peer_worker.py MODEL.joblib cp|mip|treecf``, the first two of
+OceanPy (Python 3.12 or newer).
 
 It imports nothing of this package. MODEL.joblib holds the fitted model, the kinds of the features
-("continuous", "binary", or a number of labels) and rows of them scaled to [0, 1], labels by number. Every
-line that it reads is a question {"row": [...], "norm": 1 or 2, "limit": seconds}; it writes an answer to each
-on a line. Its first line has the time for reading the model and building the explainer ("built"), which is in
-no answer, and why the model is refused, if it is.
+("continuous", "binary", or a number of labels) and rows of them, for OceanPy scaled to [0, 1], labels by
+number. Every line that it reads is a question: {"row": [...], "limit": seconds} and, for OceanPy, "norm": 1
+or 2; for treecf "price": what a change by 1 costs per column, "low" and "high": [...], "whole": [whether
+...]. It writes an answer to each on a line. Its first line has the time for reading the model and building
+the explainer ("built"), which is in no answer, and why the model is refused, if it is.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ import sys
 import time
 import types
 import warnings
+
+TARGET = 0.5 + 1e-9
+"""The probability that treecf is asked for: at 0.5 a forest's ``predict`` refuses."""
 
 
 def frame_of(rows, kinds):
@@ -30,8 +35,8 @@ def frame_of(rows, kinds):
     return pd.DataFrame(columns)
 
 
-def explainer_of(content, way):
-    """OceanPy's explainer of the fitted model."""
+def of_ocean(content, way):
+    """OceanPy's answers to questions about the fitted model, as a function of them."""
     import ocean
     from ocean.feature import parse_features
 
@@ -45,7 +50,12 @@ def explainer_of(content, way):
         names = [c if isinstance(c, str) else " ".join(part for part in c if part) for c in processed.columns]
         model.get_booster().feature_names = names
     made = {"cp": ocean.ConstraintProgrammingExplainer, "mip": ocean.MixedIntegerProgramExplainer}[way]
-    return made(model, mapper=mapper)
+    explainer = made(model, mapper=mapper)
+    if way == "cp":
+        import ocean.cp._explainer as clocked
+
+        clocked.time = types.SimpleNamespace(time=time.process_time)  # times of solutions by the same clock
+    return lambda question: ocean_answer(explainer, question, kinds, way)
 
 
 def columns_of(row, kinds):
@@ -71,7 +81,7 @@ def row_of(columns, kinds):
     return row
 
 
-def answered(explainer, question, kinds, way):
+def ocean_answer(explainer, question, kinds, way):
     """OceanPy's answer to a question; ``events`` are [seconds, best cost or None, bound]."""
     import numpy as np
 
@@ -110,30 +120,74 @@ def answered(explainer, question, kinds, way):
     return answer
 
 
+def of_treecf(content, _):
+    """treecf's answers to questions about the fitted model, as a function of them."""
+    import numpy as np
+    from treecf import Explainer
+
+    model = content["model"]
+    own = Explainer(model, normalizers=np.ones(model.n_features_in_)).ir
+    return lambda question: treecf_answer(own, question)
+
+
+def treecf_answer(model, question):
+    """treecf's answer to a question about a model in its own form."""
+    import numpy as np
+    import treecf
+
+    prices, row, names = question["price"], np.array(question["row"], dtype=float), model.feature_names
+    explainer = treecf.Explainer(
+        model,
+        normalizers=np.array([1.0 / price for price in prices]),
+        constraints=[
+            treecf.Range(*ends) for ends in zip(names, question["low"], question["high"], strict=True)
+        ],
+        value_policy={n: "integer" for n, whole in zip(names, question["whole"], strict=True) if whole},
+    )
+    start, wall = time.process_time(), time.perf_counter()
+    kind = treecf.Target.probability if model.link.name == "SIGMOID" else treecf.Target.raw
+    target = kind(op=">=", value=TARGET)
+    budget = {"time_budget_s": question["limit"], "node_budget": 10**15, "seed": 42}
+    found = explainer.explain(row, target, backend="exact", **budget)
+    answer = {
+        "processor_seconds": time.process_time() - start,
+        "seconds": time.perf_counter() - wall,
+        "nodes": found.solver_stats.get("nodes_expanded"),
+        "claimed_cost": None,
+        "lower_bound": found.solver_stats.get("lower_bound") or 0.0,
+        "row": None,
+    }
+    if isinstance(found, treecf.Infeasible):
+        return answer | {"status": "infeasible" if found.proof == "certified" else "limit"}
+    cost, proven = float(found.distance), found.proof == "optimal"
+    bound = cost if proven else answer["lower_bound"]
+    answer |= {"claimed_cost": cost, "lower_bound": bound, "row": [float(v) for v in found.x_cf]}
+    # it does not say when it found the action
+    answer["events"] = [[answer["processor_seconds"], cost, bound]]
+    return answer | {"status": "optimal" if proven else "limit"}
+
+
+PEERS = {"cp": of_ocean, "mip": of_ocean, "treecf": of_treecf}
+
+
 def main():
-    """Read the model, say whether OceanPy takes it, then answer questions until the input ends."""
+    """Read the model, say whether the peer takes it, then answer questions until the input ends."""
     import joblib
 
     warnings.simplefilter("ignore")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    content, way = joblib.load(sys.argv[1]), sys.argv[2]
+    content, kind = joblib.load(sys.argv[1]), sys.argv[2]
     start = time.process_time()
     try:
-        explainer, refused = explainer_of(content, way), None
-        if way == "cp":
-            import ocean.cp._explainer as clocked
-
-            clocked.time = types.SimpleNamespace(
-                time=time.process_time
-            )  # times of solutions by the same clock
+        answered, refused = PEERS[kind](content, kind), None
     except Exception as problem:
-        explainer, refused = None, f"{type(problem).__name__}: {problem}"
+        answered, refused = None, f"{type(problem).__name__}: {problem}"
     answers.write(json.dumps({"built": time.process_time() - start, "refused": refused}) + "\n")
     answers.flush()
     for line in sys.stdin:
         try:
-            answer = answered(explainer, json.loads(line), content["kinds"], way)
+            answer = answered(json.loads(line))
         except Exception as problem:
             answer = {"status": "error", "message": f"{type(problem).__name__}: {problem}"}
         answers.write(json.dumps(answer) + "\n")
