@@ -303,10 +303,9 @@ class Trees:
                 return None
             if self.instance.least_cost(box) >= target:
                 return [["e"]]
-            at, lattice = cuts[len(cuts) // 2], self.instance.by_name[name].lattice
-            assert lattice is not None
+            at = cuts[len(cuts) // 2]
             nodes: Nodes = [["s", acted.index(name), at]]
-            for ends in ((low, at), (lattice.after(at), high)):
+            for ends in ((low, at), (self.instance.by_name[name].after(at), high)):
                 part = self._in_parts(acted, {**box, name: ends}, target, prove)
                 if part is None:
                     return None

@@ -106,14 +106,11 @@ class Limits:
             merged[name] = (low, high) if low <= high else (high, high)
         return replace(own, ranges=merged, conditions=(*own.conditions, *conditions))
 
-    def _ordered(self, name: str) -> bool:
-        return self.instance.by_name[name].kind != "categorical" and name not in self.instance.missing
-
     def _as_far(self, name: str, value: float, other: float) -> bool:
         """Whether a lever at ``value`` goes at least as far as at ``other``."""
         if name in self.instance.missing:
             return True
-        if not self._ordered(name):
+        if not self.instance.by_amount(name):
             return value == other
         x = self.instance.factual[name]
         return (value - x) * (other - x) >= 0 and abs(value - x) >= abs(other - x)
@@ -132,7 +129,7 @@ class Limits:
     def _end(self, name: str, refused: float, share: float) -> float | None:
         """The furthest value that is left of a lever that was refused; None for a feature without an
         order."""
-        if not self._ordered(name):
+        if not self.instance.by_amount(name):
             return None
         upwards = refused > self.instance.factual[name]
         known = self._furthest(name, upwards)

@@ -97,9 +97,8 @@ class EngineBox:
         self._units_of = made.effects.units_of
         self._problem, self._unit = _in_cost_units(made.problems(0))
         costs = [instance.lever_costs[name] for name in levers]
-        self._jumping = [
-            (i, cost) for i, cost in enumerate(costs) if cost.jumps
-        ]  # the engine has no lines below these
+        # the engine has no lines below these
+        self._jumping = [(i, cost) for i, cost in enumerate(costs) if cost.jumps]
         self._rows = binding_rows(made, 0)
 
     @staticmethod

@@ -176,12 +176,12 @@ def _judged(k: int, instance: Instance, action: Action | None, optimum: Optimum)
     base = Judged(k, recourse, action is not None, optimum=optimum.cost, lower_bound=optimum.lower_bound)
     if action is None:
         return base
-    names = {f.name for f in instance.features}
     for name in action:
-        if name not in names:
-            raise BadInput(f"applicant {k}", name, ", ".join(sorted(names)))
+        if name not in instance.by_name:
+            raise BadInput(f"applicant {k}", name, ", ".join(sorted(instance.by_name)))
     outside = [name for name in action if name not in instance.preferences.actionable]
-    beyond = [name for name in action if name not in outside and not _allowed(instance, name, action[name])]
+    settable = {name for name in action if name in instance.levers and instance.may_set(name, action[name])}
+    beyond = [name for name in action if name not in outside and name not in settable]
     verdict = judge(instance, action)
     written = np.array([action.get(f.name, instance.factual[f.name]) for f in instance.features])
     cost = None if outside else float(verdict.cost)
@@ -200,15 +200,6 @@ def _judged(k: int, instance: Instance, action: Action | None, optimum: Optimum)
         cost=cost,
         excess=excess,
     )
-
-
-def _allowed(instance: Instance, name: str, value: float) -> bool:
-    allowed = instance.levers.get(name)
-    inside, lattice = (
-        allowed is not None and allowed[0] <= value <= allowed[1],
-        instance.by_name[name].lattice,
-    )
-    return inside and (lattice is None or value in lattice)
 
 
 def _deployed(instance: Instance, row: np.ndarray) -> bool:

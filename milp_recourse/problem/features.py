@@ -304,11 +304,11 @@ class Feature:
 
     def after(self, x: float) -> float:
         """The least double above ``x`` that an action may set, whatever the bounds."""
-        return self.ceil(math.nextafter(x, math.inf))
+        return math.nextafter(x, math.inf) if self.lattice is None else self.lattice.after(x)
 
     def before(self, x: float) -> float:
         """The largest double below ``x`` that an action may set, whatever the bounds."""
-        return self.floor(math.nextafter(x, -math.inf))
+        return math.nextafter(x, -math.inf) if self.lattice is None else self.lattice.before(x)
 
     def nearest(self, x: float) -> float:
         """A double nearest to ``x`` that an action may set, whatever the bounds."""

@@ -259,13 +259,17 @@ class Instance:
         intervals = {name: self.allowed(name) for name in self.preferences.actionable}
         return {name: interval for name, interval in intervals.items() if interval is not None}
 
+    def may_set(self, name: str, value: float) -> bool:
+        """Whether an action on the lever may set a value; a missing one (nan) it may not."""
+        (low, high), lattice = self.levers[name], self.by_name[name].lattice
+        return low <= value <= high and (lattice is None or value in lattice)
+
     def may_hold(self, name: str) -> bool:
         """Whether an action on the lever may set its factual value itself.
 
         It may not where that is missing, outside what is allowed, or no value of the feature's lattice.
         """
-        x, (low, high), lattice = self.factual[name], self.levers[name], self.by_name[name].lattice
-        return low <= x <= high and (lattice is None or x in lattice)
+        return self.may_set(name, self.factual[name])
 
     @cached_property
     def lever_costs(self) -> dict[str, LeverCost]:

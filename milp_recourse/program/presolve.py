@@ -65,7 +65,7 @@ def fold(instance: Instance, literals: Iterable[Literal]) -> Folded | None:
     if any(wanted[one.feature] != one.acted for one in literals if isinstance(one, Switched)):
         return None
     mask = tuple(name for name in instance.preferences.actionable if wanted.get(name, True))
-    features = {f.name: f for f in instance.features}
+    features = dict(instance.by_name)
     undriven = {name for name in features if not driven(instance, name, mask)}
     demands: list[Literal] = []
     for one in literals:

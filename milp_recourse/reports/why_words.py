@@ -25,8 +25,7 @@ def restriction_in_words(instance: Instance, id: str) -> str:
         low, high = instance.by_name[name].domain or (0.0, 0.0)
         return f"{name} ends within {short(low)} to {short(high)}"
     if kind == "condition":
-        features = {f.name: f for f in instance.features}
-        return condition_text(instance.all_conditions[int(name)], features)
+        return condition_text(instance.all_conditions[int(name)], instance.by_name)
     return "the outcome is as plausible as today"
 
 

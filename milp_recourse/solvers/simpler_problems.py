@@ -117,7 +117,7 @@ def _halves(instance: Instance, problem: Instance) -> list[Ranges]:
         if lattice is None or whole is None or not low < high:
             continue
         below = lattice.floor(0.5 * (low + high))
-        above, share = lattice.ceil(math.nextafter(below, math.inf)), (high - low) / (whole[1] - whole[0])
+        above, share = lattice.after(below), (high - low) / (whole[1] - whole[0])
         if low <= below and above <= high and share > most:
             most, parts = share, [{name: (low, below)}, {name: (above, high)}]
     return parts

@@ -179,8 +179,7 @@ class Says:
         """A limit in words."""
         kind, _, name = id.partition(":")
         if kind == "condition":
-            features = {f.name: f for f in self.instance.features}
-            return condition_text(self.instance.all_conditions[int(name)], features)
+            return condition_text(self.instance.all_conditions[int(name)], self.instance.by_name)
         if kind == "plausibility":
             return self.t["plausible"]
         called, feature = self._called(name), self.instance.by_name[name]

@@ -105,7 +105,6 @@ class TreeSearch(CertainSearch):
         self._boxes: list[_Known] = []
         self.push(0.0, self.root)
         self._filed: dict[frozenset[Condition], Case] = {frozenset(): self.root}
-        self._features = {f.name: f for f in instance.features}
         self.proof = "rigorous" if self.without_causes else "solver"
         self._worst_found: tuple[float, Scenario] | None = None
 
@@ -200,7 +199,7 @@ class TreeSearch(CertainSearch):
         shifts = self._shifts(outcomes, outcomes.scenario(point, self.uncertainty))
         for name, columns in self.columns.items():
             ways += self._ways_out(name, columns, box, shifts[name])
-        demands = [meaning(way, self._features, self.instance.factual) for way in ways]
+        demands = [meaning(way, self.instance.by_name, self.instance.factual) for way in ways]
         return _Known(box, tuple(ways), tuple(demands))
 
     def _order(self, outcomes: Outcomes) -> list[str]:

@@ -61,7 +61,7 @@ def uncertainty_of(
     BadInput
         A feature is unknown or of a kind that cannot be uncertain so, or a number is not what is allowed.
     """
-    known = {f.name: f for f in instance.features}
+    known = instance.by_name
     names = ", ".join(known)
     distances: dict[str, float] = {}
     for name, amount in (missed or {}).items():

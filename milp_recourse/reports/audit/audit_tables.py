@@ -59,8 +59,7 @@ def assumptions(run: AuditedRun) -> Table:
                 table.append([f.name, what, text, own.get(what, IN_THE_FILE)])
     whole = run.sources.get("problem", {})
     facts = facts_of(run.population)
-    named = {f.name: f for f in problem.features}
-    facts |= {f"Condition {k}": condition_text(c, named) for k, c in enumerate(problem.conditions)}
+    facts |= {f"Condition {k}": condition_text(c, problem.by_name) for k, c in enumerate(problem.conditions)}
     for what, value in facts.items():
         table.append(["problem", what, value, whole.get(what.split(" ")[0], IN_THE_FILE)])
     return table
