@@ -40,7 +40,7 @@ def test_the_true_regret_is_within_the_proven_one(strategy: str, file: Path) -> 
     """At every point of an interview, whatever question is asked next."""
     instance, rng = read_instance(file), np.random.default_rng(1)
     person = Person(instance, random_weights(instance, rng))
-    interview = Interview(instance, budget=5, strategy=strategy)  # type: ignore[arg-type]
+    interview = Interview(instance, budget=3, strategy=strategy)  # type: ignore[arg-type]
     most = [interview.regret().most]
     while (question := interview.ask()) is not None:
         interview.tell(person.answer(question))
@@ -48,7 +48,7 @@ def test_the_true_regret_is_within_the_proven_one(strategy: str, file: Path) -> 
         assert true_regret(interview, person) <= regret.most + 1e-6
         assert regret.attained <= regret.most
         most.append(regret.most)
-    assert most[-1] < most[0] * (1.0 if strategy == "random" else 0.5)
+    assert most[-1] < most[0] * (1.0 if strategy == "random" else 0.8)
 
 
 def test_a_few_answers_find_the_optimum_of_a_tree() -> None:

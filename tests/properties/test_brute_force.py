@@ -31,7 +31,7 @@ from tests.helpers.brute_force import (
 from tests.helpers.generators import PIECEWISE_LINEAR, Style, random_instance, sample_actions
 from tests.properties.run import Tally, case, examine
 
-CASES = int(os.environ.get("MILP_RECOURSE_CASES", "16"))
+CASES = int(os.environ.get("MILP_RECOURSE_CASES", "6"))
 FORMER = (15, 159, 342, 351, 679, 808, 814, 843, 1667, 1818, 1837, 49, 604, 712, 1021, 1093, 1300, 1312, 5195)
 """Cases that once went wrong: bounds too high, a fair coin refused, a solver fed nan, crashes, integers
 that numpy took for floats."""
@@ -50,10 +50,10 @@ def test_highs_survives_brute_force(seed: int) -> None:
 def test_most_cases_are_decided_and_confirmed() -> None:
     """The judge is strong enough to notice: brute force finds nearly every optimum again, to 1e-4."""
     tally = Tally()
-    for seed in range(1000, 1030):
+    for seed in range(1000, 1020):
         examine(seed, "highs", None, TIME_LIMIT, tally)
     assert tally.disagreements == []
-    assert tally.counts["optimal"] >= 7
+    assert tally.counts["optimal"] >= 5
     assert tally.counts["infeasible"] >= 2
     assert tally.counts["limit"] <= 1
     assert (

@@ -113,9 +113,9 @@ def compare(library: str, seed: int) -> str:
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_another_order_is_read_as_predict_takes_it(library: str) -> None:
-    counts = Counter(compare(library, seed) for seed in range(16))
+    counts = Counter(compare(library, seed) for seed in range(8))
     assert set(counts) <= {"agree", "both refuse"}, counts
-    assert counts["agree"] >= 3, counts
+    assert counts["agree"] >= 2, counts
 
 
 def test_xgboost_with_labels_beyond_ascii() -> None:

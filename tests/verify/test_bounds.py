@@ -129,7 +129,7 @@ def test_every_point_is_inside(seed, problem_of):
     rng = random.Random(1000 + seed)
     data, instance = problem_of(seed)
     levers = list(instance.levers)
-    for _ in range(4):
+    for _ in range(2):
         acted = [f for f in levers if rng.random() < 0.6] or levers[:1]
         problem = Configuration(instance, acted)
         ends = sub_box(problem, rng)
@@ -294,7 +294,7 @@ def test_lines_hold_on_the_interval(function):
 def test_least_is_the_minimum(label):
     """The closed form is below every point of a grid, and attained nearly."""
     rng = random.Random(3)
-    for _ in range(300):
+    for _ in range(150):
         number = lambda: Fraction(rng.randint(0, 12), 4)  # noqa: E731
         x, cost = (
             Fraction(rng.randint(-3, 5)),

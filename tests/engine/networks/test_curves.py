@@ -90,7 +90,7 @@ def test_lines_stay_on_their_side(kind: int) -> None:
     """Above and below over the whole interval, wherever they are to touch; and near where the interval is
     narrow."""
     rng = np.random.default_rng(10 + kind)
-    for _ in range(300):
+    for _ in range(150):
         ends = np.sort(points_of(kind, rng, 2))
         if rng.random() < 0.3:
             ends[1] = ends[0] + abs(ends[0]) * 10.0 ** rng.uniform(-15, -2)
@@ -129,7 +129,7 @@ def curved(seed: int) -> Instance | None:
 def test_curved_problems_as_highs_and_brute_force() -> None:
     """Statuses and costs agree; nothing that is found otherwise is cheaper than a bound."""
     counted = {"optimal": 0, "infeasible": 0}
-    for seed in range(50):
+    for seed in range(30):
         instance = curved(seed)
         if instance is None:
             continue
@@ -152,4 +152,4 @@ def test_curved_problems_as_highs_and_brute_force() -> None:
         if other.message is None and other.lower_bound is not None:
             assert float(verdict.cost) >= other.lower_bound * (1 - 1e-9) - gap, seed
         counted["optimal"] += 1
-    assert counted["optimal"] >= 3 and counted["infeasible"] >= 3, counted
+    assert counted["optimal"] >= 2 and counted["infeasible"] >= 2, counted

@@ -91,8 +91,8 @@ def check() -> None:
 
     rng = np.random.default_rng(0)
     tighter = 0
-    for trial in range(500):
-        d = int(rng.integers(2, 5) if trial < 400 else rng.integers(9, 25))  # of many, more thetas are tried
+    for trial in range(250):
+        d = int(rng.integers(2, 5) if trial < 200 else rng.integers(9, 25))  # of many, more thetas are tried
         p, box, allowed, cut, shares, line = drawn(rng, trial % 3 == 0, d)
         values, pays = points(rng, p, box, allowed, cut, shares, line, 4000)
         limit, const = float(np.quantile(pays, rng.random() * 0.6)), 0.2
@@ -115,7 +115,7 @@ def check() -> None:
             there = theta * limit + float((values - theta * pays).max()) + const
             assert there - 1e-12 <= bound
             assert d > 4 or bound <= there + 0.2  # the points are samples, of many levers few
-    assert tighter > 100
+    assert tighter > 50
 
 
 def test_nothing_that_is_paid_for_is_above_the_bound() -> None:

@@ -80,7 +80,7 @@ def test_with_the_action_fixed_rows_and_judge_agree(case: str) -> None:
     """Feasible exactly where the judge says so, and the objective is the exact cost."""
     instance = read_instance(INSTANCES / f"{case}.json")
     seen = set()
-    for action in actions(instance, 60) + FEASIBLE.get(case, []):
+    for action in actions(instance, 30) + FEASIBLE.get(case, []):
         mip = open_program(instance)
         values = complete(mip, action)
         verdict = judge(instance, action)
