@@ -159,7 +159,7 @@ def test_nobody_is_solved_who_is_not_wanted(monkeypatch: pytest.MonkeyPatch) -> 
 # -- random problems -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(400, 425))
+@pytest.mark.parametrize("seed", range(400, 412))
 def test_bab_survives_brute_force_and_agrees_with_highs(seed: int) -> None:
     """Every demand met; nothing cheaper than the bound; nothing feasible where infeasible."""
     tally = Tally()

@@ -254,7 +254,7 @@ def test_no_table_takes_out_a_cheap_accepted_action(tmp_path):
     """Whatever the prices: accepted points below the target stay, no bound is above what one costs, and of
     merged ones a cheapest stays."""
     taken = merged = dear = 0
-    for seed, configuration in configurations(tmp_path, range(100)):
+    for seed, configuration in configurations(tmp_path, range(50)):
         rng = random.Random(seed)
         listed = tables(configuration, rng)
         accepted = list(points(configuration, Prices(configuration, listed, FAR)))
@@ -281,7 +281,7 @@ def test_no_table_takes_out_a_cheap_accepted_action(tmp_path):
                 assert least[0] == least[1], seed
                 merged += more != removed
             removed = more
-    assert taken > 20 and merged > 5 and dear > 20
+    assert taken > 10 and merged > 2 and dear > 10
 
 
 def test_cells_stand_for_others_only_where_nothing_else_is_asked(tmp_path):

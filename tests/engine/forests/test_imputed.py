@@ -32,7 +32,7 @@ def sample(seed: int) -> Instance | None:
 @pytest.mark.parametrize("name", ["bab", "cpsat", "highs"])
 def test_exact_back_ends_agree_with_brute_force(name: str) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(160):
+    for seed in range(90):
         instance = sample(seed)
         if instance is None or not instance.levers or already_good(instance):
             continue
@@ -43,12 +43,12 @@ def test_exact_back_ends_agree_with_brute_force(name: str) -> None:
         else:
             assert result.status is Status.OPTIMAL, seed
             assert abs(result.cost - float(known)) <= 2 * gap_tolerance(float(known)), seed
-    assert seen["optimal"] >= 10 and seen["infeasible"] >= 4, seen
+    assert seen["optimal"] >= 5 and seen["infeasible"] >= 2, seen
 
 
 def test_every_certificate_verifies() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(150):
+    for seed in range(120):
         instance = sample(seed)
         if instance is not None and instance.levers and why_not(instance) is None:
             line = checked(instance, solve(instance))

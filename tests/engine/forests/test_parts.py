@@ -114,7 +114,7 @@ def test_the_score_is_the_smallest_or_the_largest_sum() -> None:
 def test_certificates_are_accepted_and_their_edits_are_not() -> None:
     """Weighted sums, and a case per sum where one suffices; without a case or weight there is no proof."""
     seen: Counter[str] = Counter()
-    for seed in range(110):
+    for seed in range(60):
         instance = in_parts(seed)
         if instance is None:
             continue

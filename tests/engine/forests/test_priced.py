@@ -74,7 +74,7 @@ def test_where_leaves_take_too_much_memory_both_sides_are_honest(monkeypatch: py
     """The first action is returned, with the least that leaving the cheapest point costs as the bound."""
     monkeypatch.setattr(priced, "LARGEST_TABLE", 0)
     above = stopped = 0
-    for seed, instance in problems(200, 15):
+    for seed, instance in problems(100, 15):
         best, found = brute_force(instance), PricedSearch(instance).run()
         if axes_of(instance) is None:
             continue
@@ -88,7 +88,7 @@ def test_where_leaves_take_too_much_memory_both_sides_are_honest(monkeypatch: py
             assert found.lower_bound <= best and found.action is not None, seed
             assert judge(instance, found.action).feasible, seed
             above += found.lower_bound > 0
-    assert above > 20 and stopped > 20
+    assert above > 10 and stopped > 10
 
 
 @pytest.mark.parametrize("kind", ["l0", "l1"])
@@ -198,7 +198,7 @@ def walked(instance: Instance, axes: list[Axis]) -> TreeArrays:
 def test_scores_along_an_axis_are_those_of_its_points(missing: bool) -> None:
     """At random points, every cell of every axis: the table's score, the ensemble's own, and the sum."""
     scored, unordered = 0, 0
-    for seed in range(60):
+    for seed in range(30):
         instance = random_tree_instance(seed, 5, depth=4)
         if not instance.levers:
             continue
@@ -232,7 +232,7 @@ def test_scores_along_an_axis_are_those_of_its_points(missing: bool) -> None:
                 assert abs(sums[c] - known * count) <= w.error, (seed, i, c)
                 assert judge(instance, action_of(axes, cells[0])).score == known, (seed, i, c)
                 scored += 1
-    assert scored >= 190 and unordered >= 4
+    assert scored >= 90 and unordered >= 2
 
 
 def test_first_actions_are_accepted() -> None:

@@ -86,7 +86,7 @@ def test_where_rounding_decides_about_a_percentile_another_back_end_answers() ->
     assert solve(beside).backend == "bab"
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_knots_are_nowhere_above_the_percentiles(seed: int) -> None:
     """In exact arithmetic, at random points of the interval and next to every knot; and not far below."""
     cost, low, high, unit = drawn(seed)
@@ -107,7 +107,7 @@ def test_knots_are_nowhere_above_the_percentiles(seed: int) -> None:
 
 def test_a_node_s_line_is_nowhere_above_the_cost() -> None:
     """Over random intervals, on one side of the factual or over it; and nothing that is paid for is cut."""
-    assert sum(map(_chords, range(24))) > 60
+    assert sum(map(_chords, range(12))) > 30
 
 
 def _chords(seed: int) -> int:
