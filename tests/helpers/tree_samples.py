@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -35,10 +36,11 @@ def random_tree(
 
     def grow(left: int) -> int:
         here = len(nodes)
-        nodes.append([-2, -2.0, -1, -1, float(rng.choice(values))])
+        nodes.append([-2, -2.0, -1, -1, float(values[rng.integers(len(values))])])
         if left > 0 and rng.random() < 0.9:
             column = int(rng.integers(len(thresholds)))
-            nodes[here][0], nodes[here][1] = column, float(rng.choice(thresholds[column]))
+            ends = thresholds[column]
+            nodes[here][0], nodes[here][1] = column, float(ends[rng.integers(len(ends))])
             nodes[here][2] = grow(left - 1)
             nodes[here][3] = grow(left - 1)
         return here
@@ -147,6 +149,7 @@ def random_cost(rng: np.random.Generator, features: tuple[Feature, ...], levers:
     return Cost.pure(kind, scale)
 
 
+@cache
 def random_tree_instance(seed: int, trees: int | None = None, features: int = 4, depth: int = 3) -> Instance:
     """A problem of a seed."""
     rng = np.random.default_rng(seed)
