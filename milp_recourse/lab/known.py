@@ -16,5 +16,5 @@ def known(option: str, name: str, names: Collection[str]) -> Any:
 
 
 def parts(text: str) -> list[str]:
-    """The parts of a comma-separated text, without spaces around them."""
-    return [part.strip() for part in text.split(",")]
+    """The parts of a comma-separated text, without spaces around them; what is said twice counts once."""
+    return list(dict.fromkeys(part.strip() for part in text.split(",")))

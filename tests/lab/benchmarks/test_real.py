@@ -8,6 +8,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.lab.benchmarks import bench_real as real
 from milp_recourse.lab.benchmarks.fitted import fit_network
 from milp_recourse.lab.benchmarks.tree_report import write
+from milp_recourse.lab.known import parts
 from milp_recourse.questions.solve import solve
 
 
@@ -62,3 +63,8 @@ def test_unknown_names_are_refused() -> None:
         given = {"sets": ["cancer"], "models": ["4"], "costs": ["l1"], "solvers": ["bab"]} | change
         with pytest.raises(BadInput):
             real.Plan(**given, per_model=1, time_limit=1.0)
+
+
+def test_a_name_that_is_said_twice_counts_once() -> None:
+    """Its rows would be counted twice, and solved once."""
+    assert parts("bab, highs,bab") == ["bab", "highs"]
