@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.docs.sizes import PAGE, RESULTS, code_lines, lines, placed
 from tests.test_imports import ROOMS
 
@@ -26,6 +28,7 @@ def test_the_numbers_are_the_results_files():
     assert placed(TEXT, json.loads(RESULTS.read_text(encoding="utf-8"))) == TEXT
 
 
+@pytest.mark.long
 def test_the_results_file_is_of_this_code():
     """No room's code lines are a tenth (and fifty) off: if they are, run `python -m tests.docs.sizes`."""
     known = json.loads(RESULTS.read_text(encoding="utf-8"))["lines"]

@@ -127,8 +127,8 @@ def test_scales_of_one_person_and_of_directions() -> None:
     assert np.allclose(np.sqrt(square), root, rtol=1e-5)
     quartiles = X["b"].quantile(0.75) - X["b"].quantile(0.25)
     assert Recourse(MODEL, X, scale="iqr").features.loc["b", "scale"] == pytest.approx(quartiles)
-    logs = answers(cost="log-percentile")
-    assert set(logs["status"]) == {"optimal"}
+    logs = Recourse(MODEL, X, cost="log-percentile").certify(PEOPLE.head(1), backend="highs")
+    assert set(logs.table["status"]) == {"optimal"}
 
 
 @pytest.mark.parametrize(
