@@ -383,6 +383,18 @@ def start_up() -> str:
     )
 
 
+def extension() -> str:
+    """The time of a compiled extension, in numba's."""
+    found = content("engine/extension.json")["microseconds"]
+    return table(
+        "time over numba's | built here | as a wheel",
+        (
+            [name, *(short(one[v] / one["numba"]) for v in ("native", "x86-64"))]
+            for name, one in found.items()
+        ),
+    )
+
+
 Table = Callable[[], str]
 PAGES: dict[str, dict[str, Table]] = {
     "docs/benchmarks.md": {
@@ -395,7 +407,7 @@ PAGES: dict[str, dict[str, Table]] = {
         "grown": grown,
     },
     "docs/agreement.md": {"compared": compared},
-    "docs/engine_in_detail.md": {"start-up": start_up},
+    "docs/engine_in_detail.md": {"start-up": start_up, "extension": extension},
     "docs/evaluate.md": {"outside": outside},
     "docs/results/loan_smooth/README.md": {
         "oracle": lambda: oracle("loan_smooth"),
