@@ -43,9 +43,11 @@ def not_idle(instance: Instance, priced: bool = False) -> list[str]:
     ``priced``: whether proofs are by prices, which themselves count how many values change.
     """
     levers, demand = list(instance.levers), instance.demand
-    driven = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
-    told = told_apart(counted(instance)[1] if priced else demand, levers)
-    apart = driven | told | told_apart_by_scenarios(instance)
+    apart = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
+    if instance.scenarios:
+        apart |= told_apart_by_scenarios(instance)
+    if demand != TRUE:
+        apart |= told_apart(counted(instance)[1] if priced else demand, levers)
     return [
         f for f in levers if instance.lever_costs[f].prices.fixed or f in apart or not instance.may_hold(f)
     ]

@@ -242,7 +242,7 @@ class Trees:
         plain = problem.lever.copy()
         plain["grid"] = 0.0
         self.problem, self.relaxed = problem, problem._replace(lever=plain)
-        self.work = memory(problem)[0]
+        self.work = memory(problem, "proof")[0]
         self.work.learned[:] = 0.0  # pseudo-costs serve all configurations of the applicant
         self.work.gained[:], self.work.promised[:] = 0.0, 0.0
         self.open, self.record = _records(problem)

@@ -178,8 +178,9 @@ def check_seconds(
         prices = 50e-6 * leaves * bool(used) + (0.2e-3 + 0.45e-6 * leaves) * used
         prices += sum(4e-3 + 3e-6 * _numbers(table) for table in tables)
     else:
-        network = smallest_logit(classifier, 1 + len(instance.scenarios))
-        widths, through = [len(bias) for bias in network.biases[:-1]], 0
+        if instance.scenarios:
+            classifier = smallest_logit(classifier, 1 + len(instance.scenarios))
+        widths, through = [len(bias) for bias in classifier.biases[:-1]], 0
         columns = 1 + len(instance.columns) * (1 + len(instance.scenarios))
         for k, width in enumerate(widths):
             dual += 30e-9 * 2 * width * (through + columns * (widths[0] if k else 1))

@@ -84,11 +84,10 @@ else:
 def _check_measures(measures: Mapping[str, Measure], known: Known) -> None:
     """Check that the features exist, and can have the measures that they are given."""
     for name, own in measures.items():
-        where = dotted(own.field, name)
         if name not in known.features:
-            raise BadInput(where, "an unknown feature", ", ".join(known.features))
+            raise BadInput(dotted(own.field, name), "an unknown feature", ", ".join(known.features))
         if fault := own.why_not(known.features[name].kind):
-            raise BadInput(where, *fault)
+            raise BadInput(dotted(own.field, name), *fault)
 
 
 class ScaledModel(Strict):

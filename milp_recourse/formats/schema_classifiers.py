@@ -94,7 +94,7 @@ class NetworkModel(Strict):
                 allowed = f"{most}, one per output" if most else "none in the last layer"
                 raise BadInput(f"layers.{k}.functions", f"{len(layer.functions)} names", allowed)
             bends.append(None if layer.functions is None else tuple(layer.functions))
-        return with_bends(network, bends[:-1])
+        return with_bends(network, bends[:-1]) if any(bends) else network
 
 
 class TreeModel(Strict):

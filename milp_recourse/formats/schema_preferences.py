@@ -38,14 +38,14 @@ class PreferencesModel(Strict):
             categorical feature.
         """
         names = [f.name for f in known.features.values() if f.actionable]
-        places = [(name, f"actionable.{k}") for k, name in enumerate(self.actionable)]
-        places += [(name, dotted("weights", name)) for name in self.weights]
-        places += [(name, dotted("ranges", name)) for name in self.ranges]
-        for name, where in places:
+        places = [(name, "actionable", str(k)) for k, name in enumerate(self.actionable)]
+        places += [(name, "weights", name) for name in self.weights]
+        places += [(name, "ranges", name) for name in self.ranges]
+        for name, *where in places:
             if name not in names:
                 fault = "not globally actionable" if name in known.features else "an unknown feature"
                 allowed = ", ".join(names) or "nothing: no feature is globally actionable"
-                raise BadInput(where, f"{name}, {fault}", allowed)
+                raise BadInput(dotted(*where), f"{name}, {fault}", allowed)
         check_once(self.actionable, "actionable.{}", "each name once")
         for name in self.ranges:
             if known.features[name].kind == "categorical":

@@ -60,7 +60,10 @@ def read_bytes(
         content is not gzipped, or broken.
     """
     shown = str(path)
-    too_large = BadInput("file", f"more than {most // 2**20} MiB", f"{wanted}, no larger unpacked", shown)
+
+    def too_large() -> BadInput:
+        return BadInput("file", f"more than {most // 2**20} MiB", f"{wanted}, no larger unpacked", shown)
+
     try:
         target = Path(path)
         if target.is_dir():
@@ -70,19 +73,19 @@ def read_bytes(
         if not target.is_file():
             raise BadInput("file", "a device or pipe", wanted, shown)
         if target.stat().st_size > most:
-            raise too_large
+            raise too_large()
         with target.open("rb") as stream:
             content = stream.read(most + 1)
     except (OSError, ValueError) as error:
         raise BadInput("file", f"an error: {error}", "a readable file", shown) from None
     if len(content) > most:
-        raise too_large
+        raise too_large()
     if target.suffix != ".gz" or packed:
         return content
     try:
         unpacked = _inflated(content, most)
         if unpacked is None:
-            raise too_large
+            raise too_large()
         return unpacked
     except (ValueError, zlib.error) as error:
         raise BadInput(

@@ -42,7 +42,10 @@ def build_factual(values: Mapping[str, Any], features: Sequence[Feature], path: 
     for f in features:
         if f.name not in values:
             raise BadInput(dotted(path, f.name), "nothing", "a value for every feature")
-    return {f.name: as_number(values[f.name], f, dotted(path, f.name), imputed=True) for f in features}
+    try:
+        return {f.name: as_number(values[f.name], f, f.name, imputed=True) for f in features}
+    except BadInput as fault:
+        raise BadInput(dotted(path, fault.field), fault.got, fault.allowed) from None
 
 
 def as_number(value: float | str | None, feature: Feature, path: str, imputed: bool = False) -> float:

@@ -8,6 +8,8 @@ the double nearest to one tenth, here as in an instance file.
 
 from __future__ import annotations
 
+from functools import cache
+
 from milp_recourse.problem.expression import Constant, Expression, Relu, Sigmoid, Variable
 from milp_recourse.problem.scm import Bernoulli, Gamma, Link, Mechanism, Normal, StructuralCausalModel
 
@@ -36,11 +38,13 @@ def _model(name: str, amount: Expression, savings_sd: float) -> StructuralCausal
     )
 
 
+@cache
 def loan() -> StructuralCausalModel:
     """The Loan SCM of the released data."""
     return _model("loan", 1 + 0.01 * ((_A - 5) * (5 - _A)) + (1 - _G), savings_sd=5.0)
 
 
+@cache
 def loan_as_printed() -> StructuralCausalModel:
     """The Loan SCM as the iCARMA paper prints it (its misprints included)."""
     return _model("loan-as-printed", 0.01 * ((_A - 5) * (_A - 5)) + (1 - _G), savings_sd=0.5)

@@ -104,7 +104,7 @@ def together(
     tuple
         Positions of applicants in ``instances``, and the function's value for them.
     """
-    waiting = of_one_model(instances)
+    waiting = [[0]] if len(instances) == 1 else of_one_model(instances)
     while waiting:
         people = waiting.pop(0)
         members = [instances[person] for person in people]
@@ -200,7 +200,7 @@ def _lower(
         followed=followed,
         spans=known,
     )
-    return program.demanding(demand)
+    return program if demand == TRUE else program.demanding(demand)
 
 
 def _columns(build: Builder, instance: Instance, values: Mapping[str, Affine]) -> list[Affine]:

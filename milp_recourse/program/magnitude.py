@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 
 from milp_recourse.judge.conclude import Proposal
-from milp_recourse.problem.conditions import Row, factors, leaves
+from milp_recourse.problem.conditions import TRUE, Row, factors, leaves
 from milp_recourse.problem.cost import SMALLEST, Cost
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
@@ -65,7 +65,8 @@ def _values(reach: Mapping[str, Enclosure]) -> str | None:
 
 def _conditions(instances: Sequence[Instance], reach: Mapping[str, Enclosure]) -> str | None:
     largest = {name: max(abs(ends.lower), abs(ends.upper)) for name, ends in reach.items()}
-    rows = (leaf for i in instances for leaf in leaves(i.demand) if isinstance(leaf, Row))
+    demands = (i.demand for i in instances if i.demand != TRUE)
+    rows = (leaf for demand in demands for leaf in leaves(demand) if isinstance(leaf, Row))
     for row in {one for one in rows if not _bounds_a_value(one)}:
         if sum(abs(c) * math.prod(largest[f] for f in factors(of)) for of, c in row.terms) > LARGEST_NUMBER:
             return f"the sum of a condition could pass {LARGEST_NUMBER:g}: divide it by a large number"

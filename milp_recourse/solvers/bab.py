@@ -25,7 +25,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
 from milp_recourse.program.demands import limited
 from milp_recourse.program.magnitude import Made, cost_units, in_own_units, options_for_units
-from milp_recourse.program.presolve import folds_away, without_conditions, without_fixed
+from milp_recourse.program.presolve import MANY, folds_away, without_conditions, without_fixed
 from milp_recourse.solvers.cases import solve_cases
 from milp_recourse.solvers.protocol import Options, Proposal
 from milp_recourse.solvers.simpler_problems import cheapest_part, has_gaps, solve_gaps, why_not_gaps
@@ -96,7 +96,8 @@ class BabBackend:
             gaps = has_gaps(one)
             yield k, solve_gaps(one, options, solve_trees) if gaps else solve_trees(one, options)
         rest = sorted(set(range(len(instances))) - set(trees))
-        fewer = {k: found for k in rest if (found := without_fixed(instances[k])) is not None}
+        wide = (k for k in rest if len(instances[k].features) >= MANY)
+        fewer = {k: found for k in wide if (found := without_fixed(instances[k])) is not None}
         for k, (instance, kept) in fewer.items():
             own = options
             if options.starts is not None:
