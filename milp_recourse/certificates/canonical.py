@@ -25,9 +25,7 @@ _texts: dict[int, tuple[Classifier, str]] = {}
 
 def instance_digest(instance: Instance) -> str:
     """SHA-256 of the canonical text; equal for instances whose canonical content is equal."""
-    content = canonical_content(instance)
-    del content["classifier"]
-    texts = {key: _text(value) for key, value in content.items()}
+    texts = {key: _text(value) for key, value in _besides_classifier(instance).items()}
     texts["classifier"] = classifier_text(instance.classifier)  # long, and shared
     joined = ",".join(f'"{key}":{texts[key]}' for key in sorted(texts))
     return hashlib.sha256(f"{{{joined}}}".encode()).hexdigest()
@@ -35,6 +33,10 @@ def instance_digest(instance: Instance) -> str:
 
 def canonical_content(instance: Instance) -> dict[str, Any]:
     """The content of an instance as plain JSON values, every default filled in."""
+    return {**_besides_classifier(instance), "classifier": to_json(instance.classifier)}
+
+
+def _besides_classifier(instance: Instance) -> dict[str, Any]:
     names = [f.name for f in instance.features if f.name in instance.preferences.actionable]
     cost = instance.cost
     conditions = [condition_to_dict(one) for one in instance.all_conditions]
@@ -44,7 +46,6 @@ def canonical_content(instance: Instance) -> dict[str, Any]:
             for f in instance.features
         ],
         "scm": _scm(instance),
-        "classifier": to_json(instance.classifier),
         "accept": accept_to_dict(instance),
         "factual": {f.name: f.shown(instance.factual[f.name]) for f in instance.features},
         "actionable": names,

@@ -178,6 +178,7 @@ def check_seconds(
         prices = 50e-6 * leaves * bool(used) + (0.2e-3 + 0.45e-6 * leaves) * used
         prices += sum(4e-3 + 3e-6 * _numbers(table) for table in tables)
     else:
+        assert isinstance(classifier, ReluNetwork)
         if instance.scenarios:
             classifier = smallest_logit(classifier, 1 + len(instance.scenarios))
         widths, through = [len(bias) for bias in classifier.biases[:-1]], 0

@@ -259,6 +259,11 @@ class Instance:
         intervals = {name: self.allowed(name) for name in self.preferences.actionable}
         return {name: interval for name, interval in intervals.items() if interval is not None}
 
+    @property
+    def stepped(self) -> bool:
+        """Whether actions set only steps, or listed values, of some lever."""
+        return any(self.by_name[name].only is not None for name in self.levers)
+
     def may_set(self, name: str, value: float) -> bool:
         """Whether an action on the lever may set a value; a missing one (nan) it may not."""
         (low, high), lattice = self.levers[name], self.by_name[name].lattice

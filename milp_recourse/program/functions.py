@@ -1,4 +1,4 @@
-r"""The elementary functions of programs: value, enclosure, range, and lines that bound each on an interval.
+r"""The elementary functions of programs in float64: value, range, and lines that bound each on an interval.
 
 On [l, u] a smooth function f lies between the lines :math:`m x + c_{lo}` and :math:`m x + c_{hi}`, where m
 is the chord's slope. The offsets are the extremes of f(x) - m x, which it takes at the ends or where
@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import logit, sigmoid
 
 Function = Literal["relu", "sigmoid", "logit", "log", "square", "indicator"]
@@ -101,15 +99,6 @@ def evaluate(function: Function, x: NDArray, level: int = 0) -> NDArray[np.float
     if function == "indicator":
         return (np.round(x) == level).astype(np.float64)
     return np.maximum(x, 0.0) if function == "relu" else CURVES[function].value(x)
-
-
-def enclose(function: Function, x: Enclosure, level: int = 0) -> Enclosure:
-    """The function in exact arithmetic."""
-    if function == "indicator":
-        low, high = (Fraction(int(end == level)) for end in (x.lower, x.upper))
-        return Enclosure(low, high) if x.exact else Enclosure(Fraction(0), Fraction(1))
-    result: Enclosure = getattr(x, function)()
-    return result
 
 
 def value_range(function: str, low: NDArray, high: NDArray, level: int = 0) -> tuple[NDArray, NDArray]:

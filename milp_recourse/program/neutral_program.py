@@ -25,13 +25,13 @@ import numpy as np
 
 from milp_recourse.problem import conditions
 from milp_recourse.problem.conditions import FALSE, TRUE, Demand
-from milp_recourse.problem.enclosure import Enclosure, round_up
+from milp_recourse.problem.enclosure import Enclosure, round_down, round_up
 from milp_recourse.problem.features import Lattice
 from milp_recourse.problem.instance import Acceptance, Classifier
 from milp_recourse.problem.lever_cost import Prices
 from milp_recourse.program.affine import Affine, Rationals, agreed, everyone
 from milp_recourse.program.demands import Span, conjuncts, for_acted, nearest_alternative, told_apart
-from milp_recourse.program.functions import Function, enclose
+from milp_recourse.program.functions import Function
 
 
 @dataclass(frozen=True)
@@ -361,6 +361,22 @@ class Program:
                 needed.update(self.atoms[k].inputs)
         return needed
 
+    def none_left(self, forms: Iterable[Affine], levers: Sequence[str], acts: Iterable[int]) -> bool:
+        """Whether the rows form >= 0 that are about one set value leave no double of it (x + 0.1 is seldom
+        one), where those levers are set whose ``acts`` are not 0."""
+        acted = {name for name, one in zip(levers, acts, strict=True) if one}
+        ends: dict[str, tuple[float, float]] = {}
+        for form in forms:
+            if len(form.terms) != 1:
+                continue
+            [(k, slope)] = form.terms.items()
+            atom = self.atoms[k]
+            if isinstance(atom, Switch) and atom.feature in acted:
+                end, (low, high) = -form.constant / slope, ends.get(atom.feature, (-math.inf, math.inf))
+                inside = (max(low, round_up(end)), high) if slope > 0 else (low, min(high, round_down(end)))
+                ends[atom.feature] = inside
+        return any(low > high for low, high in ends.values())
+
     def _with(self, atoms: Sequence[Atom], forms: Sequence[Affine], acted: frozenset[str]) -> Program:
         """The program over other atoms, with every old atom k replaced by ``forms[k]``."""
         ball = self.ball and Ball(
@@ -410,3 +426,12 @@ def constant_value(atom: Elementary) -> Fraction | None:
         return cast(Fraction, getattr(argument, atom.function)())
     value = enclose(atom.function, Enclosure.of(argument), atom.level)
     return value.lower if value.exact else None
+
+
+def enclose(function: Function, x: Enclosure, level: int = 0) -> Enclosure:
+    """An elementary function in exact arithmetic."""
+    if function == "indicator":
+        low, high = (Fraction(int(end == level)) for end in (x.lower, x.upper))
+        return Enclosure(low, high) if x.exact else Enclosure(Fraction(0), Fraction(1))
+    result: Enclosure = getattr(x, function)()
+    return result

@@ -8,14 +8,11 @@ Where no action moves thousands of columns, a few take their place. What they ad
 first layer's units are numbers. Each is written as a sum of few doubles, exactly: an error-free product of
 every weight and value, and then the correctly rounded sum, that of what it leaves, and so on. These doubles
 are the weights of new columns whose value is 1.
-
-Conditions on one value that an action sets may leave no double that can be set.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import fsum
@@ -29,8 +26,6 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import StructuralCausalModel
-from milp_recourse.program.affine import Affine
-from milp_recourse.program.neutral_program import Program, Switch
 
 Literal = Row | Switched | Counted
 
@@ -255,20 +250,3 @@ def _halves(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.flo
     large = _SPLIT * x
     high = large - (large - x)
     return high, x - high
-
-
-def none_left(program: Program, forms: Iterable[Affine], levers: Sequence[str], acts: Iterable[int]) -> bool:
-    """Whether the rows form >= 0 that are about one set value leave no double of it (x + 0.1 is seldom one),
-    where those levers are set whose ``acts`` are not 0."""
-    acted = {name for name, one in zip(levers, acts, strict=True) if one}
-    ends: dict[str, tuple[float, float]] = {}
-    for form in forms:
-        if len(form.terms) != 1:
-            continue
-        [(k, slope)] = form.terms.items()
-        atom = program.atoms[k]
-        if isinstance(atom, Switch) and atom.feature in acted:
-            end, (low, high) = -form.constant / slope, ends.get(atom.feature, (-math.inf, math.inf))
-            low, high = (max(low, round_up(end)), high) if slope > 0 else (low, min(high, round_down(end)))
-            ends[atom.feature] = low, high
-    return any(low > high for low, high in ends.values())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -385,7 +386,7 @@ def check_options(
     """
     if time_limit is not None and not (is_number(time_limit) and time_limit > 0):
         raise BadInput("time_limit", repr(time_limit), "a number of seconds above 0")
-    if not (is_number(jobs) and isinstance(jobs, Integral) and jobs >= 1):
+    if isinstance(jobs, bool) or not isinstance(jobs, Integral) or not 1 <= jobs <= sys.maxsize:
         raise BadInput("jobs", repr(jobs), "a whole number, 1 or more")
     if not isinstance(certificates, bool | np.bool_):
         raise BadInput("certificates", repr(certificates), "True or False")
@@ -456,8 +457,8 @@ def _run_many(
     together = isinstance(backend, BatchBackend) and all(
         isinstance(i.classifier, ReluNetwork) for i in instances
     )
-    while left:
-        block = list(islice(solved, min(most, max(1, left // 2)) if together else 1))
+    # to the end of ``solved``: a search that is left in its middle loses its memory
+    while block := list(islice(solved, min(most, max(1, left // 2)) if together else 1)):
         left, most = left - len(block), min(2 * most, CERTIFIED_TOGETHER)
         clock = time.perf_counter()
         certificates = certificates_for(
@@ -504,9 +505,10 @@ def _solve_many(
     hard = sorted(words)
     each = (time.perf_counter() - begun) / max(1, len(instances))
     more = [name for name in DEFAULTS if name != backend.name] if options.others else []
-    for own in chain([backend], map(find_backend, more)):
+    for name in (None, *more):
         if not hard:
             break
+        own = backend if name is None else find_backend(name)
         start = time.perf_counter()
         reasons = _why_not([instances[k].squared() for k in hard], own)
         reasons = {hard[position]: reason for position, reason in reasons.items()}
@@ -648,7 +650,7 @@ def _proposed(
     for instance in instances:
         if isinstance(instance.classifier, TreeEnsemble):  # all applicants share what is made of it here
             _ = instance.classifier.every_leaf
-    apart = {k for k, instance in enumerate(instances) if to_relax(instance, backend)}
+    apart = {k for k, instance in enumerate(instances) if instance.stepped and to_relax(instance, backend)}
     rest = [k for k in range(len(instances)) if k not in apart]
     if isinstance(backend, BatchBackend) and rest:
         for position, proposal in backend.solve_many([instances[k] for k in rest], options):
@@ -677,7 +679,7 @@ def _near(instance: Instance, action: Action) -> Action | None:
 def _why_not(instances: Sequence[Instance], backend: Backend) -> dict[int, str]:
     """Why the back end cannot solve problems, or that a number of theirs is too large, by position."""
     reasons = {}
-    for group in of_one_model(instances):
+    for group in [[0]] if len(instances) == 1 else of_one_model(instances):
         any_too_large = too_large(*(instances[k] for k in group)) is not None
         for k in group:
             reason = (too_large(instances[k]) if any_too_large else None) or _refusal(backend, instances[k])

@@ -52,8 +52,9 @@ MOST_ROUNDED = 16
 
 
 def to_relax(instance: Instance, backend: Backend) -> bool:
-    """Whether a back end that proves bounds does not itself keep to the steps or values of some lever."""
-    if not backend.proves or all(instance.by_name[name].only is None for name in instance.levers):
+    """Whether a back end that proves bounds does not itself keep to the steps or values of some lever of an
+    instance that has such levers (:attr:`~milp_recourse.problem.instance.Instance.stepped`)."""
+    if not backend.proves:
         return False
     keeps: Callable[[Instance], bool] | None = getattr(backend, "keeps_lattices", None)
     return keeps is None or not keeps(instance)

@@ -29,9 +29,8 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import Normal
 from milp_recourse.program.affine import Affine, Rationals, everyone
-from milp_recourse.program.functions import Function, enclose
-from milp_recourse.program.neutral_program import Action, Elementary, Program, Switch
-from milp_recourse.program.presolve import none_left
+from milp_recourse.program.functions import Function
+from milp_recourse.program.neutral_program import Action, Elementary, Program, Switch, enclose
 
 Array = NDArray[np.float64]
 
@@ -237,7 +236,7 @@ class Effects:
             elif one.feature is not None and one.feature.name in self.levers:  # set inside the domain already
                 self.holds[:, k] = self.acts[:, self.levers.index(one.feature.name)]
         conditions = [form for form, one in zip(forms, self.stated, strict=True) if one.feature is None]
-        self.holds[[none_left(self.program, conditions, self.levers, acts) for acts in self.acts]] = -1
+        self.holds[[self.program.none_left(conditions, self.levers, acts) for acts in self.acts]] = -1
         self.rows.transpose(0, 2, 1, 3)[self.holds != 0] = 0.0
 
     # -- atoms ---------------------------------------------------------------------------
