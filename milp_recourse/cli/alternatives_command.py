@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from milp_recourse.cli.common_options import Backend, Index, Json, Problem, TimeLimit
-from milp_recourse.cli.shared import read_one
+from milp_recourse.cli.shared import Backend, Index, Json, Problem, TimeLimit, read_one
 
 
 def alternatives(

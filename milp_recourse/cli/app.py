@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from milp_recourse.cli.common_options import kept_apart
 from milp_recourse.cli.exit_codes import BAD_INPUT, DONE, INTERRUPTED, MACHINE_FAILED, Interrupted
+from milp_recourse.cli.shared import kept_apart
 from milp_recourse.errors import MachineFailed, RecourseError
 
 COMMANDS = {

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import Folder
+from milp_recourse.cli.shared import Folder
 
 
 def audit(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import Folder, a_file
+from milp_recourse.cli.shared import Folder, a_file
 
 
 def certificate(

@@ -10,17 +10,20 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import (
+from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT, Interrupted, limit_or_done
+from milp_recourse.cli.shared import (
     Backend,
     Index,
     Own,
     Parallel,
     Scheduler,
     TimeLimit,
+    check_index,
     check_scheduler,
+    console_of_stdout,
+    warn_of_empty_masks,
+    with_own_preferences,
 )
-from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT, Interrupted, limit_or_done
-from milp_recourse.cli.shared import check_index, console_of_stdout, warn_of_empty_masks, with_own_preferences
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population

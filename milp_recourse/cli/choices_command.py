@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import Backend, Index, Json, Problem, WholeTime
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.shared import amounts, read_one
+from milp_recourse.cli.shared import Backend, Index, Json, Problem, WholeTime, amounts, read_one
 from milp_recourse.questions.choices import Differ
 
 

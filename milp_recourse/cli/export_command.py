@@ -7,8 +7,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from milp_recourse.cli.common_options import Index, Problem, TimeLimit, a_file
-from milp_recourse.cli.shared import read_one
+from milp_recourse.cli.shared import Index, Problem, TimeLimit, a_file, read_one
 from milp_recourse.errors import BadInput
 
 ExportFormat = Literal["mps", "lp", "vnnlib"]

@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from milp_recourse.cli.common_options import Backend, Index, Json
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.shared import read_problem
+from milp_recourse.cli.shared import Backend, Index, Json, read_problem
 from milp_recourse.errors import BadInput
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population

@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from milp_recourse.cli.common_options import Backend, Certificate, Index, Json, Problem, TimeLimit, a_file
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.shared import read_one, write_certificate
+from milp_recourse.cli.shared import (
+    Backend,
+    Certificate,
+    Index,
+    Json,
+    Problem,
+    TimeLimit,
+    a_file,
+    read_one,
+    write_certificate,
+)
 from milp_recourse.errors import BadInput
 
 if TYPE_CHECKING:
@@ -170,7 +179,7 @@ def _say_why(dialogue: Interview) -> None:
 
 def _write_proof(dialogue: Interview, file: Path) -> None:
     """Write the proven regret, and the instance that it is verified with."""
-    from milp_recourse.cli.common_options import instance_beside
+    from milp_recourse.cli.shared import instance_beside
     from milp_recourse.formats import write_instance
     from milp_recourse.formats.strict_json import write_json
 

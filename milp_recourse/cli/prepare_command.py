@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from milp_recourse.cli.common_options import a_file
+from milp_recourse.cli.shared import a_file
 from milp_recourse.errors import BadInput
 
 if TYPE_CHECKING:

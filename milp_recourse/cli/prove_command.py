@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import Certificate, Index, Json, Problem, TimeLimit
 from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT
-from milp_recourse.cli.shared import read_one, write_certificate
+from milp_recourse.cli.shared import Certificate, Index, Json, Problem, TimeLimit, read_one, write_certificate
 
 
 def prove(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from milp_recourse.cli.common_options import Backend, Certificate, Index, Json, Problem, WholeTime
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.shared import read_one
+from milp_recourse.cli.shared import Backend, Certificate, Index, Json, Problem, WholeTime, read_one
 
 
 def regions(

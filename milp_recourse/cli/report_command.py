@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import Folder, Solved, a_file
+from milp_recourse.cli.shared import Folder, Solved, a_file
 
 
 def report(

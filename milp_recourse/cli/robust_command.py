@@ -6,9 +6,18 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import Backend, Certificate, Index, Json, Problem, WholeTime
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.shared import amounts, intervals, read_one
+from milp_recourse.cli.shared import (
+    Backend,
+    Certificate,
+    Index,
+    Json,
+    Problem,
+    WholeTime,
+    amounts,
+    intervals,
+    read_one,
+)
 
 
 def robust(

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import Backend, Index, Json, TimeLimit
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.shared import read_problem
+from milp_recourse.cli.shared import Backend, Index, Json, TimeLimit, read_problem
 
 
 def share(

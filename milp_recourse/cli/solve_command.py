@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import typer
 
-from milp_recourse.cli.common_options import Backend, Certificate, Index, Json, Own, Problem, TimeLimit
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.shared import read_one, warn_of_empty_masks, with_own_preferences, write_certificate
+from milp_recourse.cli.shared import (
+    Backend,
+    Certificate,
+    Index,
+    Json,
+    Own,
+    Problem,
+    TimeLimit,
+    read_one,
+    warn_of_empty_masks,
+    with_own_preferences,
+    write_certificate,
+)
 from milp_recourse.problem.result import Status
 
 

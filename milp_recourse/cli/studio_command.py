@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import Index
-from milp_recourse.cli.shared import read_problem
+from milp_recourse.cli.shared import Index, read_problem
 
 
 def studio(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import Parallel, Scheduler, check_scheduler
+from milp_recourse.cli.shared import Parallel, Scheduler, check_scheduler
 from milp_recourse.questions.workers import Workers
 
 

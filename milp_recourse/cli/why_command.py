@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from milp_recourse.cli.common_options import Backend, Index, Json, Problem, WholeTime
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.shared import console_of_stdout, read_problem
+from milp_recourse.cli.shared import Backend, Index, Json, Problem, WholeTime, console_of_stdout, read_problem
 from milp_recourse.problem.population import Population
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from milp_recourse.cli.common_options import a_file
+from milp_recourse.cli.shared import a_file
 from milp_recourse.lab.known import known, parts
 from milp_recourse.lab.run_table import print_rows
 from milp_recourse.reports.drawing import draw_if_possible
