@@ -1,4 +1,5 @@
-"""Instances, populations and their costs: how files state them, and how they are built from that.
+"""Instances, populations and their costs: how files state them, and how they are read; every rule of the
+format is checked.
 
 The JSON Schema files in ``schemas/`` are generated from these models.
 """
@@ -6,19 +7,29 @@ The JSON Schema files in ``schemas/`` are generated from these models.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
-from milp_recourse.errors import BadInput, dotted
+from milp_recourse.errors import BadInput, dotted, shown
 from milp_recourse.formats.people_csv import people_rows
 from milp_recourse.formats.schema_classifiers import AcceptModel, StatedClassifier
 from milp_recourse.formats.schema_conditions import StatedCondition
-from milp_recourse.formats.schema_features import StatedFeatures
-from milp_recourse.formats.schema_preferences import StatedPreferences
+from milp_recourse.formats.schema_features import StatedFeatures, StatedPreferences
 from milp_recourse.formats.schema_scm import StatedScm
-from milp_recourse.formats.validate import Known, NonNegative, Number, Positive, Stated, Strict, Value
+from milp_recourse.formats.strict_json import read_json
+from milp_recourse.formats.validate import (
+    Known,
+    NonNegative,
+    Number,
+    Positive,
+    Stated,
+    Strict,
+    Value,
+    validate,
+)
 from milp_recourse.problem.cost import KINDS, PERCENTILES, Cost, CostKind
 from milp_recourse.problem.factuals import (
     ID,
@@ -374,3 +385,81 @@ def _check_count(field: str, given: list[Any] | None, count: int, more: str = ""
 
 
 StatedPopulation = Annotated[Population, Stated(PopulationModel)]
+
+
+def read_instance(path: str | Path) -> Instance:
+    """The instance in a ``.json`` or ``.json.gz`` file.
+
+    Raises
+    ------
+    BadInput
+        The file breaks the format. The error is one line with file, field, what was got and what is allowed.
+    """
+    return _read(path, (INSTANCE_FORMAT,))  # type: ignore[return-value]
+
+
+def read_population(path: str | Path) -> Population:
+    """The population in a ``.json`` or ``.json.gz`` file; its classifier is read once.
+
+    Raises
+    ------
+    BadInput
+        As :func:`read_instance`.
+    """
+    return _read(path, (POPULATION_FORMAT,))  # type: ignore[return-value]
+
+
+def read_any(path: str | Path) -> Instance | Population:
+    """The instance or the population in a file, as its ``format`` says.
+
+    Raises
+    ------
+    BadInput
+        As :func:`read_instance`.
+    """
+    return _read(path, (INSTANCE_FORMAT, POPULATION_FORMAT))
+
+
+def instance_from_dict(data: Any, folder: str | Path = ".") -> Instance:
+    """An instance from its JSON value.
+
+    Parameters
+    ----------
+    folder
+        The folder to which the path of a classifier's own file is relative.
+
+    Raises
+    ------
+    BadInput
+        The value breaks the format.
+    """
+    return validate(StatedInstance, data, known=Known(folder=folder))
+
+
+def population_from_dict(data: Any, folder: str | Path = ".") -> Population:
+    """A population from its JSON value; ``folder`` as in :func:`instance_from_dict`.
+
+    The error of an applicant whose values cannot be read is kept in ``Population.unreadable``.
+
+    Raises
+    ------
+    BadInput
+        The model side breaks the format, or no applicant can be read (then the error is the first one's).
+    """
+    return validate(StatedPopulation, data, known=Known(folder=folder))
+
+
+def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
+    file = Path(path)
+    data = read_json(file)
+    try:
+        if not isinstance(data, dict):
+            raise BadInput("top level", shown(data), "an object")
+        form = data.get("format")
+        if form not in formats:
+            got = shown(form) if "format" in data else "nothing"
+            raise BadInput("format", got, " or ".join(formats))
+        build = instance_from_dict if form == INSTANCE_FORMAT else population_from_dict
+        return build(data, file.parent)  # type: ignore[operator]
+    except BadInput as error:
+        raise error.in_file(str(path)) from None

@@ -13,8 +13,7 @@ from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT, cos
 from milp_recourse.formats.schema_answers import RESULT_FORMAT, ResultModel
 from milp_recourse.formats.schema_classifiers import accept_to_dict
 from milp_recourse.formats.schema_conditions import condition_to_dict
-from milp_recourse.formats.schema_features import feature_to_dict
-from milp_recourse.formats.schema_preferences import preferences_to_dict
+from milp_recourse.formats.schema_features import feature_to_dict, preferences_to_dict
 from milp_recourse.formats.schema_scm import scm_to_dict
 from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.validate import Strict

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from milp_recourse.certificates.canonical import instance_digest
 from milp_recourse.errors import BadInput, Unsupported
-from milp_recourse.formats.read import read_instance
+from milp_recourse.formats.schema import read_instance
 from milp_recourse.formats.strict_json import read_json, write_json, write_whole
 from milp_recourse.formats.write import result_to_dict
 from milp_recourse.problem.instance import Instance, Reference

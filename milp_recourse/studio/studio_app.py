@@ -26,7 +26,7 @@ from milp_recourse.errors import BadInput, MachineFailed, RecourseError, Unsuppo
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.formats.schema import check_scale
 from milp_recourse.formats.schema_answers import InterviewModel
-from milp_recourse.formats.schema_preferences import StatedPreferences, preferences_to_dict
+from milp_recourse.formats.schema_features import StatedPreferences, preferences_to_dict
 from milp_recourse.formats.strict_json import parse_json
 from milp_recourse.formats.validate import Known, Strict, validate
 from milp_recourse.formats.write import instance_to_dict

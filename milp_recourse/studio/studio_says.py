@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.formats.schema_preferences import preferences_to_dict
+from milp_recourse.formats.schema_features import preferences_to_dict
 from milp_recourse.problem.conditions import condition_text
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Status

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.formats.schema_preferences import preferences_to_dict
+from milp_recourse.formats.schema_features import preferences_to_dict
 from milp_recourse.judge import conclude
 from milp_recourse.judge.conclude import Proposal
 from milp_recourse.preferences import Interview

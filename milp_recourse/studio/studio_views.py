@@ -14,7 +14,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from milp_recourse.formats.schema_preferences import preferences_to_dict
+from milp_recourse.formats.schema_features import preferences_to_dict
 from milp_recourse.formats.write import result_to_dict
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.read import population_from_dict
+from milp_recourse.formats.schema import population_from_dict
 from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.write import population_to_dict
 from milp_recourse.problem.population import Population

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.read import read_any
+from milp_recourse.formats.schema import read_any
 from milp_recourse.judge import judge
 from milp_recourse.problem.factuals import as_number
 from milp_recourse.problem.instance import Instance

@@ -25,7 +25,7 @@ from typing import Any
 from milp_recourse.certificates import instance_digest
 from milp_recourse.certificates.produce import encode
 from milp_recourse.errors import BadInput, Unsupported
-from milp_recourse.formats.read import read_any
+from milp_recourse.formats.schema import read_any
 from milp_recourse.judge import judge
 from milp_recourse.problem.factuals import as_number
 from milp_recourse.problem.instance import Instance

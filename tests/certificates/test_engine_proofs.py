@@ -14,7 +14,7 @@ import pytest
 from milp_recourse.certificates import certificates_for
 from milp_recourse.engine.networks.problem_arrays import lowered
 from milp_recourse.formats import write_instance
-from milp_recourse.formats.read import read_any
+from milp_recourse.formats.schema import read_any
 from milp_recourse.judge import judge
 from milp_recourse.problem.cost import Cost, measured
 from milp_recourse.problem.features import Feature

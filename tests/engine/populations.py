@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from milp_recourse.formats.read import read_population
+from milp_recourse.formats.schema import read_population
 from milp_recourse.formats.write import population_to_dict
 from milp_recourse.lab.benchmarks.fitted import Fitted, fit_network, fit_trees, read_table
 from milp_recourse.lab.recipe.files import write_json

@@ -12,7 +12,7 @@ import pytest
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, instance_to_dict, scm_to_dict
-from milp_recourse.formats.read import read_any
+from milp_recourse.formats.schema import read_any
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import NetworkOutput, Variable
 from milp_recourse.problem.loan import loan, loan_as_printed

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from milp_recourse.certificates.produce import certificates_for, why_not
-from milp_recourse.formats.read import read_instance
+from milp_recourse.formats.schema import read_instance
 from milp_recourse.formats.write import write_instance
 from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.problem.instance import Instance

@@ -4,7 +4,7 @@ import pytest
 
 from milp_recourse import solve
 from milp_recourse.errors import Unsupported
-from milp_recourse.formats.read import instance_from_dict
+from milp_recourse.formats.schema import instance_from_dict
 
 
 def cancelling(slope: float) -> dict:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from milp_recourse.formats.instances_path import instance_files
-from milp_recourse.formats.schema_preferences import StatedPreferences
+from milp_recourse.formats.schema_features import StatedPreferences
 from milp_recourse.formats.validate import Known, validate
 from milp_recourse.problem.instance import Preferences
 from milp_recourse.problem.population import Population

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from milp_recourse.certificates import instance_digest
-from milp_recourse.formats.read import read_instance, read_population
+from milp_recourse.formats.schema import read_instance, read_population
 from verify.files.instance import Source
 
 ROOT = Path(__file__).parent.parent.parent

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.read import read_any
+from milp_recourse.formats.schema import read_any
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.formats.write import population_to_dict
 from milp_recourse.problem.population import Population

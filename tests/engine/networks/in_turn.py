@@ -21,7 +21,7 @@ CHUNK = 256
 WORKER = """
 import json, sys
 from milp_recourse import solve_population
-from milp_recourse.formats.read import read_population
+from milp_recourse.formats.schema import read_population
 population = read_population(sys.argv[1])
 list(solve_population(population, first=0, last=64))
 print(len(population), flush=True)

@@ -30,7 +30,7 @@ from milp_recourse.engine.networks import engine, propose, search
 from milp_recourse.engine.networks.engine import Closed, searched
 from milp_recourse.engine.networks.nearby import near
 from milp_recourse.engine.networks.problem_arrays import impossible, lowered
-from milp_recourse.formats.read import read_population
+from milp_recourse.formats.schema import read_population
 from milp_recourse.judge import at_rest, conclude, judge
 from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance

@@ -24,7 +24,7 @@ from numba.core import codegen
 
 from milp_recourse.engine.networks import propose, search
 from milp_recourse.engine.networks.problem_arrays import impossible, lowered
-from milp_recourse.formats.read import read_population
+from milp_recourse.formats.schema import read_population
 from milp_recourse.program.magnitude import cost_units
 from milp_recourse.questions.solve import sharing
 from tests.engine.networks.phases import POPULATION
