@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from milp_recourse.readers.column import Column, Reading
+    from milp_recourse.readers.column import Column, Reading, rounding_margin, rounding_margins
     from milp_recourse.readers.from_lightgbm import read_lightgbm
     from milp_recourse.readers.from_onnx import read_onnx
     from milp_recourse.readers.from_sklearn import read_sklearn
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from milp_recourse.readers.from_torch import read_torch
     from milp_recourse.readers.from_xgboost import read_xgboost
     from milp_recourse.readers.json_form import to_json
-    from milp_recourse.readers.read_model import read_model, rounding_margin, rounding_margins
+    from milp_recourse.readers.read_model import read_model
     from milp_recourse.readers.standardisation import standardised
     from milp_recourse.readers.steps_before import model_columns
     from milp_recourse.readers.tree_parts import safe_threshold
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "column": ("Column", "Reading"),
+    "column": ("Column", "Reading", "rounding_margin", "rounding_margins"),
     "from_lightgbm": ("read_lightgbm",),
     "from_onnx": ("read_onnx",),
     "from_sklearn": ("read_sklearn",),
@@ -49,7 +49,7 @@ _HOMES = {
     "from_torch": ("read_torch",),
     "from_xgboost": ("read_xgboost",),
     "json_form": ("to_json",),
-    "read_model": ("read_model", "rounding_margin", "rounding_margins"),
+    "read_model": ("read_model",),
     "standardisation": ("standardised",),
     "steps_before": ("model_columns",),
     "tree_parts": ("safe_threshold",),

@@ -1,4 +1,5 @@
-"""A fitted model in terms of the columns of the DataFrame X it was fitted on."""
+"""A fitted model in terms of the columns of the DataFrame X it was fitted on, and the margin by which the
+model itself accepts."""
 
 from __future__ import annotations
 
@@ -7,10 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.instance import Acceptance, Classifier
 from milp_recourse.readers.classes import Interval, Target
-from milp_recourse.readers.margins import Arithmetic
+from milp_recourse.readers.margins import Arithmetic, margins_of
 
 
 @dataclass(frozen=True)
@@ -120,3 +124,46 @@ class Reading:
     def desired(self) -> str:
         """The wish in words."""
         return self.wish.words
+
+
+def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> float:
+    """:func:`rounding_margins` of one box, one finite number per input column of the classifier."""
+    return float(rounding_margins(reading, np.atleast_1d(lower)[None], np.atleast_1d(upper)[None])[0])
+
+
+def rounding_margins(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.float64]:
+    r"""For each of several boxes, a margin m: what the network accepts by m, the model itself accepts.
+
+    For every row x of a box whose exact logit is :math:`h(x) \ge \text{threshold} + m`, the model itself
+    predicts the desired class. Let z be the exact value of an affine map of n terms, :math:`\hat z` the one
+    that the model computes in any order of summation, and u the unit roundoff. Then
+
+    .. math:: |\hat z - z| \le |W| e + \gamma_{n+8} (|W| (a + e) + |b|), \quad \gamma_k = \frac{k u}{1 - k u},
+
+    where e bounds the error of the map's inputs and a their size, from intervals over the box. Maps that are
+    multiplied into one layer of the network differ from it by :math:`\gamma` times the product of their
+    absolute values. A ReLU enlarges no difference, and removes it if its input is below 0 on the whole box.
+    Added to this are the size of logits for which the closing sigmoid or softmax ties the classes, and the
+    rounding of raw numbers to float32 by models that do so.
+
+    Parameters
+    ----------
+    reading
+        The result of :func:`~milp_recourse.readers.read_model`.
+    lower, upper
+        The boxes, (n, input columns of the classifier), finite.
+
+    Returns
+    -------
+    NDArray
+        In logit units, above 0, (n,); 0 for trees, which are read bit for bit; infinite where no bound is
+        finite. No box's margin depends on the others.
+
+    References
+    ----------
+    Higham (2002), Accuracy and Stability of Numerical Algorithms, section 3.1,
+    https://doi.org/10.1137/1.9780898718027
+    """
+    if reading.arithmetic is None:
+        return np.zeros(len(np.asarray(lower)))
+    return margins_of(reading.arithmetic, lower, upper)

@@ -7,9 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.readers.classes import choose_interval, choose_logit, choose_target
 from milp_recourse.readers.column import Reading
@@ -19,7 +16,7 @@ from milp_recourse.readers.formulas import Formula, Wish, network_decision, tree
 from milp_recourse.readers.from_onnx import graph_of, is_onnx
 from milp_recourse.readers.from_torch import append_torch, is_torch
 from milp_recourse.readers.layers import UNIT
-from milp_recourse.readers.margins import Arithmetic, margins_of
+from milp_recourse.readers.margins import Arithmetic
 from milp_recourse.readers.member import Member
 from milp_recourse.readers.members import read_member
 from milp_recourse.readers.places import Chains, Place
@@ -40,8 +37,8 @@ def read_model(
     """Read a fitted model as a classifier of X's raw columns.
 
     Trees take every branch as deployed, bit for bit. Scalers and encoders before a linear model or a network
-    are folded into its first layer, which rounds. :func:`rounding_margin` covers this together with the
-    model's own rounding. Numbers of X are taken as float64.
+    are folded into its first layer, which rounds. :func:`milp_recourse.readers.rounding_margin` covers this
+    together with the model's own rounding. Numbers of X are taken as float64.
 
     Parameters
     ----------
@@ -106,49 +103,6 @@ def read_model(
     columns, ensemble = on_raw_columns(decision, chains.preprocessing(), list(X.columns))
     own = (columns, ensemble, decision.accept, member.classes, wish)
     return Reading(*own, near=decision.near, measure=member.measure, unit=decision.unit)
-
-
-def rounding_margin(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> float:
-    """:func:`rounding_margins` of one box, one finite number per input column of the classifier."""
-    return float(rounding_margins(reading, np.atleast_1d(lower)[None], np.atleast_1d(upper)[None])[0])
-
-
-def rounding_margins(reading: Reading, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.float64]:
-    r"""For each of several boxes, a margin m: what the network accepts by m, the model itself accepts.
-
-    For every row x of a box whose exact logit is :math:`h(x) \ge \text{threshold} + m`, the model itself
-    predicts the desired class. Let z be the exact value of an affine map of n terms, :math:`\hat z` the one
-    that the model computes in any order of summation, and u the unit roundoff. Then
-
-    .. math:: |\hat z - z| \le |W| e + \gamma_{n+8} (|W| (a + e) + |b|), \quad \gamma_k = \frac{k u}{1 - k u},
-
-    where e bounds the error of the map's inputs and a their size, from intervals over the box. Maps that are
-    multiplied into one layer of the network differ from it by :math:`\gamma` times the product of their
-    absolute values. A ReLU enlarges no difference, and removes it if its input is below 0 on the whole box.
-    Added to this are the size of logits for which the closing sigmoid or softmax ties the classes, and the
-    rounding of raw numbers to float32 by models that do so.
-
-    Parameters
-    ----------
-    reading
-        The result of :func:`read_model`.
-    lower, upper
-        The boxes, (n, input columns of the classifier), finite.
-
-    Returns
-    -------
-    NDArray
-        In logit units, above 0, (n,); 0 for trees, which are read bit for bit; infinite where no bound is
-        finite. No box's margin depends on the others.
-
-    References
-    ----------
-    Higham (2002), Accuracy and Stability of Numerical Algorithms, section 3.1,
-    https://doi.org/10.1137/1.9780898718027
-    """
-    if reading.arithmetic is None:
-        return np.zeros(len(np.asarray(lower)))
-    return margins_of(reading.arithmetic, lower, upper)
 
 
 def _read_torch(final: Any, preprocessing: Preprocessing, X: Any, desired: object) -> Reading:

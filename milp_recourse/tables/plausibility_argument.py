@@ -156,12 +156,10 @@ class Plausibility:
         rows: Rows,
         own: Sequence[Preferences],
     ) -> tuple[Rows, list[Preferences]]:
-        """The rows and preferences with everybody's own offset, if a level or quantile is asked for.
+        """The rows and preferences with everybody's own offset, where a level or quantile is asked for.
 
         A person whose row has density zero gets a fault.
         """
-        if not self.is_density or (self.level is None and self.quantile is None):
-            return rows, list(own)
         level = self.level
         if self.quantile is not None:
             level = quantile_level(problem, _numbers(read_rows(X, columns, X.columns)), self.quantile)

@@ -516,7 +516,8 @@ class Recourse:
         """The rows and everybody's preferences, with a fault for each person to whom these, the conditions or
         the cost cannot be applied."""
         own = people_preferences(preferences, self._problem.preferences, self.columns, rows.frame)
-        rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
+        if self._plausibility.level is not None or self._plausibility.quantile is not None:
+            rows, own = self._plausibility.offsets(self._problem, self.columns, self.X, rows, own)
         return self._with_condition_faults(rows, own), own
 
     def _margins(self, rows: Rows, own: Sequence[Preferences]) -> tuple[Rows, list[float]]:
