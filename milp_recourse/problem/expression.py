@@ -3,7 +3,7 @@
 An expression is a number, a feature, or one of: sum, product, relu, sigmoid, square, and the output of a ReLU
 network. It is evaluated in float64 (:meth:`Expression.evaluate`, for search and sampling), evaluated exactly
 (:meth:`Expression.enclose`, for judging), and turned into forms of a program
-(:mod:`milp_recourse.program.equations`).
+(:mod:`milp_recourse.program.forms`).
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from milp_recourse.problem.enclosure import exponent
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.program.affine import Affine
+from milp_recourse.program.forms import Action, Affine, Atom, Switch
 from milp_recourse.program.functions import evaluate
-from milp_recourse.program.neutral_program import Action, Atom, Ball, CostTerm, Program, Row, Switch
+from milp_recourse.program.neutral_program import Ball, CostTerm, Program, Row
 
 Array = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.program.affine import Affine
-from milp_recourse.program.neutral_program import Action, Elementary, Program
+from milp_recourse.program.forms import Action, Affine, Elementary
+from milp_recourse.program.neutral_program import Program
 
 MOST_UNITS = 4
 """So many units that an action contradicts are asked for their signs: with more, the box is rather split."""

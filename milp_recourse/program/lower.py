@@ -5,7 +5,7 @@ f_i(x'_{pa}) - f_i(x_{pa})`, since the abducted noise cancels. Equations of sums
 become forms and atoms exactly; the four Loan actions give affine forms and one ReLU.
 
 Applicants whose programs differ in numbers only are lowered once, by the same functions: their Fractions
-become :class:`~milp_recourse.program.affine.Rationals`. The structure of a program can depend on numbers: a
+become :class:`~milp_recourse.program.forms.Rationals`. The structure of a program can depend on numbers: a
 factual outside its bounds may not be held, a factual can be the coefficient of a product, and categories give
 different atoms. Applicants who differ in that are separated and lowered again.
 """
@@ -30,18 +30,10 @@ from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import of_one_model
 from milp_recourse.problem.scenario import Scenario
 from milp_recourse.problem.scm import Bernoulli, Gamma, Link, Mechanism, Noise, Normal
-from milp_recourse.program.affine import Affine, Mixed, everyone
 from milp_recourse.program.demands import Span, reachable_demand, spans
-from milp_recourse.program.equations import Builder
+from milp_recourse.program.forms import Action, Affine, Builder, Mixed, Switch, everyone
 from milp_recourse.program.functions import EDGE, Function
-from milp_recourse.program.neutral_program import (
-    Action,
-    Ball,
-    CostTerm,
-    Program,
-    Row,
-    Switch,
-)
+from milp_recourse.program.neutral_program import Ball, CostTerm, Program, Row
 
 T = TypeVar("T")
 

@@ -1,14 +1,8 @@
 """The neutral program, which every back end that needs one starts from.
 
-Atoms are numbered in the order they can be computed:
-
-* :class:`Action`: the value an action sets, free in an interval;
-* :class:`Switch`: ``acted`` if its feature is acted on, else ``natural``;
-* :class:`Elementary`: a univariate function of an affine form (relu, sigmoid, logit, log, square, or
-  the indicator of one whole number).
-
-The classifier's input columns, domain rows and residuals are affine forms of atoms. The classifier itself is
-kept as it is. A program is exact: its coefficients are rational, and no function is approximated.
+The classifier's input columns, domain rows and residuals are affine forms of atoms
+(:mod:`~milp_recourse.program.forms`). The classifier itself is kept as it is. A program is exact: its
+coefficients are rational, and no function is approximated.
 """
 
 from __future__ import annotations
@@ -19,71 +13,25 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import cast
 
 import numpy as np
 
 from milp_recourse.problem import conditions
 from milp_recourse.problem.conditions import FALSE, TRUE, Demand
 from milp_recourse.problem.enclosure import Enclosure, round_down, round_up
-from milp_recourse.problem.features import Lattice
 from milp_recourse.problem.instance import Acceptance, Classifier
 from milp_recourse.problem.lever_cost import Prices
-from milp_recourse.program.affine import Affine, Rationals, agreed, everyone
 from milp_recourse.program.demands import Span, conjuncts, for_acted, nearest_alternative, told_apart
-from milp_recourse.program.functions import Function
-
-
-@dataclass(frozen=True)
-class Action:
-    """The value a_i that an action sets ``feature`` to, divided by ``unit``; it lies in [lower, upper].
-
-    ``unit`` is a power of two; 1 unless :func:`~milp_recourse.program.equilibrate.equilibrate` chose another.
-    ``lattice``: what may be set, in the feature's unit; only ``integral`` is a part of the program.
-    """
-
-    feature: str
-    lower: float
-    upper: float
-    integral: bool = False
-    unit: float = 1.0
-    lattice: Lattice | None = None
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """An action is computed from no atoms."""
-        return ()
-
-
-@dataclass(frozen=True)
-class Switch:
-    """``acted`` if ``feature`` is acted on, else ``natural``."""
-
-    feature: str
-    acted: Affine
-    natural: Affine
-
-    @cached_property
-    def inputs(self) -> tuple[int, ...]:
-        """The atoms that it is computed from."""
-        return *self.acted.terms, *self.natural.terms
-
-
-@dataclass(frozen=True)
-class Elementary:
-    """An elementary function of a form; ``level`` is the argument at which an indicator is 1."""
-
-    function: Function
-    argument: Affine
-    level: int = 0
-
-    @cached_property
-    def inputs(self) -> tuple[int, ...]:
-        """The atoms that it is computed from."""
-        return tuple(self.argument.terms)
-
-
-Atom = Action | Switch | Elementary
+from milp_recourse.program.forms import (
+    Action,
+    Affine,
+    Atom,
+    Elementary,
+    Switch,
+    agreed,
+    constant_value,
+    enclose,
+)
 
 
 @dataclass(frozen=True)
@@ -161,7 +109,7 @@ class Program:
     -----
     In a program of several applicants (:func:`~milp_recourse.program.lower.together`) the bounds of actions
     and the factual are arrays with one number per applicant, and the constants of forms and the weights are
-    :class:`~milp_recourse.program.affine.Rationals`. Such a program cannot decode actions.
+    :class:`~milp_recourse.program.forms.Rationals`. Such a program cannot decode actions.
     """
 
     atoms: tuple[Atom, ...]
@@ -405,33 +353,3 @@ class Program:
             and agreed((action.lower <= x) & (x <= action.upper))
             and (action.lattice is None or agreed(action.lattice.floors(np.asarray(x)) == x))
         )
-
-
-def constant_value(atom: Elementary) -> Fraction | None:
-    """The atom's value if it is a rational constant, else None.
-
-    Raises
-    ------
-    Mixed
-        The argument is constant, one number per applicant, and the function can be irrational.
-    """
-    if not atom.argument.is_constant:
-        return None
-    argument = atom.argument.constant
-    if isinstance(argument, Rationals):
-        if atom.function == "indicator":
-            return cast(Fraction, argument.indicator(atom.level))
-        if atom.function not in ("relu", "square"):
-            raise everyone(len(argument.numerator))  # irrational for most, rational for some
-        return cast(Fraction, getattr(argument, atom.function)())
-    value = enclose(atom.function, Enclosure.of(argument), atom.level)
-    return value.lower if value.exact else None
-
-
-def enclose(function: Function, x: Enclosure, level: int = 0) -> Enclosure:
-    """An elementary function in exact arithmetic."""
-    if function == "indicator":
-        low, high = (Fraction(int(end == level)) for end in (x.lower, x.upper))
-        return Enclosure(low, high) if x.exact else Enclosure(Fraction(0), Fraction(1))
-    result: Enclosure = getattr(x, function)()
-    return result

@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from milp_recourse.program.affine import Affine
-from milp_recourse.program.neutral_program import Action, Program
+from milp_recourse.program.forms import Action, Affine
+from milp_recourse.program.neutral_program import Program
 
 NEARLY = Fraction(1, 2**20)
 """Of an interval's width, how near to its end a value is taken to be at the end; and likewise for rows."""

@@ -23,9 +23,9 @@ from milp_recourse.judge import already_good
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.program.affine import Affine
+from milp_recourse.program.forms import Action, Affine, Elementary
 from milp_recourse.program.lower import lower
-from milp_recourse.program.neutral_program import Action, Elementary, Program
+from milp_recourse.program.neutral_program import Program
 
 Layer = tuple[NDArray[np.float64], NDArray[np.float64]]
 

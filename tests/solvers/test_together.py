@@ -20,7 +20,7 @@ from milp_recourse.lab.benchmarks.bench_settings import in_setting
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.options import Options
 from milp_recourse.program import lower
-from milp_recourse.program.affine import Mixed, Rationals
+from milp_recourse.program.forms import Mixed, Rationals
 from milp_recourse.questions.solve import solve_together
 from milp_recourse.solvers import backend as find_backend
 from tests.helpers.generators import SEVERAL_LEVERS, _factual, supported_instance

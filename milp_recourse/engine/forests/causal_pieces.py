@@ -20,7 +20,8 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.program import Affine, lower
-from milp_recourse.program.neutral_program import Action, Elementary, Program
+from milp_recourse.program.forms import Action, Elementary
+from milp_recourse.program.neutral_program import Program
 
 Array = NDArray[np.float64]
 

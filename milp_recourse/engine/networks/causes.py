@@ -28,9 +28,9 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import Normal
-from milp_recourse.program.affine import Affine, Rationals, everyone
+from milp_recourse.program.forms import Action, Affine, Elementary, Rationals, Switch, enclose, everyone
 from milp_recourse.program.functions import Function
-from milp_recourse.program.neutral_program import Action, Elementary, Program, Switch, enclose
+from milp_recourse.program.neutral_program import Program
 
 Array = NDArray[np.float64]
 

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from milp_recourse.engine.box_bounds import EngineBox, Found
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.program.affine import Affine
 from milp_recourse.program.equilibrate import as_it_is, equilibrate
+from milp_recourse.program.forms import Action, Affine, Elementary, Switch
 from milp_recourse.program.functions import CURVES, value_range, within_domain
-from milp_recourse.program.neutral_program import Action, CostTerm, Elementary, Program, Switch
+from milp_recourse.program.neutral_program import CostTerm, Program
 from milp_recourse.solvers.rows.mixed_integer import slack
 
 Array = NDArray[np.float64]

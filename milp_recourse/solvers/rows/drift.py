@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from milp_recourse.problem.conditions import Factor
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.program.affine import Affine
+from milp_recourse.program.forms import Action, Affine, Switch
 from milp_recourse.program.functions import CURVES, band
-from milp_recourse.program.neutral_program import Action, Program, Switch
+from milp_recourse.program.neutral_program import Program
 from milp_recourse.solvers.rows.atom_rows import Cut
 from milp_recourse.solvers.rows.bounds import ProgramBounds
 from milp_recourse.solvers.rows.mixed_integer import MixedInteger, slack

@@ -15,9 +15,9 @@ from milp_recourse.problem.conditions import Row as ConditionRow
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.program.affine import Affine
+from milp_recourse.program.forms import Action, Affine, Elementary, Switch
 from milp_recourse.program.lower import lower
-from milp_recourse.program.neutral_program import Action, CostTerm, Elementary, Program, Switch
+from milp_recourse.program.neutral_program import CostTerm, Program
 from milp_recourse.solvers.rows.atom_rows import (
     Cut,
     curve_rows,

@@ -20,8 +20,9 @@ from milp_recourse.problem.measures import Distance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import Gamma, Mechanism, StructuralCausalModel, independent
 from milp_recourse.program import Switch, lower
+from milp_recourse.program.forms import Action, Elementary
 from milp_recourse.program.functions import evaluate
-from milp_recourse.program.neutral_program import Action, Elementary, Program
+from milp_recourse.program.neutral_program import Program
 from milp_recourse.solvers.rows.bounds import Configuration, ProgramBounds, hull
 from tests.helpers.cost_kinds import with_falls
 from tests.helpers.generators import Style, supported_instance, with_percentile_cost

@@ -1,4 +1,11 @@
-"""Affine forms with rational coefficients over a program's atoms.
+"""Atoms of a program, affine forms with rational coefficients over them, and equations as such forms.
+
+Atoms are numbered in the order they can be computed:
+
+* :class:`Action`: the value an action sets, free in an interval;
+* :class:`Switch`: ``acted`` if its feature is acted on, else ``natural``;
+* :class:`Elementary`: a univariate function of an affine form (relu, sigmoid, logit, log, square, or
+  the indicator of one whole number).
 
 Where several applicants are lowered to one program, a vector of rationals, one per applicant, replaces a
 Fraction in forms (:class:`Rationals`). Numbers on which the structure of the program depends must
@@ -11,13 +18,26 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.problem.enclosure import Enclosure
+from milp_recourse.problem.expression import (
+    Constant,
+    Expression,
+    NetworkOutput,
+    Product,
+    Relu,
+    Sigmoid,
+    Square,
+    Sum,
+    Variable,
+)
+from milp_recourse.problem.features import Lattice
+from milp_recourse.program.functions import Function
 
 
 class Mixed(Exception):
@@ -237,3 +257,163 @@ def _is_zero(form: Affine) -> bool:
 def _of_double(value: float) -> Affine:
     """The constant form of a double, cached because all applicants share the constants of equations."""
     return Affine(Fraction(value))
+
+
+@dataclass(frozen=True)
+class Action:
+    """The value a_i that an action sets ``feature`` to, divided by ``unit``; it lies in [lower, upper].
+
+    ``unit`` is a power of two; 1 unless :func:`~milp_recourse.program.equilibrate.equilibrate` chose another.
+    ``lattice``: what may be set, in the feature's unit; only ``integral`` is a part of the program.
+    """
+
+    feature: str
+    lower: float
+    upper: float
+    integral: bool = False
+    unit: float = 1.0
+    lattice: Lattice | None = None
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """An action is computed from no atoms."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Switch:
+    """``acted`` if ``feature`` is acted on, else ``natural``."""
+
+    feature: str
+    acted: Affine
+    natural: Affine
+
+    @cached_property
+    def inputs(self) -> tuple[int, ...]:
+        """The atoms that it is computed from."""
+        return *self.acted.terms, *self.natural.terms
+
+
+@dataclass(frozen=True)
+class Elementary:
+    """An elementary function of a form; ``level`` is the argument at which an indicator is 1."""
+
+    function: Function
+    argument: Affine
+    level: int = 0
+
+    @cached_property
+    def inputs(self) -> tuple[int, ...]:
+        """The atoms that it is computed from."""
+        return tuple(self.argument.terms)
+
+
+Atom = Action | Switch | Elementary
+
+
+def constant_value(atom: Elementary) -> Fraction | None:
+    """The atom's value if it is a rational constant, else None.
+
+    Raises
+    ------
+    Mixed
+        The argument is constant, one number per applicant, and the function can be irrational.
+    """
+    if not atom.argument.is_constant:
+        return None
+    argument = atom.argument.constant
+    if isinstance(argument, Rationals):
+        if atom.function == "indicator":
+            return cast(Fraction, argument.indicator(atom.level))
+        if atom.function not in ("relu", "square"):
+            raise everyone(len(argument.numerator))  # irrational for most, rational for some
+        return cast(Fraction, getattr(argument, atom.function)())
+    value = enclose(atom.function, Enclosure.of(argument), atom.level)
+    return value.lower if value.exact else None
+
+
+def enclose(function: Function, x: Enclosure, level: int = 0) -> Enclosure:
+    """An elementary function in exact arithmetic."""
+    if function == "indicator":
+        low, high = (Fraction(int(end == level)) for end in (x.lower, x.upper))
+        return Enclosure(low, high) if x.exact else Enclosure(Fraction(0), Fraction(1))
+    result: Enclosure = getattr(x, function)()
+    return result
+
+
+class Builder:
+    """Collects a program's atoms; an elementary function of the same form is added only once."""
+
+    def __init__(self) -> None:
+        self.atoms: list[Atom] = []
+        self._known: dict[tuple, list[tuple[Fraction, Affine]]] = {}
+
+    def add(self, atom: Atom) -> Affine:
+        """Append an atom and return the form that equals it."""
+        self.atoms.append(atom)
+        return Affine.atom(len(self.atoms) - 1)
+
+    def elementary(self, function: Function, argument: Affine, level: int = 0) -> Affine:
+        """function(argument): a constant if the argument is constant and the value rational, else an atom.
+
+        Parameters
+        ----------
+        level
+            The argument at which an indicator is 1.
+        """
+        atom = Elementary(function, argument, level)
+        value = constant_value(atom)
+        if value is not None:
+            return Affine(value)
+        known = self._known.setdefault((function, level, tuple(sorted(argument.terms.items()))), [])
+        for constant, form in known:
+            if constant == argument.constant:
+                return form
+        known.append((argument.constant, self.add(atom)))
+        return known[-1][1]
+
+    def product(self, a: Affine, b: Affine) -> Affine:
+        r"""a b, as :math:`((a+b)^2 - (a-b)^2)/4` with two squares if neither is constant."""
+        if a.is_constant:
+            return b.scaled(a.constant)
+        if b.is_constant:
+            return a.scaled(b.constant)
+        plus, minus = self.elementary("square", a + b), self.elementary("square", a - b)
+        return (plus - minus).scaled(Fraction(1, 4))
+
+    def affine(self, weight: NDArray, bias: NDArray, z: Sequence[Affine]) -> list[Affine]:
+        """The forms W z + b."""
+        return [
+            sum((zi.scaled(w) for zi, w in zip(z, row, strict=True) if w), Affine.of(b))
+            for row, b in zip(weight.tolist(), bias.tolist(), strict=True)
+        ]
+
+    def lower(self, expression: Expression, values: Mapping[str, Affine]) -> Affine:
+        """The form of an expression, given the form of every feature."""
+        match expression:
+            case Constant(value):
+                return Affine.of(value)
+            case Variable(name):
+                return values[name]
+            case Sum(terms):
+                return sum((self.lower(t, values) for t in terms), Affine())
+            case Product(factors):
+                total = Affine.of(1)
+                for factor in factors:
+                    total = self.product(total, self.lower(factor, values))
+                return total
+            case Relu(argument):
+                return self.elementary("relu", self.lower(argument, values))
+            case Sigmoid(argument):
+                return self.elementary("sigmoid", self.lower(argument, values))
+            case Square(argument):
+                return self.elementary("square", self.lower(argument, values))
+            case NetworkOutput(network, inputs):
+                z = [self.lower(e, values) for e in inputs]
+                last = len(network.weights) - 1
+                for k, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+                    z = self.affine(weight, bias, z)
+                    if k < last:
+                        z = [self.elementary("relu", v) for v in z]
+                return z[0]
+        raise TypeError(f"unknown expression {type(expression).__name__}")
