@@ -30,8 +30,8 @@ from milp_recourse.engine.networks.problem_arrays import (
     lowered,
     set_domains,
 )
-from milp_recourse.engine.networks.propose import memory
 from milp_recourse.engine.networks.search import clear
+from milp_recourse.engine.networks.work import Work, workspace
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.judge import judge
 from milp_recourse.problem.conditions import TRUE
@@ -157,15 +157,16 @@ def _under_conditions(claim: Claim, late: float) -> Configurations | None:
     return configurations
 
 
-def _records(p: Problem) -> tuple[proof_search.Open, proof_search.Record]:
+def _memory(p: Problem) -> tuple[Work, proof_search.Open, proof_search.Record]:
     """Memory for the proofs of a problem; problems of the same shape share it."""
-    shape = len(p.lever), p.allowed.shape[-1], p.weights.shape, p.row.shape[-2], len(p.noise)
+    sizes = len(p.lever), p.allowed.shape[-1], p.weights.shape, p.row.shape[-2], len(p.noise)
+    shape = *sizes, p.kind.tobytes(), p.widths.tobytes()
     known = _SHAPES.__dict__.setdefault("known", {})
     if shape not in known:
         if len(known) > 8:
             known.clear()
         d = len(p.lever)
-        known[shape] = proof_search.memory(p, OPEN + 2 * d, RECORDS + 4 * d, LEAVES)
+        known[shape] = workspace(p), *proof_search.memory(p, OPEN + 2 * d, RECORDS + 4 * d, LEAVES)
     return known[shape]
 
 
@@ -242,10 +243,9 @@ class Trees:
         plain = problem.lever.copy()
         plain["grid"] = 0.0
         self.problem, self.relaxed = problem, problem._replace(lever=plain)
-        self.work = memory(problem, "proof")[0]
+        self.work, self.open, self.record = _memory(problem)
         self.work.learned[:] = 0.0  # pseudo-costs serve all configurations of the applicant
         self.work.gained[:], self.work.promised[:] = 0.0, 0.0
-        self.open, self.record = _records(problem)
         self.widths = [int(k) for k in problem.widths[1:]]
         self._fixed = cache(lambda names: lower(instance).fix(names))
 

@@ -97,9 +97,9 @@ def ready() -> None:
         state.examine(1, 0)
 
 
-Role = Literal["whole", "aside", "stage", "proof"]
-"""What memory is for: a search for the whole answer, a short one in the middle of another, a stage of one
-(:class:`_Stages`), or a proof. Problems of one shape have memory of their own in each role."""
+Role = Literal["whole", "aside", "stage"]
+"""What a search is for: the whole answer, a short search in the middle of another, or a stage of one
+(:class:`_Stages`). Searches of one shape in different roles have memory of their own."""
 
 _SHAPES = threading.local()
 """Memory of earlier searches by shape: making it takes longer than many searches do."""
