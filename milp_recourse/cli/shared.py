@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, get_ty
 
 import typer
 from rich.console import Console
-from typing_extensions import TypeIs
 
 from milp_recourse.errors import BadInput
 
 if TYPE_CHECKING:  # listing the commands imports none of these
+    from typing_extensions import TypeIs
+
     from milp_recourse.problem.instance import Instance, Preferences
     from milp_recourse.problem.population import Population
     from milp_recourse.problem.result import Result
