@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from math import floor
+from math import floor, inf
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from verify.kernel.checks import Clock
 from verify.kernel.prices import Prices
@@ -157,7 +157,7 @@ class Ordered:
     leaves
         Per tree, the leaf with the largest value first.
     values
-        All different values of leaves, ascending.
+        All different values of these leaves.
     budget
         Which leaves cost less than what is to be proven. Of the others none is listed.
     """
@@ -179,16 +179,14 @@ class Ordered:
         if any(a[1] >= b[0] for lever in self.levers for a, b in pairwise(lever.cells)):
             raise Unsuited
         trees = [tree for _, tree in prices.trees]
-        self.values = sorted({node for tree in trees for node in tree if isinstance(node, float)})
-        self.number = {value: k for k, value in enumerate(self.values)}
+        self.number = dict[float, int]()
         self.room = MOST_WAYS
         self.classes = [{at[j]: own for j, own in tree.items()} for tree in all_classes]
         if not all(map(self._suits, trees, self.classes)):
             raise Unsuited
-        self.leaves = [
-            sorted(self._leaves(tree, classes), key=lambda leaf: -leaf.value)
-            for tree, classes in zip(trees, self.classes, strict=True)
-        ]
+        found = [list(self._leaves(*own)) for own in zip(trees, self.classes, strict=True)]
+        self.values = list(self.number)
+        self.leaves = [sorted(own, key=lambda leaf: -self.values[leaf.value]) for own in found]
 
     def _suits(self, tree: Sequence[Node], classes: Mapping[int, Sequence[int]]) -> bool:
         """Whether the classes ascend with the cells, and no node of the tree divides a cell or a class."""
@@ -196,19 +194,28 @@ class Ordered:
             steps = {1} if self.levers[i].numbers is not None else {0, 1}
             if own[0] or not {b - a for a, b in pairwise(own)} <= steps:
                 return False
+        met = [self._between(source, classes) for source in self.columns]
         for node in tree:
-            if isinstance(node, float) or not isinstance(source := self.columns[node[0]], tuple):
+            if isinstance(node, float) or not (ends := met[node[0]])[0] <= node[1] < ends[1]:
                 continue
-            (i, _), threshold = source, node[1]
-            lever, own = self.levers[i], classes.get(i, ())
-            if len(own) != len(lever.cells):
-                return False
-            border = bisect_right(lever.least, threshold) if lever.numbers is None else 0
-            if border and (
-                lever.most[border - 1] > threshold or own[border - 1 : border] == own[border : border + 1]
+            lever, own = self.levers[i := self.columns[node[0]][0]], classes.get(i, ())
+            border = bisect_right(lever.least, node[1])
+            if (
+                len(own) != len(lever.cells)
+                or lever.most[border - 1] > node[1]
+                or own[border - 1 : border] == own[border : border + 1]
             ):
                 return False
         return True
+
+    def _between(self, source: Any, classes: Mapping[int, Sequence[int]]) -> tuple[float, float]:
+        """From which threshold of a column on, and below which, a node may divide a cell or a class."""
+        if not isinstance(source, tuple):
+            return inf, -inf
+        lever = self.levers[source[0]]
+        if len(classes.get(source[0], ())) != len(lever.cells):
+            return -inf, inf
+        return (lever.least[0], lever.most[-1]) if lever.numbers is None else (inf, -inf)
 
     def _leaves(self, tree: Sequence[Node], classes: Mapping[int, Sequence[int]]) -> Iterator[Leaf]:
         waiting = [(0, Allowed())]
@@ -222,7 +229,7 @@ class Ordered:
             if isinstance(node, float):
                 tested = ((i, bits(cells, classes[i])) for i, cells in allowed.items())
                 some = tuple((i, mask) for i, mask in tested if mask != (2 << classes[i][-1]) - 1)
-                yield Leaf(number, self.number[node], some)
+                yield Leaf(number, self.number.setdefault(node, len(self.number)), some)
                 continue
             for child, left in ((node[2], True), (node[3], False)):
                 inside = self._child(node, allowed, left)

@@ -13,9 +13,10 @@ from collections.abc import Mapping, MutableSequence, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
+from verify.files.features import WHOLE
 from verify.files.shapes import Reading, conform, not_negative, placed, positive, refuse
 from verify.kernel import checks
 from verify.kernel.certificate import Read
@@ -24,7 +25,7 @@ from verify.kernel.forms import Configuration
 from verify.kernel.lattice import Lattice
 from verify.kernel.prices import Table
 from verify.kernel.problem import Interval
-from verify.kernel.trees import Ensemble, Node, above32, float32, float64
+from verify.kernel.trees import Ensemble, Node, Number, above32, float32, float64
 
 LARGEST_PRICE = 2.0**53
 
@@ -208,11 +209,12 @@ def spread(steps: Sequence[float], count: int, where: str) -> list[float]:
 
 def looks(tree: Sequence[Node], forest: Ensemble, acted: set[int]) -> dict[int, set[float]]:
     """For each action that a tree looks at, in order, the thresholds that it compares the action with."""
-    found: dict[int, set[float]] = {}
+    found, others = {j: set[float]() for j in sorted(acted)}, set[float]()
+    adds = [found.get(j, others).add for j, _ in forest.places]
     for node in tree:
-        if not isinstance(node, float) and (j := forest.places[node[0]][0]) in acted:
-            found.setdefault(j, set()).add(node[1])
-    return dict(sorted(found.items()))
+        if not isinstance(node, float):
+            adds[node[0]](node[1])
+    return {j: own for j, own in found.items() if own}
 
 
 class Labels:
@@ -254,15 +256,15 @@ class Numbers:
     ) -> None:
         (self.low, self.high), self.lattice, self.last_of = whole, lattice, dict[float, float]()
         low, high = map(float, whole)  # the ends are doubles
-        compared, right = float32 if single else float64, -math.inf
-        for threshold in sorted(thresholds):
-            if threshold >= right:  # else it divides the lattice where the threshold before does
-                last = last_left(single, threshold)
-                if lattice and math.isfinite(last):
-                    right = compared(lattice.ceil(math.nextafter(last, math.inf)))
-                    last = float(lattice.floor(last))
+        compared = float32 if single else float64
+        cuts, after = sorted(thresholds), 0
+        while (first := after) < len(cuts):
+            last, after = last_left(single, cuts[first]), first + 1
+            if lattice and math.isfinite(last):  # cuts below ``above`` divide the lattice where this one does
+                below, above = _around(lattice, last)
+                last, after = float(below), bisect_left(cuts, compared(above), after)
             if low <= last < high:
-                self.last_of[threshold] = last
+                self.last_of.update(dict.fromkeys(cuts[first:after], last))
         self.ends = [*sorted({*self.last_of.values()}), math.inf]
 
     def met(self, ends: Interval) -> tuple[int, int]:
@@ -279,13 +281,19 @@ class Numbers:
         return [*found, (start, Fraction(final) if final < math.inf else self.high)]
 
     def _after(self, value: float) -> Fraction:
-        after = math.nextafter(value, math.inf)
-        return Fraction(self.lattice.ceil(after) if self.lattice else after)
+        return Fraction(_around(self.lattice, value)[1] if self.lattice else math.nextafter(value, math.inf))
 
     def classes(self, thresholds: set[float], first: int, last: int) -> tuple[list[int], int]:
         """The number of each cell's class to a tree with these thresholds, and how many classes it has."""
-        borders = sorted({self.last_of[cut] for cut in thresholds if cut in self.last_of})
+        borders = sorted({*map(self.last_of.get, thresholds, repeat(math.inf))} - {math.inf})
         return [bisect_left(borders, end) for end in self.ends[first : last + 1]], len(borders) + 1
+
+
+def _around(lattice: Lattice, value: float) -> tuple[Number, Number]:
+    """The values of a lattice nearest to a double: at most that, and above it."""
+    if lattice is WHOLE and abs(value) < LARGEST_PRICE:
+        return math.floor(value), math.floor(value) + 1
+    return lattice.floor(value), lattice.ceil(math.nextafter(value, math.inf))
 
 
 def last_left(single: bool, threshold: float) -> float:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
+from array import array
+from operator import lt
 from pathlib import Path
 from typing import Any
 
-from verify.files.reading import INSTANCE, by, parse_json, read_raw, unpacked
+from verify.files.reading import ARRAYS, INSTANCE, by, parse_json, read_raw, unpacked
 from verify.files.shapes import conform, index, maybe, positive
 from verify.kernel.checks import Rejected
 from verify.kernel.trees import Ensemble, Node, float32
@@ -22,8 +25,15 @@ NETWORK = {
     "layers": [LAYER | {"functions?": maybe([{"relu", "identity", "sigmoid", "square"}])}],
 }
 
-ARRAYS = ("feature", "threshold", "left", "right", "value")
-TREES = [{key: [float] for key in ARRAYS} | {"missing_left?": maybe([bool])}]
+
+def packed(value: Any, where: str) -> array[float]:
+    """Finite numbers as an array; :func:`parse_json` has packed them, but for an empty list."""
+    if isinstance(value, array) and all(map(math.isfinite, value)):
+        return value
+    return array("d", conform(list(value) if isinstance(value, array) else value, [float], where))
+
+
+TREES = [{key: packed for key in ARRAYS} | {"missing_left?": maybe([bool])}]
 """The shape of an ensemble's trees: scikit-learn's node arrays, and where missing values go."""
 PRECISION = {"float32", "float64"}
 FOREST = {
@@ -127,16 +137,6 @@ def check_trees(content: dict[str, Any], columns: int) -> None:
         raise Rejected(f"classifier: base and the leaves' values could add up to more than {LARGEST_SCORE:g}")
 
 
-def without_rule(content: dict[str, Any]) -> set[int]:
-    """The columns at which some tree splits without a rule for missing values."""
-    return {
-        int(column)
-        for tree in content.get("trees", ())
-        for column, left in zip(tree["feature"], tree["left"], strict=True)
-        if left != -1 and "missing_left" not in tree
-    }
-
-
 def ensembles(
     content: dict[str, Any], accept: dict[str, float], places: list[tuple[int, int]]
 ) -> list[Ensemble]:
@@ -165,10 +165,10 @@ def ensembles(
 def _nodes(tree: dict[str, Any]) -> list[Node]:
     """A tree's nodes for the kernel; its arrays are removed from ``tree``."""
     rules = tree.get("missing_left") or [None] * len(tree["value"])
-    arrays = (tree[key] for key in ARRAYS)
+    columns, left, right = (map(int, tree[key]) for key in ("feature", "left", "right"))
+    inner = zip(columns, tree["threshold"], left, right, rules, strict=True)
     nodes: list[Node] = [
-        value if left == -1 else (int(column), threshold, int(left), int(right), rule)
-        for column, threshold, left, right, value, rule in zip(*arrays, rules, strict=True)
+        value if node[2] == -1 else node for value, node in zip(tree["value"], inner, strict=True)
     ]
     tree.clear()
     return nodes
@@ -190,7 +190,8 @@ def _forest(data: dict[str, Any]) -> dict[str, Any]:
     else:
         raise Rejected("classifier: base and sum_dtype: allowed only if aggregate is sum")
     for tree in data["trees"]:
-        tree["feature"] = [max(number, -2.0) for number in tree["feature"]]  # a leaf's means nothing
+        if min(tree["feature"], default=0.0) < -2:  # a leaf's means nothing
+            tree["feature"] = array("d", [max(number, -2.0) for number in tree["feature"]])
         if tree["missing_left"] is None:
             del tree["missing_left"]
     return {"kind": data["kind"], "dtype": data["dtype"], **summed, "trees": data["trees"]}
@@ -198,26 +199,26 @@ def _forest(data: dict[str, Any]) -> dict[str, Any]:
 
 def _check_tree(data: dict[str, Any], columns: int, mean: bool, where: str) -> None:
     """Raise :class:`Rejected` unless the arrays are a tree: the root leads to every node exactly once."""
-    children, below, count = [0], dict[int, list[int]](), len(data["value"])
+    (column, _, left, right, value), count = (data[key] for key in ARRAYS), len(data["value"])
     rules = data.get("missing_left") or [None] * count
     if not count or any(len(data[key]) != count for key in ARRAYS) or len(rules) != count:
         raise Rejected(f"{where}: allowed: lists of one length, 1 or more: {', '.join(ARRAYS)}, missing_left")
-    shape = (index(columns), float, index(count), index(count))
-    for k, inner in enumerate(zip(*(data[key] for key in ARRAYS[:4]), strict=True)):
-        column, _, left, right = inner
-        if left == -1:
-            if right != -1 or (mean and not 0 <= data["value"][k] <= 1):
+    inner = [k for k, child in enumerate(left) if child != -1]
+    if right.count(-1.0) != count - len(inner) or (mean and not 0 <= min(value) <= max(value) <= 1):
+        for k in sorted({*range(count)}.difference(inner)):
+            if right[k] != -1 or (mean and not 0 <= value[k] <= 1):
                 raise Rejected(f"{where}: leaf {k}: allowed: right -1, and as value in a mean 0 to 1")
-            continue
-        whole = column.is_integer() and left.is_integer() and right.is_integer()
-        if not (whole and 0 <= column < columns and 0 <= left < count and 0 <= right < count):
-            for key, number, one in zip(ARRAYS, inner, shape, strict=False):
-                conform(number, one, f"{where}.{key}.{k}")  # says which of them
-        below[k] = [int(left), int(right)]
-        children += below[k]
-    reached, waiting = 0, [0]
-    while waiting and reached <= count:
-        waiting += below.get(waiting.pop(), ())
-        reached += 1
-    if sorted(children) != list(range(count)) or reached != count:
+    first, second, met = [left[k] for k in inner], [right[k] for k in inner], {column[k] for k in inner}
+    once = sorted([0.0, *first, *second]) == list(map(float, range(count)))
+    if not once or not all(c.is_integer() and 0 <= c < columns for c in met):
+        shape = {"feature": index(columns), "left": index(count), "right": index(count)}
+        for k, (key, one) in itertools.product(inner, shape.items()):
+            conform(data[key][k], one, f"{where}.{key}.{k}")  # says which of them
+    # where all children come after their parents, the root leads to each node that is somebody's child
+    ordered = all(map(lt, inner, first)) and all(map(lt, inner, second))
+    waiting, reached = ([], count) if ordered else ([0], 0)
+    while waiting and once:
+        reached += len(waiting)
+        waiting = [int(side[k]) for k in waiting if left[k] != -1 for side in (left, right)]
+    if not once or reached != count:
         raise Rejected(f"{where}: not a tree in which every node is reached once")

@@ -9,12 +9,13 @@ import hashlib
 import json
 import math
 import re
-import struct
-from collections.abc import Mapping
+import sys
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
-from itertools import pairwise
+from functools import cached_property, partial
+from itertools import chain, pairwise, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,6 @@ from verify.files.classifier import (
     ensembles,
     parted,
     read_classifier,
-    without_rule,
 )
 from verify.files.conditions import canonical
 from verify.files.costs import PARTS, lever, term
@@ -183,8 +183,6 @@ class Everyone:
         The same for the kernel.
     parents
         By feature, the features that its equation reads.
-    without_rule
-        The numbers of features on which some tree splits without a rule for missing values.
     """
 
     def __init__(self, data: dict[str, Any], folder: Path) -> None:
@@ -218,8 +216,6 @@ class Everyone:
         }
         order = causes_first(self.parents)
         places = [(i, k) for i, width in enumerate(widths) for k in range(width)]
-        lacking = without_rule(classifier)
-        self.without_rule = {i for k, (i, _) in enumerate(places) if k in lacking}
         front, layers = parted(classifier.get("layers"))
         self.model = Model(
             features=kernels,
@@ -239,6 +235,13 @@ class Everyone:
         if data["plausibility"] and any(mechanisms.get(name, NOTHING)["noise"] is None for name in order):
             raise Rejected("plausibility: the causal model does not state the noise of every feature")
         self.conditions = self.canonical_conditions(data["conditions"], "conditions")
+
+    @cached_property
+    def without_rule(self) -> set[int]:
+        """The numbers of features on which some tree splits without a rule for missing values."""
+        every = (node for forest in self.model.forests for tree in forest.trees for node in tree)
+        lacking = {node[0] for node in every if isinstance(node, tuple) and node[4] is None}
+        return {forest.places[column][0] for forest in self.model.forests for column in lacking}
 
     def canonical_conditions(self, conditions: list[Any] | None, where: str) -> list[dict[str, Any]]:
         """Conditions in canonical form."""
@@ -306,7 +309,7 @@ class Everyone:
             person["accept"] = self.content["accept"] | {"margin": margin}
         problem = self._problem(person)
         parts = self.written | {key: written(value) for key, value in person.items()}
-        return Applicant(problem, hashlib.sha256(_object(parts).encode("ascii")).hexdigest(), self.variables)
+        return Applicant(problem, digest(parts), self.variables)
 
     def _problem(self, person: dict[str, Any]) -> Problem:
         """Make the kernel's problem of an applicant's canonical content."""
@@ -496,25 +499,49 @@ def _own(scale: Any, given: Any, name: str) -> Any:
 
 def written(value: Any) -> str:
     """The JSON text that is digested: keys sorted, numbers as the hex digits of their doubles (section 1)."""
+    return "".join(_pieces(value))
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    """The same piece by piece, as there may be millions of numbers."""
+    kinds = {float} if isinstance(value, array) else {*map(type, value)} if isinstance(value, list) else set()
     if isinstance(value, dict):
-        return _object({key: written(item) for key, item in value.items()})
-    if isinstance(value, float):
-        return written([value])[1:-1]
-    if not isinstance(value, list):
-        return json.dumps(value)
-    kinds = {*map(type, value)}
-    if kinds <= {bool, str}:
-        return json.dumps(value, separators=(",", ":"))
-    if kinds != {float}:
-        return "[" + ",".join(map(written, value)) + "]"
-    for item in value if not all(map(math.isfinite, value)) else ():
+        for before, key in zip(chain("{", repeat(",")), sorted(value), strict=False):
+            yield f"{before}{json.dumps(key)}:"
+            yield from _pieces(value[key])
+        yield "}" if value else "{}"
+    elif isinstance(value, float):
+        yield _digits([value])
+    elif not isinstance(value, list | array) or kinds <= {bool, str}:
+        yield json.dumps(value, separators=(",", ":"))
+    elif kinds == {float}:
+        yield f"[{_digits(value)}]"
+    else:
+        for before, item in zip(chain("[", repeat(",")), value, strict=False):
+            yield before
+            yield from _pieces(item)
+        yield "]"
+
+
+def _digits(value: Sequence[float]) -> str:
+    """One or more numbers as the hex digits of their doubles."""
+    for item in value if isinstance(value, list) and not all(map(math.isfinite, value)) else ():
         conform(item, float, "a number of the instance")
-    digits = struct.pack(f">{len(value)}d", *value).hex(",", 8).replace("8000000000000000", "0" * 16)  # -0.0
-    return '["' + digits.replace(",", '","') + '"]'
+    doubles = array("d", value)
+    if sys.byteorder == "little":
+        doubles.byteswap()
+    digits = doubles.tobytes().hex(",", 8).replace("8000000000000000", "0" * 16)  # -0.0
+    return '"' + digits.replace(",", '","') + '"'
 
 
-def _object(parts: dict[str, str]) -> str:
-    return "{" + ",".join(f"{json.dumps(key)}:{parts[key]}" for key in sorted(parts)) + "}"
+def digest(parts: Mapping[str, str]) -> str:
+    """The sha256 of an object of which the values are written already."""
+    found = hashlib.sha256()
+    for before, key in zip(chain("{", repeat(",")), sorted(parts), strict=False):
+        found.update(f"{before}{json.dumps(key)}:".encode("ascii"))
+        found.update(parts[key].encode("ascii"))
+    found.update(b"}")
+    return found.hexdigest()
 
 
 class People:

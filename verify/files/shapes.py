@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count, repeat
@@ -55,7 +56,7 @@ def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
     elif isinstance(shape, list | tuple):
         if not isinstance(value, list) or (isinstance(shape, tuple) and len(value) != len(shape)):
             refuse(where, value, "a list" if isinstance(shape, list) else f"a list of {len(shape)}")
-        if shape == [float] and all(type(item) is float and math.isfinite(item) for item in value):
+        if shape == [float] and {*map(type, value)} <= {float} and all(map(math.isfinite, value)):
             return value
         inner = repeat(shape[0]) if isinstance(shape, list) else shape
         return [conform(item, one, f"{where}.{k}") for k, item, one in zip(count(), value, inner)]
@@ -84,7 +85,11 @@ def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
 def refuse(where: str, value: Any, allowed: str) -> NoReturn:
     """Reject a value of the wrong type or size."""
     named = {dict: "an object", bool: "true" if value else "false", type(None): "null"}
-    shown = f"a list of {len(value)}" if isinstance(value, list) else named.get(type(value)) or repr(value)
+    shown = (
+        f"a list of {len(value)}"
+        if isinstance(value, list | array)
+        else named.get(type(value)) or repr(value)
+    )
     raise Rejected(f"{where}: got {shown[:60]}; allowed: {allowed}")
 
 
