@@ -106,7 +106,7 @@ class Prices(kernel.Prices):
         values = [value.as_integer_ratio() for value in self.ordered.values]
         self.latest: Table | None = None
         self.paid: dict[int, Payments] = {}  # per tree, by the table that was used last
-        self.digits = max(below.bit_length() - 1 for _, below in values)
+        self.digits = max((below.bit_length() - 1 for _, below in values), default=0)
         self.whole_values = [above << self.digits - below.bit_length() + 1 for above, below in values]
         self._costs: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
         self.in_units: dict[Fraction, list[dict[int, Pair]]] = {}  # see Table.costs
