@@ -73,8 +73,8 @@ class _Marks(NamedTuple):
         The used sets that a class is in, as bits.
     kind
         The first class of the slot that is in the same used sets.
-    paid, more
-        The least that an axis costs; how much more than this a set costs at least.
+    paid, more, least
+        The least that an axis costs; how much more than this a set, and a class, costs at least.
     """
 
     good: NDArray[np.bool_]
@@ -84,6 +84,7 @@ class _Marks(NamedTuple):
     kind: Ints
     paid: Array
     more: Array
+    least: Array
 
 
 @entry
@@ -115,6 +116,7 @@ def shrink(f, cost, alive, leaf_alive, live, merge, settle, added, below):  # ty
         np.zeros(classes, np.int32),
         np.zeros(len(f.axis_from) - 1),
         np.zeros(sets),
+        np.zeros(classes),
     )
     changed, room = True, np.inf
     while changed:
@@ -125,9 +127,7 @@ def shrink(f, cost, alive, leaf_alive, live, merge, settle, added, below):  # ty
                 return False
         for t in range(len(f.slot_from) - 1):
             for s in range(f.slot_from[t], f.slot_from[t + 1]):
-                _mark(f, alive, live, marks, t, s)
-                if below < np.inf:
-                    _price_sets(f, added, alive, live, marks, t, s)
+                _mark(f, added, below < np.inf, alive, live, marks, t, s)
             if not _keep_leaves(f, leaf_alive, live, marks, t, room):
                 return False
             if _list_slots(f, alive, live, marks, merge, settle, t):
@@ -159,38 +159,26 @@ def _pay(f, added, below, alive, settle, marks):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _price_sets(f, added, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
-    """Fill in how much more than its axis' cheapest cell each set of a slot costs."""
-    i, first = f.slot_axis[s], f.class_from[s]
-    least = np.full(f.class_from[s + 1] - first, np.inf)
-    for c in range(f.axis_from[i], f.axis_from[i + 1]):
-        if alive[c]:
-            k = f.classes[t, c]
-            least[k] = min(least[k], added[c] - marks.paid[i])
-    for z in range(f.set_from[s], f.set_from[s + 1]):
-        marks.more[z] = np.inf
-        for m in range(f.member_from[z], f.member_from[z + 1]):
-            marks.more[z] = min(marks.more[z], least[f.member[m] - first])
-
-
-@compiled
-def _mark(f, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
-    """Mark the slot's classes with living cells, and the sets that contain one of them."""
+def _mark(f, added, priced, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
+    """Mark the slot's classes with living cells, and the sets that contain one of them; if ``priced``, fill in
+    how much more than the axis' cheapest cell they cost."""
     i, first = f.slot_axis[s], f.class_from[s]
     for k in range(first, f.class_from[s + 1]):
         live.kept[k] = False
         marks.served[k] = False
         marks.bits[k] = 0
+        marks.least[k] = np.inf
     for c in range(f.axis_from[i], f.axis_from[i + 1]):
         if alive[c]:
-            live.kept[first + f.classes[t, c]] = True
+            k = first + f.classes[t, c]
+            live.kept[k] = True
+            marks.least[k] = min(marks.least[k], added[c] - marks.paid[i]) if priced else 0.0
     for z in range(f.set_from[s], f.set_from[s + 1]):
-        marks.used[z] = False
-        marks.good[z] = False
+        good, more = False, np.inf
         for m in range(f.member_from[z], f.member_from[z + 1]):
-            if live.kept[f.member[m]]:
-                marks.good[z] = True
-                break
+            good = good or live.kept[f.member[m]]
+            more = min(more, marks.least[f.member[m]])
+        marks.used[z], marks.good[z], marks.more[z] = False, good, more
 
 
 @compiled
@@ -290,12 +278,14 @@ def _merge(f, cost, alive, live, kind):  # type: ignore[no-untyped-def]
     """Of neighbouring cells that no listed slot tells apart, keep the cheapest; returns whether any cell was
     taken out."""
     merged = False
+    slots, trees = np.empty(live.slot_to[-1], np.int32), np.empty(live.slot_to[-1], np.int32)
     for i in range(len(f.axis_from) - 1):
+        count = _slots_of(f, live, i, slots, trees)
         last_cell = -1
         for c in range(f.axis_from[i], f.axis_from[i + 1]):
             if not alive[c]:
                 continue
-            if last_cell < 0 or _apart(f, live, kind, i, last_cell, c):
+            if last_cell < 0 or _apart(f, kind, slots[:count], trees, last_cell, c):
                 last_cell = c
                 continue
             merged = True
@@ -308,17 +298,24 @@ def _merge(f, cost, alive, live, kind):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _apart(f, live, kind, i, a, b):  # type: ignore[no-untyped-def]
-    """Whether a listed slot tells two cells of axis i apart."""
-    t = 0
-    for n in range(live.slot_to[-1]):
-        s = live.slot[n]
-        if f.slot_axis[s] == i:
-            while n >= live.slot_to[t + 1]:
-                t += 1
-            first = f.class_from[s]
-            if kind[first + f.classes[t, a]] != kind[first + f.classes[t, b]]:
-                return True
+def _slots_of(f, live, i, slots, trees):  # type: ignore[no-untyped-def]
+    """Write down the listed slots of axis i, and their trees; returns how many there are."""
+    count = 0
+    for t in range(len(f.slot_from) - 1):
+        for n in range(live.slot_to[t], live.slot_to[t + 1]):
+            if f.slot_axis[live.slot[n]] == i:
+                slots[count], trees[count] = live.slot[n], t
+                count += 1
+    return count
+
+
+@compiled
+def _apart(f, kind, slots, trees, a, b):  # type: ignore[no-untyped-def]
+    """Whether one of these slots tells two cells of its axis apart."""
+    for n in range(len(slots)):
+        first, t = f.class_from[slots[n]], trees[n]
+        if kind[first + f.classes[t, a]] != kind[first + f.classes[t, b]]:
+            return True
     return False
 
 

@@ -81,8 +81,9 @@ SMALL = 0.25
 """A node that has at most this share of its factor graph's leaves left gets a graph of its own for its
 halves."""
 
-OFTEN = 16
-"""At each of the first so many nodes an action is looked for, later at every eighth."""
+OFTEN, RARELY = 16, 256
+"""At each of the first ``OFTEN`` nodes an action is looked for, then at every eighth, from node ``RARELY`` on at
+every 64th: with deep trees that takes as long as ten nodes."""
 
 KICKS, NEAREST = 12, 12
 """The ``kicks`` of :func:`~milp_recourse.engine.forests.starts.good_point`, and most rows it starts from."""
@@ -367,11 +368,8 @@ class PricedSearch(BestFirst[_Node]):
                 return None
             best = best if self.only_maximum else max(best, bound)
             often = self.nodes <= OFTEN or self.best.action is None
-            if (
-                round_ == 0
-                and (often or self.nodes % 8 == 0)
-                and self._offer(*polished(self.points, g.cell[g.x]))
-            ):
+            looks = often or self.nodes % (8 if self.nodes < RARELY else 64) == 0
+            if round_ == 0 and looks and self._offer(*polished(self.points, g.cell[g.x])):
                 target = self.target
             reach = LEAST if self.only_maximum else target
             taken_out = take_out(live, bound, slack, g.energy, g.loss, reach, alive, leaves)

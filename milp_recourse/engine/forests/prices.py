@@ -67,15 +67,16 @@ def _left_over(f, cost, live, price, rest):  # type: ignore[no-untyped-def]
 @compiled
 def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-untyped-def]
     """Fill in the energy of each living leaf of tree t (its prices less mu times its value), and the prices
-    of sets, each the least of its classes'; returns the least energy and its leaf."""
+    of sets, each the least of its classes'; returns the least energy and its leaf.
+
+    The price of a class without living cells is infinite.
+    """
     a, b = live.slot_to[t], live.slot_to[t + 1]
     for n in range(a, b):
         for u in range(live.used_to[n], live.used_to[n + 1]):
             z, least = live.used[u], INF
             for m in range(f.member_from[z], f.member_from[z + 1]):
-                k = f.member[m]
-                if live.kept[k] and price[k] < least:
-                    least = price[k]
+                least = min(least, price[f.member[m]])
             set_price[z] = least
     width, s0 = f.slot_from[t + 1] - f.slot_from[t], f.slot_from[t]
     best, chosen = INF, live.leaf[live.leaf_to[t]]
@@ -92,6 +93,16 @@ def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-unty
 
 
 @compiled
+def _of_living(live, price):  # type: ignore[no-untyped-def]
+    """The prices, infinite for classes without living cells."""
+    found = price.copy()
+    for k in range(len(price)):
+        if not live.kept[k]:
+            found[k] = INF
+    return found
+
+
+@compiled
 def _onto_simplex(q):  # type: ignore[no-untyped-def]
     """The nearest shares that are not negative and add up to 1 (Held, Wolfe and Crowder 1974)."""
     ordered, total, level = np.sort(q)[::-1], 0.0, 0.0
@@ -104,11 +115,11 @@ def _onto_simplex(q):  # type: ignore[no-untyped-def]
 
 
 @entry
-def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, price, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]
+def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, given, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]
     """Improve prices, shares and multipliers; returns the best bound (not rounded down), its mu and nu, and
     the last ``shrinking``.
 
-    ``price`` and ``q`` are improved in place.
+    ``given``, the prices, and ``q`` are improved in place.
 
     Parameters
     ----------
@@ -131,7 +142,7 @@ def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, price, target, ste
     axes, size, shared = len(f.axis_from) - 1, f.class_from[-1], len(q) > 0
     set_price, energy, rest = np.empty(f.set_from[-1]), np.empty(len(f.value)), np.empty(len(cost))
     paid, x, unit = cost.copy(), np.zeros(axes, np.int32), weight / max(target, 1e-300)
-    slope, slope_q = np.zeros(size), np.zeros(len(q))
+    slope, slope_q, price = np.zeros(size), np.zeros(len(q)), _of_living(live, given)
     direction, direction_q = np.zeros(size), np.zeros(len(q))
     turn, turn_nu = 0.0, 0.0  # the multipliers'
     best, best_mu, best_nu, best_price, best_q, length, stalled = -INF, mu, nu, price.copy(), q.copy(), 0.0, 0
@@ -176,7 +187,9 @@ def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, price, target, ste
             _onto_simplex(q)
         mu = max(mu + move * turn * weight * mu, 0.2 * mu)
         nu = max(nu + move * turn_nu * COUNTED, 0.0)
-    price[:] = best_price
+    for k in range(size):
+        if live.kept[k]:
+            given[k] = best_price[k]
     q[:] = best_q
     return best, best_mu, best_nu, shrinking
 
@@ -269,10 +282,15 @@ def _move(v, by, direction):  # type: ignore[no-untyped-def]
 @compiled
 def _square(v):  # type: ignore[no-untyped-def]
     """The sum of a vector's squares."""
-    total = 0.0
-    for k in range(len(v)):
-        total += v[k] * v[k]
-    return total
+    a, b, c, d, whole = 0.0, 0.0, 0.0, 0.0, len(v) - len(v) % 4
+    for k in range(0, whole, 4):
+        a += v[k] * v[k]
+        b += v[k + 1] * v[k + 1]
+        c += v[k + 2] * v[k + 2]
+        d += v[k + 3] * v[k + 3]
+    for k in range(whole, len(v)):
+        a += v[k] * v[k]
+    return (a + b) + (c + d)
 
 
 @compiled
@@ -284,7 +302,7 @@ def _turned(direction, slope, pull):  # type: ignore[no-untyped-def]
 
 
 @entry
-def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-untyped-def]
+def assess(f, cost, live, mu, goal, given, x, energy, loss):  # type: ignore[no-untyped-def]
     """The bound of a node, rounded down, and by how much it was lowered for that.
 
     Parameters
@@ -300,6 +318,7 @@ def assess(f, cost, live, mu, goal, price, x, energy, loss):  # type: ignore[no-
     trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
     set_price, set_least = np.empty(f.set_from[-1]), np.empty(f.set_from[-1])
     least, rest, values = np.empty(f.class_from[-1]), np.empty(len(cost)), np.empty(len(cost))
+    price = _of_living(live, given)
     _left_over(f, cost, live, price, rest)
     total, size = mu * goal, abs(mu * goal)
     loss[:] = 0.0
