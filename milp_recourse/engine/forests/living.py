@@ -160,8 +160,8 @@ def _pay(f, added, below, alive, settle, marks):  # type: ignore[no-untyped-def]
 
 @compiled
 def _mark(f, added, priced, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
-    """Mark the slot's classes with living cells, and the sets that contain one of them; if ``priced``, fill in
-    how much more than the axis' cheapest cell they cost."""
+    """Mark the slot's classes with living cells, and the sets that contain one of them; fill in how much more
+    than the axis' cheapest cell they cost, if ``priced``."""
     i, first = f.slot_axis[s], f.class_from[s]
     for k in range(first, f.class_from[s + 1]):
         live.kept[k] = False

@@ -77,13 +77,13 @@ OPEN = 0.03
 """If the root's bound is below the target by more than this share of it, the factor graph is rebuilt from the
 cells and leaves that are left, and the root is bounded again."""
 
-SMALL = 0.25
+SMALL = 0.5
 """A node that has at most this share of its factor graph's leaves left gets a graph of its own for its
 halves."""
 
 OFTEN, RARELY = 16, 256
-"""At each of the first ``OFTEN`` nodes an action is looked for, then at every eighth, from node ``RARELY`` on at
-every 64th: with deep trees that takes as long as ten nodes."""
+"""At each of the first ``OFTEN`` nodes an action is looked for, then at every eighth, from node ``RARELY`` on
+at every 64th: with deep trees that takes as long as ten nodes."""
 
 KICKS, NEAREST = 12, 12
 """The ``kicks`` of :func:`~milp_recourse.engine.forests.starts.good_point`, and most rows it starts from."""

@@ -95,11 +95,7 @@ def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-unty
 @compiled
 def _of_living(live, price):  # type: ignore[no-untyped-def]
     """The prices, infinite for classes without living cells."""
-    found = price.copy()
-    for k in range(len(price)):
-        if not live.kept[k]:
-            found[k] = INF
-    return found
+    return np.where(live.kept, price, INF)
 
 
 @compiled
@@ -187,9 +183,7 @@ def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, given, target, ste
             _onto_simplex(q)
         mu = max(mu + move * turn * weight * mu, 0.2 * mu)
         nu = max(nu + move * turn_nu * COUNTED, 0.0)
-    for k in range(size):
-        if live.kept[k]:
-            given[k] = best_price[k]
+    given[:] = np.where(live.kept, best_price, given)
     q[:] = best_q
     return best, best_mu, best_nu, shrinking
 
