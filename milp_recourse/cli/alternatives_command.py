@@ -29,7 +29,7 @@ def alternatives(
     problem = read_one(instance, index)
     found = find(problem, count, by, backend, time_limit, apart)
     if json is not None:
-        write_json([a.to_dict() for a in found], json, indent=1)
+        write_json([a.to_dict() for a in found], json)
     for rank, one in enumerate(found, 1):
         typer.echo(f"{rank:3}  {one.cost:<12.6g} {describe_action(problem, one.action)}")
     if not found:

@@ -33,6 +33,9 @@ MOST_PARTS = 10_000
 UNFINISHED = ".unfinished"
 """How the names of temporary files end (:func:`write_whole`); they begin with a point."""
 
+WIDTH = 110
+"""How long a line of :func:`dump` may be."""
+
 _LARGEST_PLAIN_INTEGER = 2**53
 
 
@@ -192,8 +195,44 @@ def parse_json(content: bytes) -> Any:
     return value
 
 
-def write_json(value: Any, path: str | Path, indent: int | None = 2) -> None:
-    """Write JSON, gzipped if the name ends in ``.gz``, completely or not at all.
+def dump(value: Any) -> str:
+    """JSON text that people can read, and tools can compare line by line.
+
+    A container is on one line if it fits into :data:`WIDTH` or is a list of plain values; any other has one
+    entry per line. Floats are written by repr; NaN and infinities are refused.
+
+    Examples
+    --------
+    >>> print(dump({"a": [1, 2.5], "b": None}), end="")
+    {"a": [1, 2.5], "b": null}
+    """
+    return _lines(value, "", 0) + "\n"
+
+
+def _lines(value: Any, indent: str, used: int) -> str:
+    """The text of a value, before which its first line has so many characters."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    if not any(isinstance(one, (list, tuple, dict)) for one in parts):
+        flat = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        if not isinstance(value, dict) or len(flat) + used <= WIDTH:
+            return flat
+    inner, (first, last) = f"{indent} ", "{}" if isinstance(value, dict) else "[]"
+    names = [f"{_name(key)}: " for key in value] if isinstance(value, dict) else [""] * len(value)
+    each = zip(names, parts, strict=True)
+    entries = [name + _lines(one, inner, len(inner) + len(name)) for name, one in each]
+    if used + sum(len(one) + 2 for one in entries) <= WIDTH and not any("\n" in one for one in entries):
+        return first + ", ".join(entries) + last
+    body = ",\n".join(inner + one for one in entries)
+    return f"{first}\n{body}\n{indent}{last}"
+
+
+def _name(key: Any) -> str:
+    """A key as JSON has it, which knows texts only."""
+    return json.dumps(key if isinstance(key, str) else json.dumps(key), ensure_ascii=False)
+
+
+def write_json(value: Any, path: str | Path) -> None:
+    """Write JSON (:func:`dump`), gzipped if the name ends in ``.gz``, completely or not at all.
 
     Raises
     ------
@@ -202,8 +241,7 @@ def write_json(value: Any, path: str | Path, indent: int | None = 2) -> None:
     ValueError
         A number is not finite.
     """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
-    content = text.encode("utf-8")
+    content = dump(value).encode("utf-8")
     if Path(path).suffix == ".gz":
         content = gzip.compress(content, mtime=0)
     write_whole(content, path)

@@ -26,9 +26,9 @@ import numpy as np
 import pandas as pd
 
 from milp_recourse.formats.schema import read_population
+from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.write import population_to_dict
 from milp_recourse.lab.benchmarks.fitted import Fitted, fit_network, fit_trees, read_table
-from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.problem.instance import Acceptance
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve
@@ -86,7 +86,7 @@ def measured(model: Fitted, given: Any) -> dict[str, Any]:
     asked = Population(problems[0], [one.factual for one in problems], tuple(p.preferences for p in problems))
     with tempfile.TemporaryDirectory() as name:
         file, out = Path(name) / "population.json", Path(name)
-        write_json(file, population_to_dict(asked))
+        write_json(population_to_dict(asked), file)
         whole, found = certified(file, out / "whole", given.people, "--no-certificates")
         part, again = certified(file, out / "part", given.certified)
         part["bytes each"] = sum(f.stat().st_size for f in (out / "part").rglob("*")) // len(again)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.certificates.produce import certificates_for
+from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.write import write_instance
-from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result
 from verify.__main__ import Outcome, examine
@@ -35,5 +35,5 @@ def examined(instance: Instance, certificate: dict[str, Any] | None) -> Outcome 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "instance.json"
         write_instance(instance, file)
-        write_json(Path(folder) / "certificate.json", certificate)
+        write_json(certificate, Path(folder) / "certificate.json")
         return examine(Path(folder) / "certificate.json", file, 120)

@@ -11,8 +11,8 @@ import pytest
 
 from milp_recourse.certificates.produce import certificates_for, why_not
 from milp_recourse.formats.schema import read_instance
+from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.write import write_instance
-from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import Result, Status, gap_tolerance
@@ -76,7 +76,7 @@ def verified(instance: Instance, result: Result, folder: Path) -> str:
     assert certificate is not None
     write_instance(instance, folder / "instance.json")
     assert read_instance(folder / "instance.json").features == instance.features
-    write_json(folder / "certificate.json", certificate)
+    write_json(certificate, folder / "certificate.json")
     return examine(folder / "certificate.json", folder / "instance.json", 60).line
 
 
@@ -117,7 +117,7 @@ def test_a_one_hot_written_as_a_table_is_the_same_problem(tmp_path: Path) -> Non
             compared += 1
             assert verified(tabled, two, tmp_path).startswith("VERIFIED optimal"), seed
             [other] = certificates_for([instance], [one])
-            write_json(tmp_path / "certificate.json", other)
+            write_json(other, tmp_path / "certificate.json")
             line = examine(tmp_path / "certificate.json", tmp_path / "instance.json", 60).line
             assert "belongs to another instance" in line
     assert compared >= 5

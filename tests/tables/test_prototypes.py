@@ -13,8 +13,7 @@ from milp_recourse.cli.app import app
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_instance
 from milp_recourse.formats.instances_path import instances_path
-from milp_recourse.formats.strict_json import read_json
-from milp_recourse.lab.recipe.files import write_json
+from milp_recourse.formats.strict_json import read_json, write_json
 from milp_recourse.problem.conditions import Condition
 from milp_recourse.tables.from_data import near_rows, prototypes
 
@@ -72,6 +71,6 @@ def prepared(folder: Path, plausibility: str, domain: tuple[float, float] | None
     content.pop("reference")
     if domain is not None:
         content["features"][0]["domain"] = list(domain)
-    write_json(folder / "people.json", content)
+    write_json(content, folder / "people.json")
     given = [str(folder / "people.json"), "--out", str(folder / "x.json"), "--plausibility", plausibility]
     return CliRunner().invoke(app, ["prepare", *given])

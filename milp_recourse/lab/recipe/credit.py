@@ -32,8 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.formats import instance_from_dict, read_instance
+from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.write import result_part
-from milp_recourse.lab.recipe.files import sha256, write_json
+from milp_recourse.lab.recipe.files import sha256
 from milp_recourse.questions.alternatives import alternatives
 from milp_recourse.questions.solve import solve
 from milp_recourse.readers import read_sklearn_trees, to_json
@@ -198,7 +199,7 @@ def write_credit(folder: Path, seed: int = 0, settings: CreditSettings | None = 
     cut = int(0.8 * len(inputs))
     tree = DecisionTreeClassifier(max_leaf_nodes=settings.leaves, random_state=seed)
     tree.fit(inputs[:cut], profiles.approved[:cut])
-    write_json(folder / "tree.json", to_json(read_sklearn_trees(tree)))
+    write_json(to_json(read_sklearn_trees(tree)), folder / "tree.json")
     entry = {"path": "tree.json", "sha256": sha256(folder / "tree.json")}
     denied = profiles.rows[cut:][tree.predict(inputs[cut:]) == 0]
     nearest: dict[str, Any] = {}
@@ -209,7 +210,7 @@ def write_credit(folder: Path, seed: int = 0, settings: CreditSettings | None = 
         if found.status is not confirmed.status or abs((found.cost or 0) - (confirmed.cost or 0)) > 1e-9:
             raise RuntimeError(f"{instance.name}: bab and cpsat disagree")
         content["reference"] = result_part(found, "cost", "lower_bound")
-        write_json(folder / f"credit_{k:03d}.json", content)
+        write_json(content, folder / f"credit_{k:03d}.json")
         listed = alternatives(read_instance(folder / f"credit_{k:03d}.json"), NEAREST)
         nearest[f"credit_{k:03d}"] = [
             {"leaf": a.leaf, "cost": a.cost, "action": dict(a.action)} for a in listed
@@ -224,7 +225,7 @@ def write_credit(folder: Path, seed: int = 0, settings: CreditSettings | None = 
         "without_recourse": sum(not listed for listed in nearest.values()),
         "with_15_or_more": sum(len(listed) == NEAREST for listed in nearest.values()),
     }
-    write_json(folder / "report.json", report)
+    write_json(report, folder / "report.json")
     return report
 
 

@@ -22,9 +22,10 @@ from milp_recourse.elicitation.schemes import CostProfile, cut, named_weights, s
 from milp_recourse.formats import read_population, scm_to_dict
 from milp_recourse.formats.schema_classifiers import StatedClassifier
 from milp_recourse.formats.schema_scm import scm_of_dict
+from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.validate import Known, validate
 from milp_recourse.lab.icarma.relu_fit import ReluTraining, fit_relu
-from milp_recourse.lab.recipe.files import kept, sha256, write_json
+from milp_recourse.lab.recipe.files import kept, sha256
 from milp_recourse.lab.recipe.float32_margin import margin_over
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscData, dequantised
 from milp_recourse.lab.recipe.learned_scm import equation_training, fit_scm
@@ -183,7 +184,7 @@ def population(
     A change of a lever costs its square in units of the width of ``bounds``: with the train rows' extremes
     as bounds, this is the paper's distance between rows that are scaled to [0, 1].
     """
-    write_json(folder / "classifier.json", to_json(network))
+    write_json(to_json(network), folder / "classifier.json")
     pd.DataFrame(rows, columns=FEATURES).to_csv(folder / "applicants.csv", index=False, lineterminator="\n")
     rng = np.random.default_rng([seed, 1])
     margin = margin_over(network, reachable_box(rows, scm, bounds), POINTS, rng, boxes=20_000)
@@ -194,7 +195,6 @@ def population(
     ]
     spans = {f: high - low for f, (low, high) in bounds.items()}
     write_json(
-        folder / "population.json",
         {
             "format": "milp-recourse/population-1",
             "name": name,
@@ -208,6 +208,7 @@ def population(
             "cost": {"kind": "l2-squared", "scale": spans},
             "plausibility": {"kind": "scm-density", "at_least": "factual"},
         },
+        folder / "population.json",
     )
     return margin.report(POINTS)
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE as ACTIONABLE
 from milp_recourse.elicitation.schemes import CostProfile, cut, named_weights, sample_rankings
-from milp_recourse.lab.recipe.files import sha256, write_instance, write_json
+from milp_recourse.formats.strict_json import write_json
+from milp_recourse.lab.recipe.files import sha256, write_instance
 from milp_recourse.lab.recipe.float32_margin import MarginChoice, margin_over
 from milp_recourse.lab.recipe.loan_rows import RELEASED_SIZES, LoanData, sample_loan
 from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
@@ -123,7 +124,7 @@ def write_loan(
     if settings.attempts > 1:
         _write_attempts(out / "attempts.csv", seed, data, networks)
     model = describe(data, network, settings.points, np.random.default_rng([seed, 1]))
-    write_json(out / "classifier.json", to_json(network))
+    write_json(to_json(network), out / "classifier.json")
     rankings = sample_rankings("uniform", settings.applicants, np.random.default_rng([seed, 2]))
     for index, row in enumerate(model.refused[: settings.applicants]):
         content = _applicant(index, int(row), data, model, rankings[index])
@@ -131,7 +132,7 @@ def write_loan(
         write_instance(out / f"loan_{index:03d}.json", content)
     _write_population(out, data, model, settings.printed)
     report = _report(seed, settings, data, model)
-    write_json(out / "report.json", report)
+    write_json(report, out / "report.json")
     return report
 
 
@@ -225,7 +226,7 @@ def _write_population(out: Path, data: LoanData, model: LoanModel, printed: bool
         "factuals": {"csv": "refused.csv"},
         "preferences": {"actionable": list(ACTIONABLE)},
     }
-    write_json(out / "population.json", content)
+    write_json(content, out / "population.json")
 
 
 def _write_attempts(path: Path, seed: int, data: LoanData, networks: list[ReluNetwork]) -> None:

@@ -25,9 +25,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
+from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.write import population_to_dict
 from milp_recourse.lab.known import known
-from milp_recourse.lab.recipe.files import sha256, write_json
+from milp_recourse.lab.recipe.files import sha256
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature, Kind, Monotone
 from milp_recourse.problem.forest import TreeEnsemble
@@ -259,11 +260,11 @@ def write_real(
     chosen = [
         table.problem(row, "l1", independent(names), forest, accept, name) for row in refused[:applicants]
     ]
-    write_json(folder / "forest.json", to_json(forest))
+    write_json(to_json(forest), folder / "forest.json")
     entry = {"path": "forest.json", "sha256": sha256(folder / "forest.json")}
     people = Population(chosen[0], [one.factual for one in chosen], tuple(one.preferences for one in chosen))
     content = population_to_dict(people)
-    write_json(folder / "population.json", content | {"classifier": entry})
+    write_json(content | {"classifier": entry}, folder / "population.json")
     return {
         "set": name,
         "rows": len(inputs),

@@ -137,7 +137,7 @@ def references(
     Exits 3 when the two back ends give a file no reference that they agree on, unless it has one by hand and
     one of them does not support it. Exits 4 when the grid's action is cheaper than a reference.
     """
-    from milp_recourse.lab.recipe.files import write_json
+    from milp_recourse.formats.strict_json import write_json
     from milp_recourse.lab.recipe.index import read_index, refreshed, write_index
     from milp_recourse.lab.recipe.references import compare_with_grid, fill_references
     from milp_recourse.solvers import backend as find_backend
@@ -157,7 +157,7 @@ def references(
         )
     with progress_bar("grid", 0) as bar:
         comparison = compare_with_grid(folder, on_start=bar.expect, on_file=bar.advance)
-    write_json(folder / "grid_comparison.json", comparison)
+    write_json(comparison, folder / "grid_comparison.json")
     write_index(folder, refreshed(folder, read_index(folder)))
     for line in complaints + comparison["violations"]:
         typer.echo(line, err=True)

@@ -16,10 +16,10 @@ from joblib import Parallel, delayed
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_instance, read_population
 from milp_recourse.formats.instances_path import instance_files_in
-from milp_recourse.formats.strict_json import read_json
+from milp_recourse.formats.strict_json import read_json, write_json
 from milp_recourse.formats.write import result_part
 from milp_recourse.judge import conclude
-from milp_recourse.lab.recipe.files import sha256, write_json
+from milp_recourse.lab.recipe.files import sha256
 from milp_recourse.lab.recipe.index import BY_HAND, Row, describe, read_index, refreshed, write_index
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result, Status, gap_tolerance
@@ -210,7 +210,7 @@ def _note(path: Path, row: Row, answer: Answer, backends: tuple[str, str]) -> st
             return f"the reference by hand says {known}, {backends[0]} says {reference}"
         row |= {"confirmed_by": "; ".join(backends)}
     else:
-        write_json(path, content | {"reference": reference})
+        write_json(content | {"reference": reference}, path)
         row |= {"found_by": backends[0], "confirmed_by": backends[1]}
     row["seconds"] = f"{found.seconds:.3f}"
     return None

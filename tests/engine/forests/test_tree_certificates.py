@@ -13,9 +13,9 @@ import pytest
 
 from milp_recourse.certificates.produce import certificates_for, why_not
 from milp_recourse.engine.forests.axes import separable
+from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.write import write_instance
 from milp_recourse.judge import already_good
-from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.questions.solve import solve
@@ -178,7 +178,7 @@ def test_a_boosted_certificate_is_of_its_sum_alone(tmp_path: Path) -> None:
     """Another base, precision or way of adding up is another classifier."""
     instance = boosted(random_tree_instance(115), np.random.default_rng(5))
     [certificate] = certificates_for([instance], [solve(instance)])
-    write_json(tmp_path / "certificate.json", certificate)
+    write_json(certificate, tmp_path / "certificate.json")
     file = tmp_path / "instance.json"
     write_instance(instance, file)
     assert examine(tmp_path / "certificate.json", file, 60).claim is not None
@@ -189,7 +189,7 @@ def test_a_boosted_certificate_is_of_its_sum_alone(tmp_path: Path) -> None:
         ("sum_dtype", other[given["classifier"]["sum_dtype"]]),
         ("dtype", other[given["classifier"]["dtype"]]),
     ):
-        write_json(tmp_path / f"{key}.json", given | {"classifier": given["classifier"] | {key: value}})
+        write_json(given | {"classifier": given["classifier"] | {key: value}}, tmp_path / f"{key}.json")
         outcome = examine(tmp_path / "certificate.json", tmp_path / f"{key}.json", 60)
         assert "belongs to another instance" in outcome.line
     refused = (
@@ -198,7 +198,7 @@ def test_a_boosted_certificate_is_of_its_sum_alone(tmp_path: Path) -> None:
         (given["classifier"] | {"base": 0.1, "sum_dtype": "float32"}, "allowed: float32, as sum_dtype says"),
     )
     for k, (classifier, reason) in enumerate(refused):
-        write_json(tmp_path / f"{k}.json", given | {"classifier": classifier})
+        write_json(given | {"classifier": classifier}, tmp_path / f"{k}.json")
         assert reason in examine(tmp_path / "certificate.json", tmp_path / f"{k}.json", 60).line
 
 

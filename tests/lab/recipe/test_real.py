@@ -18,8 +18,8 @@ from milp_recourse.certificates.produce import certificates_for
 from milp_recourse.cli import app
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import read_population
+from milp_recourse.formats.strict_json import write_json
 from milp_recourse.judge import judge
-from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.real import ADULT, GERMAN, SETS, write_real
 from milp_recourse.problem.result import Status, gap_tolerance
 from milp_recourse.questions.solve import solve
@@ -82,7 +82,7 @@ def check(name: str, data: Path, folder: Path, applicants: int) -> None:
                       for n, v in results[0].action.items()}  # fmt: skip
             assert judge(instance, action).accepted_deployed
         [certificate] = certificates_for([instance], results[:1], indices=[k])
-        write_json(folder / f"{k}.json", certificate)
+        write_json(certificate, folder / f"{k}.json")
         assert examine(folder / f"{k}.json", folder / "population.json", 60).claim == results[0].status.value
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from milp_recourse.formats import read_instance, read_population
 from milp_recourse.formats.instances_path import instances_path
-from milp_recourse.formats.strict_json import read_json
+from milp_recourse.formats.strict_json import read_json, write_json
 from milp_recourse.judge import judge
-from milp_recourse.lab.recipe.files import write_instance, write_json
+from milp_recourse.lab.recipe.files import write_instance
 from milp_recourse.lab.recipe.index import checksum_faults
 from milp_recourse.lab.recipe.loan_instances import LoanSettings, applicant_design, write_loan
 from milp_recourse.lab.recipe.training import Training
@@ -93,7 +93,7 @@ def test_a_seed_fixes_every_byte_and_keeps_references(made: Path, tmp_path: Path
     """Running the recipe again over its own output changes nothing, not even known answers."""
     first = made / "loan_000.json"
     reference = {"status": "optimal", "cost": 1.5, "lower_bound": 1.5}
-    write_json(first, read_json(first) | {"reference": reference})
+    write_json(read_json(first) | {"reference": reference}, first)
     before = {path.name: path.read_bytes() for path in made.iterdir()}
     write_loan(made, 0, TINY)
     assert {path.name: path.read_bytes() for path in made.iterdir()} == before
@@ -103,7 +103,7 @@ def test_a_seed_fixes_every_byte_and_keeps_references(made: Path, tmp_path: Path
 def test_a_changed_problem_loses_its_reference(tmp_path: Path) -> None:
     """An answer to another problem is no answer."""
     path = tmp_path / "x.json"
-    write_json(path, {"factual": {"a": 1}, "reference": {"status": "infeasible"}})
+    write_json({"factual": {"a": 1}, "reference": {"status": "infeasible"}}, path)
     write_instance(path, {"factual": {"a": 2}})
     assert read_json(path) == {"factual": {"a": 2}}
 
@@ -112,10 +112,10 @@ def test_written_json_denotes_the_same_doubles(tmp_path: Path) -> None:
     """Numbers survive writing bit for bit; NaN is refused."""
     values = np.random.default_rng(0).normal(size=300).tolist()
     content = {"long": values, "nested": [{"a": [1, 2], "b": {}}] * 30, "text": 'quote " and ü'}
-    write_json(tmp_path / "x.json", content)
+    write_json(content, tmp_path / "x.json")
     assert read_json(tmp_path / "x.json") == content
     with pytest.raises(ValueError, match="not JSON compliant"):
-        write_json(tmp_path / "y.json", float("nan"))
+        write_json(float("nan"), tmp_path / "y.json")
 
 
 def test_the_shipped_margin_covers_the_proven_bound() -> None:

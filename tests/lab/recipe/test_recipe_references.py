@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats.instances_path import instance_files_in, instances_path
-from milp_recourse.formats.strict_json import read_json
-from milp_recourse.lab.recipe.files import write_json
+from milp_recourse.formats.strict_json import read_json, write_json
 from milp_recourse.lab.recipe.index import checksum_faults, read_index, refreshed, write_index
 from milp_recourse.lab.recipe.recipe_commands import app
 from milp_recourse.lab.recipe.references import agree, compare_with_grid, fill_references
@@ -42,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
         }
         if not reference:
             del content["reference"]
-        write_json(tmp_path / "some" / f"{name}.json", content)
+        write_json(content, tmp_path / "some" / f"{name}.json")
     return tmp_path
 
 
@@ -127,7 +126,7 @@ def test_the_grid_comparison_counts_what_the_grid_misses(folder: Path) -> None:
     assert (group["instances"], group["grid_found"], group["missed_share"]) == (1, 1, 0.0)
     assert group["median_cost_ratio"] == pytest.approx(1.0)
     path = folder / "some/known.json"
-    write_json(path, read_json(path) | {"reference": {"status": "optimal", "cost": 9.5, "lower_bound": 9.5}})
+    write_json(read_json(path) | {"reference": {"status": "optimal", "cost": 9.5, "lower_bound": 9.5}}, path)
     assert len(compare_with_grid(folder)["violations"]) == 1
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.formats import read_population
-from milp_recourse.formats.strict_json import read_json
+from milp_recourse.formats.strict_json import read_json, write_json
 from milp_recourse.lab.icarma.checkpoint import FORMAT, flow_content, flow_of, read_arrays, write_arrays
 from milp_recourse.lab.icarma.fit_flow import FlowTraining, fit_flow
 from milp_recourse.lab.icarma.flow import CausalFlow
-from milp_recourse.lab.recipe.files import write_json
 from milp_recourse.lab.recipe.gmsc import (
     CHOSEN,
     DECISION,
@@ -111,7 +110,7 @@ def learned(
             "margin": margin,
             "test_log_density_by_units": densities,
         }
-        write_json(report_file, report)
+        write_json(report, report_file)
     arrays, about = read_arrays(flow_file)
     flow = flow_of(arrays, about["flow"])
     return Learned(read_population(folder / "population.json"), scms, flow, read_json(report_file))

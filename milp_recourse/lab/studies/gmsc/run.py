@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.strict_json import read_json
-from milp_recourse.lab.recipe.files import kept, write_json
+from milp_recourse.formats.strict_json import read_json, write_json
+from milp_recourse.lab.recipe.files import kept
 from milp_recourse.lab.recipe.gmsc import CHOSEN, FORMS
 from milp_recourse.lab.recipe.gmsc_data import GmscData, read_gmsc
 from milp_recourse.lab.run_table import Key, filled, read_rows, write_table
@@ -111,8 +111,8 @@ def run(
     fitted = learned(data, out / "models", options.seed, options.forms, lambda: advance("models"), say)
     results = out / "results"
     results.mkdir(parents=True, exist_ok=True)
-    write_json(results / "fit.json", fitted.report)
-    write_json(results / "asked.json", asdict(options))
+    write_json(fitted.report, results / "fit.json")
+    write_json(asdict(options), results / "asked.json")
     if sizing:
         say("compares the models with each other and with held-out rows")
         _fidelity(fitted, data, results, options.seed)
@@ -200,7 +200,7 @@ def _checked(
         found = spot_check(
             people, known, out / "spot", options.certificates, options.seed, options.time_limit, 1, advance
         )
-        write_json(path, found)
+        write_json(found, path)
     content: dict[str, Any] = read_json(path)
     return content
 
