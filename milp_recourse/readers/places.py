@@ -122,7 +122,9 @@ class Chains:
     def __init__(self, names: Sequence[object], X: Any, open_to: Collection[object] = ()) -> None:
         self.names, self.X, self._open_to = names, X, open_to
         self.native: dict[int, Codes] = {}
-        self._chains: dict[tuple[int, ...], tuple[tuple[Step, ...], tuple[int, ...], bool, Mix | None]] = {}
+        self._chains: dict[
+            tuple[int, ...], tuple[tuple[Step, ...], tuple[int, ...], Preprocessing | None]
+        ] = {}
         self._width = 0
         self._zeros: set[int] = set()
 
@@ -137,20 +139,22 @@ class Chains:
 
     def sparse(self, steps: tuple[Step, ...]) -> bool:
         """Whether the last of the transformers makes a sparse matrix."""
-        return self._chain(steps)[2]
+        alone = self._chain(steps)[2]
+        return alone is not None and alone.sparse
 
     def mix(self, steps: tuple[Step, ...]) -> Mix | None:
         """The sums of columns that the last of the transformers makes; None where it makes none."""
-        return self._chain(steps)[3]
+        alone = self._chain(steps)[2]
+        return None if alone is None else alone.mix
 
-    def _chain(self, steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], tuple[int, ...], bool, Mix | None]:
+    def _chain(
+        self, steps: tuple[Step, ...]
+    ) -> tuple[tuple[Step, ...], tuple[int, ...], Preprocessing | None]:
         key = tuple(id(step) for _, step in steps)
         if key not in self._chains:
-            width, sparse, mix = len(self.names), False, None
-            if steps:
-                alone = read_preprocessing([steps], self.names, self.X)
-                width, sparse, mix = len(alone.tracks), alone.sparse, alone.mix
-            self._chains[key] = steps, tuple(range(self._width, self._width + width)), sparse, mix
+            alone = read_preprocessing([steps], self.names, self.X) if steps else None
+            width = len(self.names) if alone is None else len(alone.tracks)
+            self._chains[key] = steps, tuple(range(self._width, self._width + width)), alone
             self._width += width
         return self._chains[key]
 
@@ -176,6 +180,10 @@ class Chains:
 
     def preprocessing(self) -> Preprocessing:
         """All chains, one after the other."""
-        chains = [steps for steps, *_ in self._chains.values()]
-        made = read_preprocessing(chains, self.names, self.X, self.native, self._open_to)
+        chains = list(self._chains.values())
+        made = chains[0][2] if len(chains) == 1 and not self.native and not self._open_to else None
+        if made is None:
+            made = read_preprocessing(
+                [steps for steps, *_ in chains], self.names, self.X, self.native, self._open_to
+            )
         return made.with_gaps(self._zeros) if self._zeros else made
