@@ -109,12 +109,12 @@ def agrees(model: Any, table: pd.DataFrame, rows: pd.DataFrame, least: float = 0
     return reading
 
 
-def between() -> pd.DataFrame:
+def between(count: int = 100) -> pd.DataFrame:
     """Rows whose numbers lie between those of X."""
     low, high = X[NUMBERS].min(), X[NUMBERS].max()
-    rows = pd.DataFrame(RNG.uniform(low, high, (N, 4)), columns=NUMBERS)
+    rows = pd.DataFrame(RNG.uniform(low, high, (count, 4)), columns=NUMBERS)
     rows[["whole", "large"]] = rows[["whole", "large"]].round().astype(int)
-    return rows.assign(label=RNG.choice(["a", "b", "c"], N))
+    return rows.assign(label=RNG.choice(["a", "b", "c"], count))
 
 
 @pytest.mark.parametrize("name", BEFORE)

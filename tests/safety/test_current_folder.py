@@ -17,14 +17,18 @@ ROOT = Path(__file__).resolve().parents[2]
 LOAN = str(instances_path() / "loan" / "population.json")
 TREES = str(instances_path() / "credit_trees" / "credit_003.json")
 
-COMMANDS = {
-    "processes": ["certify", LOAN, "--limit", "8", "--jobs", "2", "--out", "{out}"],
-    "instances by processes": ["certify", "--limit", "1", "--jobs", "2", "--out", "{out}"],
-    "cpsat": ["solve", TREES, "--backend", "cpsat"],
-    "highs": ["solve", TREES, "--backend", "highs"],
-    "solvers": ["backends"],
-    "pages": ["certify", LOAN, "--limit", "2", "--report", "--out", "{out}"],
-    "a method's actions": ["evaluate", "{out}/actions.csv", "--limit", "2", "--jobs", "2", "--out", "{out}"],
+COMMANDS = {  # the commands of a line are run in one process, one after the other
+    "by processes": [
+        ["certify", LOAN, "--limit", "8", "--jobs", "2", "--out", "{out}/people"],
+        ["certify", "--limit", "1", "--jobs", "2", "--out", "{out}/instances"],
+        ["evaluate", "{out}/actions.csv", "--limit", "2", "--jobs", "2", "--out", "{out}/actions"],
+    ],
+    "alone": [
+        ["solve", TREES, "--backend", "highs"],
+        ["solve", TREES, "--backend", "cpsat"],
+        ["backends"],
+        ["certify", LOAN, "--limit", "2", "--report", "--out", "{out}/pages"],
+    ],
 }
 
 
@@ -36,10 +40,11 @@ def here(tmp_path):
     return folder, trace
 
 
-def command(*arguments: str) -> list[str]:
-    """The console script: it puts its own folder on the path of modules, not the current one."""
-    code = "import sys\nfrom milp_recourse.cli import main\nsys.exit(main())"
-    return [sys.executable, "-P", "-c", code, *arguments]
+def commands(several: list[list[str]]) -> list[str]:
+    """The console script, for several commands: it puts its own folder on the path of modules, not the
+    current one."""
+    code = f"import sys\nfrom milp_recourse.cli import main\nsys.exit(max([main(c) for c in {several!r}]))"
+    return [sys.executable, "-P", "-c", code]
 
 
 def run(arguments: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -51,12 +56,12 @@ def run(arguments: list[str], folder: Path, **environment: str) -> subprocess.Co
 
 @pytest.mark.parametrize("case", COMMANDS)
 def test_no_command_runs_them(case, here, tmp_path):
-    """Each does its work and exits with 0."""
+    """Each does its work and returns 0."""
     folder, trace = here
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "actions.csv").write_text("index,income\n0,1.0\n")
-    arguments = [part.format(out=tmp_path / "out") for part in COMMANDS[case]]
-    done = run(command(*arguments), folder)
+    several = [[part.format(out=tmp_path / "out") for part in one] for one in COMMANDS[case]]
+    done = run(commands(several), folder)
     assert (done.returncode, ran(trace)) == (0, set()), done.stderr
 
 
@@ -104,19 +109,21 @@ def test_a_trace_beside_the_script(here, tmp_path):
     script = tmp_path / "script.py"
     script.write_text("""
 if __name__ == "__main__":
+    import os, sys
     import pandas as pd
     from sklearn.linear_model import LogisticRegression
     from milp_recourse import Recourse
     X = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0]})
     answers = Recourse(LogisticRegression().fit(X, [0, 0, 1, 1]), X).certify(X.head(1), certificates=True)
     print(answers.verify())
+    os.chdir(sys.argv[1])
+    print(answers.verify())
     print("went on")
 """)
-    for place in (folder, tmp_path):
-        done = run([sys.executable, str(script)], place)
-        assert (done.returncode, ran(trace)) == (0, set()), done.stderr
-        verdict, went = done.stdout.splitlines()
-        assert verdict.startswith("VERIFIED 1 of 1") and went == "went on"
+    done = run([sys.executable, str(script), str(tmp_path)], folder)
+    assert (done.returncode, ran(trace)) == (0, set()), done.stderr
+    *verdicts, went = done.stdout.splitlines()
+    assert [line[:15] for line in verdicts] == ["VERIFIED 1 of 1"] * 2 and went == "went on"
 
 
 def test_the_planted_modules_do_run_where_the_folder_is_on_the_path(here):

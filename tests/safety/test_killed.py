@@ -24,10 +24,10 @@ PEOPLE = ROOT / "tests" / "certificates" / "instances" / "toy_population.json"
 
 BENCH = "--instances", str(SMOKE), "--limit", "2"
 COMMANDS = {  # and how many changes are between two kills
-    "a population": (3, ["certify", str(PEOPLE), "--out", "{out}"]),
+    "a population": (5, ["certify", str(PEOPLE), "--out", "{out}"]),
     "an instance": (2, ["certify", str(SMOKE / "hold.json"), "--out", "{out}"]),
-    "an evaluation": (7, ["evaluate", "{actions}", "--population", str(PEOPLE), "--out", "{out}"]),
-    "a benchmark": (11, ["lab", "bench", "speed", *BENCH, "--solvers", "bab,highs", "--out", "{out}"]),
+    "an evaluation": (13, ["evaluate", "{actions}", "--population", str(PEOPLE), "--out", "{out}"]),
+    "a benchmark": (17, ["lab", "bench", "speed", *BENCH, "--solvers", "bab,highs", "--out", "{out}"]),
 }
 
 
@@ -126,7 +126,7 @@ def test_a_disk_that_is_full(name, command, tmp_path, capsys):
     whole = tmp_path / "whole"
     assert main(command(name, whole)) == 0
     full = 0
-    for pages in range(2, 40, 4):
+    for pages in range(2, 42, 8):
         with disk(tmp_path / str(pages), pages * 4096) as resize:
             out = tmp_path / str(pages) / "whole"
             capsys.readouterr()

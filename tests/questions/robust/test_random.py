@@ -12,10 +12,10 @@ from tests.questions.robust.run import Tally, case
 def test_enumeration_contradicts_nothing(first):
     """Trees, networks, effects, conditions; and every certificate of what is called rigorous is verified."""
     tally = Tally()
-    for seed in range(first, first + 30):
+    for seed in range(first, first + 15):
         case(seed, tally, 60.0)
     assert tally.wrong == []
-    assert tally.counts["certificates verified"] > 10
+    assert tally.counts["certificates verified"] > 5
 
 
 @pytest.mark.parametrize("seed", [6, 36, 380, 621, 781, 974, 1094, 1309, 2184, 2672])
