@@ -31,7 +31,7 @@ from tests.helpers.generators import (
 )
 from tests.properties.run import Tally, examine_instance
 
-CASES = int(os.environ.get("MILP_RECOURSE_CASES", "40"))
+CASES = int(os.environ.get("MILP_RECOURSE_CASES", "24"))
 STYLES = (Style(levers=2, curves=False), Style(levers=1), Style(levers=3, curves=False, discrete=False))
 Q = Quantiles((0.0, 1.0, 2.0, 4.0), (0.1, 0.5, 0.5, 0.9))
 

@@ -17,7 +17,7 @@ import sys
 from milp_recourse import Recourse
 from tests.helpers.frame_tables import fitted
 model, table = fitted()
-people = table[model.predict(table) == 0]
+people = table[model.predict(table) == 0].head(80)
 Recourse(model, table).certify(people, certificates=True, out=sys.argv[1])
 """
 
@@ -35,7 +35,7 @@ def test_what_was_finished_survives_a_kill(tmp_path: Path) -> None:
     run.send_signal(signal.SIGKILL)
     run.wait()
     finished = [line for line in rows.read_bytes().splitlines(keepends=True)[1:] if line.endswith(b"\n")]
-    people = table[model.predict(table) == 0]
+    people = table[model.predict(table) == 0].head(80)
     assert len(finished) >= 5
     answers = Recourse(model, table).certify(people, certificates=True, out=folder)
     assert set(finished) <= set(rows.read_bytes().splitlines(keepends=True))

@@ -58,7 +58,7 @@ def cost_of(instance: Instance, proposal: Proposal) -> float:
 @pytest.mark.parametrize("maker", MAKERS)
 def test_no_bound_above_the_others_cost(maker: str) -> None:
     compared = 0
-    for seed in (*range(10), 73, 1001):
+    for seed in (*range(6), 73, 1001):
         instance = MAKERS[maker](seed)
         if not covered(instance):
             continue

@@ -23,7 +23,7 @@ def seen(seeds: range, kind: str, trees: bool, complaint: str) -> bool:
 @pytest.mark.parametrize("kind", run.KINDS)
 def test_networks(kind):
     """bab and HiGHS, grids, and outcomes drawn from the equations."""
-    seen = [run.check(seed, kind, False, ("bab", "highs"), 30.0) for seed in (302, 305, 307)]
+    seen = [run.check(seed, kind, False, ("bab", "highs"), 30.0) for seed in (302, 305)]
     assert [line for _, lines in seen for line in lines] == []
     assert any(counts[run.TWO] for counts, _ in seen)
 
@@ -31,9 +31,9 @@ def test_networks(kind):
 @pytest.mark.parametrize("kind", run.KINDS)
 def test_trees(kind):
     """With and without causes; without, outcomes are enumerated."""
-    seen = [run.check(seed, kind, True, ("bab", "highs", "cpsat"), 30.0) for seed in range(300, 305)]
+    seen = [run.check(seed, kind, True, ("bab", "highs", "cpsat"), 30.0) for seed in range(300, 303)]
     assert [line for _, lines in seen for line in lines] == []
-    assert sum(counts[run.TWO] for counts, _ in seen) >= 3
+    assert sum(counts[run.TWO] for counts, _ in seen) >= 2
 
 
 def test_an_action_taken_on_trust_is_refuted(monkeypatch):

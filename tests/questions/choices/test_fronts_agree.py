@@ -23,9 +23,9 @@ PEOPLE = instances_path() / "loan" / "population.json"
 @pytest.mark.parametrize("kind", run.KINDS)
 def test_fronts_agree(trees, second, kind):
     """Every point by another back end and by a grid."""
-    seen = [run.check(seed, kind, trees, ("bab", second), 30.0) for seed in range(300, 305)]
+    seen = [run.check(seed, kind, trees, ("bab", second), 30.0) for seed in range(300, 303)]
     assert [line for _, lines in seen for line in lines] == []
-    assert sum(counts[run.TWO] for counts, _ in seen) >= 3
+    assert sum(counts[run.TWO] for counts, _ in seen) >= 2
 
 
 def test_a_point_that_is_too_dear_is_seen(monkeypatch):
