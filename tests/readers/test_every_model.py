@@ -102,9 +102,10 @@ OPTIMA = [(name, kind.tasks[k % len(kind.tasks)]) for k, (name, kind) in enumera
 def test_its_optimum_is_the_one_that_trying_all_rows_finds(
     name: str, task: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of two refused people of each kind, with two classes or three in turn: predict accepts each action, certificates verify, nothing is cheaper.
+    """Of two refused people: predict accepts each action, certificates verify, nothing is cheaper.
 
-    Rows that are equal to a threshold up to the stated rounding count as refused.
+    Kinds for two classes and three have one of them in turn. Rows that are equal to a threshold up to the
+    stated rounding count as refused.
     """
     one = fitted(name, task, 3, whole=True)
     wish = max(reversed(one.wishes), key=lambda w: min(15, (~one.wanted(w, one.X)).sum()))

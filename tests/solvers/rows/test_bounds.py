@@ -186,7 +186,7 @@ def test_the_engine_is_nowhere_looser_than_intervals(seed: int) -> None:
 def test_bounds_within_the_cost_are_tighter() -> None:
     """What a cheap action can do to a unit is less than what any action can."""
     tighter = total = 0
-    for seed in SEEDS:
+    for seed in range(36):
         instance = supported_instance(seed, STYLE)
         result = solve(instance, "bab", 5.0)
         if not result.cost:
