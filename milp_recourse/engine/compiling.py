@@ -7,6 +7,7 @@ line says so.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import inspect
 import threading
@@ -116,13 +117,18 @@ def record(**fields: Any) -> np.dtype[Any]:
     return np.dtype((np.record, np.dtype(list(fields.items()), align=True)))
 
 
+@functools.cache
+def _fields(kind: Callable[..., Any]) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
 def allocated(kind: Callable[..., _Kind], **sizes: int) -> _Kind:
     """A named tuple of zeroed arrays. The annotation of each field, ``Annotated[NDArray[...], ...]``, states
     the array's shape: numbers, and names of ``sizes``; ``Annotated[Any, record, ...]`` is one of records, one
     record if there is no shape. A field annotated by a class of named tuples is one of these; "block" is the
     memory of the other arrays of doubles."""
     made: dict[str, Any] = {}
-    for name, hint in get_type_hints(kind, include_extras=True).items():
+    for name, hint in _fields(kind).items():
         if not get_args(hint):
             made[name] = allocated(hint, **sizes)
             continue
