@@ -35,7 +35,7 @@ MAKERS: dict[str, Callable[[int], Instance]] = {
     "curves": lambda seed: random_instance(seed, Style(levers=4, plausible=0.6)),
     "ball": lambda seed: random_instance(seed, Style(curves=False, gamma=False, plausible=1.0, levers=4)),
 }
-SECONDS = Options(time_limit=2)
+SECONDS = Options(time_limit=1)
 
 
 def covered(instance: Instance) -> bool:

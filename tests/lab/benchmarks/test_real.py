@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from milp_recourse.errors import BadInput
@@ -10,6 +12,14 @@ from milp_recourse.lab.benchmarks.fitted import fit_network
 from milp_recourse.lab.benchmarks.tree_report import write
 from milp_recourse.lab.known import parts
 from milp_recourse.questions.solve import solve
+
+TRAINED = functools.cache(fit_network)
+
+
+@pytest.fixture(autouse=True)
+def trained_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each network of this file is trained once."""
+    monkeypatch.setattr(real, "fit_network", TRAINED)
 
 
 def test_solvers_agree_and_rows_are_not_solved_twice(tmp_path) -> None:
@@ -38,7 +48,7 @@ def test_far_people_have_lower_logits_than_near_ones(tmp_path) -> None:
     assert len(rows) == len(plan) == 6
     assert [row["model"] for row in rows] == 3 * ["cancer/4"] + 3 * ["cancer/4" + real.FAR]
     assert {(row["status"], row["verified"]) for row in rows} == {("optimal", "")}
-    network = fit_network("cancer", "4", None)
+    network = TRAINED("cancer", "4", None)
     logits = network.classifier.evaluate(network.table.inputs)[:, 0]
     near, far = ([logits[int(row["applicant"])] for row in part] for part in (rows[:3], rows[3:]))
     assert max(far) < min(near)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from milp_recourse.lab.recipe.gmsc_data import (
     read_gmsc,
 )
 from milp_recourse.lab.run_table import read_rows, write_table
+from milp_recourse.lab.studies.gmsc import models
 from milp_recourse.lab.studies.gmsc.fidelity import _adjusted, followers
 from milp_recourse.lab.studies.gmsc.seeds import write_spread
 from milp_recourse.problem.result import gap_tolerance
@@ -115,7 +117,7 @@ def test_adjustment_removes_confounding() -> None:
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The whole study on the small table: nine people, networks of three epochs."""
+    """The whole study on the small table: nine people; networks of three epochs, a flow of five."""
     folder = tmp_path_factory.mktemp("gmsc")
     data = owners_table(folder)
     arguments = [
@@ -131,6 +133,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("milp_recourse.lab.studies.gmsc.run.SIZED", SIZED)
+        patch.setattr(models, "FLOW", replace(models.FLOW, epochs=5))
         assert main([*arguments, "--epochs", "3", "--flow-epochs", "3"]) == 0
     return data, folder / "out"
 
