@@ -53,7 +53,7 @@ def test_it_is_read_as_it_predicts(name: str, task: Any) -> None:
 
     Of three labels or intervals that can be wished for, kinds take different ones in turn. A probability that
     is asked for is the model's own: rows are accepted that are predicted as wished with at least this one; or
-    it is refused.
+    it is refused. Kinds take labels and probabilities in turn, too.
     """
     one, rng, turn = fitted(name, task, 0), np.random.default_rng(0), CASES.index((name, task)) % 3
     wishes = one.wishes[:2]  # not the first of two is the second
@@ -74,7 +74,7 @@ def test_it_is_read_as_it_predicts(name: str, task: Any) -> None:
         assert sure.mean() > 0.9
     assert rows is not None
     labels = [wish for wish in wishes if not isinstance(wish, dict)]
-    asked = {"two": [(0.9, wish) for wish in labels], "three": [(c, labels[0]) for c in (0.3, 0.9)]}
+    asked = {"two": [(0.9, labels[turn % len(labels)])], "three": [((0.3, 0.6, 0.9)[turn], labels[0])]}
     for confidence, wish in asked.get(task, ()):  # of two, the predicted one has half at least
         try:
             reading = read_model(one.model, one.X, wish, confidence)
