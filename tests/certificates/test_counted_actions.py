@@ -65,6 +65,7 @@ def verdict(tmp_path, instance: Instance, certificate) -> str:
     return said.pop()
 
 
+@pytest.mark.long
 def test_counts_agree_with_enumeration_and_are_certified(tmp_path) -> None:
     """The same optimum, or nothing in both; the kernel accepts the proof."""
     seen: Counter[str] = Counter()

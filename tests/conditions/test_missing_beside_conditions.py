@@ -124,6 +124,7 @@ def _brute_force(instance: Instance) -> float | None:
     return next((float(verdict.cost) for verdict in verdicts if verdict.feasible), None)
 
 
+@pytest.mark.long
 def test_the_optimum_is_that_of_brute_force() -> None:
     """Missing levers that stay so or are set, labels among them, beside sums, counts and demands to act."""
     seen: Counter[tuple[str, bool]] = Counter()

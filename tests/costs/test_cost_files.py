@@ -180,6 +180,7 @@ CHECKED = "from verify.__main__ import main"
 CHECK = "[f'{kind}_certificate.json', f'{kind}.json']"
 
 
+@pytest.mark.long
 def test_a_new_name_for_a_cost_is_one_line_in_each_of_two_tables(tmp_path: Path) -> None:
     """In a copy with those lines, which are no new way to measure a change, files, back ends, pages,
     certificates and the checker know the name."""

@@ -39,6 +39,7 @@ def test_the_error_falls_with_the_number_of_choices(noise: float) -> None:
     assert errors[1] < 0.12
 
 
+@pytest.mark.long
 def test_intervals_hold_the_weights_as_often_as_they_say() -> None:
     """Of 90% intervals, where weights and noise come from the prior."""
     held = []

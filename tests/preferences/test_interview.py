@@ -35,7 +35,7 @@ def true_regret(interview: Interview, person: Person) -> float:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("file", [TREE, LOAN], ids=["tree", "network"])
+@pytest.mark.parametrize("file", [TREE, pytest.param(LOAN, marks=pytest.mark.long)], ids=["tree", "network"])
 def test_the_true_regret_is_within_the_proven_one(strategy: str, file: Path) -> None:
     """At every point of an interview, whatever question is asked next."""
     instance, rng = read_instance(file), np.random.default_rng(1)

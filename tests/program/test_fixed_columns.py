@@ -61,6 +61,7 @@ def test_the_logits_are_the_same_rational_numbers(seed: int) -> None:
         assert judge(given, at).cost == judge(made, at).cost
 
 
+@pytest.mark.long
 def test_the_answer_is_that_of_the_problem_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each bound is one of the other problem's optimum, too, and its action is feasible."""
     for seed in range(1):

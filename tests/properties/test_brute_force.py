@@ -38,7 +38,9 @@ that numpy took for floats."""
 TIME_LIMIT = 5.0
 
 
-@pytest.mark.parametrize("seed", [*range(CASES), *(s for s in FORMER if s >= CASES)])
+@pytest.mark.parametrize(
+    "seed", [*range(CASES), *(pytest.param(s, marks=pytest.mark.long) for s in FORMER if s >= CASES)]
+)
 def test_highs_survives_brute_force(seed: int) -> None:
     """Every demand met, deployed too; nothing cheaper than the bound; nothing feasible where infeasible."""
     tally = Tally()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from milp_recourse import solve
 from milp_recourse.judge import judge
@@ -52,6 +53,7 @@ def cheapest(instance: Instance) -> float:
     return np.inf
 
 
+@pytest.mark.long
 def test_nothing_is_said_that_rounding_does_not_allow() -> None:
     """HiGHS said of each that nothing cheaper, or nothing at all, is feasible, where something is."""
     for seed in (16, 22, 34):

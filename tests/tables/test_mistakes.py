@@ -274,7 +274,7 @@ def one_line_or_an_answer(act: Callable[[], object], told: str) -> None:
         raise AssertionError(told) from error
 
 
-@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize("asked", [False, pytest.param(True, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", AT_THE_START)
 def test_whatever_an_argument_is_there_is_an_answer_or_one_line(name: str, asked: bool) -> None:
     """Of a model that is read or of one that is asked: every argument takes every value in one of them."""

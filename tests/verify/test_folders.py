@@ -140,6 +140,7 @@ def test_a_killed_check_goes_on(tmp_path):
     assert f"{known} of them checked before" in again.stdout
 
 
+@pytest.mark.long
 def test_a_cluster_checks_archives_and_goes_on(many, capsys):
     """joblib's Dask back end: the same verdict; what the journal has is not sent out again."""
     distributed = pytest.importorskip("distributed", reason="the dask extra is not installed")
@@ -187,6 +188,7 @@ def test_a_sample_says_of_how_many(many, capsys):
     assert "7 of 7 certificates, drawn at random from 40" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_rows_are_not_kept(tmp_path):
     """Eight bytes are kept of a row; any is found again, quotes and line ends too."""
     row = '17,"a ""quoted"" cell,\nover two lines",' + "x" * 100

@@ -149,6 +149,7 @@ def living(fast, left, ends):
     return list(inside.cells), [{leaf.node for leaf in leaves} for leaves in inside.trees]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("trees", "ways", "size"), [(2, 2, {}), (4, 2, {}), (3, 8, {"depth": 6, "features": 6})]
 )

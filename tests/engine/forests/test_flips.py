@@ -26,6 +26,7 @@ def test_every_action_flips_the_deployed_model(tmp_path: Path) -> None:
         assert seen["failed"] == seen["failed after JSON"] == 0, (name, seen)
 
 
+@pytest.mark.long
 def test_every_answer_flips_the_model_with_gaps_and_categories() -> None:
     """Through DataFrames: none fails, and some actions fill a gap or change a label."""
     tally = run_frames(8)

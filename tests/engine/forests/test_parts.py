@@ -154,6 +154,7 @@ def edits(certificate: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
                     yield attack, "mu and weights"
 
 
+@pytest.mark.long
 def test_inside_a_causal_model_cpsat_agrees_with_bab() -> None:
     """Actions that flow on, and plausibility, with either way to combine the sums."""
     seen: Counter[str] = Counter()

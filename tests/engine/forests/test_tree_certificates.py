@@ -110,6 +110,7 @@ def test_labels_that_move_in_a_causal_model_are_certified() -> None:
     verify_all(moved[:20], optimal=3)
 
 
+@pytest.mark.long
 def test_more_labels_than_could_be_proven_one_by_one() -> None:
     """300 labels with numbers of their own, whose feature moves others."""
     drawn = (random_causal_instance(seed, one_hot=True) for seed in range(0, 600, 3))  # tables of numbers

@@ -168,6 +168,7 @@ def run(own: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_planted_index_files_are_not_read_and_one_line_says_so(own):
     """The same file runs code where the folder is the user's own, so the test would see it run."""
     first = run(own, NUMBA_CACHE_DIR=str(own / "cache"))
@@ -187,6 +188,7 @@ def test_planted_index_files_are_not_read_and_one_line_says_so(own):
     assert run(own, NUMBA_CACHE_DIR=str(own / "cache")).stdout == "4.0 1\n"
 
 
+@pytest.mark.long
 def test_a_broken_file_is_compiled_anew(own):
     """As it is left where the machine loses power; it is replaced, and found the next time."""
     for pattern in ("*.nbi", "*.nbc"):

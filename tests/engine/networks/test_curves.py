@@ -126,6 +126,7 @@ def curved(seed: int) -> Instance | None:
     return instance if (made.kind > 0).any() else None
 
 
+@pytest.mark.long
 def test_curved_problems_as_highs_and_brute_force() -> None:
     """Statuses and costs agree; nothing that is found otherwise is cheaper than a bound."""
     counted = {"optimal": 0, "infeasible": 0}

@@ -8,6 +8,7 @@ import math
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from milp_recourse.engine.networks.lever_arrays import COLUMN, INTERVAL, LEVER
 from tests.helpers.processes import uncompiled
@@ -118,6 +119,7 @@ def check() -> None:
     assert tighter > 50
 
 
+@pytest.mark.long
 def test_nothing_that_is_paid_for_is_above_the_bound() -> None:
     """Of random lines over random boxes, a cut among them or not, theta in full or at three digits."""
     uncompiled("from tests.engine.networks.test_within import check; check()")

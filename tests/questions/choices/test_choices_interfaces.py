@@ -195,6 +195,7 @@ def test_a_feature_that_is_only_held_or_moved_by_next_to_nothing_is_no_way_of_it
     assert check(seed, "least total", False, ("bab", "highs"), 30.0)[1] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("missed", [[], ["--missed", "income=0.05"]])
 def test_what_is_called_rigorous_is_verified_against_the_file_asked_about(missed, tmp_path):
     """With a moved threshold, with and without a missed target; and not against another file."""

@@ -92,6 +92,7 @@ def test_reasons_are_those_of_the_answers(answers, audit) -> None:
         assert costs == pytest.approx(known["cost"].tolist(), rel=1e-6, nan_ok=True)
 
 
+@pytest.mark.long
 def test_the_same_answers_give_the_same_bytes(answers, audit, tmp_path: Path) -> None:
     """Solved again, in two processes, from Python or by the commands, from the audit itself; not another
     day."""
