@@ -220,6 +220,7 @@ def test_gzip_that_takes_long_to_read(tmp_path: Path, make: Callable[[Path], Pat
     assert word in quickly(make(tmp_path / "slow.json.gz"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", ["features", "labels", "keys", "columns"])
 def test_many_names_are_compared_at_once(tmp_path: Path, key: str):
     """Each is looked up, not compared with all others: hundreds of thousands take seconds."""

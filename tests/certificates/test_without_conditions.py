@@ -68,6 +68,7 @@ def test_sums_of_several_levers_of_trees_are_certified(tmp_path):
     assert certified >= 2
 
 
+@pytest.mark.long
 def test_a_bound_that_rests_on_a_condition_is_not_accepted_without_it(tmp_path):
     """Leaving out conditions is accepted only where the least cost without them reaches the bound."""
     seen = {True: 0, False: 0}

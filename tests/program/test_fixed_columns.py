@@ -76,6 +76,7 @@ def test_the_answer_is_that_of_the_problem_as_it_was(monkeypatch: pytest.MonkeyP
             assert judge(given, given.numbers(few.action)).feasible
 
 
+@pytest.mark.long
 def test_a_condition_that_holds_whatever_is_done_asks_for_no_column() -> None:
     """Its column is not there any more."""
     given = problem(0, 1200, 3, units=4)

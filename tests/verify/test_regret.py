@@ -52,7 +52,7 @@ def test_a_proven_regret_is_verified(proof: tuple[dict, Path], tmp_path: Path, s
     "file, method, noise",
     [
         ("instances/loan/loan_009.json", "choices", 0.0),
-        ("instances/loan/loan_009.json", "rank", 0.0),
+        pytest.param("instances/loan/loan_009.json", "rank", 0.0, marks=pytest.mark.long),
         ("instances/credit_trees/credit_010.json", "choices", 0.05),
     ],
 )

@@ -282,6 +282,7 @@ def deep_forest(trees: int = 100, columns: int = 20, seed: int = 0) -> Instance:
     )
 
 
+@pytest.mark.long
 def test_a_time_limit_leaves_an_action_and_an_honest_bound() -> None:
     """A hard problem: an action and a positive bound within a second or so, and a better bound later."""
     instance = deep_forest()

@@ -132,6 +132,7 @@ def test_more_labels_than_could_be_proven_one_by_one() -> None:
     verify_all(made[:8], optimal=1, infeasible=1)
 
 
+@pytest.mark.long
 def test_larger_forests_inside_a_causal_model_are_certified() -> None:
     """Many trees and cells; the last of the draws once had a certificate that was rejected."""
     drawn = [causal_forest(seed, 3, 8, 4) for seed in (3, 5, 9, 12, 13)]

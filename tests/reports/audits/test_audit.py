@@ -184,6 +184,7 @@ def test_a_formula_stays_text() -> None:
     assert [c.value for c in sheet["B"]] == ["cost", 2.5, None, -1]
 
 
+@pytest.mark.long
 def test_the_studio_opens_an_audit(answers, audit, monkeypatch) -> None:
     """From the command line: everybody by their identifier and the user's words, with the audit's answers."""
     from tests.studio.samples import PORT, SECRET, application, ask, visited
