@@ -203,6 +203,9 @@ def _for_any_number(template: Callable[..., Any]) -> Callable[..., Any]:
 def _entry(function: Callable[..., Any], compiler: type[PartCompiler], counts: bool) -> Any:
     dispatcher = _compiled(function, compiler, counts, for_python=True)
     if not inspect.isfunction(dispatcher):
+        # of what is loaded from disk there is only machine code, which nothing can be linked with
+        called = _compiled(function, PartCompiler if counts else InnerCompiler, counts)
+        dispatcher.get_call_template, dispatcher.get_overload = called.get_call_template, called.get_overload
         try:
             dispatcher._cache = FunctionCache(function)
         except (RuntimeError, OSError):  # no folder can be written: compiled anew in every process

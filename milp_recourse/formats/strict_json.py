@@ -228,7 +228,7 @@ def _lines(value: Any, indent: str, used: int) -> str:
 
 def _name(key: Any) -> str:
     """A key as JSON has it, which knows texts only."""
-    return json.dumps(key if isinstance(key, str) else json.dumps(key), ensure_ascii=False)
+    return json.dumps(key if isinstance(key, str) else json.dumps(key, allow_nan=False), ensure_ascii=False)
 
 
 def write_json(value: Any, path: str | Path) -> None:

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from milp_recourse.engine import compile_cache
 
@@ -137,6 +138,7 @@ def test_without_the_compiler_the_same_code_runs(tmp_path: Path) -> None:
     """NUMBA_DISABLE_JIT=1: a small problem is solved by the functions themselves, to the same cost."""
     code = """
 import numpy as np
+import pytest
 np.seterr(all="ignore")
 from tests.helpers.engine_alone import solve_alone
 from milp_recourse.engine.smallest_instance import smallest
@@ -164,3 +166,34 @@ print(repr(proposal.action["x"]), repr(proposal.lower_bound))
 def np_close(one: list[float], two: list[float]) -> bool:
     """The last digits may differ: compiled code fuses nothing here, but sums in other orders."""
     return all(abs(a - b) <= 1e-6 for a, b in zip(one, two, strict=True))
+
+
+ENTRIES = """
+import sys
+from milp_recourse.engine.compiling import {kind}
+
+@{kind}
+def increased(x):
+    return x + 1.0
+
+@{kind}
+def twice(x):
+    return 2.0 * increased(x)
+
+print({{"increased": increased, "twice": twice}}[sys.argv[1]](3.0))
+"""
+
+
+@pytest.mark.parametrize("kind", ["entry", "counting_entry"])
+def test_an_entry_that_calls_one_from_the_disk_runs(kind: str, tmp_path: Path) -> None:
+    """It was linked with the names of what had been loaded: a process that was stopped while it compiled, or
+    two at once, left machine code on the disk that crashed every later one."""
+    (tmp_path / "two_entries.py").write_text(ENTRIES.format(kind=kind), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    environment.pop("NUMBA_DISABLE_JIT", None)
+    for name, expected in (("increased", "4.0"), ("twice", "8.0"), ("twice", "8.0")):
+        command = [sys.executable, "two_entries.py", name]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (0, f"{expected}\n"), done.stderr
