@@ -43,15 +43,18 @@ LONG = (
     *("tests/solvers/rows/test_bounds.py", "tests/tables/test_random_pipelines.py"),
     *("tests/studio/test_studio_", "tests/tables/test_types_of_people.py", "tests/test_skips.py"),
 )
-"""Files and folders whose tests get the mark ``long``. Each of their rooms and kinds of claims has others."""
+"""Files and folders whose tests get the mark ``long``. Each of their rooms and kinds of claims has others;
+single tests in other files have the mark too."""
 
 
 def pytest_ignore_collect(collection_path, config):
     """Leave out the files that the mark leaves out anyway: importing them takes as long as some tests."""
     if collection_path.suffix != ".py" or config.option.markexpr not in ("long", "not long"):
         return None
-    own = collection_path.relative_to(config.rootpath).as_posix()
-    return True if own.startswith(LONG) != (config.option.markexpr == "long") else None
+    whole = collection_path.relative_to(config.rootpath).as_posix().startswith(LONG)
+    if config.option.markexpr == "not long":
+        return whole or None
+    return None if whole or "mark.long" in collection_path.read_text(encoding="utf-8") else True
 
 
 FIRST = (
