@@ -204,7 +204,7 @@ def _entry(function: Callable[..., Any], compiler: type[PartCompiler], counts: b
     dispatcher = _compiled(function, compiler, counts, for_python=True)
     if not inspect.isfunction(dispatcher):
         # of what is loaded from disk there is only machine code, which nothing can be linked with
-        called = _compiled(function, PartCompiler if counts else InnerCompiler, counts)
+        called = (counting if counts else compiled)(function)
         dispatcher.get_call_template, dispatcher.get_overload = called.get_call_template, called.get_overload
         try:
             dispatcher._cache = FunctionCache(function)

@@ -96,7 +96,7 @@ def together(
     tuple
         Positions of applicants in ``instances``, and the function's value for them.
     """
-    waiting = [[0]] if len(instances) == 1 else of_one_model(instances)
+    waiting = of_one_model(instances)
     while waiting:
         people = waiting.pop(0)
         members = [instances[person] for person in people]

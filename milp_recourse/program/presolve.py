@@ -191,7 +191,7 @@ def without_fixed(instance: Instance) -> tuple[Instance, list[int]] | None:
     """
     network, scm = instance.classifier, instance.scm
     asked = instance.plausible or instance.scenarios or instance.demand != TRUE
-    if not isinstance(network, ReluNetwork) or asked or len(instance.features) < MANY:
+    if not isinstance(network, ReluNetwork) or asked:
         return None
     moved = scm.descendants(set(instance.levers))
     kept = moved.union(*(scm.parents(name) for name in moved), instance.preferences.actionable)

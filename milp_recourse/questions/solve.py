@@ -39,7 +39,7 @@ from milp_recourse.program.magnitude import too_large
 from milp_recourse.questions.workers import Workers
 from milp_recourse.solvers import Backend, BatchBackend, Options, Proposal
 from milp_recourse.solvers import backend as find_backend
-from milp_recourse.solvers.simpler_problems import solve_relaxed, to_relax
+from milp_recourse.solvers.simpler_problems import solve_relaxed
 
 T = TypeVar("T")
 
@@ -644,13 +644,19 @@ def _searched(
         yield position, replace(proposal, lower_bound=root_below(bound or 0.0)) if root else proposal, seconds
 
 
+def _to_relax(instance: Instance, backend: Backend) -> bool:
+    """Whether a back end that proves bounds does not itself keep to the steps or values of some lever."""
+    keeps: Callable[[Instance], bool] | None = getattr(backend, "keeps_lattices", None)
+    return backend.proves and instance.stepped and (keeps is None or not keeps(instance))
+
+
 def _proposed(
     instances: list[Instance], backend: Backend, options: Options
 ) -> Iterator[tuple[int, Proposal, float]]:
     for instance in instances:
         if isinstance(instance.classifier, TreeEnsemble):  # all applicants share what is made of it here
             _ = instance.classifier.every_leaf
-    apart = {k for k, instance in enumerate(instances) if instance.stepped and to_relax(instance, backend)}
+    apart = {k for k, instance in enumerate(instances) if _to_relax(instance, backend)}
     rest = [k for k in range(len(instances)) if k not in apart]
     if isinstance(backend, BatchBackend) and rest:
         for position, proposal in backend.solve_many([instances[k] for k in rest], options):
@@ -679,7 +685,7 @@ def _near(instance: Instance, action: Action) -> Action | None:
 def _why_not(instances: Sequence[Instance], backend: Backend) -> dict[int, str]:
     """Why the back end cannot solve problems, or that a number of theirs is too large, by position."""
     reasons = {}
-    for group in [[0]] if len(instances) == 1 else of_one_model(instances):
+    for group in of_one_model(instances):
         any_too_large = too_large(*(instances[k] for k in group)) is not None
         for k in group:
             reason = (too_large(instances[k]) if any_too_large else None) or _refusal(backend, instances[k])

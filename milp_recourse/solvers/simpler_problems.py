@@ -39,7 +39,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Proof
 from milp_recourse.program.presolve import folds_away
-from milp_recourse.solvers.protocol import Backend, Options, Proposal
+from milp_recourse.solvers.protocol import Options, Proposal
 
 PATIENCE = 1.0
 """Seconds for a relaxed problem whose levers still have values to be told apart. One that takes longer, as
@@ -49,15 +49,6 @@ Ranges = Mapping[str, tuple[float, float]]
 
 MOST_ROUNDED = 16
 """Most actions that are tried for one optimum of a relaxed problem, its values rounded either way."""
-
-
-def to_relax(instance: Instance, backend: Backend) -> bool:
-    """Whether a back end that proves bounds does not itself keep to the steps or values of some lever of an
-    instance that has such levers (:attr:`~milp_recourse.problem.instance.Instance.stepped`)."""
-    if not backend.proves:
-        return False
-    keeps: Callable[[Instance], bool] | None = getattr(backend, "keeps_lattices", None)
-    return keeps is None or not keeps(instance)
 
 
 def solve_relaxed(

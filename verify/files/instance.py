@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -506,10 +506,7 @@ def _pieces(value: Any) -> Iterator[str]:
     """The same piece by piece, as there may be millions of numbers."""
     kinds = {float} if isinstance(value, array) else {*map(type, value)} if isinstance(value, list) else set()
     if isinstance(value, dict):
-        for before, key in zip(chain("{", repeat(",")), sorted(value), strict=False):
-            yield f"{before}{json.dumps(key)}:"
-            yield from _pieces(value[key])
-        yield "}" if value else "{}"
+        yield from _object({key: _pieces(item) for key, item in value.items()})
     elif isinstance(value, float):
         yield _digits([value])
     elif not isinstance(value, list | array) or kinds <= {bool, str}:
@@ -521,6 +518,15 @@ def _pieces(value: Any) -> Iterator[str]:
             yield before
             yield from _pieces(item)
         yield "]"
+
+
+def _object(parts: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """An object's text from the pieces of its values."""
+    yield "{"
+    for k, key in enumerate(sorted(parts)):
+        yield f"{',' if k else ''}{json.dumps(key)}:"
+        yield from parts[key]
+    yield "}"
 
 
 def _digits(value: Sequence[float]) -> str:
@@ -537,10 +543,8 @@ def _digits(value: Sequence[float]) -> str:
 def digest(parts: Mapping[str, str]) -> str:
     """The sha256 of an object of which the values are written already."""
     found = hashlib.sha256()
-    for before, key in zip(chain("{", repeat(",")), sorted(parts), strict=False):
-        found.update(f"{before}{json.dumps(key)}:".encode("ascii"))
-        found.update(parts[key].encode("ascii"))
-    found.update(b"}")
+    for piece in _object({key: [text] for key, text in parts.items()}):
+        found.update(piece.encode("ascii"))
     return found.hexdigest()
 
 
