@@ -292,6 +292,7 @@ def test_solving_one_problem_loads_what_it_needs() -> None:
     """No readers of fitted models, and, once the engine is on disk, nothing of what only compiles it."""
     others = [name for name in HEAVY if name != "numba"]
     unneeded = [*others, "scipy.linalg", "numba.np.arraymath", "milp_recourse.readers.read_model"]
+    unneeded += ["milp_recourse.formats.schema_answers", "rich.console"]
     loaded(SOLVE_ONE, ())  # the first one compiles
     assert loaded(SOLVE_ONE, [*unneeded, "numba"]) == ["numba"]
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, get_type_hints
 
 import typer
-from rich.console import Console
 
 from milp_recourse.errors import BadInput
 
 if TYPE_CHECKING:  # listing the commands imports none of these
+    from rich.console import Console
     from typing_extensions import TypeIs
 
     from milp_recourse.problem.instance import Instance, Preferences
@@ -334,5 +334,7 @@ def write_certificate(problem: Instance, result: Result, path: Path, beside: str
 
 def console_of_stdout() -> Console:
     """A console on stdout, 180 columns wide if it is not a terminal."""
+    from rich.console import Console
+
     console = Console()
     return console if console.is_terminal else Console(width=180)

@@ -5,6 +5,7 @@ rule of the format raise :class:`~milp_recourse.errors.BadInput` with one line. 
 Schema files, which are generated from the pydantic models.
 """
 
+from milp_recourse.formats.read_action import read_action
 from milp_recourse.formats.schema import (
     instance_from_dict,
     population_from_dict,
@@ -12,7 +13,6 @@ from milp_recourse.formats.schema import (
     read_instance,
     read_population,
 )
-from milp_recourse.formats.schema_answers import read_action
 from milp_recourse.formats.schema_scm import scm_to_dict
 from milp_recourse.formats.write import (
     instance_to_dict,

@@ -3,17 +3,12 @@ read of them is an action."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from milp_recourse.errors import BadInput, dotted, shown
 from milp_recourse.formats.schema_conditions import ConditionModel
-from milp_recourse.formats.strict_json import read_json
 from milp_recourse.formats.validate import NonNegative, Number, Positive, Strict, Word
-from milp_recourse.problem.factuals import as_number
-from milp_recourse.problem.instance import Instance
 
 RESULT_FORMAT = "milp-recourse/result-1"
 RESULTS_FORMAT = "milp-recourse/results-1"
@@ -396,32 +391,3 @@ class RegretModel(Strict):
     answers: list[HalfSpaceModel | OrderModel]
     cuts: list[int] = Field(description="positions of the answers that the cone is cut by, in this order")
     bounds: list[BoundModel]
-
-
-def read_action(path: str | Path, instance: Instance) -> dict[str, float]:
-    """An action from a file: an object {feature: value}, or a result with such an object under ``action``.
-
-    Raises
-    ------
-    BadInput
-        The file has neither, names a feature or label that does not exist, or has a value of another kind.
-    """
-    data = read_json(path)
-    place = ""
-    if isinstance(data, dict) and isinstance(data.get("action"), dict):
-        data, place = data["action"], "action"
-    try:
-        if not isinstance(data, dict):
-            raise BadInput("top level", shown(data), "an object {feature: value}, or a result with an action")
-        names = [f.name for f in instance.features]
-        action = {}
-        for name, value in data.items():
-            where = dotted(place, name)
-            if name not in names:
-                raise BadInput(where, "an unknown feature", ", ".join(names))
-            if isinstance(value, bool) or not isinstance(value, int | float | str):
-                raise BadInput(where, shown(value), "a number or a label")
-            action[name] = as_number(value, instance.by_name[name], where)
-        return action
-    except BadInput as error:
-        raise error.in_file(str(path)) from None

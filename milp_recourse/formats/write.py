@@ -7,10 +7,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT, cost_to_dict
-from milp_recourse.formats.schema_answers import RESULT_FORMAT, ResultModel
 from milp_recourse.formats.schema_classifiers import accept_to_dict
 from milp_recourse.formats.schema_conditions import condition_to_dict
 from milp_recourse.formats.schema_features import feature_to_dict, preferences_to_dict
@@ -21,6 +20,9 @@ from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.readers.json_form import to_json
+
+if TYPE_CHECKING:
+    from milp_recourse.formats.schema_answers import ResultModel
 
 
 def instance_to_dict(instance: Instance) -> dict[str, Any]:
@@ -97,6 +99,8 @@ def population_digest(population: Population) -> str:
 
 def result_to_dict(result: Result) -> dict[str, Any]:
     """The result as JSON with every key of the format; missing values are null."""
+    from milp_recourse.formats.schema_answers import RESULT_FORMAT, ResultModel  # who only solves needs none
+
     names = [name for name in ResultModel.model_fields if name not in ("format", "status")]
     return {"format": RESULT_FORMAT, **result_part(result, *names)}
 
