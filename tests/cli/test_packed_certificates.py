@@ -134,6 +134,7 @@ def test_a_broken_archive_loses_nothing_else(packed, capsys):
     assert archive.read_bytes() == broken
 
 
+@pytest.mark.long
 def test_an_archive_made_to_fill_the_memory_is_not_unpacked(packed, tmp_path, capsys):
     """The command that takes a certificate out says that there is none."""
     for way, megabytes in ((zipfile.ZIP_BZIP2, 100), (zipfile.ZIP_DEFLATED, 500)):

@@ -118,7 +118,10 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize(("seed", "which", "k", "layer"), CASES)
+@pytest.mark.parametrize(
+    ("seed", "which", "k", "layer"),
+    [*CASES[:-3], *(pytest.param(*case, marks=pytest.mark.long) for case in CASES[-3:])],
+)
 def test_the_same_problem_in_other_units_has_the_same_answer(
     seed: int, which: str, k: int, layer: int
 ) -> None:
