@@ -33,7 +33,7 @@ def read_lightgbm(model: Any) -> TreeEnsemble:
     Parameters
     ----------
     model
-        Boosting ``gbdt``, objective ``binary``, splits on numbers.
+        Any boosting, objective ``binary``, splits on numbers.
 
     Returns
     -------
@@ -44,8 +44,8 @@ def read_lightgbm(model: Any) -> TreeEnsemble:
     Raises
     ------
     Unsupported
-        The model is of another kind or not fitted, or has another objective or kind of split, averaged trees,
-        linear leaves, or zeros that count as missing.
+        The model is of another kind or not fitted, or has another objective or kind of split, linear leaves,
+        or zeros that count as missing.
     """
     content = _content(model)
     sums = _sums(content)
@@ -72,16 +72,30 @@ def lightgbm_member(model: Any, place: Place) -> Member:
     scores = tuple(one.at(place.columns) for one in _sums(content))
     name = type(model).__name__
     objective, *settings = str(content.get("objective", "")).split(" ")
+    trees = (
+        len(content["tree_info"]) if content.get("average_output") else 1
+    )  # boosting rf: the sum over these
     if objective in (*_AS_THEY_ARE, *_CURVED):
-        curve = _signed_square if "sqrt" in settings else _CURVED.get(objective)
-        return regression(name, scores[0], None if curve is None else Inverse(curve, rounds=True))
+        curve = _signed_square if "sqrt" in settings else _CURVED.get(objective, _as_it_is)
+        plain = curve is _as_it_is and trees == 1
+        return regression(
+            name, scores[0], None if plain else Inverse(lambda s: curve(s / trees), rounds=True)
+        )
     classes = classes_of(model, class_count)
     if len(scores) > 1:
         return Member(name, classes, scores, by_largest(len(scores)), scores)
     steepness = next((float(s.split(":")[1]) for s in settings if s.startswith("sigmoid:")), 1.0)
-    link = Link(lambda s: logistic(steepness * s), logistic=(steepness, 0.0))
-    last = last_refused(lambda s: logistic(steepness * s)[1] > 0.5, 0.0, 1.0)
+
+    def curved(score: float) -> tuple[float, float]:
+        return logistic(steepness * (score / trees))
+
+    link = Link(curved, logistic=(steepness / trees, 0.0))
+    last = last_refused(lambda s: curved(s)[1] > 0.5, 0.0, 1.0)
     return Member(name, classes, scores, by_margin(last), scores, link=link)
+
+
+def _as_it_is(score: float) -> float:
+    return score
 
 
 def _signed_square(score: float) -> float:
@@ -132,8 +146,8 @@ def _sums(model: dict[str, Any]) -> tuple[TreeScore, ...]:
     allowed = ("multiclass",) if count > 1 else ("binary", *_AS_THEY_ARE, *_CURVED)
     if objective not in allowed:
         raise refuse("objective", objective, " or ".join(("binary", "multiclass", *_AS_THEY_ARE, *_CURVED)))
-    if model.get("average_output"):
-        raise refuse("model", "averaged trees (boosting rf)", "boosting gbdt")
+    if count > 1 and model.get("average_output"):
+        raise refuse("model", f"averaged trees (boosting rf) of {count} classes", "of two, or boosting gbdt")
     if model.get("num_tree_per_iteration") != count:
         raise refuse("objective", "binary with several trees an iteration", "binary")
     read = [_tree(info["tree_structure"], k) for k, info in enumerate(model["tree_info"])]

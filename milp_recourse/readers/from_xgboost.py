@@ -2,6 +2,10 @@
 
 ``x < t`` in float32 is ``x <= t'`` with t' the largest float32 below t. An ``XGBClassifier`` predicts with
 the trees up to its best iteration, a ``Booster`` with all trees.
+
+Trees of ``dart`` have weights w. A leaf v adds v w to the base b; but where an ``XGBClassifier`` or
+``XGBRegressor`` predicts, which makes no copy of the rows (``inplace_predict``), it adds ((b + v) - b) w,
+each step rounded to float32.
 """
 
 from __future__ import annotations
@@ -46,7 +50,8 @@ def read_xgboost(model: Any) -> TreeEnsemble:
     Parameters
     ----------
     model
-        Booster ``gbtree``, objective ``binary:logistic`` or ``binary:logitraw``, splits on numbers.
+        Booster ``gbtree`` or ``dart``, objective ``binary:logistic`` or ``binary:logitraw``, splits on
+        numbers.
 
     Returns
     -------
@@ -62,7 +67,7 @@ def read_xgboost(model: Any) -> TreeEnsemble:
         probability between 0 and 1, a number that is not finite, or JSON without a part that XGBoost writes.
     """
     content, last = _content(model)
-    sums = _sums(content, last)
+    sums = _sums(content, last, _in_place(model))
     if len(sums) > 1:
         raise refuse("model", f"{len(sums)} classes", "two, or read_model with the wanted one")
     if _objective(content) not in _OF_TWO:
@@ -88,7 +93,7 @@ def xgboost_member(model: Any, place: Place) -> Member:
     content, last = _content(model)
     objective, name = _objective(content), type(model).__name__
     numbers = objective not in (*_OF_TWO, *_OF_SEVERAL)
-    sums = _sums(content, last)
+    sums = _sums(content, last, _in_place(model))
     scores = tuple(one.at(place.columns) for one in sums)
     if numbers:
         return regression(name, scores[0], _inverse(objective))
@@ -205,26 +210,35 @@ def _objective(model: dict[str, Any]) -> str:
     return str(model.get("learner", {}).get("objective", {}).get("name"))
 
 
-def _sums(model: dict[str, Any], last: int | None) -> tuple[TreeScore, ...]:
+def _in_place(model: Any) -> bool:
+    return hasattr(model, "get_booster")
+
+
+def _sums(model: dict[str, Any], last: int | None, in_place: bool) -> tuple[TreeScore, ...]:
     """The sums of margins, of the first ``last`` iterations: one for two classes, else one per class."""
     objective = _objective(model)
     try:
         learner = model["learner"]
-        kind = learner["gradient_booster"]["name"]
+        booster = learner["gradient_booster"]
+        kind = booster["name"]
         parameters = learner["learner_model_param"]
         prior = str(parameters["base_score"]).strip("[]")
         count = int(parameters["num_class"]) if objective in _OF_SEVERAL else 1
-        content = learner["gradient_booster"]["model"] if kind == "gbtree" else {"trees": []}
+        held = booster.get("gbtree", {}) if kind == "dart" else booster
+        content = held["model"] if kind in ("gbtree", "dart") else {"trees": []}
         end = None if last is None else content["iteration_indptr"][last]
         trees = content["trees"][:end]
         classes = content["tree_info"][:end] if count > 1 else [0] * len(trees)
+        weights = booster["weight_drop"][:end] if kind == "dart" else [None] * len(trees)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise refuse("model", f"JSON without {error}", "what XGBoost's save_model writes") from error
-    if kind != "gbtree" or "weight_drop" in content:  # 3.4 and later keep the trees' weights of dart there
-        raise refuse("booster", "dart" if "weight_drop" in content else kind, "gbtree")
+    if kind not in ("gbtree", "dart"):
+        raise refuse("booster", kind, "gbtree or dart")
+    if "weight_drop" in content:
+        raise refuse("booster", "dart of XGBoost 3.4 or later", "gbtree, or dart of an earlier one")
     if strange := sorted(set(content) - _KNOWN):
         raise refuse(
-            "booster", f"gbtree with {', '.join(strange)}", f"nothing but {', '.join(sorted(_KNOWN))}"
+            "booster", f"{kind} with {', '.join(strange)}", f"nothing but {', '.join(sorted(_KNOWN))}"
         )
     known = (*_OF_TWO, *_OF_SEVERAL, *_AS_THEY_ARE, *_CURVED)
     if objective not in known:
@@ -238,11 +252,13 @@ def _sums(model: dict[str, Any], last: int | None) -> tuple[TreeScore, ...]:
         base = [_log_odds(prior)]
     elif objective in _CURVED:
         base = [_margin(objective, base[0])]
-    of_class = (
-        tuple(_tree(tree) for tree, k in zip(trees, classes, strict=True) if k == c) for c in range(count)
-    )
     bases = base if len(base) == count else base * count
-    return tuple(TreeScore(own, b, "float32", "float32") for own, b in zip(of_class, bases, strict=True))
+    of_class: list[list[ReadTree]] = [[] for _ in bases]
+    for tree, k, weight in zip(trees, classes, weights, strict=True):
+        of_class[k].append(_tree(tree, weight, bases[k] if in_place else 0.0))
+    return tuple(
+        TreeScore(tuple(own), b, "float32", "float32") for own, b in zip(of_class, bases, strict=True)
+    )
 
 
 def _log_odds(prior: str) -> float:
@@ -263,19 +279,23 @@ def _splits(tree: dict[str, Any]) -> Iterator[tuple[int, CategorySplit]]:
         yield int(node), CategorySplit(codes, False, bool(tree["default_left"][node]))
 
 
-def _tree(tree: dict[str, Any]) -> ReadTree:
+def _tree(tree: dict[str, Any], weight: float | None, base: float) -> ReadTree:
+    """A tree of ``gbtree`` (``weight`` is None) or ``dart``; ``base`` is what its leaves are added to and
+    subtracted from."""
     left = np.array(tree["left_children"], dtype=np.int64)
     condition = np.array(tree["split_conditions"], dtype=np.float32)
     with np.errstate(over="ignore"):
         before = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)
-    leaf = left == -1
+    leaf, value = left == -1, condition
+    if weight is not None:
+        value = ((np.float32(base) + value) - np.float32(base)) * np.float32(weight)
     missing = tree.get("default_left")
     arrays = Tree(
         np.where(leaf, -2, np.array(tree["split_indices"], dtype=np.int64)),
         np.where(leaf, -2.0, np.clip(before, -LARGEST, LARGEST)),
         left,
         np.array(tree["right_children"], dtype=np.int64),
-        np.where(leaf, condition.astype(np.float64), 0.0),
+        np.where(leaf, value.astype(np.float64), 0.0),
         None if missing is None else np.array(missing, dtype=bool),
     )
     return ReadTree(arrays, dict(_splits(tree)))

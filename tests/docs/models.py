@@ -113,6 +113,10 @@ OTHERS: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
     "LightGBM": [
         ("lightgbm", "LGBMClassifier", {}),
         ("lightgbm", "LGBMRegressor", {}),
+        (
+            *("lightgbm", "LGBMClassifier"),
+            {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.5},
+        ),
         ("lightgbm", "LGBMRegressor", {"objective": "poisson"}),
         ("lightgbm", "LGBMClassifier", {"linear_tree": True}),
     ],

@@ -81,6 +81,9 @@ TWO: tuple[Task, ...] = ("two",)
 NUMBER: tuple[Task, ...] = ("number",)
 OUTLIER: tuple[Task, ...] = ("outlier",)
 
+_AVERAGED = {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.6, "n_estimators": 6}
+"""Options of LightGBM that boost nothing and average trees."""
+
 LINEAR: dict[str, Kind] = {
     "logistic": Kind(lambda s: linear_model.LogisticRegression()),
     "ridge": Kind(lambda s: linear_model.RidgeClassifier()),
@@ -177,8 +180,17 @@ TREES: dict[str, Kind] = {
         gaps=True,
     ),
     "xgboost": Kind(_of("xgboost", "XGBClassifier", n_estimators=6, max_depth=3, n_jobs=1), gaps=True),
+    "xgboost dart": Kind(
+        _of("xgboost", "XGBClassifier", n_estimators=6, max_depth=3, n_jobs=1, booster="dart", rate_drop=0.5),
+        gaps=True,
+    ),
     "lightgbm": Kind(
         _of("lightgbm", "LGBMClassifier", n_estimators=6, min_child_samples=5, n_jobs=1, verbose=-1),
+        gaps=True,
+    ),
+    "lightgbm rf": Kind(
+        _of("lightgbm", "LGBMClassifier", min_child_samples=5, n_jobs=1, verbose=-1, **_AVERAGED),
+        TWO,
         gaps=True,
     ),
     "catboost": Kind(
@@ -300,6 +312,11 @@ NUMBERS: dict[str, Kind] = {
     ),
     "lightgbm regression": Kind(
         _of("lightgbm", "LGBMRegressor", n_estimators=6, min_child_samples=5, n_jobs=1, verbose=-1),
+        NUMBER,
+        gaps=True,
+    ),
+    "lightgbm rf regression": Kind(
+        _of("lightgbm", "LGBMRegressor", min_child_samples=5, n_jobs=1, verbose=-1, **_AVERAGED),
         NUMBER,
         gaps=True,
     ),
@@ -466,7 +483,7 @@ def targets(name: str, task: Task, total: np.ndarray) -> Any:
     if task != "two":
         return total
     second = total > np.quantile(total, 0.6)
-    numbered = name in ("xgboost", "self-training")  # which take no text
+    numbered = name in ("xgboost", "xgboost dart", "self-training")  # which take no text
     return second.astype(int) if numbered else np.array(["bad", "good"])[second.astype(int)]
 
 

@@ -310,14 +310,21 @@ REFUSED: dict[str, tuple[Any, str]] = {
         lambda: read_model(refitted(pytest.importorskip("xgboost").XGBClassifier(n_estimators=2), -1), X),
         "missing: got -1",
     ),
-    "dart": (
+    "lines instead of trees": (
+        lambda: read_model(xgboost_of(Y == "good", booster="gblinear"), X),
+        "gblinear; allowed: gbtree or dart",
+    ),
+    "averaged trees of three classes": (
         lambda: read_model(
-            pytest.importorskip("xgboost")
-            .XGBClassifier(n_estimators=8, booster="dart", rate_drop=0.9, one_drop=True)
-            .fit(X, Y == "good"),
+            pytest.importorskip("lightgbm")
+            .LGBMClassifier(
+                boosting_type="rf", bagging_freq=1, bagging_fraction=0.5, n_estimators=2, verbose=-1
+            )
+            .fit(X, THREE_CODES),
             X,
+            1,
         ),
-        "dart; allowed: gbtree",
+        "averaged trees (boosting rf) of 3 classes; allowed: of two, or boosting gbdt",
     ),
     "leaves of several numbers": (
         lambda: read_model(xgboost_of(THREE_CODES, multi_strategy="multi_output_tree"), X, 1),

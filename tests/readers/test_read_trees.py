@@ -94,10 +94,23 @@ def test_xgboost_bit_for_bit() -> None:
             assert (estimator.predict(rows)[sure] == 1).all()
 
 
+def test_xgboost_with_weights_bit_for_bit() -> None:
+    """``dart``: a Booster and an XGBClassifier, which predict in two ways, are read as each does."""
+    xgboost = pytest.importorskip("xgboost")
+    estimator = xgboost.XGBClassifier(n_estimators=20, booster="dart", rate_drop=0.3, n_jobs=1)
+    booster = estimator.fit(ROWS, LABELS).get_booster()
+    forest, plain = read_xgboost(estimator), read_xgboost(booster)
+    rows = probes(forest)
+    assert (forest.scores(rows) == estimator.predict(rows, output_margin=True)).all()
+    assert (plain.scores(rows) == booster.predict(xgboost.DMatrix(rows), output_margin=True)).all()
+    assert (forest.scores(rows) != plain.scores(rows)).any()
+
+
 def test_lightgbm_bit_for_bit() -> None:
     """float64 comparisons and sums."""
     lightgbm = pytest.importorskip("lightgbm")
-    for options in ({}, {"boost_from_average": False, "num_leaves": 5}):
+    averaged = {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.6}
+    for options in ({}, {"boost_from_average": False, "num_leaves": 5}, averaged):
         estimator = lightgbm.LGBMClassifier(n_estimators=20, n_jobs=1, verbose=-1, **options)
         estimator.fit(ROWS, LABELS)
         forest = read_lightgbm(estimator)
@@ -175,7 +188,7 @@ REFUSED = {
         "categories",
     ),
     "xgboost regression": (lambda: read_xgboost(xgboost_json(objective="reg:squarederror")), "objective"),
-    "xgboost dart": (lambda: read_xgboost(xgboost_json(name="dart")), "gbtree"),
+    "xgboost dart": (lambda: read_xgboost(xgboost_json(name="dart")), "save_model"),
     "xgboost dart of 3.4": (lambda: read_xgboost(xgboost_json(held={"weight_drop": [0.5]})), "gbtree"),
     "xgboost to come": (lambda: read_xgboost(xgboost_json(held={"vectors": 1})), "vectors"),
     "xgboost categories": (
@@ -200,7 +213,6 @@ REFUSED = {
     "xgboost feature": (lambda: read_xgboost(xgboost_json(tree={"split_indices": [4, 0, 0]})), "range"),
     "xgboost something else": (lambda: read_xgboost({"trees": []}), "save_model"),
     "lightgbm multiclass": (lambda: read_lightgbm(lightgbm_json(objective="multiclass")), "objective"),
-    "lightgbm rf": (lambda: read_lightgbm(lightgbm_json(average_output=True)), "averaged"),
     "lightgbm zeros": (lambda: read_lightgbm(lightgbm_json(split={"missing_type": "Zero"})), "zeros"),
     "lightgbm categories": (
         lambda: read_lightgbm(lightgbm_json(split={"decision_type": "==", "threshold": "0||2"})),
