@@ -1,4 +1,4 @@
-"""Compiled code on disk, with a key that covers every source file in the functions' folder.
+"""Compiled code in the user's folder, with a key that covers every source file in the functions' folder.
 
 numba's own cache of a function is keyed by that function's file, although the compiled code contains globals
 and inlined functions of other files. Here the key is a digest of every source in the function's folder, of
@@ -13,17 +13,15 @@ import contextlib
 import hashlib
 import logging
 import sys
-import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import llvmlite
 import numba
 import numpy as np
 from numba.core import caching
-from numba.core.runtime import rtsys
 
 from milp_recourse.engine.cache_folder import NotOwn, cache_folder, places
 
@@ -32,17 +30,18 @@ LOG = logging.getLogger("milp_recourse")
 
 UNKEPT = "milp_recourse: compiled code is not kept, so every process compiles its own: {}"
 
-COMPILERS = "compile_cache.py", "numba_internals.py", "compiling.py"
+COMPILERS = "compile_cache.py", "numba_internals.py", "compiling.py", "shipped_code.py"
 """Files that say how is compiled."""
 
 OUTSIDE = Path("problem", "result.py"), Path("problem", "forest.py")
 """Files of the package outside the folders of compiled code whose constants it freezes."""
 
+VERSIONS = sys.version, np.__version__, numba.__version__, llvmlite.__version__
+
 
 @cache
-def digest(sources: Path) -> str:
+def digest(sources: Path, versions: tuple[str, ...] = VERSIONS) -> str:
     """The cache key of a folder's functions: 20 hexadecimal digits of a hash of sources and versions."""
-    versions = sys.version, np.__version__, numba.__version__, llvmlite.__version__
     key = hashlib.sha256(" ".join(versions).encode())
     here = Path(__file__).parent
     others = (*(here / name for name in COMPILERS), *(here.parent / path for path in OUTSIDE))
@@ -80,14 +79,15 @@ class _Locator(caching._CacheLocator):
         return self._name
 
     @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator | None:
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
         sources = Path(py_func.__code__.co_filename).resolve().parent
+        refused: dict[str, None] = {}
         for place in places():
             try:
                 return cls(py_func, sources, place)
             except NotOwn as reason:
-                FunctionCache.refused.setdefault(str(reason))
-        return None
+                refused.setdefault(str(reason))
+        raise NotOwn("; ".join(refused))
 
 
 class _Impl(caching.CompileResultCacheImpl):
@@ -99,16 +99,9 @@ class FunctionCache(caching.FunctionCache):
     anew."""
 
     _impl_class = _Impl
-    teller: threading.Thread | None = None
-    """The thread of :func:`~milp_recourse.engine.compiling.announced`, started when a function is not
-    found."""
-    absent = False
-    """Whether no folder can be used, so that nothing is cached."""
-    refused: ClassVar[dict[str, None]] = {}
-    """Why folders cannot be used."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load from the cache as numba does; if nothing is found, numba compiles next: start the thread.
+        """Load from the cache as numba does.
 
         A file that is broken, after the machine lost power, say, counts as not found. What is only needed to
         compile stays unloaded: numba's ``refresh`` imports half of numba, and SciPy.
@@ -116,7 +109,6 @@ class FunctionCache(caching.FunctionCache):
         found = None
         try:
             self._impl.locator.ensure_cache_path()
-            rtsys.initialize(target_context)  # how compiled code and Python share arrays
             with self._guard_against_spurious_io_errors():
                 found = self._load_overload(sig, target_context)
         except NotOwn as reason:
@@ -124,8 +116,6 @@ class FunctionCache(caching.FunctionCache):
         except Exception:  # whatever a pickle that was cut off raises
             with contextlib.suppress(OSError):
                 self.flush()
-        if found is None and FunctionCache.teller is not None and FunctionCache.teller.ident is None:
-            FunctionCache.teller.start()
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:

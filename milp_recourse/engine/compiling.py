@@ -1,7 +1,7 @@
 """Decorators of compiled functions, and the arrays and records that these work on.
 
-Compiled code is kept on disk (:mod:`milp_recourse.engine.compile_cache`), and while something is compiled, a
-line says so.
+Compiled code comes with the package (:mod:`milp_recourse.engine.shipped_code`) or is kept on disk
+(:mod:`milp_recourse.engine.compile_cache`); while something is compiled, a line says so.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import numba
 import numpy as np
-from numba.core import event, types
+from numba.core import caching, event, types
+from numba.core.runtime import rtsys
 
+from milp_recourse.engine import shipped_code
+from milp_recourse.engine.cache_folder import NotOwn
 from milp_recourse.engine.compile_cache import LOG, FunctionCache, say_unkept
 from milp_recourse.engine.numba_internals import (
     CONFIG,
@@ -64,10 +67,7 @@ def announced(what: str) -> Iterator[None]:
     """
     ended, counted = threading.Event(), _Counter()
     teller = threading.Thread(target=_tell, args=(what, counted, ended), daemon=True)
-    FunctionCache.teller = teller
-    if FunctionCache.absent:
-        teller.start()
-        say_unkept("; ".join(FunctionCache.refused))
+    EntryCache.teller = teller
     often = gc.get_threshold()
     gc.set_threshold(RARELY, *often[1:])
     try:
@@ -76,7 +76,7 @@ def announced(what: str) -> Iterator[None]:
     finally:
         gc.set_threshold(*often)
         ended.set()
-        FunctionCache.teller = None
+        EntryCache.teller = None
 
 
 class _Counter(event.Listener):
@@ -98,7 +98,7 @@ def _tell(what: str, counted: _Counter, ended: threading.Event) -> None:
     if ended.wait(SECONDS):
         return
     notice = NOTICE.format(what)
-    LOG.warning(notice.partition(" (")[0] if FunctionCache.absent else notice)
+    LOG.warning(notice.partition(" (")[0] if EntryCache.absent else notice)
     while not ended.wait(EVERY):
         LOG.warning(PROGRESS.format(what, counted.functions, time.monotonic() - begun))
 
@@ -177,6 +177,46 @@ def counting_entry(function: Callable[..., Any]) -> Any:
     return _entry(function, WholeCompiler, counts=True)
 
 
+class EntryCache(caching.NullCache):
+    """Where an entry's machine code comes from: the package, else the user's folder, else it is compiled.
+
+    What came with the package is first: it is as fast, and who has it needs no folder. Nothing is written
+    there.
+    """
+
+    teller: threading.Thread | None = None
+    """The thread of :func:`announced`, started when a function is not found."""
+    absent = False
+    """Whether no folder can be used, so that every process compiles."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    @functools.cached_property
+    def _own(self) -> FunctionCache | None:
+        try:
+            return FunctionCache(self._function)
+        except (NotOwn, OSError) as reason:
+            EntryCache.absent = True
+            say_unkept(str(reason))
+            return None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load what there is; if nothing is found, numba compiles next: start the thread."""
+        rtsys.initialize(target_context)  # how compiled code and Python share arrays
+        found = shipped_code.load(self._function, sig, target_context)
+        if found is None and self._own is not None:
+            found = self._own.load_overload(sig, target_context)
+        if found is None and EntryCache.teller is not None and EntryCache.teller.ident is None:
+            EntryCache.teller.start()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled in the user's folder."""
+        if self._own is not None:
+            self._own.save_overload(sig, data)
+
+
 def _compiled(
     function: Callable[..., Any], compiler: type[PartCompiler], counts: bool, for_python: bool = False
 ) -> Any:
@@ -206,8 +246,5 @@ def _entry(function: Callable[..., Any], compiler: type[PartCompiler], counts: b
         # of what is loaded from disk there is only machine code, which nothing can be linked with
         called = (counting if counts else compiled)(function)
         dispatcher.get_call_template, dispatcher.get_overload = called.get_call_template, called.get_overload
-        try:
-            dispatcher._cache = FunctionCache(function)
-        except (RuntimeError, OSError):  # no folder can be written: compiled anew in every process
-            FunctionCache.absent = True
+        dispatcher._cache = EntryCache(function)
     return dispatcher

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -18,20 +19,82 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    """Built without network from a copy of the sources."""
-    folder = tmp_path_factory.mktemp("wheel")
+    """Built without compiling."""
+    built, _ = build(tmp_path_factory.mktemp("wheel"), MILP_RECOURSE_PURE="1")
+    return built
+
+
+def build(folder: Path, **environment: str) -> tuple[Path, str]:
+    """A wheel built without network from a copy of the sources, and what the build says."""
     ignore = shutil.ignore_patterns("__pycache__", ".*")
     for name in ("milp_recourse", "verify", "instances"):
         shutil.copytree(ROOT / name, folder / "source" / name, ignore=ignore)
     for file in [*ROOT.glob("pyproject.toml"), *ROOT.glob("*.py"), *ROOT.glob("*.in"), *ROOT.glob("README*")]:
         shutil.copy(file, folder / "source")
-    options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--wheel-dir", str(folder)]
-    subprocess.run(
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--verbose", "--wheel-dir", str(folder)]
+    done = subprocess.run(
         [sys.executable, "-m", "pip", "wheel", *options, str(folder / "source")],
         check=True,
         capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
     )
-    return next(folder.glob("*.whl"))
+    return next(folder.glob("*.whl")), done.stdout + done.stderr
+
+
+FIRST_USES = """
+import pkgutil, importlib, sys
+import milp_recourse.engine.forests, milp_recourse.engine.networks
+from milp_recourse import solve
+from milp_recourse.engine import box_bounds, compiling, shipped_code
+from milp_recourse.formats.instances_path import instances_path
+from numba.core import event
+
+with event.install_recorder("numba:compile") as seen:
+    for name in ("loan/loan_001", "smoke/two_trees", "credit_trees/credit_000"):
+        found = solve(instances_path() / f"{name}.json", certificates=True)
+        assert found.evidence is not None
+    box_bounds.ready()
+entries = set()
+for package in (milp_recourse.engine.networks, milp_recourse.engine.forests):
+    for one in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{one.name}")
+        for name, value in vars(module).items():
+            if isinstance(getattr(value, "_cache", None), compiling.EntryCache):
+                source = value.py_func.__module__.rpartition(".")[2]
+                entries.add(f"{source}.{value.py_func.__qualname__}")
+shipped = {file.name for file in shipped_code.FOLDER.rglob("*") if file.is_file()}
+print(len(seen.buffer), len(entries) > 12, sorted(entries ^ shipped), shipped_code.FOLDER)
+"""
+
+
+@pytest.mark.long
+def test_the_wheel_with_code_compiles_nothing(tmp_path):
+    """For this Python and machine; every function that Python calls is in it, and no cache is made."""
+    built, said = build(tmp_path)
+    python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    assert built.name.split("-")[2:4] == [python, python] and not built.name.endswith("-any.whl"), said
+    site = tmp_path / "site"
+    install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet"]
+    subprocess.run([*install, "--target", str(site), str(built)], check=True, capture_output=True)
+    known = os.environ | {"PYTHONPATH": str(site), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", FIRST_USES]
+    done = subprocess.run(command, env=known, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    folder = site / "milp_recourse" / "engine" / "_compiled"
+    assert done.stdout == f"0 True [] {folder}\n"
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_wheel_without_code_where_compiling_fails(tmp_path):
+    """As where numba cannot be imported: one line says so, and it is a wheel for every machine."""
+    (tmp_path / "before").mkdir()
+    (tmp_path / "before" / "numba.py").write_text("raise ImportError('no numba here')\n")
+    built, said = build(tmp_path, PYTHONPATH=str(tmp_path / "before"))
+    assert built.name.endswith("-py3-none-any.whl")
+    line = "milp_recourse: the wheel has no compiled code: ImportError: no numba here"
+    assert [own.strip() for own in said.splitlines() if "compiled code" in own] == [line]
+    assert not any("_compiled" in name for name in zipfile.ZipFile(built).namelist())
 
 
 def test_the_wheel_holds_instances_and_schemas(wheel):

@@ -132,6 +132,7 @@ import importlib, pkgutil
 import milp_recourse.engine.networks, milp_recourse.engine.forests
 from milp_recourse import solve
 from milp_recourse.engine import box_bounds
+from milp_recourse.engine.compiling import EntryCache
 from milp_recourse.certificates import engine_proofs
 from milp_recourse.engine.networks import propose
 from milp_recourse.engine.forests import priced
@@ -142,13 +143,14 @@ def met():
         for one in pkgutil.iter_modules(package.__path__):
             module = importlib.import_module(f"{{package.__name__}}.{{one.name}}")
             for name, value in vars(module).items():
-                if type(getattr(value, "_cache", None)).__name__ == "FunctionCache":
+                if isinstance(getattr(value, "_cache", None), EntryCache):
                     found[module.__name__, name] = len(value.signatures)
     return found
 
 for module in (propose, engine_proofs, priced, box_bounds):
     module.ready()
 before = met()
+assert set(before.values()) == {{1}}, before
 for file in {[str(file) for file in files]!r}:
     assert solve(file, certificates=True).evidence is not None
     solve(file, "highs")

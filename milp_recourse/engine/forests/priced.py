@@ -458,6 +458,7 @@ def ready() -> None:
             )
         )
         search.run()
-        # So small a problem needs neither of these.
+        # So small a problem needs none of these.
+        cost_of(search.points, search.graph.cell[search.factors.axis_from[:-1]])
         search.graph.of_living(np.zeros(int(search.factors.class_from[-1])))
         choose_split(search.graph.room, 1.0, search.graph.loss)

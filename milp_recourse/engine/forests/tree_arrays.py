@@ -412,7 +412,7 @@ def score_at(w, x):  # type: ignore[no-untyped-def]
     return deployed(w, values)
 
 
-@entry
+@compiled
 def sums_along(w, x, i, values, sums):  # type: ignore[no-untyped-def]
     """Fill in the sums of the trees' values in every cell of an axis, to within ``error``.
 

@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from milp_recourse.engine.compiling import counting_entry
 from milp_recourse.engine.forests import priced
 from milp_recourse.engine.forests.axes import Axis, action_of, axes_of, factual_cells
 from milp_recourse.engine.forests.factors import cell_masks, factors
@@ -194,6 +195,10 @@ def walked(instance: Instance, axes: list[Axis]) -> TreeArrays:
     return tree_arrays(instance.classifier, cells, axes, instance.accept.above)
 
 
+along = counting_entry(sums_along.py_func)
+"""The function for Python, which the package calls from compiled code alone."""
+
+
 @pytest.mark.parametrize("missing", [False, True])
 def test_scores_along_an_axis_are_those_of_its_points(missing: bool) -> None:
     """At random points, every cell of every axis: the table's score, the ensemble's own, and the sum."""
@@ -221,7 +226,7 @@ def test_scores_along_an_axis_are_those_of_its_points(missing: bool) -> None:
             masks = table.met(*(2 * [(x - w.axis_from[:-1])[None]]))
             values[:] = table.best(masks)[0]
             before = x.copy()
-            sums_along(w, x, i, values, sums)
+            along(w, x, i, values, sums)
             assert (x == before).all()
             for c in range(w.axis_from[i], w.axis_from[i + 1]):
                 there = x.copy()

@@ -1,0 +1,37 @@
+"""Compiles the engine for a wheel: ``python -m milp_recourse.engine.ship FOLDER MODULE...`` (see setup.py).
+
+Each module's function ``ready`` calls the compiled functions of a search. What they were compiled to is
+written into the folder, which becomes :data:`milp_recourse.engine.shipped_code.FOLDER`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+
+from milp_recourse.engine import shipped_code
+from milp_recourse.engine.compiling import EntryCache
+from milp_recourse.engine.numba_internals import CONFIG
+
+
+def main() -> None:
+    """Compile and write; ends with an error where something is in the way."""
+    folder, *searches = sys.argv[1:]
+    CONFIG.CPU_NAME, CONFIG.CPU_FEATURES = shipped_code.BASELINES[platform.machine().lower()][0], ""
+    with tempfile.TemporaryDirectory() as aside:
+        os.environ["NUMBA_CACHE_DIR"] = aside  # the user's cache stays as it is
+        for search in searches:
+            importlib.import_module(search).ready()
+    for name, module in sorted(sys.modules.items()):
+        for entry in vars(module).values() if name.startswith("milp_recourse.engine.") else ():
+            if isinstance(getattr(entry, "_cache", None), EntryCache):
+                for arguments, result in entry.overloads.items():
+                    shipped_code.save(Path(folder), entry.py_func, arguments, result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Machine code that came with the package: where it was built as a wheel, a first use compiles nothing.
+
+setup.py has the engine compiled (:mod:`milp_recourse.engine.ship`) for a processor that nearly every machine
+has at least. It serves as long as the sources are those it was made from, for the same versions of numba and
+llvmlite, and for every build of the same Python 3.x on the same kind of machine. numpy may have another
+version: compiled code reaches arrays through numba's own library.
+"""
+
+from __future__ import annotations
+
+import pickle
+import platform
+from collections.abc import Callable
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+import numba
+from numba.core import serialize
+from numba.core.compiler import CompileResult
+
+from milp_recourse.engine.compile_cache import digest
+from milp_recourse.engine.numba_internals import CONFIG
+
+FOLDER = Path(__file__).parent / "_compiled"
+"""In an installed package, read-only; in a checkout there is none."""
+
+V3 = "avx avx2 bmi bmi2 crc32 cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave"
+BASELINES = {
+    "x86_64": ("x86-64-v3", V3),  # Intel since 2013, AMD since 2015
+    "amd64": ("x86-64-v3", V3),  # the same on Windows
+    "arm64": ("apple-m1", ""),  # Macs: there are none with less
+    "aarch64": ("generic", ""),
+}
+"""By machine, the processor that is compiled for, in LLVM's words, and what of its features others lack."""
+
+
+@cache
+def usable() -> bool:
+    """Whether this processor has every feature, and numba is not told by its settings what to compile for."""
+    needed = BASELINES.get(platform.machine().lower())
+    if needed is None or CONFIG.CPU_NAME is not None or CONFIG.CPU_FEATURES is not None:
+        return False
+    has = llvm.get_host_cpu_features() if needed[1] else {}
+    return all(has.get(feature) for feature in needed[1].split())
+
+
+def load(function: Callable[..., Any], arguments: Any, context: Any) -> CompileResult | None:
+    """What was made for a function and the types of its arguments; None if there is none, or it is broken."""
+    try:
+        if not (FOLDER.is_dir() and usable()):
+            return None
+        made_for, reduced = pickle.loads(_file(FOLDER, function).read_bytes())
+        return CompileResult._rebuild(context, *reduced) if made_for == arguments else None
+    except Exception:  # whatever a pickle that was cut off raises
+        return None
+
+
+def save(folder: Path, function: Callable[..., Any], arguments: Any, result: Any) -> None:
+    """Write what :func:`load` reads."""
+    file = _file(folder, function)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(serialize.dumps((arguments, result._reduce())))
+
+
+def _file(folder: Path, function: Callable[..., Any]) -> Path:
+    source = Path(function.__code__.co_filename).resolve()
+    versions = EXTENSION_SUFFIXES[0], platform.machine(), numba.__version__, llvmlite.__version__
+    return folder / digest(source.parent, versions) / f"{source.stem}.{function.__qualname__}"
