@@ -1,7 +1,7 @@
 """What numba does not offer: tuples passed by address, and entries that are optimised once, as a whole.
 
-All that this package uses of numba's inner workings is here and in
-:mod:`milp_recourse.engine.compile_cache`.
+What else this package uses of numba's inner workings is in :mod:`milp_recourse.engine.compile_cache` and
+:mod:`milp_recourse.engine.shipped_code`.
 """
 
 from __future__ import annotations

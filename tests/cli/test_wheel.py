@@ -24,13 +24,14 @@ def wheel(tmp_path_factory) -> Path:
     return built
 
 
-def build(folder: Path, **environment: str) -> tuple[Path, str]:
+def build(folder: Path, sources: Path = ROOT, **environment: str) -> tuple[Path, str]:
     """A wheel built without network from a copy of the sources, and what the build says."""
     ignore = shutil.ignore_patterns("__pycache__", ".*")
     for name in ("milp_recourse", "verify", "instances"):
-        shutil.copytree(ROOT / name, folder / "source" / name, ignore=ignore)
-    for file in [*ROOT.glob("pyproject.toml"), *ROOT.glob("*.py"), *ROOT.glob("*.in"), *ROOT.glob("README*")]:
-        shutil.copy(file, folder / "source")
+        shutil.copytree(sources / name, folder / "source" / name, ignore=ignore)
+    for pattern in ("pyproject.toml", "*.py", "*.in", "README*"):
+        for file in sources.glob(pattern):
+            shutil.copy(file, folder / "source")
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--verbose", "--wheel-dir", str(folder)]
     done = subprocess.run(
         [sys.executable, "-m", "pip", "wheel", *options, str(folder / "source")],
