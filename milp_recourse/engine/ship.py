@@ -1,7 +1,7 @@
 """Compiles the engine for a wheel: ``python -m milp_recourse.engine.ship FOLDER MODULE...`` (see setup.py).
 
 Each module's function ``ready`` calls the compiled functions of a search. What they were compiled to is
-written into the folder, which becomes :data:`milp_recourse.engine.shipped_code.FOLDER`.
+written into the folder, the package's :data:`milp_recourse.engine.shipped_code.PLACE`.
 """
 
 from __future__ import annotations

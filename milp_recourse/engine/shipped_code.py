@@ -8,8 +8,10 @@ version: compiled code reaches arrays through numba's own library.
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import platform
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -25,17 +27,25 @@ from numba.core.compiler import CompileResult
 from milp_recourse.engine.compile_cache import digest
 from milp_recourse.engine.numba_internals import CONFIG
 
-FOLDER = Path(__file__).parent / "_compiled"
-"""In an installed package, read-only; in a checkout there is none."""
+PLACE = Path("milp_recourse", "engine", "_compiled")
+"""In an installed package; in a checkout there is none."""
 
 V3 = "avx avx2 bmi bmi2 crc32 cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave"
 BASELINES = {
     "x86_64": ("x86-64-v3", V3),  # Intel since 2013, AMD since 2015
     "amd64": ("x86-64-v3", V3),  # the same on Windows
-    "arm64": ("apple-m1", ""),  # Macs: there are none with less
-    "aarch64": ("generic", ""),
+    "arm64": ("generic", ""),  # macOS
+    "aarch64": ("generic", ""),  # Linux
 }
-"""By machine, the processor that is compiled for, in LLVM's words, and what of its features others lack."""
+"""By machine, the processor that is compiled for, in LLVM's words, and what others of the kind may lack."""
+
+
+@cache
+def folders() -> list[Path]:
+    """Where compiled code is: beside this file, or else in another place that Python imports from. In the
+    folder of a checkout Python imports the sources there, although the package is installed from them."""
+    places = dict.fromkeys([Path(__file__).parents[2], *map(Path, sys.path)])
+    return [place / PLACE for place in places if (place / PLACE).is_dir()]
 
 
 @cache
@@ -50,13 +60,12 @@ def usable() -> bool:
 
 def load(function: Callable[..., Any], arguments: Any, context: Any) -> CompileResult | None:
     """What was made for a function and the types of its arguments; None if there is none, or it is broken."""
-    try:
-        if not (FOLDER.is_dir() and usable()):
-            return None
-        made_for, reduced = pickle.loads(_file(FOLDER, function).read_bytes())
-        return CompileResult._rebuild(context, *reduced) if made_for == arguments else None
-    except Exception:  # whatever a pickle that was cut off raises
-        return None
+    for folder in folders():
+        with contextlib.suppress(Exception):  # whatever a pickle that was cut off raises
+            made_for, reduced = pickle.loads(_file(folder, function).read_bytes())
+            if made_for == arguments and usable():
+                return CompileResult._rebuild(context, *reduced)
+    return None
 
 
 def save(folder: Path, function: Callable[..., Any], arguments: Any, result: Any) -> None:

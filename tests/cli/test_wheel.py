@@ -64,8 +64,9 @@ for package in (milp_recourse.engine.networks, milp_recourse.engine.forests):
             if isinstance(getattr(value, "_cache", None), compiling.EntryCache):
                 source = value.py_func.__module__.rpartition(".")[2]
                 entries.add(f"{source}.{value.py_func.__qualname__}")
-shipped = {file.name for file in shipped_code.FOLDER.rglob("*") if file.is_file()}
-print(len(seen.buffer), len(entries) > 12, sorted(entries ^ shipped), shipped_code.FOLDER)
+[folder] = shipped_code.folders()
+shipped = {file.name for file in folder.rglob("*") if file.is_file()}
+print(len(seen.buffer), len(entries) > 12, sorted(entries ^ shipped), folder)
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -76,6 +77,19 @@ def test_nothing_is_compiled_or_kept(shipped: Path, tmp_path: Path) -> None:
     for before in ("", "sys.version += ' '", "import numba, numpy; numpy.__version__ = '2.9.9'"):
         assert used(shipped, tmp_path / "cache", before) == "4.0 0\n"
     assert not (tmp_path / "cache").exists()
+
+
+def test_a_checkout_finds_what_is_installed(shipped: Path, tmp_path: Path) -> None:
+    """Started in its folder, Python imports the package from there; an edit is seen, as ever."""
+    checkout, cache = tmp_path / "checkout", tmp_path / "cache"
+    own = checkout / "milp_recourse" / "engine" / "networks" / "small.py"
+    leave = shutil.ignore_patterns("_compiled", "__pycache__")
+    shutil.copytree(shipped / "milp_recourse", checkout / "milp_recourse", ignore=leave)
+    say = CODE.format(before="") + "print(small.__file__)"
+    command = ["-c", say, "increased"]
+    assert python(checkout, command, cache, PYTHONPATH=str(shipped)) == f"4.0 0\n{own}\n"
+    own.write_text(SMALL.replace("x + 1.0", "x + 2.0"), encoding="utf-8")
+    assert python(checkout, command, cache, PYTHONPATH=str(shipped)) == f"5.0 1\n{own}\n"
 
 
 def test_no_folder_is_needed(shipped: Path, tmp_path: Path) -> None:
