@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import platform
-import sys
+import sysconfig
 from collections.abc import Callable
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -42,9 +42,10 @@ BASELINES = {
 
 @cache
 def folders() -> list[Path]:
-    """Where compiled code is: beside this file, or else in another place that Python imports from. In the
-    folder of a checkout Python imports the sources there, although the package is installed from them."""
-    places = dict.fromkeys([Path(__file__).parents[2], *map(Path, sys.path)])
+    """Where compiled code is: beside this file, or where packages are installed. In the folder of a checkout
+    Python imports the sources there, although the package is installed from them. Nowhere else on the path of
+    modules: that may hold a folder in which others write."""
+    places = dict.fromkeys([Path(__file__).parents[2], Path(sysconfig.get_path("platlib"))])
     return [place / PLACE for place in places if (place / PLACE).is_dir()]
 
 

@@ -80,18 +80,21 @@ def test_nothing_is_compiled_or_kept(shipped: Path, tmp_path: Path) -> None:
 
 
 def test_a_checkout_finds_what_is_installed(shipped: Path, tmp_path: Path) -> None:
-    """Started in its folder, Python imports the package from there; an edit is seen, as ever."""
+    """Started in its folder, Python imports the package from there; an edit is seen, as ever. What is merely
+    on the path of modules is not unpickled."""
     checkout, cache = tmp_path / "checkout", tmp_path / "cache"
     own = checkout / "milp_recourse" / "engine" / "networks" / "small.py"
     leave = shutil.ignore_patterns("_compiled", "__pycache__")
     shutil.copytree(shipped / "milp_recourse", checkout / "milp_recourse", ignore=leave)
-    say = CODE.format(before="") + "print(small.__file__)"
-    command = ["-c", say, "increased"]
-    assert python(checkout, command, cache, PYTHONPATH=str(shipped)) == f"4.0 0\n{own}\n"
+    installed = f"import sysconfig; sysconfig.get_path = lambda name: {str(shipped)!r}"
+    for before, said in ((installed, "4.0 0"), (f"sys.path.append({str(shipped)!r})", "4.0 1")):
+        say = CODE.format(before=before) + "print(small.__file__)"
+        assert python(checkout, ["-c", say, "increased"], cache) == f"{said}\n{own}\n"
     own.write_text(SMALL.replace("x + 1.0", "x + 2.0"), encoding="utf-8")
-    assert python(checkout, command, cache, PYTHONPATH=str(shipped)) == f"5.0 1\n{own}\n"
+    assert used(checkout, cache, installed) == "5.0 1\n"
 
 
+@pytest.mark.long
 def test_no_folder_is_needed(shipped: Path, tmp_path: Path) -> None:
     """Where no cache can be kept, no line says so."""
     (tmp_path / "cache").write_text("in the way")
@@ -110,13 +113,16 @@ OTHERWISE = {
 }
 
 
-@pytest.mark.parametrize("what", OTHERWISE)
+@pytest.mark.parametrize(
+    "what", [next(iter(OTHERWISE)), *(pytest.param(one, marks=pytest.mark.long) for one in [*OTHERWISE][1:])]
+)
 def test_where_it_does_not_fit_it_is_compiled_and_kept(what: str, shipped: Path, tmp_path: Path) -> None:
     """In the user's folder, and found there."""
     assert used(shipped, tmp_path / "cache", OTHERWISE[what]) == "4.0 1\n"
     assert used(shipped, tmp_path / "cache", OTHERWISE[what]) == "4.0 0\n"
 
 
+@pytest.mark.long
 def test_what_numba_is_told_to_compile_for_is_compiled(shipped: Path, tmp_path: Path) -> None:
     """By its setting: whoever names a processor wants code for that one."""
     assert used(shipped, tmp_path / "cache", NUMBA_CPU_NAME="generic") == "4.0 1\n"
@@ -134,6 +140,7 @@ def test_an_edited_source_is_compiled(shipped: Path, tmp_path: Path) -> None:
     assert used(shipped, tmp_path / "cache") == "4.0 0\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", [b"", b"\x80\x04cut off"])
 def test_a_broken_file_is_as_none(broken: bytes, shipped: Path, tmp_path: Path) -> None:
     """It stays as it is; what is compiled instead is found the next time."""
