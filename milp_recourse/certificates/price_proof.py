@@ -194,6 +194,7 @@ class PriceProof:
     tables: list[PriceTable] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.numbers: dict[int | tuple[float, ...], int] = {}  # of tables that are listed
         self.masks = cell_masks(self.table, self.axes)
         self.factors: Factors = factors(self.table, self.axes, self.masks)
         f = self.factors
@@ -494,12 +495,10 @@ class PriceProof:
         return Step(PRICES, table=self._listed(table))
 
     def _listed(self, table: PriceTable) -> int:
-        """The number of a table; a new one unless it is the last one, or has no prices and is known."""
-        for number in range(len(self.tables) - 1, -1, -1):
-            known = self.tables[number]
-            bare = known.price is table.price is None
-            numbers, own = ((t.unit, t.mu, t.nu, *t.weights, *t.shares) for t in (known, table))
-            if known is table or (bare and numbers == own):
-                return number
-        self.tables.append(table)
-        return len(self.tables) - 1
+        """The number of a table; a new one unless it is listed, or has no prices and equals one."""
+        bare = (table.unit, table.mu, table.nu, *table.weights, *table.shares)
+        key = id(table) if table.price is not None else bare
+        if key not in self.numbers:
+            self.numbers[key] = len(self.tables)
+            self.tables.append(table)
+        return self.numbers[key]
