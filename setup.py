@@ -58,9 +58,10 @@ class WheelWithCode(bdist_wheel):
 
 def compiling(library: Path, folder: Path, modules: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     """A process of its own that writes the machine code of a part of the package that was built."""
+    known = {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH" and not k.startswith("NUMBA_")}
     command = [sys.executable, "-B", "-m", "milp_recourse.engine.ship", str(folder)]
     command += [f"milp_recourse.{name}" for name in modules]
-    return subprocess.run(command, cwd=library, stderr=subprocess.PIPE, text=True, check=False)
+    return subprocess.run(command, cwd=library, env=known, stderr=subprocess.PIPE, text=True, check=False)
 
 
 setup(cmdclass={"build_py": BuildWithInstances, "bdist_wheel": WheelWithCode})

@@ -4,6 +4,7 @@ An editable install compiles nothing and needs nothing more.
 """
 
 import os
+import re
 import tomllib
 from pathlib import Path
 
@@ -20,4 +21,4 @@ def get_requires_for_build_wheel(config_settings=None):
     if os.environ.get("MILP_RECOURSE_PURE"):
         return asked
     project = tomllib.loads((Path(__file__).parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return asked + [one for one in project["dependencies"] if one.startswith(IMPORTED)]
+    return asked + [one for one in project["dependencies"] if re.split(r"[^\w-]", one)[0] in IMPORTED]

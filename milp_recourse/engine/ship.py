@@ -21,9 +21,11 @@ from milp_recourse.engine.numba_internals import CONFIG
 def main() -> None:
     """Compile and write; ends with an error where something is in the way."""
     folder, *searches = sys.argv[1:]
-    CONFIG.CPU_NAME, CONFIG.CPU_FEATURES = shipped_code.BASELINES[platform.machine().lower()][0], ""
     with tempfile.TemporaryDirectory() as aside:
         os.environ["NUMBA_CACHE_DIR"] = aside  # the user's cache stays as it is
+        os.environ["NUMBA_CPU_NAME"] = shipped_code.BASELINES[platform.machine().lower()][0]
+        os.environ["NUMBA_CPU_FEATURES"] = ""
+        CONFIG.reload_config()
         for search in searches:
             importlib.import_module(search).ready()
     for name, module in sorted(sys.modules.items()):

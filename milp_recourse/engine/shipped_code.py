@@ -1,9 +1,9 @@
 """Machine code that came with the package: where it was built as a wheel, a first use compiles nothing.
 
 setup.py has the engine compiled (:mod:`milp_recourse.engine.ship`) for a processor that nearly every machine
-has at least. It serves as long as the sources are those it was made from, for the same versions of numba and
-llvmlite, and for every build of the same Python 3.x on the same kind of machine. numpy may have another
-version: compiled code reaches arrays through numba's own library.
+has at least. The code is used if the sources, numba and llvmlite are those it was made with, by every build
+of the same Python 3.x on the same kind of machine. numpy may have another version: compiled code reaches
+arrays through numba's own library.
 """
 
 from __future__ import annotations
@@ -61,17 +61,25 @@ def usable() -> bool:
 
 def load(function: Callable[..., Any], arguments: Any, context: Any) -> CompileResult | None:
     """What was made for a function and the types of its arguments; None if there is none, or it is broken."""
-    for folder in folders():
+    for folder in folders() if usable() else ():
         with contextlib.suppress(Exception):  # whatever a pickle that was cut off raises
             made_for, reduced = pickle.loads(_file(folder, function).read_bytes())
-            if made_for == arguments and usable():
+            if made_for == arguments:
                 return CompileResult._rebuild(context, *reduced)
     return None
 
 
 def save(folder: Path, function: Callable[..., Any], arguments: Any, result: Any) -> None:
-    """Write what :func:`load` reads."""
+    """Write what :func:`load` reads, of a function that is called with one choice of types.
+
+    Raises
+    ------
+    ValueError
+        There is a file of it, or its code has addresses of this process in it.
+    """
     file = _file(folder, function)
+    if file.exists() or result.library.has_dynamic_globals:
+        raise ValueError(f"{file.name} is called with several types, or its code is of this process alone")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(serialize.dumps((arguments, result._reduce())))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.problem.forest import Tree, TreeEnsemble
+from milp_recourse.problem.forest import Aggregate, Tree, TreeEnsemble
 from milp_recourse.readers.boundaries import last_refused
 from milp_recourse.readers.classes import classes_of
 from milp_recourse.readers.formulas import by_largest, by_margin
@@ -33,7 +33,7 @@ def read_lightgbm(model: Any) -> TreeEnsemble:
     Parameters
     ----------
     model
-        Any boosting, objective ``binary``, splits on numbers.
+        Boosting ``gbdt``, objective ``binary``, splits on numbers.
 
     Returns
     -------
@@ -44,13 +44,15 @@ def read_lightgbm(model: Any) -> TreeEnsemble:
     Raises
     ------
     Unsupported
-        The model is of another kind or not fitted, or has another objective or kind of split, linear leaves,
-        or zeros that count as missing.
+        The model is of another kind or not fitted, or has another objective or kind of split, averaged trees,
+        linear leaves, or zeros that count as missing.
     """
     content = _content(model)
     sums = _sums(content)
     if len(sums) > 1:
         raise refuse("model", f"{len(sums)} classes", "two, or read_model with the wanted one")
+    if sums[0].aggregate == "mean":
+        raise refuse("model", "averaged trees (boosting rf)", "boosting gbdt, or read_model")
     if not str(content["objective"]).startswith("binary"):
         raise refuse("objective", content["objective"], "binary")
     return numbers_only(*sums[0].ensemble(int(content["max_feature_idx"]) + 1))
@@ -72,30 +74,16 @@ def lightgbm_member(model: Any, place: Place) -> Member:
     scores = tuple(one.at(place.columns) for one in _sums(content))
     name = type(model).__name__
     objective, *settings = str(content.get("objective", "")).split(" ")
-    trees = (
-        len(content["tree_info"]) if content.get("average_output") else 1
-    )  # boosting rf: the sum over these
     if objective in (*_AS_THEY_ARE, *_CURVED):
-        curve = _signed_square if "sqrt" in settings else _CURVED.get(objective, _as_it_is)
-        plain = curve is _as_it_is and trees == 1
-        return regression(
-            name, scores[0], None if plain else Inverse(lambda s: curve(s / trees), rounds=True)
-        )
+        curve = _signed_square if "sqrt" in settings else _CURVED.get(objective)
+        return regression(name, scores[0], None if curve is None else Inverse(curve, rounds=True))
     classes = classes_of(model, class_count)
     if len(scores) > 1:
         return Member(name, classes, scores, by_largest(len(scores)), scores)
     steepness = next((float(s.split(":")[1]) for s in settings if s.startswith("sigmoid:")), 1.0)
-
-    def curved(score: float) -> tuple[float, float]:
-        return logistic(steepness * (score / trees))
-
-    link = Link(curved, logistic=(steepness / trees, 0.0))
-    last = last_refused(lambda s: curved(s)[1] > 0.5, 0.0, 1.0)
+    link = Link(lambda s: logistic(steepness * s), logistic=(steepness, 0.0))
+    last = last_refused(lambda s: logistic(steepness * s)[1] > 0.5, 0.0, 1.0)
     return Member(name, classes, scores, by_margin(last), scores, link=link)
-
-
-def _as_it_is(score: float) -> float:
-    return score
 
 
 def _signed_square(score: float) -> float:
@@ -140,7 +128,8 @@ def _content(model: Any) -> dict[str, Any]:
 
 
 def _sums(model: dict[str, Any]) -> tuple[TreeScore, ...]:
-    """The raw scores: one for two classes and for regressions, else one per class."""
+    """The raw scores, of boosting ``rf`` their means: one for two classes and for regressions, else one per
+    class."""
     count = class_count(model) if class_count(model) > 2 else 1
     objective = str(model.get("objective", "none")).split(" ")[0]
     allowed = ("multiclass",) if count > 1 else ("binary", *_AS_THEY_ARE, *_CURVED)
@@ -151,7 +140,8 @@ def _sums(model: dict[str, Any]) -> tuple[TreeScore, ...]:
     if model.get("num_tree_per_iteration") != count:
         raise refuse("objective", "binary with several trees an iteration", "binary")
     read = [_tree(info["tree_structure"], k) for k, info in enumerate(model["tree_info"])]
-    return tuple(TreeScore(tuple(read[c::count])) for c in range(count))
+    aggregate: Aggregate = "mean" if model.get("average_output") else "sum"
+    return tuple(TreeScore(tuple(read[c::count]), aggregate=aggregate) for c in range(count))
 
 
 def _tree(root: dict[str, Any], number: int) -> ReadTree:

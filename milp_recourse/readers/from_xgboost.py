@@ -5,13 +5,14 @@ the trees up to its best iteration, a ``Booster`` with all trees.
 
 Trees of ``dart`` have weights w. A leaf v adds v w to the base b; but where an ``XGBClassifier`` or
 ``XGBRegressor`` predicts, which makes no copy of the rows (``inplace_predict``), it adds ((b + v) - b) w,
-each step rounded to float32.
+each step rounded to float32. That holds on x86-64; other processors may round a product and a sum at once.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import platform
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -57,7 +58,7 @@ def read_xgboost(model: Any) -> TreeEnsemble:
     -------
     TreeEnsemble
         Its score is ``predict(..., output_margin=True)``, bit for bit; of an ``XGBClassifier`` only up to its
-        best iteration. The trees hold the rule for missing values.
+        best iteration, of JSON as a ``Booster`` predicts. The trees hold the rule for missing values.
 
     Raises
     ------
@@ -88,9 +89,15 @@ def xgboost_member(model: Any, place: Place) -> Member:
     read in the same way. With ``binary:logitraw`` the margin is compared instead: by
     ``XGBClassifier.predict`` with 1/2, and of a ``Booster`` with 0.
     """
+    content, last = _content(model)
     if place.sparse:  # XGBoost takes the zeros of a sparse matrix as missing
         place.chains.zeros_are_gaps(place)
-    content, last = _content(model)
+        if (
+            content["learner"]["gradient_booster"]["name"] == "dart"
+        ):  # it adds in one of two ways, by the format
+            raise refuse(
+                "booster", "dart after steps that make a sparse matrix", "dart, if they make a dense one"
+            )
     objective, name = _objective(content), type(model).__name__
     numbers = objective not in (*_OF_TWO, *_OF_SEVERAL)
     sums = _sums(content, last, _in_place(model))
@@ -234,6 +241,8 @@ def _sums(model: dict[str, Any], last: int | None, in_place: bool) -> tuple[Tree
         raise refuse("model", f"JSON without {error}", "what XGBoost's save_model writes") from error
     if kind not in ("gbtree", "dart"):
         raise refuse("booster", kind, "gbtree or dart")
+    if kind == "dart" and platform.machine().lower() not in ("x86_64", "amd64"):
+        raise refuse("booster", f"dart on {platform.machine()}", "gbtree, or dart on x86-64")
     if "weight_drop" in content:
         raise refuse("booster", "dart of XGBoost 3.4 or later", "gbtree, or dart of an earlier one")
     if strange := sorted(set(content) - _KNOWN):

@@ -52,7 +52,7 @@ def progress_bar(label: str, total: int, done: int = 0, rate: bool = False) -> I
     rate
         Whether to show steps per second and the time left.
     """
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield Unseen()
         return
     from milp_recourse.reports.terminal_bar import shown

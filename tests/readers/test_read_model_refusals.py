@@ -314,6 +314,16 @@ REFUSED: dict[str, tuple[Any, str]] = {
         lambda: read_model(xgboost_of(Y == "good", booster="gblinear"), X),
         "gblinear; allowed: gbtree or dart",
     ),
+    "weights behind a sparse matrix": (
+        lambda: read_model(
+            make_pipeline(
+                ColumnTransformer([("jobs", OneHotEncoder(), ["job"])], sparse_threshold=1.0),
+                pytest.importorskip("xgboost").XGBClassifier(n_estimators=2, booster="dart", n_jobs=1),
+            ).fit(LABELLED, Y == "good"),
+            LABELLED,
+        ),
+        "dart after steps that make a sparse matrix; allowed: dart, if they make a dense one",
+    ),
     "averaged trees of three classes": (
         lambda: read_model(
             pytest.importorskip("lightgbm")

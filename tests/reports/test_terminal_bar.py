@@ -28,3 +28,11 @@ def test_a_bar_is_for_a_terminal(stream, bar, monkeypatch):
     text = told.getvalue()
     assert ("3/3" in text) == bar and ("people" in text) == bar
     assert all(f"person {k} was read" in text for k in range(3))
+
+
+def test_there_may_be_no_stderr(monkeypatch):
+    """As in a process without a console."""
+    monkeypatch.setattr(sys, "stderr", None)
+    with progress_bar("people", 1) as steps:
+        steps.advance()
+        steps.say("nobody reads this")
