@@ -28,11 +28,15 @@ def main() -> None:
         CONFIG.reload_config()
         for search in searches:
             importlib.import_module(search).ready()
+    entries = {}  # by their number: other modules import them too
     for name, module in sorted(sys.modules.items()):
-        for entry in vars(module).values() if name.startswith("milp_recourse.engine.") else ():
-            if isinstance(getattr(entry, "_cache", None), EntryCache):
-                for arguments, result in entry.overloads.items():
-                    shipped_code.save(Path(folder), entry.py_func, arguments, result)
+        found = vars(module).values() if name.startswith("milp_recourse.engine.") else ()
+        entries |= {id(one): one for one in found if isinstance(getattr(one, "_cache", None), EntryCache)}
+    for entry in entries.values():
+        for arguments, result in entry.overloads.items():
+            shipped_code.save(Path(folder), entry.py_func, arguments, result)
+    if not any(entry.overloads for entry in entries.values()):
+        raise ValueError("nothing was compiled")
 
 
 if __name__ == "__main__":
