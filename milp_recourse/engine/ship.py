@@ -12,6 +12,7 @@ import platform
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from milp_recourse.engine import shipped_code
 from milp_recourse.engine.compiling import EntryCache
@@ -28,7 +29,7 @@ def main() -> None:
         CONFIG.reload_config()
         for search in searches:
             importlib.import_module(search).ready()
-    entries = {}  # by their number: other modules import them too
+    entries: dict[int, Any] = {}  # by their number: other modules import them too
     for name, module in sorted(sys.modules.items()):
         found = vars(module).values() if name.startswith("milp_recourse.engine.") else ()
         entries |= {id(one): one for one in found if isinstance(getattr(one, "_cache", None), EntryCache)}

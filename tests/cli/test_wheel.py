@@ -97,11 +97,15 @@ with event.install_recorder("numba:compile") as seen:
 """
 
 
-def with_a_small_function(sources: Path) -> None:
-    """Put one in the engine's place."""
-    small = sources / "milp_recourse" / "engine" / "networks" / "small.py"
-    small.write_text(SMALL, encoding="utf-8")
-    setup, lists = sources / "setup.py", 'NETWORKS = ("engine.networks.small",)\nTREES = ()'
+def with_small_functions(sources: Path) -> None:
+    """Put them in the engines' place."""
+    for room in ("networks", "forests"):
+        small = sources / "milp_recourse" / "engine" / room / "small.py"
+        small.write_text(SMALL, encoding="utf-8")
+    setup, lists = (
+        sources / "setup.py",
+        'NETWORKS = ("engine.networks.small",)\nTREES = ("engine.forests.small",)',
+    )
     setup.write_text(LISTS.sub(lists, setup.read_text(encoding="utf-8")), encoding="utf-8")
 
 
@@ -109,7 +113,7 @@ def with_a_small_function(sources: Path) -> None:
 def test_a_wheel_with_code_compiles_nothing(tmp_path: Path) -> None:
     """It is for this Python and machine, and no cache is made. ``.ci/bare`` looks at the whole engine, when
     wheels are released."""
-    built, said = build(tmp_path, with_a_small_function)
+    built, said = build(tmp_path, with_small_functions)
     python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
     assert built.name.split("-")[2:4] == [python, python] and not built.name.endswith("-any.whl"), said
     site = tmp_path / "site"

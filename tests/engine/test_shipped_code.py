@@ -42,12 +42,16 @@ print(said, len(seen.buffer) // 2)
 
 @pytest.fixture(scope="module")
 def shipped(tmp_path_factory) -> Path:
-    """A copy of the package, with the machine code of one of its two small functions."""
+    """A copy of the package, with the machine code of one of its two small functions, which another module
+    imports."""
     folder, _ = copied(tmp_path_factory.mktemp("shipped"))
     engine = folder / "milp_recourse" / "engine"
     (engine / "networks" / "small.py").write_text(SMALL, encoding="utf-8")
+    user = "from milp_recourse.engine.networks.small import increased, ready\n"
+    (engine / "networks" / "small_user.py").write_text(user, encoding="utf-8")
     command = ["-m", "milp_recourse.engine.ship", str(engine / "_compiled")]
-    python(folder, [*command, "milp_recourse.engine.networks.small"], folder.parent / "unused")
+    modules = [f"milp_recourse.engine.networks.{name}" for name in ("small", "small_user")]
+    python(folder, command + modules, folder.parent / "unused")
     assert not (folder.parent / "unused").exists()
     return folder
 
