@@ -496,8 +496,9 @@ class PriceProof:
 
     def _listed(self, table: PriceTable) -> int:
         """The number of a table; a new one unless it is listed, or has no prices and equals one."""
-        bare = (table.unit, table.mu, table.nu, *table.weights, *table.shares)
-        key = id(table) if table.price is not None else bare
+        key: int | tuple[float, ...] = id(table)
+        if table.price is None:
+            key = (table.unit, table.mu, table.nu, *table.weights, *table.shares)
         if key not in self.numbers:
             self.numbers[key] = len(self.tables)
             self.tables.append(table)

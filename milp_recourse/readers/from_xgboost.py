@@ -68,7 +68,7 @@ def read_xgboost(model: Any) -> TreeEnsemble:
         probability between 0 and 1, a number that is not finite, or JSON without a part that XGBoost writes.
     """
     content, last = _content(model)
-    sums = _sums(content, last, _in_place(model))
+    sums = _sums(content, last, _for_scikit_learn(model))
     if len(sums) > 1:
         raise refuse("model", f"{len(sums)} classes", "two, or read_model with the wanted one")
     if _objective(content) not in _OF_TWO:
@@ -79,6 +79,11 @@ def read_xgboost(model: Any) -> TreeEnsemble:
 def is_xgboost(model: Any) -> bool:
     """Whether the model's class is defined in XGBoost itself; a subclass of one's own is not."""
     return type(model).__module__.split(".")[0] == "xgboost"
+
+
+def _for_scikit_learn(model: Any) -> bool:
+    """Whether it is an ``XGBClassifier`` or its like, rather than a ``Booster`` or JSON."""
+    return hasattr(model, "get_booster")
 
 
 def xgboost_member(model: Any, place: Place) -> Member:
@@ -100,7 +105,7 @@ def xgboost_member(model: Any, place: Place) -> Member:
             )
     objective, name = _objective(content), type(model).__name__
     numbers = objective not in (*_OF_TWO, *_OF_SEVERAL)
-    sums = _sums(content, last, _in_place(model))
+    sums = _sums(content, last, _for_scikit_learn(model))
     scores = tuple(one.at(place.columns) for one in sums)
     if numbers:
         return regression(name, scores[0], _inverse(objective))
@@ -109,7 +114,7 @@ def xgboost_member(model: Any, place: Place) -> Member:
         _as_many_classes(model, content, len(scores))
         return Member(name, classes, scores, by_largest(len(scores)))
     if objective == "binary:logitraw":
-        half = 0.5 if hasattr(model, "get_booster") else 0.0  # XGBClassifier compares the margin with 1/2
+        half = 0.5 if _for_scikit_learn(model) else 0.0  # XGBClassifier compares the margin with 1/2
         return Member(name, classes, scores, by_margin(half))
     link = link_of(_probabilities, single=True, logistic=(1.0, 0.0), unit=2.0**-24)
     return Member(name, classes, scores, by_margin(_last_half()), link=link)
@@ -155,7 +160,7 @@ def _as_many_classes(model: Any, content: dict[str, Any], count: int) -> None:
     objective = _objective(content)
     if classes != count:
         raise refuse("num_class", str(count), f"{classes}, as many as there are classes")
-    if hasattr(model, "get_booster") and classes == 2 and objective == "multi:softprob":
+    if _for_scikit_learn(model) and classes == 2 and objective == "multi:softprob":
         raise refuse("objective", f"{objective} for two classes", "binary:logistic for two classes")
 
 
@@ -192,7 +197,7 @@ def _content(model: Any) -> tuple[dict[str, Any], int | None]:
     if isinstance(model, dict):
         return model, None
     booster, last = model, None
-    if hasattr(model, "get_booster"):
+    if _for_scikit_learn(model):
         try:
             booster = model.get_booster()
         except Exception as error:
@@ -215,10 +220,6 @@ def _content(model: Any) -> tuple[dict[str, Any], int | None]:
 
 def _objective(model: dict[str, Any]) -> str:
     return str(model.get("learner", {}).get("objective", {}).get("name"))
-
-
-def _in_place(model: Any) -> bool:
-    return hasattr(model, "get_booster")
 
 
 def _sums(model: dict[str, Any], last: int | None, in_place: bool) -> tuple[TreeScore, ...]:

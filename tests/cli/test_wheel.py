@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import os
-import re
-import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +13,7 @@ import pytest
 from milp_recourse.formats.instances_path import instance_files, instances_path
 from milp_recourse.questions.solve import solve
 from tests.engine.test_shipped_code import SMALL
+from tests.helpers.wheels import LISTS, build
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,67 +23,6 @@ def wheel(tmp_path_factory) -> Path:
     """Built without compiling."""
     built, _ = build(tmp_path_factory.mktemp("wheel"), MILP_RECOURSE_PURE="1")
     return built
-
-
-def build(
-    folder: Path, change: Callable[[Path], None] = lambda sources: None, **environment: str
-) -> tuple[Path, str]:
-    """A wheel built without network from a copy of the sources, which is changed before, and what the build
-    says."""
-    ignore = shutil.ignore_patterns("__pycache__", ".*")
-    for name in ("milp_recourse", "verify", "instances"):
-        shutil.copytree(ROOT / name, folder / "source" / name, ignore=ignore)
-    for pattern in ("pyproject.toml", "*.py", "*.in", "README*"):
-        for file in ROOT.glob(pattern):
-            shutil.copy(file, folder / "source")
-    change(folder / "source")
-    options = ["--no-deps", "--no-build-isolation", "--no-index", "--verbose", "--wheel-dir", str(folder)]
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", *options, str(folder / "source")],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-    )
-    return next(folder.glob("*.whl")), done.stdout + done.stderr
-
-
-LISTS = re.compile(r"^NETWORKS = (.*)\nTREES = (.*)$", re.MULTILINE)
-"""The lines of setup.py that say which modules' ``ready`` has the engine compiled."""
-
-FIRST_USES = """
-import importlib, pkgutil, sys
-import milp_recourse.engine.forests, milp_recourse.engine.networks
-from milp_recourse import solve
-from milp_recourse.engine.compiling import EntryCache
-from milp_recourse.formats.instances_path import instances_path
-
-def kinds():
-    return {name: set(one.overloads) for name, one in entries.items()}
-
-entries = {}
-for package in (milp_recourse.engine.networks, milp_recourse.engine.forests):
-    for found in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{found.name}")
-        entries |= {one.__qualname__: one for one in vars(module).values()
-                    if isinstance(getattr(one, "_cache", None), EntryCache)}
-for name in sys.argv[1:]:
-    importlib.import_module(f"milp_recourse.{name}").ready()
-ready = kinds()
-for name in ("loan/loan_001", "smoke/two_trees", "credit_trees/credit_000"):
-    assert solve(instances_path() / f"{name}.json", certificates=True).evidence is not None
-print(len(entries) > 12, [name for name, some in ready.items() if not some], kinds() == ready)
-"""
-
-
-def test_all_that_a_search_calls_is_compiled_for_a_wheel() -> None:
-    """Every function that Python calls, for all types of arguments that a search gives it."""
-    said = LISTS.search((ROOT / "setup.py").read_text(encoding="utf-8"))
-    assert said is not None
-    names = [name for modules in said.groups() for name in ast.literal_eval(modules)]
-    command = [sys.executable, "-c", FIRST_USES, *names]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "True [] True\n"
 
 
 USED = """

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cli.test_wheel import build
+from tests.helpers.wheels import build
 
 ROOT = Path(__file__).parents[2]
 
