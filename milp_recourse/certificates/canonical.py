@@ -15,7 +15,6 @@ from milp_recourse.formats.schema_features import feature_to_dict
 from milp_recourse.formats.schema_scm import scm_to_dict
 from milp_recourse.problem.cost import PERCENTILES, Cost
 from milp_recourse.problem.instance import Classifier, Instance
-from milp_recourse.readers.json_form import to_json
 
 _DEFAULTED = ("bounds", "categories", "domain", "monotone")
 """What files leave out of a feature where there is none."""
@@ -33,7 +32,7 @@ def instance_digest(instance: Instance) -> str:
 
 def canonical_content(instance: Instance) -> dict[str, Any]:
     """The content of an instance as plain JSON values, every default filled in."""
-    return {**_besides_classifier(instance), "classifier": to_json(instance.classifier)}
+    return {**_besides_classifier(instance), "classifier": instance.classifier.written}
 
 
 def _besides_classifier(instance: Instance) -> dict[str, Any]:
@@ -90,7 +89,7 @@ def classifier_text(classifier: Classifier) -> str:
     known = _texts.get(id(classifier))
     if known is None or known[0] is not classifier:
         _texts.clear()
-        _texts[id(classifier)] = known = (classifier, _text(to_json(classifier)))
+        _texts[id(classifier)] = known = (classifier, _text(classifier.written))
     return known[1]
 
 

@@ -49,7 +49,6 @@ from milp_recourse.problem.scm import (
     StructuralCausalModel,
     independent,
 )
-from milp_recourse.readers.json_form import layers_to_json
 
 
 class Layers(Strict):
@@ -303,7 +302,7 @@ def expression_to_json(expression: Expression) -> Any:
         case Variable(name):
             return name
         case NetworkOutput(network):
-            return {"network": {"layers": layers_to_json(network)}, "inputs": parts}
+            return {"network": {"layers": network.written["layers"]}, "inputs": parts}
         case Sum() | Product():
             return {type(expression).__name__.lower(): parts}
         case Relu() | Sigmoid() | Square():

@@ -19,7 +19,6 @@ from milp_recourse.formats.validate import Strict
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
-from milp_recourse.readers.json_form import to_json
 
 if TYPE_CHECKING:
     from milp_recourse.formats.schema_answers import ResultModel
@@ -150,7 +149,7 @@ def _shared(instance: Instance) -> dict[str, Any]:
         **{key: text for key, text in named.items() if text is not None},
         "features": [feature_to_dict(one) for one in instance.features],
         "scm": scm_to_dict(instance.scm),
-        "classifier": to_json(instance.classifier),
+        "classifier": instance.classifier.written,
         "accept": accept_to_dict(instance),
         "cost": cost_to_dict(instance.cost),
         "plausibility": _plausibility(instance),

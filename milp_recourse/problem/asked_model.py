@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.errors import BadInput
+from milp_recourse.errors import BadInput, Unsupported
 
 Array = NDArray[np.float64]
 
@@ -33,6 +34,11 @@ class AskedModel:
     def __repr__(self) -> str:
         """The number of columns."""
         return f"AskedModel({self.inputs} columns)"
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """Unsupported: no file can hold a function."""
+        raise Unsupported("model: got one that is asked; allowed: one that is read, where a file is written")
 
     def scores(self, rows: Array) -> Array:
         """1 for each accepted row, else 0."""

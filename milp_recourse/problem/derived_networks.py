@@ -73,6 +73,14 @@ class CurvedNetwork(ReluNetwork):
         """The SHA-256 of a ReLU network's digest and of the functions."""
         return sha256(super().digest + repr(self.bends).encode()).digest()
 
+    @property
+    def written(self) -> dict[str, Any]:
+        """As files state it, with the functions of hidden layers that have some."""
+        entry = super().written
+        for layer, functions in zip(entry["layers"], self.bends, strict=False):
+            layer.update({"functions": list(functions)} if functions else {})
+        return entry
+
     def bent(self, layer: int, z: NDArray) -> NDArray:
         """A hidden layer's functions of its arguments, (..., units), in their precision."""
         bends = self.bends[layer]

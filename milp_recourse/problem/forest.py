@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,22 @@ class TreeEnsemble:
     def largest(self) -> NDArray[np.float64]:
         """The largest absolute value of every tree's leaves, shape (trees,)."""
         return np.array([np.abs(tree.value[tree.left == -1]).max() for tree in self.trees], dtype=np.float64)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """As files state it: ``aggregate``, ``base`` and ``sum_dtype`` are left out for a mean; ``parts`` and
+        ``combine`` where there are no parts; ``missing_left`` where a tree has none."""
+        keys = ("feature", "threshold", "left", "right", "value")
+        entry: dict[str, Any] = {"kind": "tree-ensemble", "dtype": self.dtype}
+        if self.aggregate != "mean":
+            entry |= {"aggregate": self.aggregate, "base": self.base, "sum_dtype": self.sum_dtype}
+        if self.parts:
+            entry |= {"parts": list(self.parts), "combine": self.combine}
+        trees = []
+        for tree in self.trees:
+            used = keys if tree.missing_left is None else (*keys, "missing_left")
+            trees.append({key: getattr(tree, key).tolist() for key in used})
+        return entry | {"trees": trees}
 
     def alone(self, part: int) -> TreeEnsemble:
         """The ensemble of one part."""

@@ -115,6 +115,13 @@ class ReluNetwork:
             made.update(repr(array.shape).encode() + array.tobytes())
         return made.digest()
 
+    @property
+    def written(self) -> dict[str, Any]:
+        """As files state it: doubles are read back unchanged, and every float32 value is a double."""
+        pairs = zip(self.weights, self.biases, strict=True)
+        layers = [{"weight": weight.tolist(), "bias": bias.tolist()} for weight, bias in pairs]
+        return {"kind": "relu-network", "dtype": self.dtype, "layers": layers}
+
     def evaluate(self, x: NDArray) -> FloatArray:
         """Outputs in float64, shape (..., outputs), for inputs of shape (..., inputs).
 

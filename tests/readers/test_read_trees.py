@@ -10,8 +10,7 @@ from milp_recourse.formats.schema_classifiers import StatedClassifier
 from milp_recourse.formats.validate import Known, validate
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
-from milp_recourse.readers import read_lightgbm, read_sklearn_trees, read_xgboost, safe_threshold
-from milp_recourse.readers.json_form import to_json
+from milp_recourse.readers import read_lightgbm, read_sklearn_trees, read_xgboost, safe_threshold, to_json
 
 pytest.importorskip("sklearn")
 from sklearn.ensemble import (

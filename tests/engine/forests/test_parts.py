@@ -20,7 +20,7 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.problem.result import Status, gap_tolerance
 from milp_recourse.questions.solve import solve
-from milp_recourse.readers.json_form import to_json
+from milp_recourse.readers import to_json
 from milp_recourse.solvers import backend
 from tests.helpers.tree_checks import examined, same
 from tests.helpers.tree_samples import (
