@@ -76,7 +76,7 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
     from milp_recourse.formats.schema import StatedCost, check_scale
     from milp_recourse.formats.validate import Known, validate
     from milp_recourse.problem.cost import KINDS, PERCENTILES
-    from milp_recourse.problem.factuals import undefined_values
+    from milp_recourse.problem.population import undefined_values
     from milp_recourse.tables import from_data
     from milp_recourse.tables.columns import SCALES
 

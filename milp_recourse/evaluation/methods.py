@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.errors import BadInput, RecourseError
-from milp_recourse.problem.factuals import as_number
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
 
@@ -198,5 +197,5 @@ def _action(row: Mapping[Any, Any] | None, template: Instance, where: str) -> Ac
                 raise BadInput(f"{where}: {name}", plain, "a number") from None
         if isinstance(plain, float) and not math.isfinite(plain):
             raise BadInput(f"{where}: {name}", plain, "a finite number")
-        action[name] = as_number(plain, feature, f"{where}: {name}")
+        action[name] = feature.read(plain, f"{where}: {name}")
     return action or None

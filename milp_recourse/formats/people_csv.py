@@ -12,8 +12,8 @@ from pathlib import Path
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.strict_json import LARGEST_TABLE, read_bytes
-from milp_recourse.problem.factuals import ID, Person
 from milp_recourse.problem.features import Feature
+from milp_recourse.problem.population import ID, Person
 
 _JSON_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from milp_recourse.errors import BadInput, dotted, shown
 from milp_recourse.formats.strict_json import read_json
-from milp_recourse.problem.factuals import as_number
 from milp_recourse.problem.instance import Instance
 
 
@@ -33,7 +32,7 @@ def read_action(path: str | Path, instance: Instance) -> dict[str, float]:
                 raise BadInput(where, "an unknown feature", ", ".join(names))
             if isinstance(value, bool) or not isinstance(value, int | float | str):
                 raise BadInput(where, shown(value), "a number or a label")
-            action[name] = as_number(value, instance.by_name[name], where)
+            action[name] = instance.by_name[name].read(value, where)
         return action
     except BadInput as error:
         raise error.in_file(str(path)) from None

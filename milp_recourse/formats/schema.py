@@ -31,18 +31,18 @@ from milp_recourse.formats.validate import (
     validate,
 )
 from milp_recourse.problem.cost import KINDS, PERCENTILES, Cost, CostKind
-from milp_recourse.problem.factuals import (
-    ID,
-    FactualTable,
-    as_table,
-    build_factual,
+from milp_recourse.problem.features import build_factual
+from milp_recourse.problem.instance import (
+    Acceptance,
+    Instance,
+    Preferences,
+    Reference,
     check_abduction,
-    undefined_values,
+    check_density,
 )
-from milp_recourse.problem.instance import Acceptance, Instance, Preferences, Reference, check_density
 from milp_recourse.problem.measures import Distance, Measure, Quantiles, Relative
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.population import Population
+from milp_recourse.problem.population import ID, FactualTable, Population, as_table, undefined_values
 
 INSTANCE_FORMAT = "milp-recourse/instance-1"
 POPULATION_FORMAT = "milp-recourse/population-1"

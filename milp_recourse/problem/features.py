@@ -12,16 +12,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.errors import BadInput, dotted, shown
 from milp_recourse.problem.decimals import as_written
 
 Array = NDArray[np.float64]
@@ -357,6 +358,33 @@ class Feature:
         """The inverse of :meth:`show`: a label's index, or the number itself."""
         return float(shown) if self.categories is None else float(self.categories.index(str(shown)))
 
+    def read(self, value: float | str | None, path: str, imputed: bool = False) -> float:
+        """A file's value as the number used inside: labels by their index, null as nan.
+
+        Parameters
+        ----------
+        imputed
+            Whether the value of an integer feature may be a fraction, as a mean put in by an imputer is.
+
+        Raises
+        ------
+        BadInput
+            An unknown label, text for a number, or a fraction where a whole number is due.
+        """
+        if value is None:
+            return math.nan
+        if self.categories is not None:
+            if not isinstance(value, str) or value not in self.categories:
+                raise BadInput(path, shown(value), "one of " + ", ".join(self.categories))
+            return float(self.categories.index(value))
+        if isinstance(value, str):
+            raise BadInput(path, repr(value), "a number")
+        if self.kind == "binary" and value not in (0, 1):
+            raise BadInput(path, value, "0 or 1")
+        if self.integral and not float(value).is_integer() and not (imputed and self.kind == "integer"):
+            raise BadInput(path, value, "a whole number")
+        return float(value)
+
     def shown(self, value: float) -> float | int | str | None:
         """As :meth:`show`; None where the value is missing (nan)."""
         return None if math.isnan(value) else self.show(value)
@@ -365,3 +393,25 @@ class Feature:
 def input_columns(features: Sequence[Feature]) -> tuple[str, ...]:
     """Names of all model input columns, in order."""
     return tuple(column for feature in features for column in feature.columns)
+
+
+def build_factual(values: Mapping[str, Any], features: Sequence[Feature], path: str) -> dict[str, float]:
+    """One applicant's values as numbers.
+
+    Raises
+    ------
+    BadInput
+        A feature is missing or unknown, or :meth:`Feature.read` refuses a value. The error names the path,
+        e.g. ``factual.income``.
+    """
+    names = {f.name for f in features}
+    for name in values:
+        if name not in names:
+            raise BadInput(dotted(path, name), "an unknown feature", ", ".join(f.name for f in features))
+    for f in features:
+        if f.name not in values:
+            raise BadInput(dotted(path, f.name), "nothing", "a value for every feature")
+    try:
+        return {f.name: f.read(values[f.name], f.name, imputed=True) for f in features}
+    except BadInput as fault:
+        raise BadInput(dotted(path, fault.field), fault.got, fault.allowed) from None

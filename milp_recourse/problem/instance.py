@@ -463,3 +463,38 @@ def _why_not_missing(instance: Instance, columns: range) -> str | None:
     if instance.plausible:
         return "plausibility needs every value"
     return None
+
+
+def check_abduction(problem: Instance, x: Mapping[str, float], path: str = "factual") -> None:
+    """Check that values of features with a sigmoid link lie inside the link's range.
+
+    Only features whose noise is needed are checked: an action can move one of their causes, or the density is
+    asked for.
+
+    Raises
+    ------
+    BadInput
+        A value lies outside the range, so that no noise explains it.
+    """
+    scm = problem.scm
+    bounded = {f: m.link for f, m in scm.mechanisms.items() if m.link.kind == "sigmoid"}
+    if not bounded:
+        return
+    moved = scm.descendants({f.name for f in problem.features if f.actionable})
+    for name, link in bounded.items():
+        if scm.parents(name) & moved or (problem.plausible and name in moved):
+            low, high = sorted((link.offset, link.offset + link.scale))
+            if not low < x[name] < high:
+                raise BadInput(dotted(path, name), x[name], f"a number strictly between {low} and {high}")
+
+
+def check_person(problem: Instance, x: Mapping[str, float], path: str = "factual") -> None:
+    """Check one applicant's numbers against the model: :func:`check_missing` and :func:`check_abduction`.
+
+    Parameters
+    ----------
+    problem
+        The model side; its own factual does not matter.
+    """
+    check_missing(problem, {name for name, value in x.items() if math.isnan(value)}, path)
+    check_abduction(problem, x, path)

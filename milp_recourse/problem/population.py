@@ -1,9 +1,14 @@
-"""Populations: the problems of many applicants of one model, as one immutable statement."""
+"""Populations: the problems of many applicants of one model, as one immutable statement.
+
+Applicants' values are read strictly, and errors are kept per applicant.
+"""
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, overload
 
@@ -11,12 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
-from milp_recourse.problem.conditions import TRUE
-from milp_recourse.problem.factuals import ID, as_table, people_in, undefined_values
-from milp_recourse.problem.instance import Instance, Preferences
+from milp_recourse.problem.conditions import Condition, meaning
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.features import Feature, build_factual
+from milp_recourse.problem.instance import Instance, Preferences, check_person
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Person = Mapping[str, Any]
+"""Values by feature, as a file or a table gives them."""
+
+ID = "id"
+"""Column of a factuals CSV with the applicants' own identifiers, unless a feature is called so."""
 
 
 @dataclass(frozen=True)
@@ -196,19 +208,130 @@ class Population:
         return (self[i] for i in range(len(self)))
 
 
-def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
-    """Group the positions of instances with one model, levers, threshold and plausibility.
+class FactualTable(Sequence[Mapping[str, float]]):
+    """Factuals as one matrix of doubles, so that a million applicants fit into memory.
 
-    Factuals, weights, allowed values, margins and density offsets may differ within a group.
-
-    Models are compared by identity: a population's applicants share their objects. An instance with
-    conditions or scenarios is a group of its own, because its demands contain numbers of its factual.
+    Parameters
+    ----------
+    names
+        Features, one per column.
+    values
+        Row by row, (applicants x features).
     """
-    groups: dict[object, list[int]] = {}
-    for k, one in enumerate(instances):
-        shared = (one.features, one.scm, one.classifier, one.cost)
-        own_group = None if one.demand == TRUE and not one.scenarios else k
-        rule = one.accept.threshold, one.accept.strict, one.plausible
-        key = (*map(id, shared), *rule, tuple(one.levers), own_group)
-        groups.setdefault(key, []).append(k)
-    return list(groups.values())
+
+    def __init__(self, names: Sequence[str], values: NDArray[np.float64]) -> None:
+        self.names, self.values = tuple(names), values
+
+    def __repr__(self) -> str:
+        """Number of applicants and of features."""
+        return f"FactualTable({len(self.values)} x {len(self.names)})"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, float]: ...
+    @overload
+    def __getitem__(self, index: slice) -> FactualTable: ...
+    def __getitem__(self, index: int | slice) -> Mapping[str, float] | FactualTable:
+        if isinstance(index, slice):
+            return FactualTable(self.names, self.values[index])
+        return dict(zip(self.names, self.values[index].tolist(), strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or len(self) != len(other):
+            return False
+        if not all(row.keys() == set(self.names) for row in other):
+            return False
+        rows = np.array([[row[name] for name in self.names] for row in other]).reshape(self.values.shape)
+        return np.array_equal(self.values, rows, equal_nan=True)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def as_table(
+    people: Iterable[tuple[str, Person]], problem: Instance, file: str | None = None
+) -> tuple[FactualTable, dict[int, BadInput]]:
+    """One row per person, of nan where the person cannot be read, and these people's errors by index.
+
+    Parameters
+    ----------
+    people
+        For each person the path that error messages name, and the values.
+
+    Raises
+    ------
+    BadInput
+        Nobody can be read; the error is the first person's.
+    """
+    names = [f.name for f in problem.features]
+    values, unreadable = array("d"), {}
+    for k, (path, person) in enumerate(people):
+        try:
+            row: Mapping[str, float] = _read(person, problem, path)
+        except BadInput as error:
+            unreadable[k] = error if file is None else error.in_file(file)
+            row = dict.fromkeys(names, math.nan)
+        values.extend(row[name] for name in names)
+    table = FactualTable(names, np.frombuffer(values, dtype=np.float64).reshape(-1, len(names)))
+    if len(unreadable) == len(table) > 0:
+        raise unreadable[0]
+    return table, unreadable
+
+
+def _read(person: Person, problem: Instance, path: str) -> dict[str, float]:
+    factual = build_factual(person, problem.features, path)
+    check_person(problem, factual, path)
+    return factual
+
+
+def people_in(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, Person]]:
+    """A frame's rows as values by feature, with missing values as None and truth values as 1 and 0.
+
+    Yields for each row the path that error messages name, and the values.
+    """
+    columns = [frame[name].tolist() for name in names]
+    for label, values in zip(frame.index, zip(*columns, strict=True), strict=True):
+        yield f"row {label!r}", {name: _plain(value) for name, value in zip(names, values, strict=True)}
+
+
+def _plain(value: Any) -> Any:
+    """None for each of pandas' missing values, 1 and 0 for truth values, text for whatever is no number."""
+    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):  # noqa: PLR0124
+        return None
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    return value if isinstance(value, int | float | str) else str(value)
+
+
+def undefined_values(
+    features: Sequence[Feature],
+    conditions: tuple[Condition, ...],
+    factuals: Sequence[Mapping[str, float]],
+    preferences: Sequence[Preferences],
+    unreadable: Mapping[int, BadInput],
+    cost: Cost | None = None,
+    path: str = "factuals.{0}: ",
+) -> dict[int, BadInput]:
+    """The errors of applicants for whose values a condition, or a cost of relative changes, is not defined.
+
+    Applicants in ``unreadable`` are left out. Keys are the applicants' indices.
+
+    Parameters
+    ----------
+    path
+        What a message about a condition begins with; ``{0}`` stands for the applicant's index.
+    """
+    by_name, faults = {f.name: f for f in features}, dict[int, BadInput]()
+    for k, own in enumerate(preferences):
+        wanted = conditions + own.conditions
+        if k in unreadable:
+            continue
+        try:
+            if cost is not None:
+                cost.of_applicant(factuals[k])
+            for j, one in enumerate(wanted):
+                meaning(one, by_name, factuals[k], f"{path.format(k)}condition {j}")
+        except BadInput as error:
+            faults[k] = error
+    return faults

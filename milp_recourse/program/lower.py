@@ -27,7 +27,6 @@ from milp_recourse.problem.derived_networks import CurvedNetwork, smallest_logit
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.population import of_one_model
 from milp_recourse.problem.scenario import Scenario
 from milp_recourse.problem.scm import Bernoulli, Gamma, Link, Mechanism, Noise, Normal
 from milp_recourse.program.demands import Span, reachable_demand, spans
@@ -107,6 +106,24 @@ def together(
             waiting[:0] = _parts(people, mixed.labels)
         else:
             yield people, value
+
+
+def of_one_model(instances: Sequence[Instance]) -> list[list[int]]:
+    """Group the positions of instances with one model, levers, threshold and plausibility.
+
+    Factuals, weights, allowed values, margins and density offsets may differ within a group.
+
+    Models are compared by identity: a population's applicants share their objects. An instance with
+    conditions or scenarios is a group of its own, because its demands contain numbers of its factual.
+    """
+    groups: dict[object, list[int]] = {}
+    for k, one in enumerate(instances):
+        shared = (one.features, one.scm, one.classifier, one.cost)
+        own_group = None if one.demand == TRUE and not one.scenarios else k
+        rule = one.accept.threshold, one.accept.strict, one.plausible
+        key = (*map(id, shared), *rule, tuple(one.levers), own_group)
+        groups.setdefault(key, []).append(k)
+    return list(groups.values())
 
 
 def _parts(people: list[int], labels: NDArray[Any]) -> list[list[int]]:

@@ -48,7 +48,7 @@ def too_large(*instances: Instance) -> str | None:
 
     A number that overflows becomes infinite, and an action that merely costs a lot would look infeasible.
     Several applicants must be of one model with the same levers
-    (:func:`milp_recourse.problem.population.of_one_model`); their values are taken together. None then holds
+    (:func:`milp_recourse.program.lower.of_one_model`); their values are taken together. None then holds
     for each of them. A reason may hold for none of them, so the caller must then ask for one at a time.
     """
     reach = reachable(*instances)

@@ -32,9 +32,10 @@ from milp_recourse.problem.cost import root_below
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Classifier, Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.population import Population, of_one_model
+from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.problem.scm import StructuralCausalModel
+from milp_recourse.program.lower import of_one_model
 from milp_recourse.program.magnitude import too_large
 from milp_recourse.questions.workers import Workers
 from milp_recourse.solvers import Backend, BatchBackend, Options, Proposal
@@ -274,7 +275,7 @@ def solve_together(
 def sharing(instances: Sequence[Instance]) -> list[Instance]:
     """The instances, equal parts of their models replaced by one shared object.
 
-    :func:`~milp_recourse.problem.population.of_one_model` compares models by identity, so instances can only
+    :func:`~milp_recourse.program.lower.of_one_model` compares models by identity, so instances can only
     be lowered together after this.
     """
     networks: dict[bytes, Classifier] = {}

@@ -20,9 +20,8 @@ from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats.schema import cost_to_dict
 from milp_recourse.formats.schema_features import feature_to_dict
 from milp_recourse.problem.asked_model import AskedModel
-from milp_recourse.problem.factuals import FactualTable, check_person, undefined_values
-from milp_recourse.problem.instance import Instance, Preferences, check_density
-from milp_recourse.problem.population import Population
+from milp_recourse.problem.instance import Instance, Preferences, check_density, check_person
+from milp_recourse.problem.population import FactualTable, Population, undefined_values
 from milp_recourse.problem.result import Result
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.questions.solve import backend_for, check_options, solve_as_finished

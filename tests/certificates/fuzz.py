@@ -22,7 +22,6 @@ from typing import Any
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.schema import read_any
 from milp_recourse.judge import judge
-from milp_recourse.problem.factuals import as_number
 from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.solve import solve
 from tests.certificates.attacks import ACCEPTED, load
@@ -149,9 +148,7 @@ def lie(name: str, data: Any) -> str | None:
     if data["claim"] == "infeasible":
         return None if status == "infeasible" else "infeasible, though an action is known"
     try:
-        action = {
-            f: as_number(value, instance.by_name[f], f"action.{f}") for f, value in data["action"].items()
-        }
+        action = {f: instance.by_name[f].read(value, f"action.{f}") for f, value in data["action"].items()}
     except (BadInput, KeyError) as error:
         return f"the action is none: {error}"
     verdict = judge(instance, action)

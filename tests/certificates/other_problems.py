@@ -27,7 +27,6 @@ from milp_recourse.certificates.produce import encode
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats.schema import read_any
 from milp_recourse.judge import judge
-from milp_recourse.problem.factuals import as_number
 from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.solve import solve
 from tests.certificates.fuzz import places
@@ -68,7 +67,7 @@ def lied(certificate: Any, instance: Instance) -> bool:
     if result.cost >= certificate["lower_bound"] * (1 - 1e-9):
         return False
     try:
-        action = {f: as_number(v, instance.by_name[f], f) for f, v in certificate["action"].items()}
+        action = {f: instance.by_name[f].read(v, f) for f, v in certificate["action"].items()}
     except (BadInput, KeyError):
         return False
     verdict = judge(instance, action)
