@@ -1,11 +1,14 @@
 """Judging actions exactly, and the one place where results are made."""
 
 from milp_recourse.judge.conclude import (
+    Repair,
     already_good,
     at_once,
     at_rest,
     at_rest_in_words,
     conclude,
+    held_exactly,
+    without_idle_holds,
     without_search,
 )
 from milp_recourse.judge.judgement import (
@@ -18,7 +21,6 @@ from milp_recourse.judge.judgement import (
     known_factual,
     model_inputs,
 )
-from milp_recourse.judge.polish import Repair, held_exactly, without_idle_holds
 
 __all__ = [
     "ROUNDOFF",

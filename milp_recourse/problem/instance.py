@@ -288,6 +288,11 @@ class Instance:
         """A lever whose cost jumps, so that no lines are below it; None if none does."""
         return next((name for name in self.levers if self.lever_costs[name].jumps), None)
 
+    @property
+    def leaves_open(self) -> bool:
+        """Whether a change can be free: under l0 and linf, or where the distribution function Q is flat."""
+        return any(self.lever_costs[name].flat for name in self.levers)
+
     def cost_of(self, action: Mapping[str, float]) -> Fraction:
         """The exact cost of an action on individually actionable features; a root is rounded up."""
         moves = ((self.lever_costs[name], value) for name, value in action.items())
