@@ -211,7 +211,7 @@ def test_only_the_command_line_and_certificates_know_the_trust_base() -> None:
     assert {room_of(user) for user in users} <= {"cli", "tables", "reports", "lab"}
 
 
-COST_READERS = {"problem.cost", "problem.lever_cost", "formats.schema", "certificates.canonical"}
+COST_READERS = {"problem.cost", "problem.lever_cost", "formats.schema"}
 """What states a cost in the file's terms, and the table of what a lever's value costs."""
 
 # by hand: a field of Cost that is not named here is not guarded

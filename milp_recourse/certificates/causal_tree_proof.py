@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from milp_recourse.certificates.conditions import acted_sets, cases_of, programs_below, without_demand
+from milp_recourse.certificates.conditions import cases_of, programs_below, without_demand
 from milp_recourse.certificates.engine_proofs import Effort, Nodes, Trees, ready
-from milp_recourse.certificates.limits import MOST_NODES
+from milp_recourse.certificates.limits import MOST_NODES, acted_sets
 from milp_recourse.engine.box_bounds import EngineBox
 from milp_recourse.engine.forests.causal_pieces import Piece, without_signs
 from milp_recourse.engine.forests.causal_search import Engines

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.certificates.conditions import acted_sets, case_programs
-from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
+from milp_recourse.certificates.conditions import case_programs
+from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, acted_sets, check_seconds
 from milp_recourse.engine.compiling import announced
 from milp_recourse.engine.networks import proof_search
 from milp_recourse.engine.networks.causes import Effects, is_label

@@ -13,8 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.certificates.conditions import Case, acted_sets, counted, dearest, tied
-from milp_recourse.certificates.limits import MOST_NODES, MOST_SECONDS, check_seconds
+from milp_recourse.certificates.conditions import Case
+from milp_recourse.certificates.limits import (
+    MOST_NODES,
+    MOST_SECONDS,
+    acted_sets,
+    check_seconds,
+    counted,
+    tied,
+)
 from milp_recourse.certificates.single_tree import single_tree_configurations
 from milp_recourse.engine.forests.axes import Axis, axes_of, factual_cells, with_cells
 from milp_recourse.engine.forests.goal import window
@@ -24,6 +31,7 @@ from milp_recourse.problem.conditions import FALSE, TRUE, Row, factors, unlabell
 from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.forest import TreeEnsemble, last_left
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.lever_cost import exact_cost
 from milp_recourse.problem.options import Clock, OutOfTime
 from milp_recourse.program.demands import for_acted
 from milp_recourse.program.presolve import without_conditions
@@ -153,7 +161,7 @@ class PriceProofs:
     def _cut(self, rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]] | None, list[Case | Node]]:
         """Cut the levers' intervals to what rows about one action leave, and append these cuts as nodes.
 
-        Each row is about one action (:func:`~milp_recourse.certificates.conditions.by_prices`).
+        Each row is about one action (:func:`~milp_recourse.certificates.limits.by_prices`).
 
         Returns
         -------
@@ -212,7 +220,7 @@ class PriceProofs:
         axes = [self._cells(axis) for axis in axes if axis.feature in acted]
         costs, widest = zip(*(_paid(instance, axis) for axis in axes), strict=True)
         fixed = _fixed(instance, acted)
-        exact = dearest(instance, acted) - fixed + 1 if self.bound is None else Fraction(self.bound) - fixed
+        exact = _dearest(instance, acted) - fixed + 1 if self.bound is None else Fraction(self.bound) - fixed
         target = math.nextafter(float(exact), math.inf) if exact > 0 else 0.0
         kept = paid_for(costs, widest, target)
         if kept is None:
@@ -293,6 +301,13 @@ def _acted_on(instance: Instance, axis: Axis) -> Axis:
 def _fixed(instance: Instance, acted: tuple[str, ...]) -> Fraction:
     """What acting on these levers costs whatever their values."""
     return sum((instance.lever_costs[f].prices.fixed for f in acted), Fraction(0))
+
+
+def _dearest(instance: Instance, acted: Sequence[str]) -> Fraction:
+    """At least what any action on these levers costs: the sum of each alone at its dearer end (more than the
+    most where the cost has a maximum)."""
+    ends = ([exact_cost([(instance.lever_costs[f], end)]) for end in instance.levers[f]] for f in acted)
+    return sum(map(max, ends), Fraction(0))
 
 
 def _merged(axis: Axis) -> Axis:

@@ -1,14 +1,20 @@
-"""What a checker may refuse by its size alone (section 9 of the document), told before a proof begins."""
+"""What a certificate has to cover, and may not exceed: the sets of levers that need a tree each (section 5 of
+the document), and what a checker may refuse by its size alone (section 9), told before a proof begins."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
+from milp_recourse.engine.forests.axes import separable
+from milp_recourse.problem.asked_model import AskedModel
+from milp_recourse.problem.conditions import TRUE, Demand, Row, factors, leaves, unlabelled
 from milp_recourse.problem.derived_networks import smallest_logit
 from milp_recourse.problem.expression import (
     Constant,
@@ -24,7 +30,9 @@ from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.scm import Bernoulli, Gamma, StructuralCausalModel
+from milp_recourse.program.demands import limited, told_apart
 from milp_recourse.program.lower import EDGE
+from milp_recourse.program.presolve import told_apart_by_scenarios, without_conditions
 
 DEEPEST, MOST_LAYERS, LONGEST = 50, 100, 2**17
 """How deep an equation may be nested, layers of a network, and binary digits of an exact value."""
@@ -45,6 +53,12 @@ MOST_NODES = 300_000
 MOST_SECONDS = 60.0
 """Most seconds that a check may take by :func:`check_seconds`, on a quiet core."""
 
+MOST_LEVERS = 16
+"""Most levers that have a different cost or effect when held than when not acted on.
+
+A certificate has one tree for each set of such levers, so 16 of them already mean up to 65 536 trees.
+"""
+
 _DOUBLE = 128
 """Binary digits of ordinary doubles on either side of the point; for constants the true number counts."""
 
@@ -54,6 +68,84 @@ elementary function, a multiple of 2^-32; the other 8 are reserve, as for the ca
 
 Digits = tuple[int, int]
 """Binary digits before and behind the point."""
+
+
+def by_prices(instance: Instance) -> bool:
+    """Whether it is an ensemble that is proven by prices: its levers move nothing else, no plausibility is
+    asked for, and no condition limits a sum of several of them."""
+    if not isinstance(instance.classifier, TreeEnsemble):
+        return False
+    rows = (one for one in leaves(unlabelled(instance.demand)) if isinstance(one, Row))
+    return separable(without_conditions(instance)) and not any(tied(row, instance.levers) for row in rows)
+
+
+def tied(row: Row, levers: Collection[str]) -> bool:
+    """Whether a row is about several of some levers."""
+    return sum(f in levers for of, _ in row.terms for f in factors(of)) > 1
+
+
+def counted(instance: Instance) -> tuple[int | None, Demand]:
+    """How many levers may be acted on, None without a limit that proofs by prices count, and what else is
+    demanded. In percentiles values may change at no cost, which those proofs do not count."""
+    demand = unlabelled(instance.demand)
+    free = any(not instance.lever_costs[f].measure.strict for f in instance.levers)  # Q may be flat
+    return (None, demand) if free else limited(demand)
+
+
+def not_idle(instance: Instance, priced: bool = False) -> list[str]:
+    """Levers that are not idle: acting on them at their factual value is not allowed, or differs in cost or
+    effect, in some scenario, from not acting on them.
+
+    ``priced``: whether proofs are by prices, which themselves count how many values change.
+    """
+    levers, demand = list(instance.levers), instance.demand
+    apart = {f for other in levers for f in instance.scm.descendants({other}) - {other}}
+    if instance.scenarios:
+        apart |= told_apart_by_scenarios(instance)
+    if demand != TRUE:
+        apart |= told_apart(counted(instance)[1] if priced else demand, levers)
+    return [
+        f for f in levers if instance.lever_costs[f].prices.fixed or f in apart or not instance.may_hold(f)
+    ]
+
+
+def acted_sets(instance: Instance, priced: bool = False) -> Iterator[tuple[str, ...]]:
+    """Sets of levers that together stand for every set: every combination of those that are not idle, with
+    all idle ones.
+
+    Each set is in the order of the features, and not empty. With ``priced``, as in :func:`not_idle`, only
+    sets that may be acted on are stood for; where there is room for one idle lever, each has its own set.
+    """
+    levers = [f.name for f in instance.features if f.name in instance.levers]
+    others, most = not_idle(instance, priced), len(levers)
+    if priced and (limit := counted(instance)[0]) is not None:
+        most = limit
+    idle = [f for f in levers if f not in others]
+    for size in range(min(len(others), most) + 1):
+        for chosen in combinations(others, size):
+            for held in combinations(idle, most - size) if most - size <= 1 < len(idle) else [idle]:
+                acted = tuple(f for f in levers if f in held or f in chosen)
+                if acted:
+                    yield acted
+
+
+def beyond_limits(instance: Instance) -> str | None:
+    """Which limit of the document an instance exceeds, or None."""
+    if isinstance(instance.classifier, AskedModel):
+        return "the model was asked, not read"
+    for f in instance.features:
+        if re.fullmatch("[0-9a-f]{16}", f.name):
+            return f"the name {f.name!r}, 16 characters 0-9a-f, reads as a number in the digest: rename it"
+    reason = too_large(instance)
+    if reason is not None:
+        return reason
+    count = len(not_idle(instance, by_prices(instance))) if len(instance.levers) > MOST_LEVERS else 0
+    if count > MOST_LEVERS:
+        return (
+            f"{count} levers can be acted on or not, at different cost or effect, and a certificate has a "
+            f"tree for each set of such levers: at most {MOST_LEVERS} of them"
+        )
+    return None
 
 
 _last: tuple[tuple[object, ...], str | None] = ((), None)

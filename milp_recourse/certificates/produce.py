@@ -1,42 +1,50 @@
-"""Producing certificates: a second search with the target frozen, for many applicants at once."""
+"""Producing certificates: a second search with the target frozen, for many applicants at once.
+
+A certificate names its instance by the digest of the canonical content (section 1 of the document).
+"""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import math
-import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from milp_recourse.certificates.canonical import classifier_text, instance_digest
+import numpy as np
+
 from milp_recourse.certificates.causal_tree_proof import causal_configurations
-from milp_recourse.certificates.conditions import acted_sets, by_prices, not_idle, why_not_cases
+from milp_recourse.certificates.conditions import why_not_cases
 from milp_recourse.certificates.engine_proofs import Claim, Configurations, proofs
 from milp_recourse.certificates.engine_proofs import ready as compile_proofs
 from milp_recourse.certificates.ensemble_proof import ensemble_configurations
-from milp_recourse.certificates.limits import beyond_a_support, fits, too_large
+from milp_recourse.certificates.limits import acted_sets, beyond_a_support, beyond_limits, by_prices, fits
 from milp_recourse.engine.networks.problem_arrays import jumping
+from milp_recourse.formats.schema import settled_cost_to_dict
+from milp_recourse.formats.schema_classifiers import accept_to_dict
+from milp_recourse.formats.schema_conditions import condition_to_dict
+from milp_recourse.formats.schema_features import feature_to_dict
+from milp_recourse.formats.schema_scm import scm_to_dict
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.cost import root_below
-from milp_recourse.problem.instance import Instance, under
+from milp_recourse.problem.instance import Classifier, Instance, under
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Result, Status, is_closed
-
-MOST_LEVERS = 16
-"""Most levers that have a different cost or effect when held than when not acted on.
-
-A certificate has one tree for each set of such levers, so 16 of them already mean up to 65 536 trees.
-"""
 
 TOO_MUCH = "the proof, or a check of it, would take more time, nodes or room than is allowed"
 """The reason why there is no certificate where one might have been had."""
 
 CERTIFICATE_FORMAT = "milp-recourse/certificate-1"
+
+_DEFAULTED = ("bounds", "categories", "domain", "monotone")
+"""What files leave out of a feature where there is none."""
+
+_texts: dict[int, tuple[Classifier, str]] = {}
 
 _SPARE = 0.05
 """Share of the allowed gap by which every leaf must reach more than is claimed."""
@@ -45,32 +53,13 @@ _SPARE = 0.05
 def why_not(instance: Instance) -> str | None:
     """Why no certificate can be had for an instance whose answer needs a search, or None."""
     if isinstance(instance.classifier, AskedModel):
-        return _beyond_limits(instance)
+        return beyond_limits(instance)
     if instance.demand != TRUE:
-        reason = why_not_cases(instance, MOST_LEVERS)
+        reason = why_not_cases(instance)
         if reason is not None:
             return reason
     own = None if by_prices(instance) else jumping(instance)
-    return own or _beyond_limits(instance) or beyond_a_support(instance)
-
-
-def _beyond_limits(instance: Instance) -> str | None:
-    """Which limit of the document an instance exceeds, or None."""
-    if isinstance(instance.classifier, AskedModel):
-        return "the model was asked, not read"
-    for f in instance.features:
-        if re.fullmatch("[0-9a-f]{16}", f.name):
-            return f"the name {f.name!r}, 16 characters 0-9a-f, reads as a number in the digest: rename it"
-    reason = too_large(instance)
-    if reason is not None:
-        return reason
-    count = len(not_idle(instance, by_prices(instance))) if len(instance.levers) > MOST_LEVERS else 0
-    if count > MOST_LEVERS:
-        return (
-            f"{count} levers can be acted on or not, at different cost or effect, and a certificate has a "
-            f"tree for each set of such levers: at most {MOST_LEVERS} of them"
-        )
-    return None
+    return own or beyond_limits(instance) or beyond_a_support(instance)
 
 
 def why_none(instance: Instance, result: Result) -> str | None:
@@ -78,7 +67,7 @@ def why_none(instance: Instance, result: Result) -> str | None:
     instance = under(instance, result.rests_on)
     if result.proof is None or not _provable(result):
         return f"an answer that is {result.status.value} claims nothing that a certificate could prove"
-    return _beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
+    return beyond_limits(instance) if _needs_no_tree(instance, result) else why_not(instance)
 
 
 def reason_for_none(instance: Instance, result: Result, time_limit: float | None = None) -> str:
@@ -170,7 +159,7 @@ def certificates_for(
     results = [_in_squares(*both) for both in zip(own, answers, strict=True)]
     chosen = [k for k, result in enumerate(results) if _provable(result) and _some(limits[k])]
     plain = [k for k in chosen if _needs_no_tree(instances[k], results[k])]
-    trees |= {k: _trivial(instances[k]) for k in plain if _beyond_limits(instances[k]) is None}
+    trees |= {k: _trivial(instances[k]) for k in plain if beyond_limits(instances[k]) is None}
     chosen = [k for k in chosen if k not in plain and why_not(instances[k]) is None]
     of_networks = [k for k in chosen if isinstance(instances[k].classifier, ReluNetwork)]
     trees |= _in_two_tries(proofs, instances, results, of_networks, limits)
@@ -318,3 +307,79 @@ def _certificate(
         **_kept(instance, result),
         "configurations": configurations,
     }
+
+
+def instance_digest(instance: Instance) -> str:
+    """SHA-256 of the canonical text; equal for instances whose canonical content is equal."""
+    texts = {key: _text(value) for key, value in _besides_classifier(instance).items()}
+    texts["classifier"] = classifier_text(instance.classifier)  # long, and shared
+    joined = ",".join(f'"{key}":{texts[key]}' for key in sorted(texts))
+    return hashlib.sha256(f"{{{joined}}}".encode()).hexdigest()
+
+
+def canonical_content(instance: Instance) -> dict[str, Any]:
+    """The content of an instance as plain JSON values, every default filled in."""
+    return {**_besides_classifier(instance), "classifier": instance.classifier.written}
+
+
+def _besides_classifier(instance: Instance) -> dict[str, Any]:
+    names = [f.name for f in instance.features if f.name in instance.preferences.actionable]
+    conditions = [condition_to_dict(one) for one in instance.all_conditions]
+    return {
+        "features": [
+            {**dict.fromkeys(_DEFAULTED), "encoding": f.encoding, **feature_to_dict(f)}
+            for f in instance.features
+        ],
+        "scm": _scm(instance),
+        "accept": accept_to_dict(instance),
+        "factual": {f.name: f.shown(instance.factual[f.name]) for f in instance.features},
+        "actionable": names,
+        "weights": {name: instance.weight(name) for name in names},
+        "ranges": {name: _pair(instance.preferences.ranges.get(name)) for name in names},
+        "cost": settled_cost_to_dict(instance.cost, names),
+        "plausibility": instance.plausible,
+        **({"density_offset": instance.offset} if instance.offset else {}),
+        **({"conditions": conditions} if conditions else {}),
+    }
+
+
+def _pair(interval: tuple[float, float] | None) -> list[float] | None:
+    return None if interval is None else list(interval)
+
+
+def _scm(instance: Instance) -> dict[str, Any]:
+    written = scm_to_dict(instance.scm)
+    for mechanism in written.get("mechanisms", {}).values():
+        mechanism.setdefault("link", None)
+        mechanism.setdefault("noise", None)
+    return written
+
+
+def classifier_text(classifier: Classifier) -> str:
+    """The classifier's canonical text. The last classifier's is kept, because a population shares it."""
+    known = _texts.get(id(classifier))
+    if known is None or known[0] is not classifier:
+        _texts.clear()
+        _texts[id(classifier)] = known = (classifier, _text(classifier.written))
+    return known[1]
+
+
+def _text(content: Any) -> str:
+    return json.dumps(_spelled(content), sort_keys=True, separators=(",", ":"))
+
+
+def _spelled(value: Any) -> Any:
+    """Content with its numbers as the hexadecimal digits of their doubles."""
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {key: _spelled(v) for key, v in value.items()}
+    if not isinstance(value, list | tuple):
+        return _digits([value])[0]
+    return _digits(value) if value and {*map(type, value)} <= {int, float} else [_spelled(v) for v in value]
+
+
+def _digits(numbers: Sequence[float]) -> list[str]:
+    """The hexadecimal digits of doubles; -0.0 is written as 0.0."""
+    doubles = np.array(numbers, dtype=np.float64) + 0.0
+    return doubles.astype(">f8").tobytes().hex(",", 8).split(",")

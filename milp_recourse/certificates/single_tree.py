@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.certificates.conditions import acted_sets
-from milp_recourse.certificates.limits import MOST_NODES
+from milp_recourse.certificates.limits import MOST_NODES, acted_sets
 from milp_recourse.problem.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.problem.instance import Instance
 

@@ -209,6 +209,19 @@ def cost_to_dict(cost: Cost) -> dict[str, Any]:
     return written
 
 
+def settled_cost_to_dict(cost: Cost, names: Sequence[str]) -> dict[str, Any]:
+    """The cost of changing these features as the digest has it: coefficients, the scales (1 where there is
+    none), and in percentiles the knots of the distribution functions."""
+    own = {name: cost.measures[name].settled for name in names if name in cost.measures}
+    stated = {
+        field: {name: one.written for name, one in own.items() if one.field == field}
+        for field in ("scale", "quantiles")
+    }
+    scale = {**dict.fromkeys(names, 1.0), **stated["scale"]}
+    measures = {**stated, "scale": scale} if cost.kind in PERCENTILES else {"scale": scale}
+    return {**cost.written_parts, **measures, **({"root": True} if cost.is_root else {})}
+
+
 class PlausibilityModel(Strict):
     """log p(counterfactual) >= log p(factual) + offset under the SCM."""
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from milp_recourse.certificates.canonical import instance_digest
+from milp_recourse.certificates import instance_digest
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.problem.conditions import All, Any, Condition, Factor, IfThen, Not, Sum, factors
 from milp_recourse.problem.features import Feature

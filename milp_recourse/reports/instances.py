@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from milp_recourse.certificates.canonical import instance_digest
+from milp_recourse.certificates import instance_digest
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats.schema import read_instance
 from milp_recourse.formats.strict_json import read_json, write_json, write_whole

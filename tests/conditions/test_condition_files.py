@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from milp_recourse.certificates.canonical import instance_digest
+from milp_recourse.certificates import instance_digest
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import (
     instance_from_dict,

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from milp_recourse.certificates.canonical import instance_digest
+from milp_recourse.certificates import instance_digest
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import read_instance
 from milp_recourse.problem.instance import Instance

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from milp_recourse.certificates.canonical import instance_digest
+from milp_recourse.certificates import instance_digest
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.questions.solve import solve
 from tests.costs.test_cost_files import said

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from milp_recourse.certificates.canonical import canonical_content, instance_digest
+from milp_recourse.certificates import canonical_content, instance_digest
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import read_instance, write_instance
 from milp_recourse.judge import judge

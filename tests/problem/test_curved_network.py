@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from milp_recourse import solve
-from milp_recourse.certificates.canonical import canonical_content
+from milp_recourse.certificates import canonical_content
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.problem.derived_networks import CurvedNetwork

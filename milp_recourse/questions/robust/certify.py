@@ -19,10 +19,9 @@ from typing import Any
 from milp_recourse.certificates import certificates_for, instance_digest, why_none
 from milp_recourse.certificates.causal_tree_proof import causal_configurations
 from milp_recourse.certificates.conditions import Case as Conditional
-from milp_recourse.certificates.conditions import not_idle
 from milp_recourse.certificates.engine_proofs import no_action
 from milp_recourse.certificates.ensemble_proof import PriceProofs, ensemble_configurations
-from milp_recourse.certificates.limits import MOST_NODES, fits
+from milp_recourse.certificates.limits import MOST_NODES, fits, not_idle
 from milp_recourse.engine.forests.axes import separable
 from milp_recourse.engine.forests.parts import each_part
 from milp_recourse.problem.conditions import Condition, LabelIn, Not, Sum

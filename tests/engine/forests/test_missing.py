@@ -13,7 +13,7 @@ import pytest
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from milp_recourse.certificates.canonical import instance_digest
+from milp_recourse.certificates import instance_digest
 from milp_recourse.certificates.produce import why_not
 from milp_recourse.engine.forests.axes import axes_of
 from milp_recourse.errors import BadInput

@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
-from milp_recourse.certificates.canonical import instance_digest
+from milp_recourse.certificates import instance_digest
 from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import instance_from_dict, instance_to_dict, write_instance
 from milp_recourse.lab.icarma.relu_fit import ReluTraining, fit_relu
