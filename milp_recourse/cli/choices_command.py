@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.shared import Backend, Index, Json, Problem, WholeTime, amounts, read_one
+from milp_recourse.cli.shared import Backend, Index, Json, Problem, WholeTime, amounts, at_work, read_one
 from milp_recourse.questions.choices import Differ
 
 
@@ -37,11 +37,10 @@ def choices(
     --together those of the least total cost."""
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.questions.choices import choices as ask
-    from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_words import in_one_line
 
     problem, scales = read_one(instance, index), amounts("--scale", scale or [])
-    with progress_bar(problem.name or instance.name, 1):
+    with at_work(problem, instance):
         found = ask(problem, count, differ, apart, scales, backend, time_limit, together)
     if json is not None:
         write_json(found.to_dict(), json)

@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from milp_recourse.cli.exit_codes import DONE, FAILED, LIMIT
-from milp_recourse.cli.shared import Certificate, Index, Json, Problem, TimeLimit, read_one, write_certificate
+from milp_recourse.cli.shared import (
+    Certificate,
+    Index,
+    Json,
+    Problem,
+    TimeLimit,
+    at_work,
+    read_one,
+    write_certificate,
+)
 
 
 def prove(
@@ -24,12 +33,11 @@ def prove(
     """Check anybody's action and prove how far it is from the optimum."""
     from milp_recourse.formats import read_action, write_result
     from milp_recourse.questions.prove import prove as run
-    from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_words import describe_given, distance
 
     problem = read_one(instance, index)
     given = read_action(action, problem)
-    with progress_bar(problem.name or instance.name, 1):
+    with at_work(problem, instance):
         proof = run(problem, given, time_limit, index)
     if proof.result is None:
         for fault in proof.faults:

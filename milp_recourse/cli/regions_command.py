@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.shared import Backend, Certificate, Index, Json, Problem, WholeTime, read_one
+from milp_recourse.cli.shared import Backend, Certificate, Index, Json, Problem, WholeTime, at_work, read_one
 
 
 def regions(
@@ -23,10 +23,9 @@ def regions(
     from milp_recourse.formats.strict_json import write_gzipped, write_json
     from milp_recourse.questions.regions import region
     from milp_recourse.reports.certificate_files import checked_region
-    from milp_recourse.reports.progress import progress_bar
 
     problem = read_one(instance, index)
-    with progress_bar(problem.name or instance.name, 1):
+    with at_work(problem, instance):
         found = checked_region(region(problem, None, backend, time_limit, index))
     if certificate is not None and found.evidence is not None:
         write_gzipped(found.evidence, certificate)

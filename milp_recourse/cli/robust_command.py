@@ -15,6 +15,7 @@ from milp_recourse.cli.shared import (
     Problem,
     WholeTime,
     amounts,
+    at_work,
     intervals,
     read_one,
 )
@@ -47,12 +48,11 @@ def robust(
     from milp_recourse.problem.result import Status
     from milp_recourse.questions.robust import robust as ask
     from milp_recourse.reports.certificate_files import checked, with_certificate
-    from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_words import in_one_line
 
     problem = read_one(instance, index)
     away, wide = amounts("--missed", missed or []), intervals("--noise", noise or [])
-    with progress_bar(problem.name or instance.name, 1):
+    with at_work(problem, instance):
         found = checked(ask(problem, away, threshold, wide, backend, time_limit, index=index))
     if certificate is not None and found.result.evidence is None:
         typer.echo(f"no certificate: {found.result.message}", err=True)

@@ -6,8 +6,9 @@ command writes are kept apart from those that it reads.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import wraps
 from os.path import realpath
@@ -241,6 +242,18 @@ def with_own_preferences(problem: Chosen, file: Path | None) -> Chosen:
             problem, template=replace(template, preferences=own), preferences=(own,) * len(problem)
         )
     return replace(problem, preferences=own, reference=None)
+
+
+@contextmanager
+def at_work(problem: Instance, file: Path) -> Iterator[None]:
+    """Show on a terminal, after a second, that one problem's answer is being looked for."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    from milp_recourse.reports.terminal_bar import shown  # loads rich
+
+    with shown(problem.name or file.name, 1, 0, False):
+        yield
 
 
 def warn_of_empty_masks(preferences: Iterable[Preferences]) -> None:

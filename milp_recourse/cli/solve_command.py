@@ -13,6 +13,7 @@ from milp_recourse.cli.shared import (
     Own,
     Problem,
     TimeLimit,
+    at_work,
     read_one,
     warn_of_empty_masks,
     with_own_preferences,
@@ -37,14 +38,13 @@ def solve(
     """
     from milp_recourse.formats import write_result
     from milp_recourse.questions.solve import solve as run
-    from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.result_words import describe
 
     problem = read_one(instance, index)
     if preferences is not None:
         problem, index = with_own_preferences(problem, preferences), None
     warn_of_empty_masks([problem.preferences])
-    with progress_bar(problem.name or instance.name, 1):
+    with at_work(problem, instance):
         result = run(problem, backend, time_limit, certificate is not None, index)
     if certificate is not None:
         result = write_certificate(

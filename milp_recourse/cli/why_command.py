@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from milp_recourse.cli.exit_codes import DONE, LIMIT
-from milp_recourse.cli.shared import Backend, Index, Json, Problem, WholeTime, console_of_stdout, read_problem
+from milp_recourse.cli.shared import (
+    Backend,
+    Index,
+    Json,
+    Problem,
+    WholeTime,
+    at_work,
+    console_of_stdout,
+    read_problem,
+)
 from milp_recourse.problem.population import Population
 
 
@@ -23,13 +32,12 @@ def why(
     """Which restrictions prevent recourse, what each one costs, and how little widening suffices."""
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.questions.why import why as ask
-    from milp_recourse.reports.progress import progress_bar
     from milp_recourse.reports.why_words import headline, why_table
 
     problem = read_problem(instance, index)
     if isinstance(problem, Population):
         raise typer.Exit(_why_everybody(problem, json, backend, time_limit, jobs))
-    with progress_bar(problem.name or instance.name, 1):
+    with at_work(problem, instance):
         found = ask(problem, backend, time_limit)
     if json is not None:
         write_json(found.to_dict(), json)
