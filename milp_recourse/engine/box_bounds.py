@@ -30,7 +30,6 @@ from milp_recourse.engine.networks.problem_arrays import (
     binding_rows,
     set_domains,
 )
-from milp_recourse.engine.networks.propose import memory
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.enclosure import round_down
@@ -142,7 +141,7 @@ class EngineBox:
         if domains:
             p = p._replace(row_const=p.row_const.copy())
             set_domains(p.row_const[0], self._rows, domains)
-        work, _ = memory(p, role="aside")
+        work, _ = search.memory(p, role="aside")
         known = self._known(hidden, signs or {})
         least = search.bound_box(alone(p), work, known, min(target / self._unit, p.ceiling), TURNS)
         if least == math.inf:

@@ -253,7 +253,7 @@ def gamma(operations: int, roundoff: float = 2.0**-53) -> float:
     The error is relative to the sum of absolute terms, as computed with as many roundings:
     :math:`2 n u / (1 - 2 n u)` with n operations and unit roundoff u, rounded up (Higham 2002, section 3.1).
     """
-    return 2.0 * operations * roundoff / (1.0 - 2.0 * operations * roundoff) * (1.0 + 2.0**-49)
+    return 2.0 * operations * roundoff / (1.0 - 2.0 * operations * roundoff) * (1.0 + 2.0**-50)
 
 
 def _point(value: Fraction) -> Enclosure:

@@ -1,6 +1,6 @@
 """From an instance to a proposal: search, judge the action exactly, and search again if it does not pass.
 
-A search goes on in slices. :func:`~milp_recourse.engine.networks.propose.first_slices` hands several
+A search goes on in slices. :func:`first_slices` hands several
 applicants to compiled code (:func:`~milp_recourse.engine.networks.search.run`), which goes from one to the
 next as long as each one's first slice closes its search. What has closed is yielded (:func:`searched`) and
 judged later (:func:`judged`). The one that has not closed is left in memory as it is and searched on by
@@ -17,11 +17,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from milp_recourse.engine.networks import propose, search
+from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.nearby import inside_the_edge
 from milp_recourse.engine.networks.problem_arrays import Array, People, Problems, decode, one_of
-from milp_recourse.engine.networks.propose import SLICE, STUCK, Run, first_slices, search_on
+from milp_recourse.engine.networks.propose import STUCK, Run, reason, search_on
+from milp_recourse.engine.networks.search import SLICE
 from milp_recourse.judge import Judgement, judge
 from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance
@@ -92,12 +94,32 @@ def searched(
             spent, each = seconds[-1], zip(range(first, k), seconds, strict=False)
             closed = [_closed(instances[n], people, n, found[n], numbers[n], s) for n, s in each]
             if closed:
-                with propose.kept(one_of(people, first)):  # its taker may search in memory of this shape
+                with search.kept(one_of(people, first)):  # its taker may search in memory of this shape
                     yield [*closed]
         if why != search.DONE:
             begun = time.perf_counter() - spent
             yield [_alone(instances[k], one_of(people, k), options[k], why, begun)]
             k += 1
+
+
+def first_slices(
+    people: People, first: int, found: Array, numbers: NDArray[Any], limit: float
+) -> tuple[int, int]:
+    """The first slices of several applicants' searches, from number ``first`` on, until one does not finish
+    or :data:`SLICE` has passed.
+
+    Parameters
+    ----------
+    found, numbers
+        What is found; see :func:`~milp_recourse.engine.networks.search.run`, whose answer is returned.
+    limit
+        Most seconds of one applicant's search for good actions.
+    """
+    p, few = one_of(people, first), people.lever.shape[1] <= search.FEW
+    share, around = search.first_slice(p, few)
+    settings = search.slice_and(limit), share, few, around, np.zeros((0, found.shape[1]))
+    k, why = search.run(people, first, True, *search.memory(p), found, numbers, *settings)
+    return int(k), int(why)
 
 
 def _closed(
@@ -157,7 +179,7 @@ def _proposal(
             bound = max(bound, _finer(state, late))
         if best.action is None or bound < best.target:
             wrong = FAILS if judge(state.instance, state.refused).faults else REFUSED
-            message = propose.reason(late) or wrong if message in (None, STUCK) else message
+            message = reason(late) or wrong if message in (None, STUCK) else message
     made = nodes, message, time.perf_counter() - begun, best.judgement
     return Proposal(best.action, max(0.0, min(bound, best.target)), "rigorous", *made)
 

@@ -7,9 +7,10 @@ of products in which every term passes through at most n roundings is computed w
 
 (Higham 2002, section 3.1, https://doi.org/10.1137/1.9780898718027), whatever the order. "Sum of absolute
 terms" is itself computed in doubles, hence too small by the same relative error at most; counting every
-operation twice covers that (for n u < 1/4). numba compiles without fast-math; a fused multiply-add has one
-rounding where this count has two. Underflow is not covered by the model: products of doubles below 2^-1022
-lose up to 2^-1074 each, and :func:`slacks` adds a term far above what all products of a search could lose.
+operation twice, as :func:`~milp_recourse.problem.enclosure.gamma` does, covers that. numba compiles without
+fast-math; a fused multiply-add has one rounding where this count has two. Underflow is not covered by the
+model: products of doubles below 2^-1022 lose up to 2^-1074 each, and :func:`slacks` adds a term far above
+what all products of a search could lose.
 
 ``line`` is at least 78 u and ``dual`` at least 160 u. Where a bound is made of several results, a small whole
 multiple of a slack, or of the size it belongs to, stands at the place of use. Proofs rest on these:
@@ -55,6 +56,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from milp_recourse.engine.compiling import by_reference
+from milp_recourse.problem.enclosure import gamma
 
 ROUNDOFF = 2.0**-53
 """Unit roundoff of a double."""
@@ -89,16 +91,8 @@ CLOSED = 2.0**-42
 """A curve whose lines are nearer than this is a line. No proof rests on it."""
 
 
-def gamma(operations: int) -> float:
-    """The relative error of a sum whose terms see so many roundings, with room for its own computation."""
-    product = operations * ROUNDOFF
-    if not product < 2.0**-10:
-        raise ValueError(f"{operations} roundings leave no digits")
-    return product / (1.0 - product) * (1.0 + 8 * ROUNDOFF)
-
-
-CURVE = gamma(256)
-r"""Relative error of the curves' values and slopes, :mod:`milp_recourse.engine.networks.elementary`.
+CURVE = gamma(128)
+r"""Relative error of the curves' values and slopes, :mod:`milp_recourse.engine.networks.elementary`: 256 u.
 
 *exp*. k log 2 is subtracted in two parts; the first product is exact and so is the first difference
 (Sterbenz), the second costs less than u in r, for abs(k) <= 1010. Each of the 14 steps of Horner's rule
@@ -204,5 +198,5 @@ def slacks(
     layers = sum(4 * n + 8 for n in widths) + units * (4 * units + 8)
     line = layers + inputs + 3 * columns + causes + 256 * curves + 36 + steps
     levers = columns + 30 + 2 * steps  # a sum of the levers' terms
-    cost, dual, up = gamma(2 * levers), gamma(2 * (levers + rows + 4)), 1.0 + 8 * ROUNDOFF
-    return Slacks(line=gamma(2 * line), budget=cost, dual=dual, cost=cost, up=up, tiny=TINY)
+    cost, dual, up = gamma(levers), gamma(levers + rows + 4), 1.0 + 8 * ROUNDOFF
+    return Slacks(line=gamma(line), budget=cost, dual=dual, cost=cost, up=up, tiny=TINY)

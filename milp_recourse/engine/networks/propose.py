@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +14,14 @@ from milp_recourse.engine.compiling import announced
 from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.problem_arrays import (
-    People,
     Problems,
     alone,
     coordinates,
     decode,
     lower,
-    one_of,
 )
-from milp_recourse.engine.networks.work import Work, workspace
+from milp_recourse.engine.networks.search import FEW, SLICE, Role, first_slice, memory, slice_and
+from milp_recourse.engine.networks.work import larger
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.judge import Action
 from milp_recourse.judge.best_first import Incumbent
@@ -35,25 +31,8 @@ from milp_recourse.program.largest import best_of_box
 from milp_recourse.program.lower import lower as neutral
 from milp_recourse.program.on_rows import onto_rows
 
-SLICE = 0.05
-"""Seconds after which compiled code returns to Python, which may be asked to end."""
-
 MOST_BYTES = 4e9
 """Most bytes that one applicant's open nodes may take."""
-
-FEW = 6
-"""With at most so many levers, and no ``starts``, no good action is searched for before the first nodes."""
-
-FIRST, FIRST_OF_MANY = 1000, 250
-"""Nodes of the first slice, with few levers and with many. If a search is not finished then, a longer search
-for good actions follows."""
-
-FIRST_LEAST, FIRST_WORK = 16, 2**22
-"""In wide networks the first slice ends once nodes times the square of the widest layer's units are about
-``FIRST_WORK``, but not before so many nodes: a node takes 50 ms where three layers have 512 units."""
-
-MOST_SECONDS = 2000.0
-"""Of one longer search: what the clock of compiled code can count to."""
 
 LONGER_BY = 4
 """The longer search is repeated whenever the number of nodes has become so many times as large."""
@@ -95,40 +74,6 @@ def ready() -> None:
         instance = smallest()
         state = Run(instance, lower(instance))
         state.examine(1, 0)
-
-
-Role = Literal["whole", "aside", "stage"]
-"""What a search is for: the whole answer, a short search in the middle of another, or a stage of one
-(:class:`_Stages`). Searches of one shape in different roles have memory of their own."""
-
-_SHAPES = threading.local()
-"""Memory of earlier searches by shape: making it takes longer than many searches do."""
-
-
-def memory(p: Problems, role: Role = "whole") -> tuple[Work, search.Pool]:
-    """Memory for a problem, which problems of the same shape share, one for each role;
-    :func:`~milp_recourse.engine.networks.search.run` clears it."""
-    shape = _shape(p, role)
-    known: dict[tuple[object, ...], tuple[Work, search.Pool]] = _SHAPES.__dict__.setdefault("known", {})
-    if shape not in known:
-        if len(known) > 8:
-            known.clear()
-        known[shape] = workspace(p), search.pool(p, 256)
-    return known[shape]
-
-
-@contextmanager
-def kept(p: Problems) -> Iterator[None]:
-    """Inside, the memory of a search that has begun stays as it is: others of its shape get other memory."""
-    shape = _shape(p, "whole")
-    own = _SHAPES.known.pop(shape)
-    yield  # from here on maybe in another thread
-    _SHAPES.__dict__.setdefault("known", {})[shape] = own
-
-
-def _shape(p: Problems, role: Role) -> tuple[object, ...]:
-    arrays = p.lever, p.allowed, p.weights, p.row, p.residual
-    return *(one.shape for one in arrays), p.kind.tobytes(), p.widths.tobytes(), role
 
 
 class Run:
@@ -206,7 +151,7 @@ class Run:
         elif why == search.FULL:
             if 2 * sum(array.nbytes for array in self.tree) > MOST_BYTES:
                 return "the open nodes fill the memory"
-            self.tree = search.larger(self.tree, 2 * len(self.tree.heap))
+            self.tree = larger(self.tree, 2 * len(self.tree.heap))
         return None
 
     def seek(self, cases: Sequence[int], count: int) -> None:
@@ -280,41 +225,9 @@ class Run:
         return not verdict.faults
 
 
-def slice_and(left: float) -> tuple[int, int]:
-    """:data:`SLICE`, and the seconds that are left, as compiled code takes them: ticks of its clock."""
-    return int(1e6 * SLICE), int(1e6 * min(max(0.0, left), MOST_SECONDS))
-
-
 def reason(late: float) -> str | None:
     """A reason to end once that value of :func:`time.perf_counter` has passed, before that None."""
     return "the time limit was reached" if time.perf_counter() > late else None
-
-
-def first_slice(p: Problems, few: bool) -> tuple[int, int]:
-    """How many nodes the first slice has, and in which configuration it first searches for good actions (-1:
-    in none)."""
-    nodes = min(FIRST if few else FIRST_OF_MANY, max(FIRST_LEAST, FIRST_WORK // p.weights.shape[1] ** 2))
-    return nodes, -1 if few else 0
-
-
-def first_slices(
-    people: People, first: int, found: NDArray[np.float64], numbers: NDArray[Any], limit: float
-) -> tuple[int, int]:
-    """The first slices of several applicants' searches, from number ``first`` on, until one does not finish
-    or :data:`SLICE` has passed.
-
-    Parameters
-    ----------
-    found, numbers
-        What is found; see :func:`~milp_recourse.engine.networks.search.run`, whose answer is returned.
-    limit
-        Most seconds of one applicant's search for good actions.
-    """
-    p, few = one_of(people, first), people.lever.shape[1] <= FEW
-    share, around = first_slice(p, few)
-    settings = slice_and(limit), share, few, around, np.zeros((0, found.shape[1]))
-    k, why = search.run(people, first, True, *memory(p), found, numbers, *settings)
-    return int(k), int(why)
 
 
 class _Stages:

@@ -1,19 +1,21 @@
-"""The tree: best bound first, every node's box and bounds in one pool, resumable after any number of
-nodes.
+"""The tree: best bound first, every node's box and bounds in one pool, resumable after any number of nodes.
+
+A search returns after a slice: a number of nodes, or :data:`SLICE`. Its memory serves others of its shape.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, NamedTuple
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.engine.compiling import (
     ROUND,
-    allocated,
-    by_reference,
     clock,
     compiled,
     entry,
@@ -31,13 +33,12 @@ from milp_recourse.engine.networks.descent import (
     try_point,
 )
 from milp_recourse.engine.networks.elementary import LOG
-from milp_recourse.engine.networks.lever_arrays import INTERVAL
 from milp_recourse.engine.networks.linear_bounds import logit_at
 from milp_recourse.engine.networks.node import examine, take_cut, tighten
 from milp_recourse.engine.networks.numerics import BELOW, COARSE
 from milp_recourse.engine.networks.problem_arrays import MOST_LINES, Problems, case, person
 from milp_recourse.engine.networks.rows import on_edge
-from milp_recourse.engine.networks.work import Work, copied
+from milp_recourse.engine.networks.work import RESERVE, Pool, Work, copied, pool, workspace
 from milp_recourse.problem.result import RELATIVE_GAP as GAP
 
 SEED = np.uint64(0x9E3779B97F4A7C15)
@@ -60,57 +61,6 @@ CLOSED = 2
 """In ``asked``, of a node that is found to hold nothing feasible while it is open."""
 
 
-COUNTS = record(open=int, free=int, examined=int, dived=int, young=int, rootless=int, sought=int)
-
-
-@by_reference
-class Pool(NamedTuple):
-    """The open nodes, each in a slot of the arrays.
-
-    Attributes
-    ----------
-    heap, free
-        Slots of the open nodes as a heap by bound, and slots to use again.
-    bound
-        Every slot's bound.
-    case
-        Every slot's configuration.
-    box, allowed, low, high, split
-        A node's box, its allowed labels, and its units' bounds and signs.
-    cut, shares, const
-        Its parent's cut; zeros for none.
-    promise
-        How far above what it must be its parent's logit line reached, what the split promised, its column in
-        ``learned``.
-    asked
-        Whether its point was given to Python to judge, or :data:`CLOSED`.
-    stuck
-        The least bound of nodes that could neither be closed nor split.
-    now
-        How many nodes are open, how many slots are free, how many nodes have been examined, how many had been
-        when a dive was last made, 1 + the slot of the child stored last (0: none), whether the one open node
-        stands for the configurations' roots, which are not made yet, and how often good actions have been
-        searched for beside the nodes.
-    """
-
-    heap: Annotated[NDArray[np.int64], "size"]
-    free: Annotated[NDArray[np.int64], "size"]
-    bound: Annotated[Array, "size"]
-    case: Annotated[NDArray[np.int64], "size"]
-    box: Annotated[Any, INTERVAL, "size", "d"]
-    allowed: Annotated[NDArray[np.uint8], "size", "P"]
-    low: Annotated[Array, "size", "layers", "n"]
-    high: Annotated[Array, "size", "layers", "n"]
-    split: Annotated[Array, "size", "layers", "n"]
-    cut: Annotated[Array, "size", "P"]
-    shares: Annotated[Array, "size", "d"]
-    const: Annotated[Array, "size"]
-    promise: Annotated[Array, "size", 3]
-    asked: Annotated[NDArray[np.uint8], "size"]
-    stuck: Annotated[Array, 1]
-    now: Annotated[Any, COUNTS]
-
-
 OFTEN = 32
 """Without an action, a dive is made whenever the number of nodes has grown by 1 / OFTEN since the last one;
 with one, whenever it has grown by half (few levers) or doubled."""
@@ -125,25 +75,68 @@ square of the number of levers."""
 STRAIGHT = 32
 """Without an action, so many nodes in a row are each a child of the one before, then so many best first."""
 
-RESERVE = 70
-"""Free slots that there must be before a node is examined."""
+SLICE = 0.05
+"""Seconds after which compiled code returns to Python, which may be asked to end."""
+
+MOST_SECONDS = 2000.0
+"""Of one longer search: what the clock of compiled code can count to."""
+
+FEW = 6
+"""With at most so many levers, and no ``starts``, no good action is searched for before the first nodes."""
+
+FIRST, FIRST_OF_MANY = 1000, 250
+"""Nodes of the first slice, with few levers and with many. If a search is not finished then, a longer search
+for good actions follows."""
+
+FIRST_LEAST, FIRST_WORK = 16, 2**22
+"""In wide networks the first slice ends once nodes times the square of the widest layer's units are about
+``FIRST_WORK``, but not before so many nodes: a node takes 50 ms where three layers have 512 units."""
+
+Role = Literal["whole", "aside", "stage"]
+"""What a search is for: the whole answer, a short search in the middle of another, or a stage of one
+(:mod:`~milp_recourse.engine.networks.propose`). Searches of one shape in different roles have memory of
+their own."""
+
+_SHAPES = threading.local()
+"""Memory of earlier searches by shape: making it takes longer than many searches do."""
 
 
-def pool(p: Problems, size: int) -> Pool:
-    """Room for so many open nodes, at least for the roots; :func:`run` puts these in."""
-    size, layers, n = max(size, len(p.box) + RESERVE + 2), len(p.widths), p.weights.shape[1]
-    return allocated(Pool, size=size, d=len(p.lever), P=int(p.start[-1]), layers=layers, n=n)
+def memory(p: Problems, role: Role = "whole") -> tuple[Work, Pool]:
+    """Memory for a problem, which problems of the same shape share, one for each role;
+    :func:`run` clears it."""
+    shape = _shape(p, role)
+    known: dict[tuple[object, ...], tuple[Work, Pool]] = _SHAPES.__dict__.setdefault("known", {})
+    if shape not in known:
+        if len(known) > 8:
+            known.clear()
+        known[shape] = workspace(p), pool(p, 256)
+    return known[shape]
 
 
-def larger(old: Pool, size: int) -> Pool:
-    """The same nodes with more room."""
-    had, free = len(old.heap), int(old.now.free)
-    slots = {name: a for name, a in old._asdict().items() if a.ndim and len(a) == had}
-    more = {name: np.zeros((size - had, *a.shape[1:]), a.dtype) for name, a in slots.items()}
-    grown = old._replace(**{name: np.concatenate([a, more[name]]) for name, a in slots.items()})
-    grown.free[free : free + size - had] = np.arange(size - 1, had - 1, -1)
-    grown.now.free = free + size - had
-    return grown
+def _shape(p: Problems, role: Role) -> tuple[object, ...]:
+    arrays = p.lever, p.allowed, p.weights, p.row, p.residual
+    return *(one.shape for one in arrays), p.kind.tobytes(), p.widths.tobytes(), role
+
+
+@contextmanager
+def kept(p: Problems) -> Iterator[None]:
+    """Inside, the memory of a search that has begun stays as it is: others of its shape get other memory."""
+    shape = _shape(p, "whole")
+    own = _SHAPES.known.pop(shape)
+    yield  # from here on maybe in another thread
+    _SHAPES.__dict__.setdefault("known", {})[shape] = own
+
+
+def slice_and(left: float) -> tuple[int, int]:
+    """:data:`SLICE`, and the seconds that are left, as compiled code takes them: ticks of its clock."""
+    return int(1e6 * SLICE), int(1e6 * min(max(0.0, left), MOST_SECONDS))
+
+
+def first_slice(p: Problems, few: bool) -> tuple[int, int]:
+    """How many nodes the first slice has, and in which configuration it first searches for good actions (-1:
+    in none)."""
+    nodes = min(FIRST if few else FIRST_OF_MANY, max(FIRST_LEAST, FIRST_WORK // p.weights.shape[1] ** 2))
+    return nodes, -1 if few else 0
 
 
 @compiled

@@ -1,8 +1,8 @@
 """Memory that a search works in, made once for problems of one shape.
 
-In compiled code p is a ``Problem`` and w its ``Work``. As a rule i numbers levers, c columns, k layers, j the
-units of one, m causal units, f residuals, and r the rows of a Lagrangian or of the problem; where the convex
-problem is solved, m and k are how many variables and rows it has.
+In compiled code p is a ``Problem``, w its ``Work`` and t its ``Pool``. As a rule i numbers levers, c columns,
+k layers, j the units of one, m causal units, f residuals, and r the rows of a Lagrangian or of the problem;
+where the convex problem is solved, m and k are how many variables and rows it has.
 
 d levers, P columns, M causal units, layers 0..K of at most n units, F residuals, R rows of a Lagrangian; the
 convex problem has at most v variables and k rows. Shapes are at the fields; ``block`` is the memory of a
@@ -359,6 +359,79 @@ def workspace(p: Problem) -> Work:
     sizes = {"d": d, "P": columns, "M": units, "layers": layers, "n": n, "F": f, "R": rows, "v": v, "k": k}
     sizes |= {"2 n": 2 * n, "P + M + 1": columns + units + 1, "2 v + k": 2 * v + k}
     return allocated(Work, **sizes, **{"d + layers n": d + layers * n})
+
+
+COUNTS = record(open=int, free=int, examined=int, dived=int, young=int, rootless=int, sought=int)
+
+
+@by_reference
+class Pool(NamedTuple):
+    """The open nodes, each in a slot of the arrays.
+
+    Attributes
+    ----------
+    heap, free
+        Slots of the open nodes as a heap by bound, and slots to use again.
+    bound
+        Every slot's bound.
+    case
+        Every slot's configuration.
+    box, allowed, low, high, split
+        A node's box, its allowed labels, and its units' bounds and signs.
+    cut, shares, const
+        Its parent's cut; zeros for none.
+    promise
+        How far above what it must be its parent's logit line reached, what the split promised, its column in
+        ``learned``.
+    asked
+        Whether its point was given to Python to judge, or
+        :data:`~milp_recourse.engine.networks.search.CLOSED`.
+    stuck
+        The least bound of nodes that could neither be closed nor split.
+    now
+        How many nodes are open, how many slots are free, how many nodes have been examined, how many had been
+        when a dive was last made, 1 + the slot of the child stored last (0: none), whether the one open node
+        stands for the configurations' roots, which are not made yet, and how often good actions have been
+        searched for beside the nodes.
+    """
+
+    heap: Annotated[Whole, "size"]
+    free: Annotated[Whole, "size"]
+    bound: Annotated[Array, "size"]
+    case: Annotated[Whole, "size"]
+    box: Annotated[Any, INTERVAL, "size", "d"]
+    allowed: Annotated[NDArray[np.uint8], "size", "P"]
+    low: Annotated[Array, "size", "layers", "n"]
+    high: Annotated[Array, "size", "layers", "n"]
+    split: Annotated[Array, "size", "layers", "n"]
+    cut: Annotated[Array, "size", "P"]
+    shares: Annotated[Array, "size", "d"]
+    const: Annotated[Array, "size"]
+    promise: Annotated[Array, "size", 3]
+    asked: Annotated[NDArray[np.uint8], "size"]
+    stuck: Annotated[Array, 1]
+    now: Annotated[Any, COUNTS]
+
+
+RESERVE = 70
+"""Free slots that there must be before a node is examined."""
+
+
+def pool(p: Problem, size: int) -> Pool:
+    """Room for so many open nodes, at least for the roots."""
+    size, layers, n = max(size, len(p.box) + RESERVE + 2), len(p.widths), p.weights.shape[1]
+    return allocated(Pool, size=size, d=len(p.lever), P=int(p.start[-1]), layers=layers, n=n)
+
+
+def larger(old: Pool, size: int) -> Pool:
+    """The same nodes with more room."""
+    had, free = len(old.heap), int(old.now.free)
+    slots = {name: a for name, a in old._asdict().items() if a.ndim and len(a) == had}
+    more = {name: np.zeros((size - had, *a.shape[1:]), a.dtype) for name, a in slots.items()}
+    grown = old._replace(**{name: np.concatenate([a, more[name]]) for name, a in slots.items()})
+    grown.free[free : free + size - had] = np.arange(size - 1, had - 1, -1)
+    grown.now.free = free + size - had
+    return grown
 
 
 @compiled

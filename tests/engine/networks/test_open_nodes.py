@@ -11,12 +11,12 @@ from tests.helpers.processes import uncompiled
 
 def shuffled(trials: int) -> None:
     """Random insertions and removals, by the functions themselves; run where nothing is compiled."""
-    from milp_recourse.engine.networks import search
+    from milp_recourse.engine.networks import search, work
 
     rng, size = np.random.default_rng(0), 40
     w = SimpleNamespace(now=SimpleNamespace(best_cost=np.inf))  # no action is in hand
     for _ in range(trials):
-        heap, now = np.zeros(size, dtype=np.int64), np.zeros(1, search.COUNTS)[0]
+        heap, now = np.zeros(size, dtype=np.int64), np.zeros(1, work.COUNTS)[0]
         t = SimpleNamespace(heap=heap, bound=np.zeros(size), now=now, free=np.arange(size))
         t.now.free = size
         inside: set[int] = set()

@@ -32,7 +32,7 @@ def test_where_nodes_are_dear_actions_are_searched_for_early(seed: int) -> None:
     """After 64 nodes with 256 units, not after 1000."""
     propose.ready()
     state = propose.Run(large(seed))
-    assert propose.first_slice(state.problem, True) == (64, -1)
+    assert search.first_slice(state.problem, True) == (64, -1)
     why = state.examine(8)
     assert why == search.MORE
     state.examine(1, 0)
