@@ -29,7 +29,8 @@ from milp_recourse.problem.expression import (
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.scm import Bernoulli, Gamma, StructuralCausalModel
+from milp_recourse.problem.noise import Bernoulli, Gamma
+from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.program.demands import limited, told_apart
 from milp_recourse.program.lower import EDGE
 from milp_recourse.program.presolve import told_apart_by_scenarios, without_conditions

@@ -38,17 +38,8 @@ from milp_recourse.problem.expression import (
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.loan import FEATURES, loan, loan_as_printed
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.scm import (
-    Bernoulli,
-    Gamma,
-    Link,
-    Mechanism,
-    Mixture,
-    Noise,
-    Normal,
-    StructuralCausalModel,
-    independent,
-)
+from milp_recourse.problem.noise import Bernoulli, Gamma, Mixture, Noise, Normal
+from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel, independent
 
 
 class Layers(Strict):

@@ -17,7 +17,6 @@ from milp_recourse.problem.conditions import TRUE, condition_text, holds, meanin
 from milp_recourse.problem.enclosure import Enclosure, Rounded
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.plausibility import plausible_exact
 
 Action = Mapping[str, float]
 
@@ -176,8 +175,8 @@ def _verdict(instance: Instance, action: Action, outcome: _Outcome, seen: _Seen)
 
 
 def _is_plausible(instance: Instance, action: Action, outcome: _Outcome) -> bool:
-    return not instance.plausible or plausible_exact(
-        instance.scm, instance.factual, outcome.exact, frozenset(action), instance.offset
+    return not instance.plausible or instance.scm.plausible_exact(
+        instance.factual, outcome.exact, frozenset(action), instance.offset
     )
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from functools import cache
 
 from milp_recourse.problem.expression import Constant, Expression, Relu, Sigmoid, Variable
-from milp_recourse.problem.scm import Bernoulli, Gamma, Link, Mechanism, Normal, StructuralCausalModel
+from milp_recourse.problem.noise import Bernoulli, Gamma, Normal
+from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel
 
 FEATURES = ("gender", "age", "education", "amount", "duration", "income", "savings")
 

@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from milp_recourse.problem.enclosure import Enclosure, round_up
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.plausibility import excess_energy
 
 
 def moved(instance: Instance, factual: Mapping[str, float], acted: Iterable[str]) -> Instance | None:
@@ -29,7 +28,7 @@ def moved(instance: Instance, factual: Mapping[str, float], acted: Iterable[str]
     offset = instance.preferences.density_offset
     if instance.plausible:
         now = {name: Enclosure.of(x) for name, x in factual.items()}
-        rarer = excess_energy(instance.scm, instance.factual, now, frozenset(acted))
+        rarer = instance.scm.excess_energy(instance.factual, now, frozenset(acted))
         if rarer is None:
             return None
         offset = round_up(Fraction(instance.offset) + rarer.midpoint)

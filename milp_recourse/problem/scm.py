@@ -1,24 +1,31 @@
-"""Structural causal models with one noise term per feature.
+r"""Structural causal models with one noise term per feature.
 
 Feature i obeys :math:`x_i = g_i(f_i(x_{pa(i)}) + u_i)` with a link :math:`g_i` that is the
 identity or an affinely rescaled sigmoid. Both are invertible, so the noise is abducted exactly:
 :math:`u_i = g_i^{-1}(x_i) - f_i(x_{pa(i)})`, and the counterfactual of
 :math:`do(X_I := a_I)` is one pass in causal order (Pearl's abduction, action, prediction;
 Karimi et al. 2021, https://doi.org/10.1145/3442188.3445899).
+
+Plausibility is :math:`\log p(x_{cf}) \ge \log p(x) + o` (iCARMA paper, section 3: o = 0). The energy of a
+feature is :math:`-\log p_U(u_i) + \log |dx_i/du_i|`. Plausibility asks that the energies of the
+counterfactual sum to no more than those of the factual, less the offset o. Terms of features whose value and
+parents did not move cancel. With normal noise and identity links the residuals must lie in a ball,
+:math:`\sum (u'_i/sd_i)^2 \le \sum (u_i/sd_i)^2 - 2 o`, which is decided exactly.
 """
 
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.errors import Unsupported
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import (
     Constant,
@@ -28,100 +35,8 @@ from milp_recourse.problem.expression import (
     rounded,
     sigmoid,
 )
+from milp_recourse.problem.noise import Noise, Normal, ZeroDensity, log_exact
 from milp_recourse.problem.scenario import Scenario
-
-
-@dataclass(frozen=True)
-class Normal:
-    """N(0, sd^2)."""
-
-    sd: float
-
-    def sample(self, size: int, rng: np.random.Generator) -> NDArray:
-        """Draw ``size`` values."""
-        return rng.normal(0.0, self.sd, size)
-
-    def log_density(self, u: NDArray) -> NDArray:
-        """-u^2 / (2 sd^2) - log(sd sqrt(2 pi))."""
-        return -0.5 * np.square(np.asarray(u) / self.sd) - math.log(self.sd * math.sqrt(2 * math.pi))
-
-
-@dataclass(frozen=True)
-class Gamma:
-    """Gamma(shape, scale), for u > 0."""
-
-    shape: float
-    scale: float
-
-    def sample(self, size: int, rng: np.random.Generator) -> NDArray:
-        """Draw ``size`` values."""
-        return rng.gamma(self.shape, self.scale, size)
-
-    def log_density(self, u: NDArray) -> NDArray:
-        """(shape - 1) log u - u / scale - log Gamma(shape) - shape log scale; -inf for u <= 0."""
-        u = np.asarray(u, dtype=np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = (self.shape - 1) * np.log(u) - u / self.scale
-        constant = math.lgamma(self.shape) + self.shape * math.log(self.scale)
-        return np.where(u > 0, inside - constant, -np.inf)
-
-
-@dataclass(frozen=True)
-class Bernoulli:
-    """1 with probability ``p``, else 0."""
-
-    p: float
-
-    def sample(self, size: int, rng: np.random.Generator) -> NDArray:
-        """Draw ``size`` values."""
-        return (rng.random(size) < self.p).astype(np.float64)
-
-    def log_density(self, u: NDArray) -> NDArray:
-        """log p at 1, log(1 - p) at 0, -inf elsewhere."""
-        u = np.asarray(u, dtype=np.float64)
-        at_zero = math.log1p(-self.p) if self.p < 1 else -math.inf
-        at_one = math.log(self.p) if self.p > 0 else -math.inf
-        return np.where(u == 1, at_one, np.where(u == 0, at_zero, -np.inf))
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """Normal with ``means[k]`` and ``sds[k]`` with a probability in proportion to ``weights[k]``.
-
-    For features that nobody acts on: their noise stays, so that its density cancels in plausibility.
-    """
-
-    weights: tuple[float, ...]
-    means: tuple[float, ...]
-    sds: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """The mean of u."""
-        return float(np.average(self.means, weights=self.weights))
-
-    @property
-    def sd(self) -> float:
-        """The standard deviation of u."""
-        second = np.square(self.sds) + np.square(np.array(self.means) - self.mean)
-        return math.sqrt(np.average(second, weights=self.weights))
-
-    def sample(self, size: int, rng: np.random.Generator) -> NDArray:
-        """Draw ``size`` values."""
-        chosen = rng.choice(len(self.weights), size, p=np.array(self.weights) / sum(self.weights))
-        return rng.normal(np.array(self.means)[chosen], np.array(self.sds)[chosen])
-
-    def log_density(self, u: NDArray) -> NDArray:
-        """log sum_k w_k exp(-(u - m_k)^2 / (2 s_k^2)) / (s_k sqrt(2 pi)), with weights that sum to 1."""
-        sds = np.array(self.sds)
-        scores = -0.5 * np.square((np.asarray(u)[..., None] - self.means) / sds)
-        return np.logaddexp.reduce(
-            scores + np.log(np.array(self.weights) / (sum(self.weights) * sds * math.sqrt(2 * math.pi))), -1
-        )
-
-
-Noise = Normal | Gamma | Bernoulli | Mixture
-
 
 AS_PLANNED = Scenario()
 """The scenario in which every target is met and the noise is the abducted one."""
@@ -153,6 +68,12 @@ class Mechanism:
     equation: Expression = field(default_factory=lambda: Constant(0.0))
     link: Link = Link()
     noise: Noise | None = None
+
+
+_MOST_ACTED = 64
+_ROUNDINGS, _LEAST, _MOST = 2.0**-49, 2.0**-900, 2.0**900
+"""Sixteen roundings for each of the features acted on; a bound on what underflow loses; and a limit of sums,
+far below the largest double."""
 
 
 class StructuralCausalModel:
@@ -333,6 +254,104 @@ class StructuralCausalModel:
                 moved.add(f)
         return {f: values[f] for f in self.order}
 
+    def plausible_exact(
+        self,
+        x: Mapping[str, float],
+        counterfactual: Mapping[str, Enclosure],
+        acted: frozenset[str],
+        offset: float = 0.0,
+    ) -> bool:
+        """Whether the counterfactual's log density is proven to be at least the factual's plus the offset.
+
+        Exact arithmetic is used only where doubles and their rounding errors leave the answer open. If even
+        an enclosure is too wide to decide, the answer is no.
+        """
+        near = self._plausible_nearly(x, counterfactual, acted, offset)
+        if near is not None:
+            return near
+        excess = self.excess_energy(x, counterfactual, acted)
+        return excess is not None and excess.upper <= -Fraction(offset)
+
+    def _plausible_nearly(
+        self,
+        x: Mapping[str, float],
+        counterfactual: Mapping[str, Enclosure],
+        acted: frozenset[str],
+        offset: float = 0.0,
+    ) -> bool | None:
+        r"""Whether :meth:`excess_energy` is at most -offset, in float64; None if rounding leaves that open.
+
+        With normal noise and identity links the excess energy is
+        :math:`\sum ((a - e)^2 - (b - g)^2) / 2 sd^2` over the features acted on, with a and b the values
+        after and before, and e and g the values of the equations. Each rounding after those in e and g
+        changes the sum by at most 2^-53 of its absolute terms; the bound on the error is rounded in the same
+        way.
+        """
+        roundings = _ROUNDINGS * max(1, len(acted))
+        excess, size = offset, roundings * abs(offset)
+        if len(acted) > _MOST_ACTED:
+            return None
+        try:
+            after = {}
+            for f, value in counterfactual.items():
+                if not value.exact:
+                    return None
+                after[f] = value.nearest
+            for f in self.features:
+                m = self.mechanisms[f]
+                if f not in acted:
+                    if m.link.kind != "identity" and counterfactual[f] != Enclosure.of(x[f]):
+                        return None
+                    continue
+                near = self.rounded(f)
+                if near is None or m.link.kind != "identity" or not isinstance(m.noise, Normal):
+                    return None
+                precision = 0.5 / (m.noise.sd * m.noise.sd)
+                (e, error_after), (g, error_before) = near(after), near(x)
+                a, b = after[f] - e, x[f] - g
+                excess += precision * (a * a - b * b)
+                # errors of a and b, then upper bounds of their absolute values
+                error_after += roundings * (abs(after[f]) + abs(e)) + _LEAST
+                error_before += roundings * (abs(x[f]) + abs(g)) + _LEAST
+                a, b = abs(a) + error_after, abs(b) + error_before
+                cross = a * error_after + b * error_before
+                size += precision * (2.0 * cross + roundings * (a * a + b * b))
+        except (OverflowError, ZeroDivisionError):
+            return None
+        doubt = 2.0 * size + _LEAST
+        if not doubt < _MOST:
+            return None
+        return None if -doubt <= excess <= doubt else excess < 0.0
+
+    def excess_energy(
+        self,
+        x: Mapping[str, float],
+        counterfactual: Mapping[str, Enclosure],
+        acted: frozenset[str],
+    ) -> Enclosure | None:
+        """log p(x) - log p(x_cf), or None where the counterfactual has density zero.
+
+        Raises
+        ------
+        Unsupported
+            The mechanism of a feature that is acted on states no noise, or mixture noise.
+        """
+        factual = {f: Enclosure.of(x[f]) for f in self.features}
+        unmoved = {f for f in self.features if counterfactual[f] == factual[f]}
+        total = Enclosure.of(0)
+        for f in self.features:
+            m = self.mechanisms[f]
+            if f in unmoved and self.parents(f) <= unmoved:
+                continue
+            if f not in acted and m.link.kind == "identity":
+                continue  # same noise, constant Jacobian
+            same_equation = self.parents(f) <= unmoved
+            try:
+                total = total + _excess(m, f, factual, counterfactual, f not in acted, same_equation)
+            except ZeroDensity:
+                return None
+        return total
+
     def rounded(self, feature: str) -> InDoubles | None:
         """:func:`~milp_recourse.problem.expression.rounded` of a feature's equation."""
         if feature not in self._rounded:
@@ -381,6 +400,47 @@ def shift_exact(value: Enclosure, shift: Enclosure, link: Link) -> Enclosure:
         return value + shift
     share = (value - Enclosure.of(link.offset)) / link.scale
     return Enclosure.of(link.offset) + Enclosure.of(link.scale) * (share.logit() + shift).sigmoid()
+
+
+def _excess(
+    m: Mechanism,
+    f: str,
+    before: Mapping[str, Enclosure],
+    after: Mapping[str, Enclosure],
+    same_noise: bool,
+    same_equation: bool,
+) -> Enclosure:
+    """How much one feature's energy grows.
+
+    Parameters
+    ----------
+    same_noise
+        Whether the feature is not acted on, so that its noise stays.
+    same_equation
+        Whether none of its parents has moved.
+
+    Raises
+    ------
+    ZeroDensity
+        A density is zero, or cannot be told from zero.
+    """
+    total, old, new = Enclosure.of(0), before[f], after[f]
+    if m.link.kind == "sigmoid":
+        old, new = ((v - Enclosure.of(m.link.offset)) / m.link.scale for v in (old, new))
+        if old != new:
+            shares = [log_exact(share) + log_exact(Enclosure.of(1) - share) for share in (old, new)]
+            total = shares[1] - shares[0]
+    if same_noise:
+        return total
+    equation = m.equation.enclose(before)
+    equations = equation, equation if same_equation else m.equation.enclose(after)
+    if old == new and equations[0] == equations[1] and equations[0].exact:
+        return total  # the same noise
+    if m.link.kind == "sigmoid":
+        old, new = (log_exact(share) - log_exact(Enclosure.of(1) - share) for share in (old, new))
+    if m.noise is None:
+        raise Unsupported("plausibility: the mechanism of a feature that is acted on states no noise")
+    return total + m.noise.excess(old - equations[0], new - equations[1])
 
 
 def linked(z: NDArray, link: Link) -> NDArray:

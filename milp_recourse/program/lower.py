@@ -27,8 +27,9 @@ from milp_recourse.problem.derived_networks import CurvedNetwork, smallest_logit
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.noise import Bernoulli, Gamma, Noise, Normal
 from milp_recourse.problem.scenario import Scenario
-from milp_recourse.problem.scm import Bernoulli, Gamma, Link, Mechanism, Noise, Normal
+from milp_recourse.problem.scm import Link, Mechanism
 from milp_recourse.program.demands import Span, reachable_demand, spans
 from milp_recourse.program.forms import Action, Affine, Builder, Mixed, Switch, everyone
 from milp_recourse.program.functions import EDGE, Function
@@ -445,7 +446,7 @@ def _energy(
 ) -> list[Energy]:
     """The energy of one feature less its factual energy, in parts (:data:`Energy`).
 
-    See :mod:`milp_recourse.problem.plausibility`. Features that cannot move have no parts.
+    See :mod:`milp_recourse.problem.scm`. Features that cannot move have no parts.
     """
     m, x, value = instance.scm.mechanisms[name], factual[name], values[name]
     acted = name in instance.levers

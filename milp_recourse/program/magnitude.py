@@ -23,8 +23,8 @@ from milp_recourse.problem.cost import SMALLEST, Cost
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.noise import Gamma, Normal
 from milp_recourse.problem.options import Options
-from milp_recourse.problem.scm import Gamma, Normal
 from milp_recourse.program.lower import reachable
 
 LARGEST_COST = 1e300

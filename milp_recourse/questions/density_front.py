@@ -20,7 +20,6 @@ from milp_recourse.formats.write import result_part
 from milp_recourse.judge import conclude, judge
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.instance import Instance, check_density
-from milp_recourse.problem.plausibility import excess_energy
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.front import FRONT_FORMAT
 from milp_recourse.questions.solve import check_options, solve_together
@@ -202,5 +201,5 @@ def _gain(instance: Instance, result: Result) -> float | None:
         return None
     action = instance.numbers(result.action)
     exact: Mapping[str, Enclosure] = instance.scm.counterfactual_exact(instance.factual, action)
-    excess = excess_energy(instance.scm, instance.factual, exact, frozenset(action))
+    excess = instance.scm.excess_energy(instance.factual, exact, frozenset(action))
     return -math.inf if excess is None else -float(excess.midpoint)

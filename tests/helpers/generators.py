@@ -29,7 +29,8 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.measures import Quantiles
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.scm import Bernoulli, Gamma, Link, Mechanism, Noise, Normal, StructuralCausalModel
+from milp_recourse.problem.noise import Bernoulli, Gamma, Noise, Normal
+from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.program import lower
 
 COSTS = ("l2-squared", "l1", "linf", "l0", "mixture")

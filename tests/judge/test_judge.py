@@ -27,8 +27,9 @@ from milp_recourse.problem.expression import Variable
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.noise import Normal
 from milp_recourse.problem.result import Result, Status, gap_tolerance
-from milp_recourse.problem.scm import Mechanism, Normal, StructuralCausalModel
+from milp_recourse.problem.scm import Mechanism, StructuralCausalModel
 from tests.helpers.generators import random_instance
 
 

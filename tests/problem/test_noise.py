@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from milp_recourse.problem.scm import Bernoulli, Gamma, Noise, Normal
+from milp_recourse.problem.noise import Bernoulli, Gamma, Noise, Normal
 
 CONTINUOUS = [
     (Normal(0.5), stats.norm(scale=0.5)),

@@ -12,8 +12,8 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import Relu, Variable
 from milp_recourse.problem.loan import FEATURES, loan
-from milp_recourse.problem.plausibility import excess_energy, plausible_exact
-from milp_recourse.problem.scm import Bernoulli, Gamma, Link, Mechanism, Normal, StructuralCausalModel
+from milp_recourse.problem.noise import Bernoulli, Gamma, Normal
+from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel
 from tests.helpers.generators import Style, bernoulli_instance, random_instance, sample_actions
 from tests.helpers.loan_people import applicant
 
@@ -42,12 +42,12 @@ def test_the_loan_excess_is_the_ball_of_the_spec_exactly(acted: tuple[str, ...])
         rng = np.random.default_rng(200 + seed)
         action = {n: x[n] + float(rng.normal(0, 2)) for n in acted}
         exact = loan().counterfactual_exact(x, action)
-        excess = excess_energy(loan(), x, exact, frozenset(action))
+        excess = loan().excess_energy(x, exact, frozenset(action))
         before = residuals({n: Fraction(v) for n, v in x.items()})
         after = residuals({n: e.lower for n, e in exact.items()})
         ball = sum((after[n] / SD[n]) ** 2 - (before[n] / SD[n]) ** 2 for n in LEVERS)
         assert excess == Enclosure.of(ball / 2)
-        assert plausible_exact(loan(), x, exact, frozenset(action)) == (ball <= 0)
+        assert loan().plausible_exact(x, exact, frozenset(action)) == (ball <= 0)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -59,7 +59,7 @@ def test_the_excess_is_the_change_of_the_models_log_density(seed: int) -> None:
     for action in sample_actions(np.random.default_rng(seed), instance, 10):
         chosen = {n: float(v) for n, v in zip(scm.features, action, strict=True) if not np.isnan(v)}
         exact = scm.counterfactual_exact(instance.factual, chosen)
-        excess = excess_energy(scm, instance.factual, exact, frozenset(chosen))
+        excess = scm.excess_energy(instance.factual, exact, frozenset(chosen))
         with np.errstate(all="ignore"):
             row = np.array([float(exact[n].midpoint) for n in scm.features])
             expected = float(scm.log_density(x) - scm.log_density(row))
@@ -78,8 +78,8 @@ def test_a_fair_coin_may_flip() -> None:
     """Equal chances cancel exactly, not to within an enclosure of log 1/2."""
     scm = StructuralCausalModel(("b",), {"b": Mechanism(noise=Bernoulli(0.5))})
     exact = scm.counterfactual_exact({"b": 0.0}, {"b": 1.0})
-    assert plausible_exact(scm, {"b": 0.0}, exact, frozenset({"b"}))
-    assert excess_energy(scm, {"b": 0.0}, exact, frozenset({"b"})) == Enclosure.of(0)
+    assert scm.plausible_exact({"b": 0.0}, exact, frozenset({"b"}))
+    assert scm.excess_energy({"b": 0.0}, exact, frozenset({"b"})) == Enclosure.of(0)
 
 
 @pytest.mark.parametrize(("p", "allowed"), [(0.25, False), (0.75, True), (1.0, False), (0.0, False)])
@@ -87,14 +87,14 @@ def test_an_unfair_coin_flips_to_its_likelier_side_only(p: float, allowed: bool)
     """From 0 to 1 where p > 1/2; certain coins have a side of density zero."""
     scm = StructuralCausalModel(("b",), {"b": Mechanism(noise=Bernoulli(p))})
     exact = scm.counterfactual_exact({"b": 0.0}, {"b": 1.0})
-    assert plausible_exact(scm, {"b": 0.0}, exact, frozenset({"b"})) == allowed
+    assert scm.plausible_exact({"b": 0.0}, exact, frozenset({"b"})) == allowed
 
 
 def test_half_a_coin_has_density_zero() -> None:
     """Bernoulli noise is 0 or 1."""
     scm = StructuralCausalModel(("b",), {"b": Mechanism(noise=Bernoulli(0.5))})
     exact = scm.counterfactual_exact({"b": 0.0}, {"b": 0.5})
-    assert excess_energy(scm, {"b": 0.0}, exact, frozenset({"b"})) is None
+    assert scm.excess_energy({"b": 0.0}, exact, frozenset({"b"})) is None
 
 
 @pytest.mark.parametrize("noise", [Gamma(3.0, 1.0), Normal(1.0)])
@@ -107,9 +107,9 @@ def test_a_held_feature_whose_equation_stays_put_keeps_its_noise_exactly(noise, 
     )
     x = {"a": -2.0, "b": 3.0}
     exact = scm.counterfactual_exact(x, {"a": -1.0, "b": 3.0})
-    assert excess_energy(scm, x, exact, frozenset(("a", "b"))) == Enclosure.of(Fraction(-3, 2))
+    assert scm.excess_energy(x, exact, frozenset(("a", "b"))) == Enclosure.of(Fraction(-3, 2))
     exact = scm.counterfactual_exact(x, {"a": 2.0, "b": 3.0})
-    excess = excess_energy(scm, x, exact, frozenset(("a", "b")))
+    excess = scm.excess_energy(x, exact, frozenset(("a", "b")))
     assert excess != Enclosure.of(0)
 
 
@@ -117,9 +117,9 @@ def test_equal_energy_is_plausible() -> None:
     """log p(x_cf) >= log p(x) includes equality: the mirror image of a residual."""
     scm = StructuralCausalModel(("a",), {"a": Mechanism(noise=Normal(0.3))})
     mirrored = scm.counterfactual_exact({"a": 0.7}, {"a": -0.7})
-    assert plausible_exact(scm, {"a": 0.7}, mirrored, frozenset({"a"}))
+    assert scm.plausible_exact({"a": 0.7}, mirrored, frozenset({"a"}))
     just_beyond = scm.counterfactual_exact({"a": 0.7}, {"a": float(np.nextafter(-0.7, -1))})
-    assert not plausible_exact(scm, {"a": 0.7}, just_beyond, frozenset({"a"}))
+    assert not scm.plausible_exact({"a": 0.7}, just_beyond, frozenset({"a"}))
 
 
 def test_gamma_noise_is_positive() -> None:
@@ -127,8 +127,8 @@ def test_gamma_noise_is_positive() -> None:
     scm = StructuralCausalModel(("a",), {"a": Mechanism(noise=Gamma(10.0, 3.5))})
     for value in (0.0, -1.0):
         exact = scm.counterfactual_exact({"a": 30.0}, {"a": value})
-        assert excess_energy(scm, {"a": 30.0}, exact, frozenset({"a"})) is None
-        assert not plausible_exact(scm, {"a": 30.0}, exact, frozenset({"a"}))
+        assert scm.excess_energy({"a": 30.0}, exact, frozenset({"a"})) is None
+        assert not scm.plausible_exact({"a": 30.0}, exact, frozenset({"a"}))
 
 
 def test_without_noise_plausibility_cannot_be_asked() -> None:
@@ -136,4 +136,4 @@ def test_without_noise_plausibility_cannot_be_asked() -> None:
     scm = StructuralCausalModel(("a",), {})
     exact = scm.counterfactual_exact({"a": 0.0}, {"a": 1.0})
     with pytest.raises(Unsupported, match="states no noise"):
-        plausible_exact(scm, {"a": 0.0}, exact, frozenset({"a"}))
+        scm.plausible_exact({"a": 0.0}, exact, frozenset({"a"}))

@@ -9,12 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from milp_recourse.problem import plausibility
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import Expression, Relu, Sigmoid, Square, Variable, rounded
 from milp_recourse.problem.loan import loan
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.plausibility import excess_energy, plausible_exact
 
 
 def network(rng: np.random.Generator, dtype: str) -> ReluNetwork:
@@ -101,19 +99,19 @@ def test_plausibility_is_decided_as_in_exact_arithmetic() -> None:
             part = 0.5 * (low + high)
             action = {f: x[f] + part * (goal[f] - x[f]) for f in acted}
             after = scm.counterfactual_exact(x, action)
-            meant = excess_energy(scm, x, after, frozenset(acted))
+            meant = scm.excess_energy(x, after, frozenset(acted))
             assert meant is not None
             said, holds = (
-                plausibility._nearly(scm, x, after, frozenset(acted), offset),
+                scm._plausible_nearly(x, after, frozenset(acted), offset),
                 meant.upper <= -Fraction(offset),
             )
             assert said in (None, holds)
-            assert plausible_exact(scm, x, after, frozenset(acted), offset) == holds
+            assert scm.plausible_exact(x, after, frozenset(acted), offset) == holds
             decided[said] += 1
             low, high = (part, high) if holds else (low, part)
         held = scm.counterfactual_exact(x, {f: x[f] for f in acted})
-        assert plausibility._nearly(scm, x, held, frozenset(acted)) is None  # exactly on the surface
-        assert plausible_exact(scm, x, held, frozenset(acted))
+        assert scm._plausible_nearly(x, held, frozenset(acted)) is None  # exactly on the surface
+        assert scm.plausible_exact(x, held, frozenset(acted))
     assert min(decided.values()) > 50
 
 

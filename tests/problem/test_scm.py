@@ -11,7 +11,8 @@ import pytest
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import Relu, Sigmoid, Variable
 from milp_recourse.problem.loan import FEATURES, loan, loan_as_printed
-from milp_recourse.problem.scm import Link, Mechanism, Normal, StructuralCausalModel, independent
+from milp_recourse.problem.noise import Normal
+from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel, independent
 from tests.helpers.generators import Style, random_instance, sample_actions
 from tests.helpers.loan_people import applicant
 
@@ -191,7 +192,7 @@ def test_what_hangs_on_held_causes_is_the_factuals_own() -> None:
 
 def test_the_density_is_the_noises_density_over_the_jacobian() -> None:
     """Two features, one behind a sigmoid: numeric derivative of the link against log_density."""
-    from milp_recourse.problem.scm import Normal
+    from milp_recourse.problem.noise import Normal
 
     a = Variable("a")
     scm = StructuralCausalModel(

@@ -15,7 +15,6 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.loan import FEATURES, loan
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.plausibility import excess_energy
 from milp_recourse.program import Action, Affine, Program, Switch, lower
 from tests.helpers.generators import PIECEWISE_LINEAR, Style, sample_actions, supported_instance
 
@@ -85,7 +84,7 @@ def test_loan_programs_are_the_scm_exactly(acted: tuple[str, ...]) -> None:
         fixed = program.fix(frozenset(acted))
         action = random_action(instance, acted, rng)
         exact = instance.scm.counterfactual_exact(instance.factual, action)
-        excess = excess_energy(instance.scm, instance.factual, exact, frozenset(action))
+        excess = instance.scm.excess_energy(instance.factual, exact, frozenset(action))
         for p in (program, fixed):
             assert column_values(p, action) == [exact[n] for n in FEATURES]
             assert all(e.exact for e in column_values(p, action))
@@ -113,7 +112,7 @@ def test_programs_with_curves_overlap_the_scm_narrowly(acted: tuple[str, ...]) -
         if "age" in action:
             action["age"] = instance.factual["age"] + float(rng.uniform(-1, 1))
         exact = instance.scm.counterfactual_exact(instance.factual, action)
-        excess = excess_energy(instance.scm, instance.factual, exact, frozenset(action))
+        excess = instance.scm.excess_energy(instance.factual, exact, frozenset(action))
         program = lower(instance)
         for p in (program, program.fix(frozenset(acted))):
             for mine, theirs in zip(column_values(p, action), exact.values(), strict=True):
@@ -144,7 +143,7 @@ def compare(instance: Instance, seed: int, exactly: bool) -> None:
         action = {f.name: float(v) for f, v in zip(instance.features, row, strict=True) if not np.isnan(v)}
         exact = instance.scm.counterfactual_exact(instance.factual, action)
         excess = (
-            excess_energy(instance.scm, instance.factual, exact, frozenset(action))
+            instance.scm.excess_energy(instance.factual, exact, frozenset(action))
             if instance.plausible
             else None
         )

@@ -15,7 +15,8 @@ from milp_recourse.problem.derived_networks import with_bends
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.scm import Normal, StructuralCausalModel, independent
+from milp_recourse.problem.noise import Normal
+from milp_recourse.problem.scm import StructuralCausalModel, independent
 from milp_recourse.questions.solve import solve
 
 

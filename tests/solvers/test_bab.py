@@ -19,9 +19,10 @@ from milp_recourse.problem.expression import NetworkOutput, Variable, as_express
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.noise import Normal
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status, gap_tolerance
-from milp_recourse.problem.scm import Link, Mechanism, Normal, StructuralCausalModel
+from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel
 from milp_recourse.questions.solve import _run_many
 from milp_recourse.solvers import Options
 from milp_recourse.solvers.bab import BabBackend

@@ -18,7 +18,6 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.plausibility import plausible_exact
 from milp_recourse.problem.scm import independent
 from milp_recourse.solvers import grid
 from milp_recourse.solvers.grid import GridBackend, grid_values
@@ -214,4 +213,4 @@ def test_the_float_plausibility_check_agrees_with_the_exact_one() -> None:
     for row, verdict in zip(actions, gain >= 0, strict=True):
         action = grid.as_action(instance, row)
         exact = instance.scm.counterfactual_exact(instance.factual, action)
-        assert plausible_exact(instance.scm, instance.factual, exact, frozenset(action)) == verdict
+        assert instance.scm.plausible_exact(instance.factual, exact, frozenset(action)) == verdict

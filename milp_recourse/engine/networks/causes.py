@@ -27,7 +27,7 @@ from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.scm import Normal
+from milp_recourse.problem.noise import Normal
 from milp_recourse.program.forms import Action, Affine, Elementary, Rationals, Switch, enclose, everyone
 from milp_recourse.program.functions import Function
 from milp_recourse.program.neutral_program import Program

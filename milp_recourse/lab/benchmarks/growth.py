@@ -21,9 +21,10 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.noise import Normal
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
-from milp_recourse.problem.scm import Mechanism, Normal, StructuralCausalModel
+from milp_recourse.problem.scm import Mechanism, StructuralCausalModel
 from milp_recourse.questions.solve import solve, solve_population
 from milp_recourse.questions.workers import Workers
 from milp_recourse.readers import read_sklearn_trees

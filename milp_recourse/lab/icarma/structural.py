@@ -28,7 +28,8 @@ from milp_recourse.problem.expression import (
     Sum,
     Variable,
 )
-from milp_recourse.problem.scm import Gamma, Link, Mixture, Normal, StructuralCausalModel
+from milp_recourse.problem.noise import Gamma, Mixture, Normal
+from milp_recourse.problem.scm import Link, StructuralCausalModel
 
 FloatArray = NDArray[np.float64]
 

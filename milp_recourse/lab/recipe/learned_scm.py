@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from milp_recourse.lab.icarma.relu_fit import ReluTraining, fit_relu
 from milp_recourse.problem.expression import Constant, Expression, NetworkOutput, Variable
-from milp_recourse.problem.scm import Link, Mechanism, Mixture, Normal, StructuralCausalModel, unlinked
+from milp_recourse.problem.noise import Mixture, Normal
+from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel, unlinked
 
 FloatArray = NDArray[np.float64]
 

@@ -14,7 +14,8 @@ from milp_recourse.problem.expression import Relu, Variable, as_expression
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.scm import Link, Mechanism, Normal, StructuralCausalModel
+from milp_recourse.problem.noise import Normal
+from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel
 
 SIZE = 1e8
 

@@ -22,7 +22,8 @@ from milp_recourse.lab.icarma.train import train
 from milp_recourse.problem.expression import NetworkOutput, Relu, Square, Variable
 from milp_recourse.problem.loan import FEATURES, loan
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.scm import Bernoulli, Mechanism, Normal, StructuralCausalModel
+from milp_recourse.problem.noise import Bernoulli, Normal
+from milp_recourse.problem.scm import Mechanism, StructuralCausalModel
 
 LOAN = loan()
 ROWS = LOAN.sample(300, np.random.default_rng(0))

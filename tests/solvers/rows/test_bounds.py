@@ -18,7 +18,8 @@ from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.measures import Distance
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.problem.scm import Gamma, Mechanism, StructuralCausalModel, independent
+from milp_recourse.problem.noise import Gamma
+from milp_recourse.problem.scm import Mechanism, StructuralCausalModel, independent
 from milp_recourse.program import Switch, lower
 from milp_recourse.program.forms import Action, Elementary
 from milp_recourse.program.functions import evaluate
