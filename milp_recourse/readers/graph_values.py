@@ -18,7 +18,6 @@ from milp_recourse.readers.refusal import refuse
 from milp_recourse.readers.scores import Score
 from milp_recourse.readers.track import Track
 
-FLOATS = ("float32", "float64")
 ROUND = Operation("round", 0.0)
 
 
