@@ -18,15 +18,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats import instance_from_dict, population_from_dict, read_instance, read_population
-from milp_recourse.judge import (
-    Action,
-    at_once,
-    at_rest,
-    at_rest_in_words,
-    conclude,
-    judge,
-    without_search,
-)
+from milp_recourse.judge import Action, at_once, at_rest, at_rest_in_words, conclude, judge, without_search
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.cost import root_below
 from milp_recourse.problem.forest import TreeEnsemble
