@@ -60,7 +60,8 @@ def test_answers_do_not_depend_on_when_slices_end(monkeypatch: pytest.MonkeyPatc
     for instance in drawn:
         found = []
         for seconds in (1e-6, 1e6):
-            monkeypatch.setattr(propose, "SLICE", seconds)
+            monkeypatch.setattr(search, "SLICE", seconds)
+            assert search.slice_and(0.0) == (int(1e6 * seconds), 0)
             with contextlib.suppress(Unsupported):
                 found.append(replace(solve(instance, "bab"), seconds=0.0))
         assert found[:1] == found[1:], instance.name
