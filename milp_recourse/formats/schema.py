@@ -210,8 +210,8 @@ def cost_to_dict(cost: Cost) -> dict[str, Any]:
 
 
 def settled_cost_to_dict(cost: Cost, names: Sequence[str]) -> dict[str, Any]:
-    """The cost of changing these features as the digest has it: coefficients, the scales (1 where there is
-    none), and in percentiles the knots of the distribution functions."""
+    """The cost of changing these features as an instance's digest has it: coefficients, the scales (1 where
+    there is none), and in percentiles the knots of the distribution functions."""
     own = {name: cost.measures[name].settled for name in names if name in cost.measures}
     stated = {
         field: {name: one.written for name, one in own.items() if one.field == field}

@@ -2,7 +2,7 @@
 
 A back end proposes an action and a bound. :func:`conclude` evaluates the action anew, in exact arithmetic and
 by the deployed model, and withdraws a bound that is above the cost of a feasible action. It leaves idle holds
-and slight changes out of the action where that stays feasible and costs no more.
+and slight changes out of an action that stays feasible, and proven, without them.
 
 Where doing nothing is feasible no search is needed: :func:`without_search` tells that for many applicants at
 once.

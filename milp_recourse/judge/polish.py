@@ -27,7 +27,7 @@ def smaller_changes(judgement: Judgement) -> Judgement:
     ----------
     judgement
         Of a feasible action, for an instance that leaves changes open
-        (:attr:`~milp_recourse.problem.instance.Instance.leaves_open`): others have none to look for.
+        (:attr:`~milp_recourse.problem.instance.Instance.leaves_open`).
 
     Returns
     -------

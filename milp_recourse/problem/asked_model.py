@@ -37,7 +37,7 @@ class AskedModel:
 
     @property
     def written(self) -> dict[str, Any]:
-        """Unsupported: no file can hold a function."""
+        """Raises Unsupported, as no file can hold a function."""
         raise Unsupported("model: got one that is asked; allowed: one that is read, where a file is written")
 
     def scores(self, rows: Array) -> Array:

@@ -132,7 +132,7 @@ class Mixture:
         )
 
     def excess(self, before: Enclosure, after: Enclosure) -> Enclosure:
-        """Unsupported: no program has it."""
+        """Raises Unsupported, as no program has the density of a mixture either."""
         raise Unsupported("plausibility: the mechanism of a feature that is acted on states mixture noise")
 
 

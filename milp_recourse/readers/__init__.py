@@ -3,6 +3,7 @@ XGBoost, LightGBM).
 
 :func:`read_model` takes a fitted model and the DataFrame it was fitted on. Each reader imports its library
 only when called. A model that cannot be represented is refused with one line; none is approximated.
+:func:`to_json` gives what was read as instance files state it.
 """
 
 from importlib import import_module

@@ -1,11 +1,11 @@
 """From an instance to a proposal: search, judge the action exactly, and search again if it does not pass.
 
-A search goes on in slices. :func:`first_slices` hands several
-applicants to compiled code (:func:`~milp_recourse.engine.networks.search.run`), which goes from one to the
-next as long as each one's first slice closes its search. What has closed is yielded (:func:`searched`) and
-judged later (:func:`judged`). The one that has not closed is left in memory as it is and searched on by
-itself (:func:`~milp_recourse.engine.networks.propose.search_on`): slice after slice, what it asks judged
-exactly in between.
+A search goes on in slices. :func:`first_slices` hands several applicants to compiled code
+(:func:`~milp_recourse.engine.networks.search.run`), which goes from one to the next as long as each one's
+first slice closes its search. What has closed is yielded (:func:`searched`) and judged later
+(:func:`judged`). The one that has not closed is left in memory as it is and searched on by itself
+(:func:`~milp_recourse.engine.networks.propose.search_on`): slice after slice, what it asks judged exactly in
+between.
 """
 
 from __future__ import annotations

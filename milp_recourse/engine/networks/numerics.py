@@ -7,10 +7,10 @@ of products in which every term passes through at most n roundings is computed w
 
 (Higham 2002, section 3.1, https://doi.org/10.1137/1.9780898718027), whatever the order. "Sum of absolute
 terms" is itself computed in doubles, hence too small by the same relative error at most; counting every
-operation twice, as :func:`~milp_recourse.problem.enclosure.gamma` does, covers that. numba compiles without
-fast-math; a fused multiply-add has one rounding where this count has two. Underflow is not covered by the
-model: products of doubles below 2^-1022 lose up to 2^-1074 each, and :func:`slacks` adds a term far above
-what all products of a search could lose.
+operation twice, as :func:`~milp_recourse.problem.enclosure.gamma` does, covers that (for n u < 1/4, hence for
+every problem that fits into memory). numba compiles without fast-math; a fused multiply-add has one rounding
+where this count has two. Underflow is not covered by the model: products of doubles below 2^-1022 lose up to
+2^-1074 each, and :func:`slacks` adds a term far above what all products of a search could lose.
 
 ``line`` is at least 78 u and ``dual`` at least 160 u. Where a bound is made of several results, a small whole
 multiple of a slack, or of the size it belongs to, stands at the place of use. Proofs rest on these:

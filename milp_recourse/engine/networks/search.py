@@ -1,6 +1,7 @@
 """The tree: best bound first, every node's box and bounds in one pool, resumable after any number of nodes.
 
-A search returns after a slice: a number of nodes, or :data:`SLICE`. Its memory serves others of its shape.
+A search returns after a slice: a number of nodes, or :data:`SLICE`. Searches of one shape, one after another,
+use the same memory.
 """
 
 from __future__ import annotations
@@ -102,8 +103,8 @@ _SHAPES = threading.local()
 
 
 def memory(p: Problems, role: Role = "whole") -> tuple[Work, Pool]:
-    """Memory for a problem, which problems of the same shape share, one for each role;
-    :func:`run` clears it."""
+    """Memory for a problem, which problems of the same shape share, one for each role; :func:`run` clears
+    it."""
     shape = _shape(p, role)
     known: dict[tuple[object, ...], tuple[Work, Pool]] = _SHAPES.__dict__.setdefault("known", {})
     if shape not in known:

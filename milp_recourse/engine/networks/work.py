@@ -418,7 +418,8 @@ RESERVE = 70
 
 
 def pool(p: Problem, size: int) -> Pool:
-    """Room for so many open nodes, at least for the roots."""
+    """Room for so many open nodes, at least for the roots;
+    :func:`~milp_recourse.engine.networks.search.run` puts these in."""
     size, layers, n = max(size, len(p.box) + RESERVE + 2), len(p.widths), p.weights.shape[1]
     return allocated(Pool, size=size, d=len(p.lever), P=int(p.start[-1]), layers=layers, n=n)
 
