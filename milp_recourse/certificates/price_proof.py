@@ -24,7 +24,7 @@ from milp_recourse.engine.forests.axes import Axis
 from milp_recourse.engine.forests.factors import Array, Factors, cell_masks, factors
 from milp_recourse.engine.forests.goal import first_multiplier, with_each_cell
 from milp_recourse.engine.forests.living import lists, shrink
-from milp_recourse.engine.forests.prices import ascend, assess, choose_split, take_out
+from milp_recourse.engine.forests.prices import assess, choose_split, improve, take_out
 from milp_recourse.engine.forests.table import BITS, LeafTable
 from milp_recourse.engine.forests.weighted import WeightedSums
 
@@ -35,15 +35,17 @@ FINE, COARSE = 26, (10, 14)
 """Binary digits of prices: they are whole numbers of a unit, which is about the target times 2 to the minus
 this. Coarse units make short files and are tried first."""
 
-STEPS, ROUNDS, ROOT_ROUNDS = 12, 8, 30
-"""Steps of the prices in one round; most rounds of a box and of the root."""
+SWEEPS, STEPS, ROUNDS, ROOT_ROUNDS = 8, 12, 8, 30
+"""Sweeps of the prices in one round, and steps after them where the cost has a maximum or the number of
+actions is limited; most rounds of a box and of the root."""
 
 GAIN = 0.2
 """A round that takes nothing out has to raise the bound by this share of its distance from the target; else
 the box is split."""
 
-LENGTH = 0.5
-"""What Polyak's step is multiplied by in a box's first round."""
+LENGTH, TURN = 0.5, 0.1
+"""What Polyak's step is multiplied by in a box's first round, and the share by which the multiplier is moved
+between its first two sweeps."""
 
 WEIGHT = 10.0
 """How much larger a relative step of the multiplier is than one of a price."""
@@ -209,7 +211,7 @@ class PriceProof:
         self.budget = self.cost, self.target  # leaves whose cells cost the target do not count
         self.room, self.x = lists(f), np.zeros(len(self.axes), dtype=np.int32)
         self.energy = np.zeros(len(f.value))
-        self.loss = np.zeros((3, len(self.cost)))
+        self.loss, self.torn = np.zeros((3, len(self.cost))), np.zeros(len(self.cost))
         self.sums = WeightedSums(f, self.table, self.above)
         self.terms = len(self.table.forest.trees) + len(self.axes) + 4
         self.shared = bool(self.wide.any())
@@ -275,7 +277,7 @@ class PriceProof:
         bound, _ = self._judged(state, prices, FINE)
         if bound >= self.goal(FINE):
             return [*before, self._closing(self._rounded(prices, FINE))]
-        i, c = choose_split(self.room, self.goal(FINE) - bound, self.loss)
+        i, c = choose_split(self.room, self.goal(FINE) - bound, self.loss, self.torn)
         if i < 0:  # one point, whose score is accepted
             return None
         halves = []
@@ -297,7 +299,9 @@ class PriceProof:
         """
         live, now, start, goal = self.room, state.copy(), node.start, self.goal(FINE)
         price, shares = start.price.copy(), start.shares.copy()
-        mu, nu, weights, length, best = start.mu, start.nu, start.weights, LENGTH, -math.inf
+        mu, nu, weights, pace, best = start.mu, start.nu, start.weights, (LENGTH, TURN), -math.inf
+        effort = SWEEPS, STEPS if len(shares) or len(self.moved) else 0
+        self.torn[:] = 0.0
         rounds: list[_Prices] = []
         closed = False
         for round_ in range(node.rounds):
@@ -311,8 +315,9 @@ class PriceProof:
                 break
             aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (goal, WEIGHT)
             costs = self.cost, self.wide, shares, self.moved, self.limit
-            _, mu, nu, length = ascend(
-                f, *costs, live, mu, nu, needed, price, aim, STEPS, max(length, 0.02), weight
+            pace = max(pace[0], 0.02), pace[1]
+            _, mu, nu, pace = improve(
+                f, *costs, live, mu, nu, needed, price, aim, effort, pace, weight, self.torn
             )
             self._calm_idle(price)
             rounds.append(_Prices(price.copy(), float(mu), weights, shares.copy(), float(nu)))

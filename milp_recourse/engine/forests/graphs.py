@@ -32,8 +32,9 @@ class Graph:
         entries, and 0.
     room
         Lists of what is left in the node at hand.
-    x, energy, loss
-        What :func:`~milp_recourse.engine.forests.prices.assess` writes: (axes,), (leaves,) and (3, cells).
+    x, energy, loss, torn
+        What :func:`~milp_recourse.engine.forests.prices.assess` writes: (axes,), (leaves,) and (3, cells);
+        and what :func:`~milp_recourse.engine.forests.passing.sweep` does, (cells,).
     """
 
     def __init__(self, sums: WeightedSums, points: TreeArrays, cell: Ints) -> None:
@@ -41,6 +42,7 @@ class Graph:
         self.sums, self.points, self.cell, self.room = sums, points, cell, lists(f)
         self.x = np.zeros(len(f.axis_from) - 1, dtype=np.int32)
         self.energy, self.loss = np.zeros(len(f.value)), np.zeros((3, len(cell)))
+        self.torn = np.zeros(len(cell))
         self.added, self.wide = points.added[cell], points.widest[cell]
         self.cost, self.least = self.added + self.wide, rounded_down(self.added, len(self.x))
         self.of_cell = np.repeat(np.arange(len(self.x)), np.diff(f.axis_from))

@@ -1,11 +1,11 @@
 """Branch and bound for large ensembles: bounds by prices, best bound first.
 
 It starts with a good action (:mod:`milp_recourse.engine.forests.starts`), whose cost takes out cells and
-leaves, and improves prices and multiplier at the root (:mod:`milp_recourse.engine.forests.prices`). A node is
-closed when the deployed score of its trees' largest values is refused, when its bound reaches the cost in
-hand, or when its cheapest point is accepted. Otherwise it is split where, at the same prices, both halves'
-bounds rise most, and the halves go on from its prices. The bound is rounded down by more than its rounding
-error, so it is rigorous whatever the prices are.
+leaves, and improves prices and multiplier at the root (:mod:`milp_recourse.engine.forests.passing`). A node
+is closed when the deployed score of its trees' largest values is refused, when its bound reaches the cost in
+hand, or when its cheapest point is accepted. Otherwise it is split where trees disagree, and the halves go on
+from its prices. The bound is rounded down by more than its rounding error, so it is rigorous whatever the
+prices are.
 
 Where the cost is a maximum alone, cells that cost as much as the action in hand are taken out, and the
 question left is whether any point of the others is accepted. Prices then bound the score, as if cells cost
@@ -42,7 +42,7 @@ from milp_recourse.engine.forests.factors import Array, Factors, Ints, cell_mask
 from milp_recourse.engine.forests.goal import affordable, first_multiplier, least_change
 from milp_recourse.engine.forests.graphs import Graph
 from milp_recourse.engine.forests.living import shrink
-from milp_recourse.engine.forests.prices import ascend, assess, choose_split, take_out
+from milp_recourse.engine.forests.prices import assess, choose_split, improve, take_out
 from milp_recourse.engine.forests.starts import cost_of, good_point, polished
 from milp_recourse.engine.forests.table import Budget, LeafTable, TooLarge, may_be_missing
 from milp_recourse.engine.forests.tree_arrays import score_at, tree_arrays
@@ -56,16 +56,20 @@ from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.options import LATE, NEVER, Clock, OutOfTime
 from milp_recourse.problem.scm import independent
 
-STEPS, ROUNDS, ROOT_ROUNDS = 12, 4, 30
-"""Steps of the prices in one round, after which cells and leaves are taken out; most rounds of a node and of
+SWEEPS, ROUNDS, ROOT_ROUNDS = 8, 4, 30
+"""Sweeps of the prices in one round, after which cells and leaves are taken out; most rounds of a node and of
 the root."""
+
+STEPS = 12
+"""Steps after the sweeps where the cost has a maximum or the number of actions is limited."""
 
 GAIN = 0.05
 """A round that takes nothing out has to raise the bound by this share of its distance from the target; else
 the node is split."""
 
-LENGTH = 0.5
-"""What Polyak's step is multiplied by in a node's first round."""
+LENGTH, TURN = 0.5, 0.1
+"""What Polyak's step is multiplied by in a node's first round, and the share by which the multiplier is moved
+between its first two sweeps."""
 
 MOST_BYTES = 2**30
 """With open nodes of more bytes the newest node comes first instead of the one with the least bound."""
@@ -346,7 +350,8 @@ class PricedSearch(BestFirst[_Node]):
         self.nodes += 1
         g, live = self.graph, self.room
         self.factors, self.goal = g.sums.under(weights)
-        best, before, length = parent, -math.inf, LENGTH
+        g.torn[:] = 0.0
+        best, before, pace = parent, -math.inf, (LENGTH, TURN)
         for round_ in range(rounds):
             if self.only_maximum:
                 best = max(best, self._box(alive))
@@ -359,8 +364,10 @@ class PricedSearch(BestFirst[_Node]):
                 return None
             target, costs = self.target, (g.added, g.wide, shares, g.moved, g.most)
             aim, weight = (AIM * target, 0.0) if self.only_maximum else (target, WEIGHT)
-            _, mu, nu, length = ascend(
-                self.factors, *costs, live, mu, nu, self.goal, price, aim, STEPS, max(length, 0.02), weight
+            effort = SWEEPS, STEPS if len(shares) or len(g.moved) else 0
+            pace = max(pace[0], 0.02), pace[1]
+            _, mu, nu, pace = improve(
+                *(self.factors, *costs, live, mu, nu, self.goal, price, aim, effort, pace, weight, g.torn)
             )
             bound, slack = self._assess(mu, nu, price, shares)
             if bound >= (LEAST if self.only_maximum else target):
@@ -384,7 +391,7 @@ class PricedSearch(BestFirst[_Node]):
             if not self._shrunk(self.factors, alive, leaves):
                 return None
             bound, _ = self._assess(mu, nu, price, shares)
-        i, c = choose_split(live, (LEAST if self.only_maximum else self.target) - bound, g.loss)
+        i, c = choose_split(live, (LEAST if self.only_maximum else self.target) - bound, g.loss, g.torn)
         choice, less = (int(i), int(c)), price.astype(np.float32)
         return _Node(g, best, alive, leaves, less, shares, mu, nu, weights, choice)
 
@@ -461,4 +468,4 @@ def ready() -> None:
         # So small a problem needs none of these.
         cost_of(search.points, search.graph.cell[search.factors.axis_from[:-1]])
         search.graph.of_living(np.zeros(int(search.factors.class_from[-1])))
-        choose_split(search.graph.room, 1.0, search.graph.loss)
+        choose_split(search.graph.room, 1.0, search.graph.loss, search.graph.torn)

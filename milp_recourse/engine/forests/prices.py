@@ -10,10 +10,11 @@ for any prices whatsoever
 is at most the cost of every accepted point. At the best prices this is the bound of the leaf formulation's
 linear program. Where the cost has a maximum, :math:`\max_i m_i(k_i) \ge \sum_i q_i m_i(k_i)` for any
 shares :math:`q_i \ge 0` of the maximum that add up to at most 1: a sum again. The bound is concave in
-prices, shares and multiplier; subgradients with Polyak's step raise it, its aim being the cost of the
-action in hand. The same minima tell which cells, leaves and halves of axes cannot hold anything cheaper than
-that action (:func:`assess`). Where at most m axes may be in cells that cost anything, these may cost any
-:math:`\nu \ge 0` more, and :math:`m \nu` is taken off the bound.
+prices, shares and multipliers. Sweeps over the axes raise it
+(:mod:`~milp_recourse.engine.forests.passing`); shares and :math:`\nu` need subgradients with Polyak's step,
+whose aim is the cost of the action in hand. The same minima tell which cells, leaves and halves of axes
+cannot hold anything cheaper than that action (:func:`assess`). Where at most m axes may be in cells that cost
+anything, these may cost any :math:`\nu \ge 0` more, and :math:`m \nu` is taken off the bound.
 
 Throughout f is the factor graph (:class:`~milp_recourse.engine.forests.factors.Factors`) and ``live`` what is
 left of it (:class:`~milp_recourse.engine.forests.living.Live`); t numbers trees, i axes, c cells, s slots, k
@@ -34,14 +35,22 @@ import numpy as np
 
 from milp_recourse.engine.compiling import counting as compiled
 from milp_recourse.engine.compiling import counting_entry as entry
+from milp_recourse.engine.forests.passing import (
+    fill_energies,
+    laid_out,
+    least_of,
+    left_over,
+    price_sets,
+    sweep,
+)
 
 INF = np.inf
 ROUNDOFF = 2.0**-53
 """Unit roundoff of a double."""
 
-FLAT, EVEN = 1e-3, 0.05
-"""Splits are compared by a product: of how much each half's bound rises, plus FLAT, and of the smaller half's
-share of the cells, plus EVEN."""
+SLIGHT, FLAT, EVEN = 1e-3, 1e-2, 0.05
+"""Splits are compared by a product: of how many trees disagree about them, plus SLIGHT; of how much each
+half's bound rises, plus FLAT; and of the smaller half's share of the cells, plus EVEN."""
 
 COUNTED = 3.0
 """How much larger a step of nu is than one of a price."""
@@ -111,9 +120,11 @@ def _onto_simplex(q):  # type: ignore[no-untyped-def]
 
 
 @entry
-def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, given, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]
-    """Improve prices, shares and multipliers; returns the best bound (not rounded down), its mu and nu, and
-    the last ``shrinking``.
+def improve(  # type: ignore[no-untyped-def]
+    f, cost, wide, q, moved, most, live, mu, nu, goal, given, target, effort, pace, weight, torn
+):
+    """Improve prices, shares and multipliers, by sweeps and then by steps along subgradients; returns the
+    best bound (not rounded down), its mu and nu, and the last ``pace``.
 
     ``given``, the prices, and ``q`` are improved in place.
 
@@ -121,42 +132,68 @@ def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, given, target, ste
     ----------
     cost, wide, q
         What cells cost in the sum, and in the maximum; the axes' shares of the maximum, empty where the cost
-        has no maximum.
+        has no maximum. Only steps improve shares.
     moved, most
         1 for cells that count as an action, else 0, and how many may be chosen; no entries if any number may.
     mu, nu
-        Multipliers of the score and of the number of actions, to begin with.
+        Multipliers of the score and of the number of actions, to begin with. Only steps improve nu.
     live, goal
         What is left in the node; what the leaves' values must add up to.
     target
-        The bound to reach; the steps end there.
-    shrinking
-        What Polyak's step is multiplied by; reduced after :data:`STALLED` steps without progress.
+        The bound to reach; sweeps and steps end there.
+    effort
+        Most sweeps, at least 1, and most steps.
+    pace
+        What Polyak's step is multiplied by, reduced after :data:`STALLED` steps without progress; and the
+        share by which mu is moved between sweeps.
     weight
-        How much larger a relative step of the multiplier is than one of a price.
+        How much larger a relative step of the multiplier is than one of a price; 0: it stays.
+    torn
+        As :func:`~milp_recourse.engine.forests.passing.sweep` updates it.
     """
-    axes, size, shared = len(f.axis_from) - 1, f.class_from[-1], len(q) > 0
-    set_price, energy, rest = np.empty(f.set_from[-1]), np.empty(len(f.value)), np.empty(len(cost))
-    paid, x, unit = cost.copy(), np.zeros(axes, np.int32), weight / max(target, 1e-300)
-    slope, slope_q, price = np.zeros(size), np.zeros(len(q)), _of_living(live, given)
+    laid, paid, (sweeps, steps), (shrinking, turn) = laid_out(f, live), cost.copy(), effort, pace
+    _charge(cost, wide, q, moved, nu, f.axis_from, live, paid)
+    price, aim, turn = _of_living(live, given), target + nu * most, turn if weight > 0.0 else 0.0
+    best, mu, turn = sweep(f, live, laid, paid, mu, goal, price, aim, sweeps, turn, torn)
+    best -= nu * most
+    if steps > 0 and best < target:
+        own = cost, wide, q, moved, most, live, laid, paid
+        best, mu, nu, shrinking = _ascend(f, own, mu, nu, goal, price, target, steps, shrinking, weight)
+    given[:] = np.where(live.kept, price, given)
+    return best, mu, nu, (shrinking, turn)
+
+
+@compiled
+def _ascend(f, own, mu, nu, goal, given, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]  # noqa: PLR0915
+    """The steps of :func:`improve`: along averages of subgradients, of Polyak's length."""
+    cost, wide, q, moved, most, live, laid, paid = own
+    axes, size, shared, sets = len(live.cell_to) - 1, len(given), len(q) > 0, live.used_to[live.slot_to[-1]]
+    set_price, energy, rest = np.empty(sets), np.empty(len(laid.value)), np.empty(live.cell_to[-1])
+    x, unit = np.zeros(axes, np.int32), weight / max(target, 1e-300)
+    slope, slope_q, price = np.zeros(size), np.zeros(len(q)), given.copy()
     direction, direction_q = np.zeros(size), np.zeros(len(q))
     turn, turn_nu = 0.0, 0.0  # the multipliers'
-    best, best_mu, best_nu, best_price, best_q, length, stalled = -INF, mu, nu, price.copy(), q.copy(), 0.0, 0
+    best, best_mu, best_nu, best_q, length, stalled = -INF, mu, nu, q.copy(), 0.0, 0
     for _ in range(steps):
-        if shared or len(moved):
-            _charge(cost, wide, q, moved, nu, f.axis_from, live, paid)
-        _left_over(f, paid, live, price, rest)
+        _charge(cost, wide, q, moved, nu, f.axis_from, live, paid)
+        left_over(live, laid, paid, price, rest)
         total, miss = mu * goal - nu * most, goal
         for i in range(axes):
-            least, x[i] = _cheapest_cell(live, i, rest)
-            total += least
-        least, values = _add_trees(f, live, mu, price, x, set_price, energy, slope)
-        total += least
-        miss -= values
+            m = least_of(rest, live.cell_to[i], live.cell_to[i + 1])
+            x[i] = live.cell[m]
+            total += rest[m]
+        price_sets(laid, price, 0, sets, set_price)
+        fill_energies(live, laid, mu, set_price, energy)
+        slope[:] = 0.0
+        for t in range(len(live.leaf_to) - 1):
+            j = least_of(energy, live.leaf_to[t], live.leaf_to[t + 1])
+            total += energy[j]
+            miss -= laid.value[j]
+            _add_slope(f, live, laid, t, j, x, price, set_price, slope)
         if total > best:
             stalled = 0 if total > best + 1e-3 * (target - best) else stalled + 1
             best, best_mu, best_nu = total, mu, nu
-            best_price[:] = price
+            given[:] = price
             best_q[:] = q
             if best >= target:
                 break
@@ -183,7 +220,6 @@ def ascend(f, cost, wide, q, moved, most, live, mu, nu, goal, given, target, ste
             _onto_simplex(q)
         mu = max(mu + move * turn * weight * mu, 0.2 * mu)
         nu = max(nu + move * turn_nu * COUNTED, 0.0)
-    given[:] = np.where(live.kept, best_price, given)
     q[:] = best_q
     return best, best_mu, best_nu, shrinking
 
@@ -223,32 +259,15 @@ def _cheapest_cell(live, i, rest):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _add_trees(f, live, mu, price, x, set_price, energy, slope):  # type: ignore[no-untyped-def]
-    """The sum of the trees' least energies, and of the values of the leaves that have these; ``slope`` gets
-    the subgradient with respect to the prices."""
-    total, values = 0.0, 0.0
-    slope[:] = 0.0
-    for t in range(len(f.slot_from) - 1):
-        least, leaf = _energies(f, t, live, mu, price, set_price, energy)
-        total += least
-        values += f.value[leaf]
-        _add_slope(f, live, t, leaf, x, price, set_price, slope)
-    return total, values
-
-
-@compiled
-def _add_slope(f, live, t, leaf, x, price, set_price, slope):  # type: ignore[no-untyped-def]
-    """Add a tree's subgradient with respect to its prices: +1 for the class that its leaf pays for, -1 for
-    the class of the axis' cheapest cell, where these differ."""
-    s0, width = f.slot_from[t], f.slot_from[t + 1] - f.slot_from[t]
-    at = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0
+def _add_slope(f, live, laid, t, j, x, price, set_price, slope):  # type: ignore[no-untyped-def]
+    """Add the subgradient with respect to the prices of tree t, whose cheapest leaf has place j: +1 for the
+    class that the leaf pays for, -1 for the class of the axis' cheapest cell, where these differ."""
     for n in range(live.slot_to[t], live.slot_to[t + 1]):
-        s = live.slot[n]
-        z = f.table[at + s]
+        s, u = live.slot[n], laid.needs[laid.needs_from[n] + j - live.leaf_to[t]]
         cheapest, paid = f.class_from[s] + f.classes[t, x[f.slot_axis[s]]], -1
-        for m in range(f.member_from[z], f.member_from[z + 1]):
-            k = f.member[m]
-            if live.kept[k] and price[k] <= set_price[z] and (paid < 0 or k == cheapest):
+        for h in range(laid.has_from[u], laid.has_from[u + 1]):
+            k = np.int64(laid.has[h])
+            if price[k] <= set_price[u] and (paid < 0 or k == cheapest):
                 paid = k
         if paid != cheapest:
             slope[paid] += 1.0
@@ -406,25 +425,31 @@ def _spread(live, i, values, best, loss):  # type: ignore[no-untyped-def]
 
 
 @entry
-def choose_split(live, missing, loss):  # type: ignore[no-untyped-def]
-    """The axis, and the last cell of the lower half, of the split that raises both halves' bounds most.
+def choose_split(live, missing, loss, torn):  # type: ignore[no-untyped-def]
+    """The axis, and the last cell of the lower half, of the split that trees disagree about most and that
+    raises both halves' bounds; the axis is -1 where there is nothing to split.
 
-    The smaller half should not be a single cell where only its own bound rises: the other half would be
-    hardly smaller than the whole. The axis is -1 where there is nothing to split.
+    At good prices neither half's bound rises where the trees' cheapest leaves lie on both sides; what they
+    disagree about still tells there. The smaller half should not be a single cell where only its own bound
+    rises: the other half would be hardly smaller than the whole.
 
     Parameters
     ----------
     missing
         How far the bound is from the target.
+    torn
+        How many trees disagree about the threshold after each living cell
+        (:func:`~milp_recourse.engine.forests.passing.sweep`).
     """
     top = max(missing, 1e-300)
     merit, axis, cell = 0.0, -1, -1
     for i in range(len(live.cell_to) - 1):
         a, b = live.cell_to[i], live.cell_to[i + 1]
         for n in range(a, b - 1):
-            below = min(loss[1, live.cell[n]] / top, 1.0) + FLAT
+            c = live.cell[n]
+            below = min(loss[1, c] / top, 1.0) + FLAT
             above = min(loss[2, live.cell[n + 1]] / top, 1.0) + FLAT
-            value = below * above * (EVEN + min(n + 1 - a, b - 1 - n) / (b - a))
+            value = (torn[c] + SLIGHT) * below * above * (EVEN + min(n + 1 - a, b - 1 - n) / (b - a))
             if value > merit:
-                merit, axis, cell = value, i, live.cell[n]
+                merit, axis, cell = value, i, c
     return axis, cell

@@ -1,0 +1,350 @@
+r"""Good prices at once: trees tell each other, axis by axis, what the axis' cells cost them at least.
+
+With the prices of :mod:`~milp_recourse.engine.forests.prices`, let :math:`m_t(k)` be the least energy of the
+leaves of tree t that cell k of an axis can lead to. What a cell costs all of them,
+
+.. math:: \theta(k) = c(k) - \sum_t p_t(k) + \sum_t m_t(k)
+
+is shared out evenly: the prices of this axis become such that every one of its n trees has
+:math:`m_t(k) = \min \theta / n`, the minimum taken over the cells that the tree does not tell from k. At one
+multiplier no such pass lowers the bound, as the least :math:`\theta` is at least the sum of what its parts
+had at least. A *sweep* passes every axis once, forwards or backwards; the multiplier is moved between sweeps.
+Sweeps come near the bound of the linear program sooner than steps along subgradients do.
+
+Before the sharing, trees may be cheapest elsewhere than the axis as a whole: the thresholds between the two
+are those that the trees *disagree* about, and a node is split at one of these.
+
+References
+----------
+Werner (2007), https://doi.org/10.1109/TPAMI.2007.1036 (max-sum diffusion: even shares);
+Kolmogorov (2015), https://doi.org/10.1109/TPAMI.2014.2363465 (message passing in a fixed order)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.engine.compiling import counting as compiled
+from milp_recourse.engine.forests.factors import Array, Ints
+
+INF = np.inf
+
+SLOWEST = 2.0**-8
+"""The least share of the multiplier by which it is moved between sweeps."""
+
+FADE = 0.8
+"""Disagreements of the sweep before count so much."""
+
+
+class LaidOut(NamedTuple):
+    """What is left of a factor graph, in the order in which prices are improved.
+
+    Listed slots, living leaves, living cells and needed sets are numbered by their places in the lists of
+    :class:`~milp_recourse.engine.forests.living.Live`.
+
+    Attributes
+    ----------
+    tree_of
+        The tree of each slot.
+    needs_from, needs
+        For each slot the sets that its tree's leaves need, leaf after leaf.
+    has_from, has
+        The living classes of each needed set.
+    value
+        The leaves' values.
+    run_from, run_first, run_class
+        For each slot the runs of cells of one class that follow each other on its axis: their first cells,
+        and their classes.
+    by_axis_from, by_axis
+        The slots axis by axis.
+    """
+
+    tree_of: Ints
+    needs_from: NDArray[np.int64]
+    needs: NDArray[np.uint32]
+    has_from: NDArray[np.uint32]
+    has: NDArray[np.uint32]
+    value: Array
+    run_from: NDArray[np.int64]
+    run_first: Ints
+    run_class: Ints
+    by_axis_from: Ints
+    by_axis: Ints
+
+
+@compiled
+def laid_out(f, live):  # type: ignore[no-untyped-def]  # noqa: PLR0912
+    """The arrays of :class:`LaidOut` for what ``live`` lists."""
+    trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
+    slots, leaves = live.slot_to[trees], live.leaf_to[trees]
+    tree_of, value = np.empty(slots, np.int32), np.empty(leaves)
+    needs_from, run_from = np.zeros(slots + 1, np.int64), np.zeros(slots + 1, np.int64)
+    by_axis_from = np.zeros(axes + 1, np.int32)
+    for t in range(trees):
+        for n in range(live.slot_to[t], live.slot_to[t + 1]):
+            i = f.slot_axis[live.slot[n]]
+            tree_of[n] = t
+            needs_from[n + 1] = needs_from[n] + live.leaf_to[t + 1] - live.leaf_to[t]
+            run_from[n + 1] = run_from[n] + live.cell_to[i + 1] - live.cell_to[i]  # as many runs at most
+            by_axis_from[i + 1] += 1
+    place, sets, h = np.empty(f.set_from[-1], np.uint32), live.used_to[slots], 0
+    has_from, has = np.zeros(sets + 1, np.uint32), np.empty(len(f.member), np.uint32)
+    for u in range(sets):
+        z = live.used[u]
+        place[z] = u
+        for m in range(f.member_from[z], f.member_from[z + 1]):
+            if live.kept[f.member[m]]:
+                has[h] = f.member[m]
+                h += 1
+        has_from[u + 1] = h
+    needs = np.empty(needs_from[slots], np.uint32)
+    for t in range(trees):
+        a, b, width = live.slot_to[t], live.slot_to[t + 1], f.slot_from[t + 1] - f.slot_from[t]
+        for j in range(live.leaf_to[t], live.leaf_to[t + 1]):
+            leaf, l = live.leaf[j], j - live.leaf_to[t]
+            value[j] = f.value[leaf]
+            at = f.table_from[t] + (leaf - f.leaf_from[t]) * width - f.slot_from[t]
+            for n in range(a, b):
+                needs[needs_from[n] + l] = place[f.table[at + live.slot[n]]]
+    run_first, run_class = np.empty(run_from[slots], np.int32), np.empty(run_from[slots], np.int32)
+    r = 0
+    for n in range(slots):
+        s = live.slot[n]
+        i, first, last = f.slot_axis[s], f.class_from[s], -1
+        run_from[n] = r
+        for m in range(live.cell_to[i], live.cell_to[i + 1]):
+            k = first + f.classes[tree_of[n], live.cell[m]]
+            if k != last:
+                run_first[r], run_class[r], last = m, k, k
+                r += 1
+    run_from[slots] = r
+    for i in range(axes):
+        by_axis_from[i + 1] += by_axis_from[i]
+    by_axis, at_axis = np.empty(slots, np.int32), by_axis_from[:-1].copy()
+    for n in range(slots):
+        i = f.slot_axis[live.slot[n]]
+        by_axis[at_axis[i]] = n
+        at_axis[i] += 1
+    runs = run_from, run_first[:r], run_class[:r]
+    return LaidOut(tree_of, needs_from, needs, has_from, has[:h], value, *runs, by_axis_from, by_axis)
+
+
+@compiled
+def left_over(live, laid, paid, price, rest):  # type: ignore[no-untyped-def]
+    """rest = paid - sum of the trees' prices, for living cells."""
+    rest[:] = 0.0
+    for n in range(len(laid.tree_of)):
+        before = 0.0
+        for r in range(laid.run_from[n], laid.run_from[n + 1]):
+            now = price[laid.run_class[r]]
+            rest[laid.run_first[r]] += before - now
+            before = now
+    for i in range(len(live.cell_to) - 1):
+        _run_on(live, i, rest)
+    for m in range(live.cell_to[-1]):
+        rest[m] += paid[live.cell[m]]
+
+
+@compiled
+def _run_on(live, i, steps):  # type: ignore[no-untyped-def]
+    """Replace what every cell of axis i has more than the one before by what it has."""
+    for m in range(live.cell_to[i] + 1, live.cell_to[i + 1]):
+        steps[m] += steps[m - 1]
+
+
+@compiled
+def price_sets(laid, price, begin, end, set_price):  # type: ignore[no-untyped-def]
+    """Prices of the needed sets from ``begin`` to ``end`` (exclusive), each the least of its classes'."""
+    for u in range(begin, end):
+        least = INF
+        for h in range(laid.has_from[u], laid.has_from[u + 1]):
+            least = min(least, price[laid.has[h]])
+        set_price[u] = least
+
+
+@compiled
+def add_prices(live, laid, n, set_price, energy):  # type: ignore[no-untyped-def]
+    """Add to the energies of a slot's leaves what their sets cost."""
+    t, needs = laid.tree_of[n], laid.needs[laid.needs_from[n] : laid.needs_from[n + 1]]
+    own = energy[live.leaf_to[t] : live.leaf_to[t + 1]]
+    for j in range(len(own)):
+        own[j] += set_price[needs[j]]
+
+
+@compiled
+def fill_energies(live, laid, mu, set_price, energy):  # type: ignore[no-untyped-def]
+    """The energies of living leaves: what their sets cost, less mu times their values."""
+    for j in range(len(laid.value)):
+        energy[j] = -mu * laid.value[j]
+    for n in range(len(laid.tree_of)):
+        add_prices(live, laid, n, set_price, energy)
+
+
+@compiled
+def least_of(energy, a, b):  # type: ignore[no-untyped-def]
+    """The place of the least of the entries a to b (exclusive)."""
+    least, place = INF, a
+    for j in range(a, b):
+        if energy[j] < least:
+            least, place = energy[j], j
+    return place
+
+
+@compiled
+def sweep(f, live, laid, paid, mu, goal, price, target, sweeps, turn, torn):  # type: ignore[no-untyped-def]
+    """Improve prices in place by at most so many sweeps; returns the best bound (not rounded down), its
+    multiplier, and ``turn``.
+
+    Parameters
+    ----------
+    paid
+        What cells cost.
+    target
+        The bound to reach; sweeps end there.
+    turn
+        The share of the multiplier by which it is moved between sweeps; 0: it stays. It is halved when the
+        direction changes, down to :data:`SLOWEST`.
+    torn
+        For every living cell, how many trees disagree about the threshold after it, by the last sweeps;
+        updated.
+    """
+    axes, sets = len(live.cell_to) - 1, live.used_to[live.slot_to[-1]]
+    rest, set_price, energy = np.empty(live.cell_to[-1]), np.empty(sets), np.empty(len(laid.value))
+    low, least, theta = np.empty(sets), np.empty(f.class_from[-1]), np.empty(live.cell_to[-1])
+    apart = np.empty(live.cell_to[-1] + 1)
+    left_over(live, laid, paid, price, rest)
+    price_sets(laid, price, 0, sets, set_price)
+    fill_energies(live, laid, mu, set_price, energy)
+    best, best_mu, best_price, missed = -INF, mu, price.copy(), 0.0
+    for round_ in range(sweeps):
+        apart[:] = 0.0
+        for step in range(axes):
+            i = step if round_ % 2 == 0 else axes - 1 - step
+            if laid.by_axis_from[i] < laid.by_axis_from[i + 1]:
+                _add_up(f, live, laid, i, rest, price, set_price, energy, low, least, theta)
+                _disagree(live, laid, i, theta, least, price, apart)
+                _share_out(f, live, laid, i, theta, least, rest, price, set_price, low, energy)
+        _note(live, apart, torn)
+        total, miss = _bound(live, laid, mu, goal, rest, energy)
+        if total > best:
+            best, best_mu = total, mu
+            best_price[:] = price
+        if best >= target:
+            break
+        if miss * missed < 0.0:
+            turn = max(0.5 * turn, min(turn, SLOWEST))
+        missed, before = miss, mu
+        mu *= 1.0 + (turn if miss > 0.0 else -turn)
+        for j in range(len(energy)):
+            energy[j] -= (mu - before) * laid.value[j]
+    price[:] = best_price
+    return best, best_mu, turn
+
+
+@compiled
+def _add_up(f, live, laid, i, rest, price, set_price, energy, low, least, theta):  # type: ignore[no-untyped-def]
+    """theta = what a cell of axis i costs all trees; ``least`` gets every class' least energy without its
+    price, and ``low`` the least energy of every set's leaves."""
+    a, b = live.cell_to[i], live.cell_to[i + 1]
+    theta[a:b] = 0.0
+    for o in range(laid.by_axis_from[i], laid.by_axis_from[i + 1]):
+        n = laid.by_axis[o]
+        s, t, needs = live.slot[n], laid.tree_of[n], laid.needs[laid.needs_from[n] : laid.needs_from[n + 1]]
+        own = energy[live.leaf_to[t] : live.leaf_to[t + 1]]
+        low[live.used_to[n] : live.used_to[n + 1]] = INF
+        for j in range(len(own)):
+            low[needs[j]] = min(low[needs[j]], own[j])
+        for k in range(f.class_from[s], f.class_from[s + 1]):
+            least[k] = INF
+        for u in range(live.used_to[n], live.used_to[n + 1]):
+            without = low[u] - set_price[u]
+            for h in range(laid.has_from[u], laid.has_from[u + 1]):
+                least[laid.has[h]] = min(least[laid.has[h]], without)
+        before = 0.0
+        for r in range(laid.run_from[n], laid.run_from[n + 1]):
+            now = least[laid.run_class[r]] + price[laid.run_class[r]]
+            theta[laid.run_first[r]] += now - before
+            before = now
+    _run_on(live, i, theta)
+    for m in range(a, b):
+        theta[m] += rest[m]
+
+
+@compiled
+def _disagree(live, laid, i, theta, least, price, apart):  # type: ignore[no-untyped-def]
+    """Count the trees of axis i that would rather be elsewhere than in the cell with the least theta:
+    ``apart`` gets +1 where the thresholds between the two begin, -1 where they end."""
+    a, b = live.cell_to[i], live.cell_to[i + 1]
+    cell = least_of(theta, a, b)
+    for o in range(laid.by_axis_from[i], laid.by_axis_from[i + 1]):
+        n = laid.by_axis[o]
+        begin, end = laid.run_from[n], laid.run_from[n + 1]
+        low, at, here = INF, begin, INF
+        for r in range(begin, end):
+            energy = least[laid.run_class[r]] + price[laid.run_class[r]]
+            if laid.run_first[r] <= cell:
+                here = energy
+            if energy < low:
+                low, at = energy, r
+        if here > low:
+            first, last = laid.run_first[at], (laid.run_first[at + 1] if at + 1 < end else b) - 1
+            apart[min(cell, last)] += 1.0
+            apart[max(cell, first)] -= 1.0
+
+
+@compiled
+def _note(live, apart, torn):  # type: ignore[no-untyped-def]
+    """Add a sweep's disagreements to those of the sweeps before, which count less now."""
+    for i in range(len(live.cell_to) - 1):
+        _run_on(live, i, apart)
+    for m in range(live.cell_to[-1]):
+        torn[live.cell[m]] = FADE * torn[live.cell[m]] + apart[m]
+
+
+@compiled
+def _share_out(f, live, laid, i, theta, least, rest, price, set_price, low, energy):  # type: ignore[no-untyped-def]
+    """Give each tree of axis i an even share of theta; what classes leave over stays with the cells."""
+    a, b = live.cell_to[i], live.cell_to[i + 1]
+    share = 1.0 / (laid.by_axis_from[i + 1] - laid.by_axis_from[i])
+    rest[a:b] = 0.0
+    for o in range(laid.by_axis_from[i], laid.by_axis_from[i + 1]):
+        n = laid.by_axis[o]
+        s, begin, end = live.slot[n], laid.run_from[n], laid.run_from[n + 1]
+        for k in range(f.class_from[s], f.class_from[s + 1]):
+            price[k] = INF
+        for r in range(begin, end):
+            k, last = laid.run_class[r], laid.run_first[r + 1] if r + 1 < end else b
+            for m in range(laid.run_first[r], last):
+                price[k] = min(price[k], theta[m])
+        before = 0.0
+        for r in range(begin, end):
+            now = share * price[laid.run_class[r]]
+            rest[laid.run_first[r]] += before - now
+            before = now
+        for k in range(f.class_from[s], f.class_from[s + 1]):
+            if live.kept[k]:
+                price[k] = share * price[k] - least[k]
+        low[live.used_to[n] : live.used_to[n + 1]] = set_price[live.used_to[n] : live.used_to[n + 1]]
+        price_sets(laid, price, live.used_to[n], live.used_to[n + 1], set_price)
+        for u in range(live.used_to[n], live.used_to[n + 1]):
+            low[u] = set_price[u] - low[u]
+        add_prices(live, laid, n, low, energy)
+    _run_on(live, i, rest)
+    for m in range(a, b):
+        rest[m] += theta[m]
+
+
+@compiled
+def _bound(live, laid, mu, goal, rest, energy):  # type: ignore[no-untyped-def]
+    """The bound, and by how much the values of the trees' cheapest leaves miss the goal."""
+    total, miss = mu * goal, goal
+    for i in range(len(live.cell_to) - 1):
+        total += rest[live.cell_to[i] : live.cell_to[i + 1]].min()
+    for t in range(len(live.leaf_to) - 1):
+        j = least_of(energy, live.leaf_to[t], live.leaf_to[t + 1])
+        total += energy[j]
+        miss -= laid.value[j]
+    return total, miss
