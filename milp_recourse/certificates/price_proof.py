@@ -24,7 +24,7 @@ from milp_recourse.engine.forests.axes import Axis
 from milp_recourse.engine.forests.factors import Array, Factors, cell_masks, factors
 from milp_recourse.engine.forests.goal import first_multiplier, with_each_cell
 from milp_recourse.engine.forests.living import lists, shrink
-from milp_recourse.engine.forests.prices import assess, choose_split, improve, take_out
+from milp_recourse.engine.forests.prices import PLAIN, SHARED, assess, choose_split, improve, take_out
 from milp_recourse.engine.forests.table import BITS, LeafTable
 from milp_recourse.engine.forests.weighted import WeightedSums
 
@@ -35,9 +35,11 @@ FINE, COARSE = 26, (10, 14)
 """Binary digits of prices: they are whole numbers of a unit, which is about the target times 2 to the minus
 this. Coarse units make short files and are tried first."""
 
-SWEEPS, STEPS, ROUNDS, ROOT_ROUNDS = 8, 12, 8, 30
-"""Sweeps of the prices in one round, and steps after them where the cost has a maximum or the number of
-actions is limited; most rounds of a box and of the root."""
+ROUNDS, ROOT_ROUNDS = 8, 30
+"""Most rounds of a box and of the root."""
+
+LARGEST = 2.0**52
+"""Prices are at most so many units: every whole number up to there is a double."""
 
 GAIN = 0.2
 """A round that takes nothing out has to raise the bound by this share of its distance from the target; else
@@ -300,7 +302,7 @@ class PriceProof:
         live, now, start, goal = self.room, state.copy(), node.start, self.goal(FINE)
         price, shares = start.price.copy(), start.shares.copy()
         mu, nu, weights, pace, best = start.mu, start.nu, start.weights, (LENGTH, TURN), -math.inf
-        effort = SWEEPS, STEPS if len(shares) or len(self.moved) else 0
+        effort = SHARED if len(shares) or len(self.moved) else PLAIN
         self.torn[:] = 0.0
         rounds: list[_Prices] = []
         closed = False
@@ -433,7 +435,7 @@ class PriceProof:
             cost = cost + nu * self.moved
         if nu or len(prices.shares):
             cost = np.maximum(cost * (1.0 - 2.0**-48) - 2.0**-1000, 0.0)
-        price = np.round(prices.price / unit) * unit
+        price = self._whole(prices, bits) * unit
         bound, slack = assess(f, cost, self.room, prices.mu, goal, price, self.x, self.energy, self.loss)
         return float(bound) - nu * self.limit * (1.0 + 2.0**-48), float(slack)
 
@@ -481,19 +483,22 @@ class PriceProof:
         return None if self.table.forest.total(best[None])[0] > self.above else nothing
 
     def _rounded(self, prices: _Prices, bits: int) -> PriceTable:
-        """The table of some prices in whole units, 0 for classes without living cells.
-
-        In every slot the lowest price becomes 0: adding a number to all prices of a slot changes no bound.
-        """
-        unit, kept = self.unit(bits), self.room.kept
-        price = np.round(prices.price / unit).astype(np.int64)
-        lowest = np.full(len(self.factors.slot_axis), np.iinfo(np.int64).max)
-        np.minimum.at(lowest, self.slot_of[kept], price[kept])
-        price = np.where(kept, price - lowest[self.slot_of], 0)
+        """The table of some prices, in whole units."""
+        unit, price = self.unit(bits), self._whole(prices, bits).astype(np.int64)
         scale = (1.0 + 2.0**-30) / (CLEAR * AIM) if self.only_maximum else 1.0
         shares = self._shares(prices) if len(prices.shares) else prices.shares
         nu = round(prices.nu / unit)
         return PriceTable(unit * scale, prices.mu * scale, price, prices.weights, shares, nu)
+
+    def _whole(self, prices: _Prices, bits: int) -> Array:
+        """Prices as they are written, and judged: in whole units, 0 for classes without living cells.
+
+        In every slot the lowest price becomes 0: adding a number to all prices of a slot changes no bound.
+        """
+        price, kept = np.round(prices.price / self.unit(bits)), self.room.kept
+        lowest = np.full(len(self.factors.slot_axis), np.inf)
+        np.minimum.at(lowest, self.slot_of[kept], price[kept])
+        return np.minimum(np.where(kept, price - lowest[self.slot_of], 0.0), LARGEST)
 
     def _closing(self, table: PriceTable) -> Step:
         """The leaf that a table closes."""

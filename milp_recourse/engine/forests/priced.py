@@ -42,7 +42,7 @@ from milp_recourse.engine.forests.factors import Array, Factors, Ints, cell_mask
 from milp_recourse.engine.forests.goal import affordable, first_multiplier, least_change
 from milp_recourse.engine.forests.graphs import Graph
 from milp_recourse.engine.forests.living import shrink
-from milp_recourse.engine.forests.prices import assess, choose_split, improve, take_out
+from milp_recourse.engine.forests.prices import PLAIN, SHARED, assess, choose_split, improve, take_out
 from milp_recourse.engine.forests.starts import cost_of, good_point, polished
 from milp_recourse.engine.forests.table import Budget, LeafTable, TooLarge, may_be_missing
 from milp_recourse.engine.forests.tree_arrays import score_at, tree_arrays
@@ -56,12 +56,8 @@ from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.options import LATE, NEVER, Clock, OutOfTime
 from milp_recourse.problem.scm import independent
 
-SWEEPS, ROUNDS, ROOT_ROUNDS = 8, 4, 30
-"""Sweeps of the prices in one round, after which cells and leaves are taken out; most rounds of a node and of
-the root."""
-
-STEPS = 12
-"""Steps after the sweeps where the cost has a maximum or the number of actions is limited."""
+ROUNDS, ROOT_ROUNDS = 4, 30
+"""Most rounds of a node and of the root. A round improves prices, then takes out cells and leaves."""
 
 GAIN = 0.05
 """A round that takes nothing out has to raise the bound by this share of its distance from the target; else
@@ -99,6 +95,9 @@ CLEAR, AIM = 10.0, 0.1
 """Where the cost is a maximum alone: what the first multiplier is multiplied by, and the share of the target
 that the steps' length aims at."""
 
+LARGEST = 2.0**120
+"""Prices of open nodes are at most this large, so that they fit in 32 bits."""
+
 LEAST = 2.0**-900
 """Where the cost is a maximum alone, a bound by prices of this much proves that nothing is accepted."""
 
@@ -129,6 +128,11 @@ class _Node:
     nu: float
     weights: Array
     choice: tuple[int, int]
+
+
+def _kept(price: Array) -> NDArray[np.float32]:
+    """Prices as an open node keeps them."""
+    return np.clip(price, -LARGEST, LARGEST).astype(np.float32)
 
 
 class PricedSearch(BestFirst[_Node]):
@@ -261,7 +265,7 @@ class PricedSearch(BestFirst[_Node]):
         size = 4 * (int(f.class_from[-1]) + int(SMALL * len(f.table))) + len(self.graph.cell) + len(f.value)
         most = max(16, MOST_BYTES // size)
         if root is not None:
-            self.push(root.bound, root)
+            self.push(max(root.bound, 0.0), root)
         while taken := self.next():
             [(bound, node)] = taken
             if bound >= self.target:
@@ -310,7 +314,7 @@ class PricedSearch(BestFirst[_Node]):
         node.choice = axis, max(last, int(first) - 1)
         node.graph, price = self.graph.of_living(node.price.astype(np.float64))
         self._enter(node.graph)
-        node.price = price.astype(np.float32)
+        node.price = _kept(price)
         node.alive, node.leaves = self._everything()
         return True
 
@@ -364,7 +368,7 @@ class PricedSearch(BestFirst[_Node]):
                 return None
             target, costs = self.target, (g.added, g.wide, shares, g.moved, g.most)
             aim, weight = (AIM * target, 0.0) if self.only_maximum else (target, WEIGHT)
-            effort = SWEEPS, STEPS if len(shares) or len(g.moved) else 0
+            effort = SHARED if len(shares) or len(g.moved) else PLAIN
             pace = max(pace[0], 0.02), pace[1]
             _, mu, nu, pace = improve(
                 *(self.factors, *costs, live, mu, nu, self.goal, price, aim, effort, pace, weight, g.torn)
@@ -392,8 +396,8 @@ class PricedSearch(BestFirst[_Node]):
                 return None
             bound, _ = self._assess(mu, nu, price, shares)
         i, c = choose_split(live, (LEAST if self.only_maximum else self.target) - bound, g.loss, g.torn)
-        choice, less = (int(i), int(c)), price.astype(np.float32)
-        return _Node(g, best, alive, leaves, less, shares, mu, nu, weights, choice)
+        choice = int(i), int(c)
+        return _Node(g, best, alive, leaves, _kept(price), shares, mu, nu, weights, choice)
 
     def _box(self, alive: NDArray[np.bool_]) -> float:
         """What the dearest axis costs at least, rounded down, after cells that cost the target or more have

@@ -52,6 +52,10 @@ SLIGHT, FLAT, EVEN = 1e-3, 1e-2, 0.05
 """Splits are compared by a product: of how many trees disagree about them, plus SLIGHT; of how much each
 half's bound rises, plus FLAT; and of the smaller half's share of the cells, plus EVEN."""
 
+PLAIN, SHARED = (8, 0), (2, 30)
+"""Sweeps and steps of one round: of a sum over the axes; and where the cost has a maximum or the number of
+actions is limited, since only steps improve shares and nu."""
+
 COUNTED = 3.0
 """How much larger a step of nu is than one of a price."""
 
@@ -450,6 +454,6 @@ def choose_split(live, missing, loss, torn):  # type: ignore[no-untyped-def]
             below = min(loss[1, c] / top, 1.0) + FLAT
             above = min(loss[2, live.cell[n + 1]] / top, 1.0) + FLAT
             value = (torn[c] + SLIGHT) * below * above * (EVEN + min(n + 1 - a, b - 1 - n) / (b - a))
-            if value > merit:
+            if axis < 0 or value > merit:
                 merit, axis, cell = value, i, c
     return axis, cell

@@ -29,7 +29,7 @@ from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.scm import independent
 from milp_recourse.solvers import Options, backend
-from tests.helpers.tree_samples import brute_force, random_tree_instance, size_of, with_missing
+from tests.helpers.tree_samples import brute_force, random_tree_instance, several_sums, size_of, with_missing
 
 LARGEST = 20000
 
@@ -57,8 +57,9 @@ def test_search_agrees_with_brute_force(trees: int, monkeypatch: pytest.MonkeyPa
     seen: Counter[str] = Counter()
     for seed, instance in problems(200 if trees == 3 else 100, trees):  # few trees seldom need a split
         if seed % 2:  # with little effort for prices more nodes are split
-            for effort in ("SWEEPS", "ROUNDS", "ROOT_ROUNDS"):
-                monkeypatch.setattr(priced, effort, 1)
+            monkeypatch.setattr(priced, "PLAIN", (1, 0))
+            monkeypatch.setattr(priced, "ROUNDS", 1)
+            monkeypatch.setattr(priced, "ROOT_ROUNDS", 1)
         best, found = brute_force(instance), PricedSearch(instance).run()
         monkeypatch.undo()
         assert found.message is None, seed
@@ -170,6 +171,23 @@ def test_any_prices_give_a_lower_bound() -> None:
             positive += bound > 0
         assert shrink(f, p.added + wide, alive, leaves, live, True, True, *budget), seed
     assert positive >= 20 and with_maximum >= 10
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200, 1e300])
+def test_costs_of_any_size_are_settled(factor: float) -> None:
+    """Prices too large for 32 bits, or no numbers, leave no node to be split into itself."""
+    settled = 0
+    for seed in range(12):
+        plain = several_sums(seed, "smallest")
+        weights = dict.fromkeys(plain.levers, 1.0)
+        dear = weights | {next(iter(weights)): factor}
+        for own in (dict.fromkeys(weights, factor), dear):
+            found = PricedSearch(replace(plain, cost=Cost.pure("l1", own)), Clock.start(60)).run()
+            once = PricedSearch(replace(plain, cost=Cost.pure("l1", weights))).run()
+            assert found.message is None, seed
+            assert (found.action is None) == (once.action is None), seed
+            settled += 1
+    assert settled == 24
 
 
 def test_sweeps_do_not_lower_the_bound() -> None:
