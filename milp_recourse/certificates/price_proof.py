@@ -24,7 +24,7 @@ from milp_recourse.engine.forests.axes import Axis
 from milp_recourse.engine.forests.factors import Array, Factors, cell_masks, factors
 from milp_recourse.engine.forests.goal import first_multiplier, with_each_cell
 from milp_recourse.engine.forests.living import lists, shrink
-from milp_recourse.engine.forests.prices import PLAIN, SHARED, assess, choose_split, improve, take_out
+from milp_recourse.engine.forests.prices import PACE, PLAIN, SHARED, assess, choose_split, improve, take_out
 from milp_recourse.engine.forests.table import BITS, LeafTable
 from milp_recourse.engine.forests.weighted import WeightedSums
 
@@ -44,10 +44,6 @@ LARGEST = 2.0**52
 GAIN = 0.2
 """A round that takes nothing out has to raise the bound by this share of its distance from the target; else
 the box is split."""
-
-LENGTH, TURN = 0.5, 0.1
-"""What Polyak's step is multiplied by in a box's first round, and the share by which the multiplier is moved
-between its first two sweeps."""
 
 WEIGHT = 10.0
 """How much larger a relative step of the multiplier is than one of a price."""
@@ -301,7 +297,7 @@ class PriceProof:
         """
         live, now, start, goal = self.room, state.copy(), node.start, self.goal(FINE)
         price, shares = start.price.copy(), start.shares.copy()
-        mu, nu, weights, pace, best = start.mu, start.nu, start.weights, (LENGTH, TURN), -math.inf
+        mu, nu, weights, pace, best = start.mu, start.nu, start.weights, PACE, -math.inf
         effort = SHARED if len(shares) or len(self.moved) else PLAIN
         self.torn[:] = 0.0
         rounds: list[_Prices] = []
@@ -317,7 +313,6 @@ class PriceProof:
                 break
             aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (goal, WEIGHT)
             costs = self.cost, self.wide, shares, self.moved, self.limit
-            pace = max(pace[0], 0.02), pace[1]
             _, mu, nu, pace = improve(
                 f, *costs, live, mu, nu, needed, price, aim, effort, pace, weight, self.torn
             )

@@ -6,9 +6,8 @@ command writes are kept apart from those that it reads.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import wraps
 from os.path import realpath
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, get_ty
 import typer
 
 from milp_recourse.errors import BadInput
+from milp_recourse.reports.progress import Steps, progress_bar
 
 if TYPE_CHECKING:  # listing the commands imports none of these
     from rich.console import Console
@@ -244,16 +244,9 @@ def with_own_preferences(problem: Chosen, file: Path | None) -> Chosen:
     return replace(problem, preferences=own, reference=None)
 
 
-@contextmanager
-def at_work(problem: Instance, file: Path) -> Iterator[None]:
+def at_work(problem: Instance, file: Path) -> AbstractContextManager[Steps]:
     """Show on a terminal, after a second, that one problem's answer is being looked for."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield
-        return
-    from milp_recourse.reports.terminal_bar import shown  # loads rich
-
-    with shown(problem.name or file.name, 1, 0, False):
-        yield
+    return progress_bar(problem.name or file.name, 1)
 
 
 def warn_of_empty_masks(preferences: Iterable[Preferences]) -> None:

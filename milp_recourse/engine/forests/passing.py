@@ -76,20 +76,10 @@ class LaidOut(NamedTuple):
 
 
 @compiled
-def laid_out(f, live):  # type: ignore[no-untyped-def]  # noqa: PLR0912
+def laid_out(f, live):  # type: ignore[no-untyped-def]
     """The arrays of :class:`LaidOut` for what ``live`` lists."""
-    trees, axes = len(f.slot_from) - 1, len(f.axis_from) - 1
+    trees = len(f.slot_from) - 1
     slots, leaves = live.slot_to[trees], live.leaf_to[trees]
-    tree_of, value = np.empty(slots, np.int32), np.empty(leaves)
-    needs_from, run_from = np.zeros(slots + 1, np.int64), np.zeros(slots + 1, np.int64)
-    by_axis_from = np.zeros(axes + 1, np.int32)
-    for t in range(trees):
-        for n in range(live.slot_to[t], live.slot_to[t + 1]):
-            i = f.slot_axis[live.slot[n]]
-            tree_of[n] = t
-            needs_from[n + 1] = needs_from[n] + live.leaf_to[t + 1] - live.leaf_to[t]
-            run_from[n + 1] = run_from[n] + live.cell_to[i + 1] - live.cell_to[i]  # as many runs at most
-            by_axis_from[i + 1] += 1
     place, sets, h = np.empty(f.set_from[-1], np.uint32), live.used_to[slots], 0
     has_from, has = np.zeros(sets + 1, np.uint32), np.empty(len(f.member), np.uint32)
     for u in range(sets):
@@ -100,36 +90,60 @@ def laid_out(f, live):  # type: ignore[no-untyped-def]  # noqa: PLR0912
                 has[h] = f.member[m]
                 h += 1
         has_from[u + 1] = h
+    tree_of, value, needs_from = np.empty(slots, np.int32), np.empty(leaves), np.zeros(slots + 1, np.int64)
+    for t in range(trees):
+        for n in range(live.slot_to[t], live.slot_to[t + 1]):
+            tree_of[n] = t
+            needs_from[n + 1] = needs_from[n] + live.leaf_to[t + 1] - live.leaf_to[t]
     needs = np.empty(needs_from[slots], np.uint32)
     for t in range(trees):
         a, b, width = live.slot_to[t], live.slot_to[t + 1], f.slot_from[t + 1] - f.slot_from[t]
         for j in range(live.leaf_to[t], live.leaf_to[t + 1]):
-            leaf, l = live.leaf[j], j - live.leaf_to[t]
+            leaf, nth = live.leaf[j], j - live.leaf_to[t]
             value[j] = f.value[leaf]
             at = f.table_from[t] + (leaf - f.leaf_from[t]) * width - f.slot_from[t]
             for n in range(a, b):
-                needs[needs_from[n] + l] = place[f.table[at + live.slot[n]]]
-    run_first, run_class = np.empty(run_from[slots], np.int32), np.empty(run_from[slots], np.int32)
-    r = 0
+                needs[needs_from[n] + nth] = place[f.table[at + live.slot[n]]]
+    runs, grouped = _runs(f, live, tree_of), _by_axis(f, live)
+    return LaidOut(tree_of, needs_from, needs, has_from, has[:h], value, *runs, *grouped)
+
+
+@compiled
+def _runs(f, live, tree_of):  # type: ignore[no-untyped-def]
+    """Where each slot's runs begin in the list of runs, their first cells, and their classes."""
+    slots, most = len(tree_of), 0
+    for n in range(slots):
+        i = f.slot_axis[live.slot[n]]
+        most += live.cell_to[i + 1] - live.cell_to[i]
+    run_from, r = np.zeros(slots + 1, np.int64), 0
+    run_first, run_class = np.empty(most, np.int32), np.empty(most, np.int32)
     for n in range(slots):
         s = live.slot[n]
         i, first, last = f.slot_axis[s], f.class_from[s], -1
-        run_from[n] = r
         for m in range(live.cell_to[i], live.cell_to[i + 1]):
             k = first + f.classes[tree_of[n], live.cell[m]]
             if k != last:
                 run_first[r], run_class[r], last = m, k, k
                 r += 1
-    run_from[slots] = r
+        run_from[n + 1] = r
+    return run_from, run_first[:r], run_class[:r]
+
+
+@compiled
+def _by_axis(f, live):  # type: ignore[no-untyped-def]
+    """Where each axis begins in the list of slots by axis, and this list."""
+    axes, slots = len(live.cell_to) - 1, live.slot_to[-1]
+    begins, ordered = np.zeros(axes + 1, np.int32), np.empty(slots, np.int32)
+    for n in range(slots):
+        begins[f.slot_axis[live.slot[n]] + 1] += 1
     for i in range(axes):
-        by_axis_from[i + 1] += by_axis_from[i]
-    by_axis, at_axis = np.empty(slots, np.int32), by_axis_from[:-1].copy()
+        begins[i + 1] += begins[i]
+    at = begins[:-1].copy()
     for n in range(slots):
         i = f.slot_axis[live.slot[n]]
-        by_axis[at_axis[i]] = n
-        at_axis[i] += 1
-    runs = run_from, run_first[:r], run_class[:r]
-    return LaidOut(tree_of, needs_from, needs, has_from, has[:h], value, *runs, by_axis_from, by_axis)
+        ordered[at[i]] = n
+        at[i] += 1
+    return begins, ordered
 
 
 @compiled

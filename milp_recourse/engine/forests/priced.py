@@ -42,7 +42,7 @@ from milp_recourse.engine.forests.factors import Array, Factors, Ints, cell_mask
 from milp_recourse.engine.forests.goal import affordable, first_multiplier, least_change
 from milp_recourse.engine.forests.graphs import Graph
 from milp_recourse.engine.forests.living import shrink
-from milp_recourse.engine.forests.prices import PLAIN, SHARED, assess, choose_split, improve, take_out
+from milp_recourse.engine.forests.prices import PACE, PLAIN, SHARED, assess, choose_split, improve, take_out
 from milp_recourse.engine.forests.starts import cost_of, good_point, polished
 from milp_recourse.engine.forests.table import Budget, LeafTable, TooLarge, may_be_missing
 from milp_recourse.engine.forests.tree_arrays import score_at, tree_arrays
@@ -62,10 +62,6 @@ ROUNDS, ROOT_ROUNDS = 4, 30
 GAIN = 0.05
 """A round that takes nothing out has to raise the bound by this share of its distance from the target; else
 the node is split."""
-
-LENGTH, TURN = 0.5, 0.1
-"""What Polyak's step is multiplied by in a node's first round, and the share by which the multiplier is moved
-between its first two sweeps."""
 
 MOST_BYTES = 2**30
 """With open nodes of more bytes the newest node comes first instead of the one with the least bound."""
@@ -355,7 +351,7 @@ class PricedSearch(BestFirst[_Node]):
         g, live = self.graph, self.room
         self.factors, self.goal = g.sums.under(weights)
         g.torn[:] = 0.0
-        best, before, pace = parent, -math.inf, (LENGTH, TURN)
+        best, before, pace = parent, -math.inf, PACE
         for round_ in range(rounds):
             if self.only_maximum:
                 best = max(best, self._box(alive))
@@ -369,7 +365,6 @@ class PricedSearch(BestFirst[_Node]):
             target, costs = self.target, (g.added, g.wide, shares, g.moved, g.most)
             aim, weight = (AIM * target, 0.0) if self.only_maximum else (target, WEIGHT)
             effort = SHARED if len(shares) or len(g.moved) else PLAIN
-            pace = max(pace[0], 0.02), pace[1]
             _, mu, nu, pace = improve(
                 *(self.factors, *costs, live, mu, nu, self.goal, price, aim, effort, pace, weight, g.torn)
             )

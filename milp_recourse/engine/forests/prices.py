@@ -56,6 +56,10 @@ PLAIN, SHARED = (8, 0), (2, 30)
 """Sweeps and steps of one round: of a sum over the axes; and where the cost has a maximum or the number of
 actions is limited, since only steps improve shares and nu."""
 
+PACE, SLOW = (0.5, 0.1), 0.02
+"""In a node's first round: what Polyak's step is multiplied by, and the share by which the multiplier is
+moved between its first two sweeps. A round begins with at least SLOW of Polyak's step."""
+
 COUNTED = 3.0
 """How much larger a step of nu is than one of a price."""
 
@@ -80,7 +84,7 @@ def _left_over(f, cost, live, price, rest):  # type: ignore[no-untyped-def]
 @compiled
 def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-untyped-def]
     """Fill in the energy of each living leaf of tree t (its prices less mu times its value), and the prices
-    of sets, each the least of its classes'; returns the least energy and its leaf.
+    of sets, each the least of its classes'; returns the least energy.
 
     The price of a class without living cells is infinite.
     """
@@ -92,7 +96,7 @@ def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-unty
                 least = min(least, price[f.member[m]])
             set_price[z] = least
     width, s0 = f.slot_from[t + 1] - f.slot_from[t], f.slot_from[t]
-    best, chosen = INF, live.leaf[live.leaf_to[t]]
+    best = INF
     for n in range(live.leaf_to[t], live.leaf_to[t + 1]):
         leaf = live.leaf[n]
         at = f.table_from[t] + (leaf - f.leaf_from[t]) * width - s0
@@ -100,9 +104,8 @@ def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-unty
         for m in range(a, b):
             total += set_price[f.table[at + live.slot[m]]]
         energy[leaf] = total
-        if total < best:
-            best, chosen = total, leaf
-    return best, chosen
+        best = min(best, total)
+    return best
 
 
 @compiled
@@ -148,8 +151,8 @@ def improve(  # type: ignore[no-untyped-def]
     effort
         Most sweeps, at least 1, and most steps.
     pace
-        What Polyak's step is multiplied by, reduced after :data:`STALLED` steps without progress; and the
-        share by which mu is moved between sweeps.
+        :data:`PACE`, or what the round before returned: what Polyak's step is multiplied by, reduced after
+        :data:`STALLED` steps without progress, and the share by which mu is moved between sweeps.
     weight
         How much larger a relative step of the multiplier is than one of a price; 0: it stays.
     torn
@@ -162,6 +165,7 @@ def improve(  # type: ignore[no-untyped-def]
     best -= nu * most
     if steps > 0 and best < target:
         own = cost, wide, q, moved, most, live, laid, paid
+        shrinking = max(shrinking, SLOW)
         best, mu, nu, shrinking = _ascend(f, own, mu, nu, goal, price, target, steps, shrinking, weight)
     given[:] = np.where(live.kept, price, given)
     return best, mu, nu, (shrinking, turn)
@@ -346,7 +350,7 @@ def assess(f, cost, live, mu, goal, given, x, energy, loss):  # type: ignore[no-
         total += low
         _spread(live, i, rest, low, loss)
     for t in range(trees):
-        best, _ = _energies(f, t, live, mu, price, set_price, energy)
+        best = _energies(f, t, live, mu, price, set_price, energy)
         total += best
         size += mu * _excesses(f, live, t, best, energy, set_least)
         for n in range(live.slot_to[t], live.slot_to[t + 1]):
