@@ -130,13 +130,10 @@ def _group(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors become one line on stderr."""
-    from milp_recourse.solvers.processes import safe_path
-
     given = list(sys.argv[1:] if arguments is None else arguments)
     command = typer.main.get_command(app)
     try:
-        with safe_path():
-            code = command.main(args=given or ["--help"], prog_name="milp-recourse", standalone_mode=False)
+        code = command.main(args=given or ["--help"], prog_name="milp-recourse", standalone_mode=False)
         sys.stdout.flush()
     except MachineFailed as error:
         return _fail(str(error), MACHINE_FAILED)

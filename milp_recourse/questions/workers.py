@@ -38,8 +38,11 @@ class Workers:
         """Whether this process does everything itself."""
         return self.jobs == 1 and self.scheduler is None
 
-    def map(self, work: Callable[[Part], Answer], parts: Iterable[Part]) -> Iterator[Answer]:
-        """Run ``work`` on every part; yield each answer as soon as it is finished, in any order.
+    def map(
+        self, work: Callable[[Part], Answer], parts: Iterable[Part], in_order: bool = False
+    ) -> Iterator[Answer]:
+        """Run ``work`` on every part; yield each answer as soon as it is finished, in any order, or, with
+        ``in_order``, in that of the parts.
 
         Parts are taken from the iterable only as they are needed, at most two per worker at a time.
 
@@ -62,9 +65,8 @@ class Workers:
                 jobs = -1
             else:
                 jobs = self.jobs
-            parallel = Parallel(
-                n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
-            )
+            order = "generator" if in_order else "generator_unordered"
+            parallel = Parallel(n_jobs=jobs, return_as=order, batch_size=1, pre_dispatch="2*n_jobs")
             try:
                 yield from parallel(delayed(work)(part) for part in parts)
             except BrokenExecutor as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from milp_recourse.formats.write import result_to_dict
 from milp_recourse.problem.instance import Instance, Reference
 from milp_recourse.problem.result import Result, Status, gap_tolerance
 from milp_recourse.questions.solve import check_options, solve
+from milp_recourse.questions.workers import Workers
 from milp_recourse.reports.certificate_files import store_certificate
 from milp_recourse.reports.result_rows import Row, cells, csv_line, header
 from milp_recourse.reports.summary import summarise
@@ -35,15 +37,12 @@ def solve_files(
     ------
     BadInput, BackendUnavailable
         As :func:`milp_recourse.questions.solve.solve`.
+    MachineFailed
+        A process died.
     """
     check_options(time_limit, jobs)
-    if jobs == 1 or len(files) <= 1:
-        return (_row(file, backend, time_limit, certificates) for file in files)
-    from joblib import Parallel, delayed
-
-    tasks = (delayed(_row)(file, backend, time_limit, certificates) for file in files)
-    rows: Iterator[Row] = Parallel(n_jobs=jobs, return_as="generator", batch_size=1)(tasks)
-    return rows
+    row = partial(_row, backend=backend, time_limit=time_limit, certificates=certificates)
+    return map(row, files) if jobs == 1 or len(files) <= 1 else Workers(jobs).map(row, files, in_order=True)
 
 
 def answered_in(folder: Path) -> set[str]:

@@ -6,12 +6,12 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pandas as pd
-from joblib import Parallel, delayed
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats import read_instance, read_population
@@ -24,6 +24,7 @@ from milp_recourse.lab.recipe.index import BY_HAND, Row, describe, read_index, r
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result, Status, gap_tolerance
 from milp_recourse.questions.solve import solve
+from milp_recourse.questions.workers import Workers
 from milp_recourse.solvers.grid import GridBackend
 from milp_recourse.solvers.protocol import Options
 
@@ -93,9 +94,9 @@ def fill_references(
     ]
     on_start(len(todo))
     complaints = []
-    run = Parallel(n_jobs=jobs, return_as="generator_unordered")  # answers as they come in
     backends = backend, confirm
-    for answer in run(delayed(_answer)(folder, path, backends, time_limit, solver) for path in todo):
+    work = partial(_answer, folder, backends=backends, time_limit=time_limit, solver=solver)
+    for answer in Workers(jobs).map(work, todo):
         row = rows[answer.file]
         unsupported = answer.found is None or answer.confirmed is None
         complaint = answer.complaint or _note(folder / answer.file, row, answer, backends)

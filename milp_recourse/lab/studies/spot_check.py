@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from milp_recourse.formats import write_population
 from milp_recourse.lab.studies.kept_answers import Answer
@@ -16,6 +16,7 @@ from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.problem.instance import Reference
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve_population
+from milp_recourse.questions.workers import Workers
 from milp_recourse.reports.instances import compare
 
 
@@ -93,10 +94,8 @@ def _check(
             (certificates / f"{k:04d}.json.gz").write_bytes(result.evidence)
         advance()
     paths = sorted(certificates.glob("*.json.gz"))
-    checked = Parallel(n_jobs=jobs)(
-        delayed(examine)(path, folder / "population.json", 3600.0) for path in paths
-    )
-    for outcome in checked:
+    work = partial(examine, instances=folder / "population.json")
+    for outcome in Workers(jobs).map(work, paths, in_order=True):
         if outcome.claim is None:
             summary["complaints"].append(f"{outcome.name}: {outcome.line}")
         else:
