@@ -30,7 +30,8 @@ from milp_recourse.engine.forests.causal_search import Engines
 from milp_recourse.engine.forests.cell_problem import with_domains
 from milp_recourse.engine.forests.piece_cells import Array, Cells, PieceCells
 from milp_recourse.engine.forests.table import best_cuts
-from milp_recourse.engine.networks.problem_arrays import Effects, Ends, Lowered, impossible, lowered
+from milp_recourse.engine.networks.causes import Effects
+from milp_recourse.engine.networks.problem_arrays import Ends, Lowered, impossible, lowered
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import NEVER, Clock, OutOfTime

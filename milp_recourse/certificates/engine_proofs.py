@@ -22,6 +22,7 @@ from milp_recourse.engine.networks import proof_search
 from milp_recourse.engine.networks.causes import Effects, is_label
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.problem_arrays import (
+    MOST_LINES,
     Ends,
     Lowered,
     Problem,
@@ -161,6 +162,7 @@ def _memory(p: Problem) -> tuple[Work, proof_search.Open, proof_search.Record]:
     """Memory for the proofs of a problem; problems of the same shape share it."""
     sizes = len(p.lever), p.allowed.shape[-1], p.weights.shape, p.row.shape[-2], len(p.noise)
     shape = *sizes, p.kind.tobytes(), p.widths.tobytes()
+    known: dict[Any, tuple[Work, proof_search.Open, proof_search.Record]]
     known = _SHAPES.__dict__.setdefault("known", {})
     if shape not in known:
         if len(known) > 8:
@@ -480,7 +482,7 @@ class Trees:
     def _others(self, k: int) -> dict[str, Any]:
         """The multipliers of the first term other than the logit's."""
         t, factor, found = self.record, self.factor, {}
-        order, multipliers = t.order[k].ravel(), t.multipliers[k, proof_search.MOST_LINES :]
+        order, multipliers = t.order[k].ravel(), t.multipliers[k, MOST_LINES:]
         split = np.flatnonzero(order)
         signs = (multipliers[split[np.argsort(np.abs(order[split]))]] / factor).tolist()
         if any(signs):

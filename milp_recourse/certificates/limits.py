@@ -32,7 +32,7 @@ from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.noise import Bernoulli, Gamma
 from milp_recourse.problem.scm import StructuralCausalModel
 from milp_recourse.program.demands import limited, told_apart
-from milp_recourse.program.lower import EDGE
+from milp_recourse.program.functions import EDGE
 from milp_recourse.program.presolve import told_apart_by_scenarios, without_conditions
 
 DEEPEST, MOST_LAYERS, LONGEST = 50, 100, 2**17

@@ -441,7 +441,8 @@ class PriceProof:
 
     def _shares(self, prices: _Prices) -> Array:
         """Shares of the maximum that add up to at most 1 exactly."""
-        return prices.shares / (prices.shares.sum() * (1.0 + 2.0**-44))
+        shares: Array = prices.shares / (prices.shares.sum() * (1.0 + 2.0**-44))
+        return shares
 
     def _calm_idle(self, price: Array) -> None:
         """Give all classes of each slot that is not listed the lowest of their prices. Such a slot tells no

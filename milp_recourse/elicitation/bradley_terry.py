@@ -147,7 +147,8 @@ class _Posterior:
             chosen = np.where(self.sign == 0, log_nu, self.sign * half)
         else:
             chosen = self.sign * half
-        return (chosen - np.logaddexp.reduce(terms, axis=0)).sum(axis=1) + prior
+        density: FloatArray = (chosen - np.logaddexp.reduce(terms, axis=0)).sum(axis=1) + prior
+        return density
 
     def mode(self) -> FloatArray:
         """Where the posterior is largest: Newton steps, halved until they go up."""

@@ -75,7 +75,8 @@ class Scores:
     @property
     def largest(self) -> IntArray:
         r"""smax_u = max(2, largest score among u's actionable features); shape () or (n,)."""
-        return np.maximum(2, np.where(self.actionable, self.values, 0).max(axis=-1))
+        largest: IntArray = np.maximum(2, np.where(self.actionable, self.values, 0).max(axis=-1))
+        return largest
 
     @property
     def reluctance(self) -> FloatArray:
@@ -443,7 +444,8 @@ def _distribution(field: str, values: ArrayLike, shape: tuple[int, ...]) -> Floa
     good = table.shape == shape and (table >= 0).all() and np.allclose(table.sum(axis=-1), 1)
     if not good:
         raise BadInput(field, table.tolist(), f"probabilities of shape {shape} that sum to 1")
-    return table / table.sum(axis=-1, keepdims=True)
+    shares: FloatArray = table / table.sum(axis=-1, keepdims=True)
+    return shares
 
 
 def _known(field: str, names: Collection[str], features: Sequence[str]) -> None:

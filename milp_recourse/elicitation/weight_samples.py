@@ -77,7 +77,8 @@ def _directions(points: FloatArray, step: int, rng: np.random.Generator) -> Floa
         different = np.abs(way).max(axis=1) > 1e-12
         found[moved][different] = way[different]
     found -= found.mean(axis=1, keepdims=True)
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
+    unit: FloatArray = found / np.linalg.norm(found, axis=1, keepdims=True)
+    return unit
 
 
 def _moves(

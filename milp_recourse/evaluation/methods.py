@@ -41,7 +41,7 @@ def load(name: str) -> Method:
         raise BadInput("METHOD", name, "a .csv file or module:function")
     try:
         _load_from_here(module.partition(".")[0])
-        found = getattr(import_module(module), function, None)
+        found: object = getattr(import_module(module), function, None)
     except ImportError as error:
         raise BadInput("METHOD", name, f"a .csv file or module:function ({error})") from None
     except (Exception, SystemExit) as error:  # the module's own

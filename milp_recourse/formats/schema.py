@@ -473,6 +473,6 @@ def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
             got = shown(form) if "format" in data else "nothing"
             raise BadInput("format", got, " or ".join(formats))
         build = instance_from_dict if form == INSTANCE_FORMAT else population_from_dict
-        return build(data, file.parent)  # type: ignore[operator]
+        return build(data, file.parent)
     except BadInput as error:
         raise error.in_file(str(path)) from None

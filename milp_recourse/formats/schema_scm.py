@@ -179,7 +179,8 @@ class MixtureModel(Strict):
 
 NoiseModel = Annotated[NormalModel | GammaModel | BernoulliModel | MixtureModel, Field(discriminator="kind")]
 
-_NOISES: dict[str, Any] = {"normal": Normal, "gamma": Gamma, "bernoulli": Bernoulli, "mixture": Mixture}
+_NOISES: dict[str, type[Noise]]
+_NOISES = {"normal": Normal, "gamma": Gamma, "bernoulli": Bernoulli, "mixture": Mixture}
 
 
 def _noise(stated: Any, _: Known) -> Noise:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -34,6 +34,11 @@ from milp_recourse.errors import BadInput, dotted, shown
 from milp_recourse.problem.cost import KINDS
 from milp_recourse.problem.features import Feature, input_columns
 from milp_recourse.problem.instance import Classifier
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+_Read = TypeVar("_Read")
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -187,10 +192,10 @@ _TAGS = {
 }
 
 
-_adapter = cache(TypeAdapter)
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
-def validate(kind: Any, data: Any, prefix: str = "", known: Known | None = None) -> Any:
+def validate(kind: TypeForm[_Read], data: Any, prefix: str = "", known: Known | None = None) -> _Read:
     """``data`` as the pydantic type ``kind``.
 
     Parameters
@@ -207,7 +212,8 @@ def validate(kind: Any, data: Any, prefix: str = "", known: Known | None = None)
         the first of what a ``build`` refuses.
     """
     try:
-        return _adapter(kind).validate_python(data, context=known or Known())
+        read: _Read = _adapter(kind).validate_python(data, context=known or Known())
+        return read
     except ValidationError as error:
         faults = error.errors(include_url=False)
         _refuse(next((one for one in faults if one["type"] != "refused"), faults[0]), data, prefix)

@@ -120,14 +120,16 @@ def _repulsion(found: FloatArray) -> FloatArray:
     pulled = np.arange(len(rows)) // k * k + nearest.ravel()
     slope = rows[pulled]
     np.add.at(slope, pulled, rows)
-    return slope.reshape(found.shape) / k
+    mean: FloatArray = slope.reshape(found.shape) / k
+    return mean
 
 
 def _refusal(land: Landscape, base: FloatArray, found: FloatArray, reach: float) -> FloatArray:
     """The gradient of L2: of the mean of log(1 + exp(-score))."""
     points = base + reach * found
     push = 1 / (1 + np.exp(np.clip(land.score(points), -500, 500)))
-    return -reach / found.shape[-2] * push[..., None] * land.gradient(points)
+    slope: FloatArray = -reach / found.shape[-2] * push[..., None] * land.gradient(points)
+    return slope
 
 
 def boundary_points(land: Landscape, ends: FloatArray, near: float) -> FloatArray:
@@ -142,7 +144,8 @@ def boundary_points(land: Landscape, ends: FloatArray, near: float) -> FloatArra
 
 
 def _unit(rows: FloatArray) -> FloatArray:
-    return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
+    unit: FloatArray = rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
+    return unit
 
 
 PER_SHELL = 500

@@ -121,8 +121,9 @@ def chosen_by(weights: FloatArray, pool: FloatArray, pair: FloatArray, noise: fl
     if not _doubtful(p):
         return None
     scaled = weights / np.maximum((weights @ pool.T).min(axis=1, keepdims=True), 1e-300)
-    found = np.stack([p, 1 - p]) @ scaled
-    return found / found.mean(axis=1, keepdims=True)
+    found: FloatArray = np.stack([p, 1 - p]) @ scaled
+    means: FloatArray = found.mean(axis=1, keepdims=True)
+    return found / means
 
 
 def _first(more: FloatArray, noise: float) -> FloatArray:
@@ -134,13 +135,14 @@ def _first(more: FloatArray, noise: float) -> FloatArray:
 
 def _doubtful(p: FloatArray) -> NDArray[np.bool_]:
     """Whether both answers are possible, by the probabilities of the first, a row per drawn weights."""
-    mean = p.mean(axis=0)
+    mean: FloatArray = p.mean(axis=0)
     return (mean > 1e-9) & (mean < 1 - 1e-9)
 
 
 def _entropy(p: FloatArray) -> FloatArray:
     q = np.clip(np.stack([p, 1 - p]), 1e-300, 1.0)
-    return -(q * np.log2(q)).sum(axis=0)
+    entropy: FloatArray = -(q * np.log2(q)).sum(axis=0)
+    return entropy
 
 
 def _after(p: FloatArray, scaled: FloatArray, taken: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from milp_recourse.problem.expression import sigmoid
 from milp_recourse.problem.network import ReluNetwork
 
 Array = NDArray[np.float64]
+_Float = TypeVar("_Float", bound=np.floating[Any])
 
 Bend = Literal["relu", "identity", "sigmoid", "square"]
 """What a unit of a hidden layer does to its argument."""
@@ -81,7 +82,7 @@ class CurvedNetwork(ReluNetwork):
             layer.update({"functions": list(functions)} if functions else {})
         return entry
 
-    def bent(self, layer: int, z: NDArray) -> NDArray:
+    def bent(self, layer: int, z: NDArray[_Float]) -> NDArray[_Float]:
         """A hidden layer's functions of its arguments, (..., units), in their precision."""
         bends = self.bends[layer]
         if bends is None:
@@ -103,7 +104,7 @@ class CurvedNetwork(ReluNetwork):
             )
         return self.head.enclose(values)
 
-    def nearly(self, x: NDArray) -> list[tuple[Rounded, float] | None]:
+    def nearly(self, x: Array) -> list[tuple[Rounded, float] | None]:
         """None for every row: values are always enclosed exactly."""
         return [None] * len(x)
 

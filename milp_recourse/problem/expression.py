@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from milp_recourse.problem.enclosure import Enclosure, gamma
 from milp_recourse.problem.network import ReluNetwork
 
-Values = Mapping[str, NDArray]
+Array = NDArray[np.float64]
+Values = Mapping[str, Array]
 Enclosures = Mapping[str, Enclosure]
 Doubles = Mapping[str, float]
 InDoubles = Callable[[Doubles], tuple[float, float]]
@@ -31,7 +32,7 @@ class Expression(ABC):
     """A formula over features. Immutable; ``+``, ``-`` and ``*`` build larger ones."""
 
     @abstractmethod
-    def evaluate(self, values: Values) -> NDArray:
+    def evaluate(self, values: Values) -> Array:
         """Value in float64, elementwise over arrays of a common shape."""
 
     @abstractmethod
@@ -107,7 +108,7 @@ class Constant(Expression):
 
     value: float
 
-    def evaluate(self, values: Values) -> NDArray:
+    def evaluate(self, values: Values) -> Array:
         return np.asarray(self.value)
 
     @cached_property
@@ -132,7 +133,7 @@ class Variable(Expression):
 
     name: str
 
-    def evaluate(self, values: Values) -> NDArray:
+    def evaluate(self, values: Values) -> Array:
         return values[self.name]
 
     def enclose(self, values: Enclosures) -> Enclosure:
@@ -157,7 +158,7 @@ class Sum(Expression):
 
     terms: tuple[Expression, ...]
 
-    def evaluate(self, values: Values) -> NDArray:
+    def evaluate(self, values: Values) -> Array:
         return reduce(add, (term.evaluate(values) for term in self.terms))
 
     def enclose(self, values: Enclosures) -> Enclosure:
@@ -181,7 +182,7 @@ class Product(Expression):
 
     factors: tuple[Expression, ...]
 
-    def evaluate(self, values: Values) -> NDArray:
+    def evaluate(self, values: Values) -> Array:
         return reduce(mul, (factor.evaluate(values) for factor in self.factors))
 
     def enclose(self, values: Enclosures) -> Enclosure:
@@ -216,8 +217,9 @@ class _OfOne(Expression):
 class Relu(_OfOne):
     """max(0, argument)."""
 
-    def evaluate(self, values: Values) -> NDArray:
-        return np.maximum(self.argument.evaluate(values), 0.0)
+    def evaluate(self, values: Values) -> Array:
+        positive: Array = np.maximum(self.argument.evaluate(values), 0.0)
+        return positive
 
     def enclose(self, values: Enclosures) -> Enclosure:
         return self.argument.enclose(values).relu()
@@ -238,7 +240,7 @@ class Relu(_OfOne):
 class Sigmoid(_OfOne):
     """1 / (1 + exp(-argument))."""
 
-    def evaluate(self, values: Values) -> NDArray:
+    def evaluate(self, values: Values) -> Array:
         return sigmoid(self.argument.evaluate(values))
 
     def enclose(self, values: Enclosures) -> Enclosure:
@@ -248,8 +250,9 @@ class Sigmoid(_OfOne):
 class Square(_OfOne):
     """argument^2."""
 
-    def evaluate(self, values: Values) -> NDArray:
-        return np.square(self.argument.evaluate(values))
+    def evaluate(self, values: Values) -> Array:
+        squared: Array = np.square(self.argument.evaluate(values))
+        return squared
 
     def enclose(self, values: Enclosures) -> Enclosure:
         return self.argument.enclose(values).square()
@@ -265,7 +268,7 @@ class NetworkOutput(Expression):
     network: ReluNetwork
     inputs: tuple[Expression, ...]
 
-    def evaluate(self, values: Values) -> NDArray:
+    def evaluate(self, values: Values) -> Array:
         columns = np.broadcast_arrays(*(e.evaluate(values) for e in self.inputs))
         return self.network.evaluate(np.stack(columns, axis=-1))[..., 0]
 
@@ -328,15 +331,16 @@ MOST_ROUNDINGS = 1 << 12
 """Expressions with more roundings are evaluated exactly instead."""
 
 
-def sigmoid(z: NDArray) -> NDArray:
+def sigmoid(z: Array) -> Array:
     """1 / (1 + exp(-z)) in float64, without overflow."""
     return 0.5 * (1.0 + np.tanh(0.5 * np.asarray(z, dtype=np.float64)))
 
 
-def logit(p: NDArray) -> NDArray:
+def logit(p: Array) -> Array:
     """log(p / (1 - p)) in float64; infinite at 0 and 1, nan outside."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(p) - np.log1p(-np.asarray(p, dtype=np.float64))
+        odds: Array = np.log(p) - np.log1p(-np.asarray(p, dtype=np.float64))
+        return odds
 
 
 def as_fraction(value: Expression) -> Fraction | None:

@@ -122,7 +122,7 @@ class TreeEnsemble:
         own = tuple(t for t, k in zip(self.trees, self.part_of.tolist(), strict=True) if k == part)
         return replace(self, trees=own, parts=())
 
-    def score(self, x: NDArray | Sequence[float]) -> float:
+    def score(self, x: NDArray[np.float64] | Sequence[float]) -> float:
         """The deployed score of one row of doubles, shape (inputs,)."""
         return float(self.scores(np.asarray(x, dtype=np.float64)[None])[0])
 
@@ -164,7 +164,9 @@ class TreeEnsemble:
         """
         ends = np.cumsum(self.parts or (len(self.trees),))
         each = [self._sum(part) for part in np.split(values, ends[:-1], axis=1)]
-        return np.minimum.reduce(each) if self.combine == "smallest" else np.maximum.reduce(each)
+        chosen = np.minimum if self.combine == "smallest" else np.maximum
+        found: NDArray[np.float64] = chosen.reduce(each)
+        return found
 
     def _sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         first = np.full((len(values), 1), self.base)
@@ -287,13 +289,16 @@ class Leaves:
         """
         low, high, missing = (end[:, columns] for end in (self.low, self.high, self.missing))
         compared = cells[columns]
-        return (((low <= compared) & (compared <= high)) | (missing & (compared == MISSING))).all(axis=1)
+        met = ((low <= compared) & (compared <= high)) | (missing & (compared == MISSING))
+        every: NDArray[np.bool_] = met.all(axis=1)
+        return every
 
     def reached(self, column: int, cells: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each leaf's box contains each of the given cells of a column (:data:`MISSING` may be one),
         shape (leaves, cells)."""
         low, high, missing = (end[:, column, None] for end in (self.low, self.high, self.missing))
-        return ((low <= cells) & (cells <= high)) | (missing & (cells == MISSING))
+        met: NDArray[np.bool_] = ((low <= cells) & (cells <= high)) | (missing & (cells == MISSING))
+        return met
 
 
 def last_left(threshold: NDArray[np.float64], dtype: Precision = "float32") -> NDArray[np.float64]:

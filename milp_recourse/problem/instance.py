@@ -348,7 +348,7 @@ class Instance:
         """The classifier's input columns."""
         return input_columns(self.features)
 
-    def model_rows(self, x: NDArray) -> NDArray[np.float64]:
+    def model_rows(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Feature rows (..., d) as classifier input (..., columns).
 
         A label becomes the numbers that :attr:`Feature.lookup` has for it, if the classifier reads it by

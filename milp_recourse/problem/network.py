@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from milp_recourse.problem.enclosure import Dyadic, Enclosure, Rounded, gamma
 
 DType = Literal["float32", "float64"]
 FloatArray = NDArray[np.float64]
+Objects = NDArray[np.object_]
+_Float = TypeVar("_Float", bound=np.floating[Any])
 
 MOST_ROUNDINGS = 1 << 20
 """With more roundings than this, the bound on float32's error would be useless, so none is given."""
@@ -54,7 +56,7 @@ class ReluNetwork:
 
     @staticmethod
     def from_layers(
-        layers: Sequence[tuple[Sequence[Sequence[float]] | NDArray, Sequence[float] | NDArray]],
+        layers: Sequence[tuple[Sequence[Sequence[float]] | FloatArray, Sequence[float] | FloatArray]],
         dtype: DType = "float64",
     ) -> ReluNetwork:
         """Build from ``(weight, bias)`` pairs, checking that the shapes chain.
@@ -90,12 +92,13 @@ class ReluNetwork:
     @property
     def inputs(self) -> int:
         """Number of input columns."""
-        return self.weights[0].shape[1]
+        columns: int = self.weights[0].shape[1]
+        return columns
 
     @property
     def outputs(self) -> int:
         """Number of outputs; 1 for a classifier."""
-        return self.weights[-1].shape[0]
+        return len(self.weights[-1])
 
     @property
     def hidden(self) -> int:
@@ -122,7 +125,7 @@ class ReluNetwork:
         layers = [{"weight": weight.tolist(), "bias": bias.tolist()} for weight, bias in pairs]
         return {"kind": "relu-network", "dtype": self.dtype, "layers": layers}
 
-    def evaluate(self, x: NDArray) -> FloatArray:
+    def evaluate(self, x: FloatArray) -> FloatArray:
         """Outputs in float64, shape (..., outputs), for inputs of shape (..., inputs).
 
         For searches, statistics and iCARMA's scores; a :class:`~milp_recourse.problem.result.Result` never
@@ -136,15 +139,16 @@ class ReluNetwork:
                 z = self.bent(k, z)
         return z
 
-    def bent(self, layer: int, z: NDArray) -> NDArray:
+    def bent(self, layer: int, z: NDArray[_Float]) -> NDArray[_Float]:
         """A hidden layer's ReLUs of its arguments, (..., units), in their precision."""
-        return np.maximum(z, z.dtype.type(0))
+        positive: NDArray[_Float] = np.maximum(z, z.dtype.type(0))
+        return positive
 
-    def scores(self, x: NDArray) -> FloatArray:
+    def scores(self, x: FloatArray) -> FloatArray:
         """The logits of rows (..., inputs) in float64, by :meth:`evaluate`."""
         return self.evaluate(x)[..., 0]
 
-    def deployed_logit(self, x: NDArray) -> float:
+    def deployed_logit(self, x: FloatArray) -> float:
         """The logit of one input row, shape (inputs,), computed in ``dtype`` and summed in
         numpy's order; a deployed library may sum in another."""
         with np.errstate(over="ignore"):
@@ -157,7 +161,7 @@ class ReluNetwork:
                     z = self.bent(k, z)
         return float(z[0])
 
-    def deploys_at_least(self, x: NDArray, threshold: float) -> bool:
+    def deploys_at_least(self, x: FloatArray, threshold: float) -> bool:
         """Whether the deployed logit of one input row is at least a threshold, in two orders of summation.
 
         The first is that of :meth:`deployed_logit`, which depends on numpy and on the machine. The second is
@@ -207,9 +211,7 @@ class ReluNetwork:
         high = [Fraction(b, scale) for b in upper]
         return tuple(Enclosure(a, b) for a, b in zip(low, high, strict=True))
 
-    def arguments(
-        self, x: Sequence[Fraction], active: Sequence[NDArray[np.bool_]]
-    ) -> Iterator[NDArray[np.object_]]:
+    def arguments(self, x: Sequence[Fraction], active: Sequence[NDArray[np.bool_]]) -> Iterator[Objects]:
         """The arguments of every layer's units, and the logit, exactly, at one input row, where exactly these
         units are taken to be active (a mask for every hidden layer), whatever their arguments."""
         unit = math.lcm(*(v.denominator for v in x))
@@ -236,7 +238,7 @@ class ReluNetwork:
             row, exponent = row @ matrix, exponent + bits
         return [Fraction(int(v), 1 << exponent) for v in row], Fraction(constant, 1 << exponent)
 
-    def nearly(self, x: NDArray) -> list[tuple[Rounded, float] | None]:
+    def nearly(self, x: FloatArray) -> list[tuple[Rounded, float] | None]:
         r"""The logit of input rows (n, columns) in float64, with a bound on its rounding error.
 
         A term of the logit is rounded once as an input and, in every layer of n inputs, in one product and at
@@ -296,15 +298,15 @@ class ReluNetwork:
         return scales, operations, (lost[0], lost[1]), (*most, limit)
 
     @cached_property
-    def _deployed_weights(self) -> tuple[NDArray, ...]:
+    def _deployed_weights(self) -> tuple[NDArray[np.floating[Any]], ...]:
         return tuple(w.astype(self.dtype) for w in self.weights)
 
     @cached_property
-    def _deployed_biases(self) -> tuple[NDArray, ...]:
+    def _deployed_biases(self) -> tuple[NDArray[np.floating[Any]], ...]:
         return tuple(b.astype(self.dtype) for b in self.biases)
 
     @cached_property
-    def _integer_layers(self) -> list[tuple[NDArray, NDArray, NDArray, list[int], int]]:
+    def _integer_layers(self) -> list[tuple[Objects, Objects, Objects, list[int], int]]:
         """Per layer: weights, their positive and negative part, bias as integers times 2**-bits."""
         layers = []
         for w, b in zip(self.weights, self.biases, strict=True):
@@ -350,12 +352,12 @@ def _is_float32(values: FloatArray) -> bool:
         return bool((values.astype(np.float32).astype(np.float64) == values).all())
 
 
-def _objects(values: list[Any]) -> NDArray[np.object_]:
+def _objects(values: list[Any]) -> Objects:
     """An array of Python integers; without a dtype numpy would make floats of [2**63, -1]."""
     return np.array(values, dtype=object)
 
 
-def _plus(values: NDArray[np.object_], shift: list[int]) -> list[int]:
+def _plus(values: Objects, shift: list[int]) -> list[int]:
     return [v + s for v, s in zip(values.tolist(), shift, strict=True)]
 
 

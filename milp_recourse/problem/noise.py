@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.enclosure import Enclosure
 
+Array = NDArray[np.float64]
+
 
 class ZeroDensity(Exception):
     """A density is zero at a point, or its enclosure contains zero."""
@@ -24,11 +26,11 @@ class Normal:
 
     sd: float
 
-    def sample(self, size: int, rng: np.random.Generator) -> NDArray:
+    def sample(self, size: int, rng: np.random.Generator) -> Array:
         """Draw ``size`` values."""
         return rng.normal(0.0, self.sd, size)
 
-    def log_density(self, u: NDArray) -> NDArray:
+    def log_density(self, u: Array) -> Array:
         """-u^2 / (2 sd^2) - log(sd sqrt(2 pi))."""
         return -0.5 * np.square(np.asarray(u) / self.sd) - math.log(self.sd * math.sqrt(2 * math.pi))
 
@@ -44,11 +46,11 @@ class Gamma:
     shape: float
     scale: float
 
-    def sample(self, size: int, rng: np.random.Generator) -> NDArray:
+    def sample(self, size: int, rng: np.random.Generator) -> Array:
         """Draw ``size`` values."""
         return rng.gamma(self.shape, self.scale, size)
 
-    def log_density(self, u: NDArray) -> NDArray:
+    def log_density(self, u: Array) -> Array:
         """(shape - 1) log u - u / scale - log Gamma(shape) - shape log scale; -inf for u <= 0."""
         u = np.asarray(u, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -71,11 +73,11 @@ class Bernoulli:
 
     p: float
 
-    def sample(self, size: int, rng: np.random.Generator) -> NDArray:
+    def sample(self, size: int, rng: np.random.Generator) -> Array:
         """Draw ``size`` values."""
         return (rng.random(size) < self.p).astype(np.float64)
 
-    def log_density(self, u: NDArray) -> NDArray:
+    def log_density(self, u: Array) -> Array:
         """log p at 1, log(1 - p) at 0, -inf elsewhere."""
         u = np.asarray(u, dtype=np.float64)
         at_zero = math.log1p(-self.p) if self.p < 1 else -math.inf
@@ -118,18 +120,18 @@ class Mixture:
         second = np.square(self.sds) + np.square(np.array(self.means) - self.mean)
         return math.sqrt(np.average(second, weights=self.weights))
 
-    def sample(self, size: int, rng: np.random.Generator) -> NDArray:
+    def sample(self, size: int, rng: np.random.Generator) -> Array:
         """Draw ``size`` values."""
         chosen = rng.choice(len(self.weights), size, p=np.array(self.weights) / sum(self.weights))
         return rng.normal(np.array(self.means)[chosen], np.array(self.sds)[chosen])
 
-    def log_density(self, u: NDArray) -> NDArray:
+    def log_density(self, u: Array) -> Array:
         """log sum_k w_k exp(-(u - m_k)^2 / (2 s_k^2)) / (s_k sqrt(2 pi)), with weights that sum to 1."""
         sds = np.array(self.sds)
         scores = -0.5 * np.square((np.asarray(u)[..., None] - self.means) / sds)
-        return np.logaddexp.reduce(
-            scores + np.log(np.array(self.weights) / (sum(self.weights) * sds * math.sqrt(2 * math.pi))), -1
-        )
+        shares = np.array(self.weights) / (sum(self.weights) * sds * math.sqrt(2 * math.pi))
+        density: Array = np.logaddexp.reduce(scores + np.log(shares), -1)
+        return density
 
     def excess(self, before: Enclosure, after: Enclosure) -> Enclosure:
         """Raises Unsupported, as no program has the density of a mixture either."""

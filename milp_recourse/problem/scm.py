@@ -23,11 +23,11 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import (
+    Array,
     Constant,
     Expression,
     InDoubles,
@@ -133,7 +133,7 @@ class StructuralCausalModel:
         """Whether every mechanism states its noise."""
         return all(m.noise is not None for m in self.mechanisms.values())
 
-    def abduct(self, x: NDArray) -> NDArray:
+    def abduct(self, x: Array) -> Array:
         """Noise u of rows x; both of shape (..., d), columns in feature order."""
         values = self._columns(x)
         noise = [
@@ -142,10 +142,10 @@ class StructuralCausalModel:
         ]
         return np.stack(np.broadcast_arrays(*noise), axis=-1)
 
-    def generate(self, u: NDArray, do: Mapping[str, NDArray | float] | None = None) -> NDArray:
+    def generate(self, u: Array, do: Mapping[str, Array | float] | None = None) -> Array:
         """Rows x of noise u, shape (..., d), under the intervention ``do`` (feature -> value)."""
         noise, do = self._columns(u), do or {}
-        values: dict[str, NDArray] = {}
+        values: dict[str, Array] = {}
         for f in self.order:
             m = self.mechanisms[f]
             values[f] = (
@@ -155,7 +155,7 @@ class StructuralCausalModel:
             )
         return np.stack(np.broadcast_arrays(*(values[f] for f in self.features)), axis=-1)
 
-    def sample(self, size: int, rng: np.random.Generator) -> NDArray:
+    def sample(self, size: int, rng: np.random.Generator) -> Array:
         """``size`` rows drawn from the model, shape (size, d).
 
         Raises
@@ -171,7 +171,7 @@ class StructuralCausalModel:
             columns.append(noise.sample(size, rng))
         return self.generate(np.stack(columns, axis=-1))
 
-    def counterfactual(self, x: NDArray, action: NDArray) -> NDArray:
+    def counterfactual(self, x: Array, action: Array) -> Array:
         """Counterfactual of do(X_I := a_I) for rows x.
 
         Parameters
@@ -183,11 +183,11 @@ class StructuralCausalModel:
 
         Returns
         -------
-        NDArray
+        Array
             Shape (..., d), float64. A feature keeps its factual double exactly if none of its causes moved.
         """
         factual, acted = self._columns(x), self._columns(action)
-        values: dict[str, NDArray] = {}
+        values: dict[str, Array] = {}
         for f in self.order:
             m = self.mechanisms[f]
             natural = factual[f]
@@ -202,12 +202,12 @@ class StructuralCausalModel:
             values[f] = np.where(np.isnan(acted[f]), natural, acted[f])
         return np.stack(np.broadcast_arrays(*(values[f] for f in self.features)), axis=-1)
 
-    def log_density(self, x: NDArray) -> NDArray:
+    def log_density(self, x: Array) -> Array:
         """log p(x) of rows, shape (...): sum of log p_U(u_i) - log |dx_i/du_i|."""
-        total: NDArray = sum(self.log_densities(x), np.zeros(np.shape(x)[:-1]))
+        total: Array = sum(self.log_densities(x), np.zeros(np.shape(x)[:-1]))
         return total
 
-    def log_densities(self, x: NDArray) -> list[NDArray]:
+    def log_densities(self, x: Array) -> list[Array]:
         """The terms of :meth:`log_density`: of each feature given its causes, shape (...)."""
         values, noise = self._columns(x), self._columns(self.abduct(x))
         terms = []
@@ -358,7 +358,7 @@ class StructuralCausalModel:
             self._rounded[feature] = rounded(self.mechanisms[feature].equation)
         return self._rounded[feature]
 
-    def _columns(self, rows: NDArray) -> dict[str, NDArray]:
+    def _columns(self, rows: Array) -> dict[str, Array]:
         rows = np.asarray(rows, dtype=np.float64)
         return {f: rows[..., k] for k, f in enumerate(self.features)}
 
@@ -443,11 +443,11 @@ def _excess(
     return total + m.noise.excess(old - equations[0], new - equations[1])
 
 
-def linked(z: NDArray, link: Link) -> NDArray:
+def linked(z: Array, link: Link) -> Array:
     """The value of an equation and noise."""
     return z if link.kind == "identity" else link.offset + link.scale * sigmoid(z)
 
 
-def unlinked(x: NDArray, link: Link) -> NDArray:
+def unlinked(x: Array, link: Link) -> Array:
     """The equation and noise of a value: the inverse of a link."""
     return x if link.kind == "identity" else logit((x - link.offset) / link.scale)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.expression import (
+    Array,
     Constant,
     Expression,
     NetworkOutput,
@@ -346,7 +347,7 @@ class Builder:
 
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
-        self._known: dict[tuple, list[tuple[Fraction, Affine]]] = {}
+        self._known: dict[tuple[object, ...], list[tuple[Fraction, Affine]]] = {}
 
     def add(self, atom: Atom) -> Affine:
         """Append an atom and return the form that equals it."""
@@ -381,7 +382,7 @@ class Builder:
         plus, minus = self.elementary("square", a + b), self.elementary("square", a - b)
         return (plus - minus).scaled(Fraction(1, 4))
 
-    def affine(self, weight: NDArray, bias: NDArray, z: Sequence[Affine]) -> list[Affine]:
+    def affine(self, weight: Array, bias: Array, z: Sequence[Affine]) -> list[Affine]:
         """The forms W z + b."""
         return [
             sum((zi.scaled(w) for zi, w in zip(z, row, strict=True) if w), Affine.of(b))

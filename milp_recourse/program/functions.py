@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.problem.expression import logit, sigmoid
+from milp_recourse.problem.expression import Array, logit, sigmoid
 
 Function = Literal["relu", "sigmoid", "logit", "log", "square", "indicator"]
 """``indicator`` is 1 if the argument, a whole number, equals the atom's level, else 0."""
@@ -45,19 +45,19 @@ class Curve:
         The ends of the open interval on which f is defined.
     """
 
-    value: Callable[[NDArray], NDArray]
-    slope_points: Callable[[NDArray], NDArray]
-    derivative: Callable[[NDArray], NDArray]
+    value: Callable[[Array], Array]
+    slope_points: Callable[[Array], Array]
+    derivative: Callable[[Array], Array]
     low: float = -np.inf
     high: float = np.inf
 
 
-def _sigmoid_points(m: NDArray) -> NDArray:
+def _sigmoid_points(m: Array) -> Array:
     root = np.sqrt(np.maximum(1 - 4 * m, 0.0))
     return np.stack([logit((1 + root) / 2), logit((1 - root) / 2)], axis=-1)
 
 
-def _logit_points(m: NDArray) -> NDArray:
+def _logit_points(m: Array) -> Array:
     root = np.sqrt(np.maximum(1 - 4 / m, 0.0))
     return np.stack([(1 + root) / 2, (1 - root) / 2], axis=-1)
 
@@ -70,7 +70,7 @@ CURVES: dict[str, Curve] = {
 }
 
 
-def band(function: str, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+def band(function: str, low: Array, high: Array) -> tuple[Array, Array, Array]:
     """Slope m and offsets (c_lo, c_hi) with m x + c_lo <= f(x) <= m x + c_hi on [low, high].
 
     Parameters
@@ -94,14 +94,15 @@ def band(function: str, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray, 
     return m, offsets.min(axis=-1) - slack, offsets.max(axis=-1) + slack
 
 
-def evaluate(function: Function, x: NDArray, level: int = 0) -> NDArray[np.float64]:
+def evaluate(function: Function, x: Array, level: int = 0) -> Array:
     """The function in float64; nan outside its domain, infinite at its edge."""
     if function == "indicator":
-        return (np.round(x) == level).astype(np.float64)
+        chosen: NDArray[np.bool_] = np.round(x) == level
+        return chosen.astype(np.float64)
     return np.maximum(x, 0.0) if function == "relu" else CURVES[function].value(x)
 
 
-def value_range(function: str, low: NDArray, high: NDArray, level: int = 0) -> tuple[NDArray, NDArray]:
+def value_range(function: str, low: Array, high: Array, level: int = 0) -> tuple[Array, Array]:
     """Smallest and largest value of a function on [low, high], rounded outward."""
     if function == "relu":
         return np.maximum(low, 0.0), np.maximum(high, 0.0)
@@ -118,7 +119,7 @@ def value_range(function: str, low: NDArray, high: NDArray, level: int = 0) -> t
     return lowest - _SLACK * (1 + np.abs(lowest)), highest + _SLACK * (1 + np.abs(highest))
 
 
-def within_domain(function: str, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
+def within_domain(function: str, low: Array, high: Array) -> tuple[Array, Array]:
     """Intervals of arguments, cut at :data:`EDGE` from the ends of a curve's domain.
 
     :func:`milp_recourse.program.lower.check_edges` makes sure that this loses no plausible action. An
@@ -134,7 +135,7 @@ def within_domain(function: str, low: NDArray, high: NDArray) -> tuple[NDArray, 
     return low, high
 
 
-def _from_edge(low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
+def _from_edge(low: Array, high: Array) -> tuple[Array, Array]:
     outside = high <= 0
     cut = np.where(high > 2 * EDGE, np.maximum(low, EDGE), np.maximum(low, np.finfo(np.float64).tiny))
     return np.where(outside, EDGE, cut), np.where(outside, 2 * EDGE, high)

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -288,7 +288,7 @@ def _known(one: T, known: list[Any], content: Callable[[T], object] = lambda one
     """The entry of ``known`` that equals ``one``; without such an entry ``one`` itself, which is appended."""
     for other in known:
         if other is one or (type(other) is type(one) and content(other) == content(one)):
-            return cast(T, other)
+            return other
     known.append(one)
     return one
 

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from milp_recourse.errors import BackendUnavailable, MachineFailed
 from milp_recourse.solvers.processes import safe_path
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
@@ -74,7 +77,7 @@ class Workers:
                 raise MachineFailed(f"a process of --jobs died, of memory perhaps: {first}") from None
 
 
-def _connect(scheduler: str):  # type: ignore[no-untyped-def]
+def _connect(scheduler: str) -> Client:
     """A client of the cluster."""
     try:
         from distributed import Client

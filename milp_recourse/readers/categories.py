@@ -160,7 +160,8 @@ def _cuts_texts_by_bytes() -> bool:
     label = pd.DataFrame({"label": pd.Categorical(["é", "a"])})
     data = xgboost.DMatrix(label, label=[0, 1], enable_categorical=True, nthread=1)
     (stored,) = _stored_by_xgboost(xgboost.train({"nthread": 1}, data, num_boost_round=1)).values()
-    return stored["offsets"][-1] == len("éa".encode())
+    end: int = stored["offsets"][-1]
+    return end == len("éa".encode())
 
 
 def _cut_short(texts: Sequence[str]) -> list[bytes]:

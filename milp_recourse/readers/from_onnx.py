@@ -161,7 +161,7 @@ class Graph:
         raise refuse("graph", f"the output {names[0]}", f"labels, logits or numbers, {OR_ASK}")
 
 
-def _plain(held: Any) -> NDArray:
+def _plain(held: Any) -> NDArray[Any]:
     """A Constant node's numbers, in the precision that ONNX gives them."""
     array = np.asarray(held)
     return array.astype(np.float32) if array.dtype.kind == "f" else array
@@ -312,7 +312,7 @@ class _Data:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
 
-    def __call__(self, tensor: Any) -> NDArray:
+    def __call__(self, tensor: Any) -> NDArray[Any]:
         """The tensor's numbers."""
         from onnx import numpy_helper
         from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data

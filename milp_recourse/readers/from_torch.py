@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ def append_torch(module: Any, layers: Layers) -> DType:
     nn = require("torch", "read_torch", "torch").nn
     leaves = list(_leaves(nn, module, ""))
     dtype = _precision(leaves)
-    readers = {
+    readers: dict[Any, Callable[[Any, Layers, str, DType], None]] = {
         nn.Linear: _linear,
         nn.ReLU: lambda layer, layers, where, dtype: layers.relu(where),
         nn.LeakyReLU: _leaky,
@@ -165,5 +165,5 @@ def _is(layer: Any, kind: Any) -> bool:
     return isinstance(layer, kind) and type(layer).forward is kind.forward
 
 
-def _array(parameter: Any) -> NDArray:
+def _array(parameter: Any) -> NDArray[Any]:
     return np.array(parameter.detach().cpu().numpy())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ def _oriented(call: Call, position: int, rows_out: bool, rows_in: bool) -> Net:
     return replace(net, rows=rows_out)
 
 
-def _outputs_first(matrix: NDArray, data_first: bool, where: str) -> NDArray:
+def _outputs_first(matrix: NDArray[Any], data_first: bool, where: str) -> NDArray[Any]:
     """The matrix as (outputs, inputs): transposed if rows are multiplied by it from the right."""
     if matrix.ndim != 2:
         raise refuse(where, f"a factor of shape {matrix.shape}", "a matrix")
@@ -229,7 +230,7 @@ def _linear_regressor(call: Call) -> Value:
     return Sums((NetworkScore(net.layers, 0, net.columns),))
 
 
-def _weighted(call: Call, coefficients: NDArray, bias: NDArray) -> Net:
+def _weighted(call: Call, coefficients: NDArray[Any], bias: NDArray[Any]) -> Net:
     """The map of a linear model, which rounds its inputs to float32."""
     value, net = call.data(), call.net()
     if isinstance(value, Columns) and value.kind != "float32":

@@ -60,7 +60,7 @@ class GraphInputs:
         ends = np.cumsum([0, *(w or 0 for w in whole)]).tolist()
         self.columns = [list(range(a, b)) for a, b in pairwise(ends)]
 
-    def feed(self, frame: Any) -> dict[str, NDArray]:
+    def feed(self, frame: Any) -> dict[str, NDArray[Any]]:
         """The inputs' tensors for rows of X.
 
         Raises
@@ -75,7 +75,7 @@ class GraphInputs:
         return fed
 
 
-def _column(column: Any, kind: Any, name: object) -> NDArray:
+def _column(column: Any, kind: Any, name: object) -> NDArray[Any]:
     if kind is str:
         cells = column.tolist()
         strange = next((cell for cell in cells if not isinstance(cell, str)), None)
@@ -131,7 +131,7 @@ class Runtime:
             raise refuse("model", f"a graph that onnxruntime refuses: {first}", "one that it runs") from error
         self.inputs = inputs
 
-    def __call__(self, frame: Any, name: str) -> NDArray:
+    def __call__(self, frame: Any, name: str) -> NDArray[Any]:
         """A tensor for rows of X, one row each."""
         if self.inputs.one_by_one and len(frame) > 1:
             return np.concatenate([self(frame.iloc[k : k + 1], name) for k in range(len(frame))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +124,7 @@ class Hidden:
     error: Unsupported
 
 
-Value = Columns | Net | Sums | Winner | Hidden | NDArray
+Value = Columns | Net | Sums | Winner | Hidden | NDArray[Any]
 
 
 class Source(Protocol):

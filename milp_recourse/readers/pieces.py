@@ -219,4 +219,5 @@ def _apart(knots: Array, weights: Array, at: Array) -> Array:
     reach = np.maximum(knots[:, None] - knots[None, :], 0.0)  # knot x minus knot t
     made = at[:, :1] + weights @ reach.T
     size = np.abs(at[:, :1]) + np.abs(weights) @ reach.T
-    return (np.abs(made - at) + 4 * len(knots) * 2.0**-53 * size).max(axis=1)
+    off: Array = (np.abs(made - at) + 4 * len(knots) * 2.0**-53 * size).max(axis=1)
+    return off

@@ -226,12 +226,12 @@ def _actions(
     return rows
 
 
-def as_action(instance: Instance, row: NDArray) -> dict[str, float]:
+def as_action(instance: Instance, row: NDArray[np.float64]) -> dict[str, float]:
     """A row of values in the order of features, nan where not acted on, as an action."""
     return {f.name: float(v) for f, v in zip(instance.features, row, strict=True) if not math.isnan(v)}
 
 
-def _first_feasible(instance: Instance, actions: NDArray) -> int | None:
+def _first_feasible(instance: Instance, actions: NDArray[np.float64]) -> int | None:
     """Index of the first row that passes the float check and then the exact one."""
     for k in np.flatnonzero(looks_feasible(instance, actions)):
         if judge(instance, as_action(instance, actions[k])).feasible:
@@ -239,7 +239,7 @@ def _first_feasible(instance: Instance, actions: NDArray) -> int | None:
     return None
 
 
-def looks_feasible(instance: Instance, actions: NDArray) -> NDArray[np.bool_]:
+def looks_feasible(instance: Instance, actions: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which action rows keep the domains and are accepted and plausible, in float64 within TOLERANCE;
     (n,)."""
     x = instance.factual_row
@@ -257,7 +257,7 @@ def looks_feasible(instance: Instance, actions: NDArray) -> NDArray[np.bool_]:
     return good
 
 
-def looks_accepted(instance: Instance, rows: NDArray) -> NDArray[np.bool_]:
+def looks_accepted(instance: Instance, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether the classifier accepts rows, in float64, within TOLERANCE; shape (n,)."""
     accept, scores = instance.accept, instance.classifier.scores(instance.model_rows(rows))
     if isinstance(instance.classifier, TreeEnsemble):
@@ -267,7 +267,7 @@ def looks_accepted(instance: Instance, rows: NDArray) -> NDArray[np.bool_]:
 
 
 def log_density_gain(
-    scm: StructuralCausalModel, x: NDArray, rows: NDArray, acted: NDArray[np.bool_]
+    scm: StructuralCausalModel, x: NDArray[np.float64], rows: NDArray[np.float64], acted: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     r"""log p(x_cf) - log p(x), shape (n,).
 

@@ -70,9 +70,9 @@ class _Settings(NamedTuple):
     lever: Whole
     value: Array
 
-    def some(self, chosen: NDArray) -> _Settings:
+    def some(self, chosen: Whole) -> _Settings:
         """A part of them."""
-        return _Settings(*(column[chosen] for column in self))
+        return _Settings._make(column[chosen] for column in self)
 
 
 class _Actions(NamedTuple):

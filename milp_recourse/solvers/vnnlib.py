@@ -247,7 +247,8 @@ def _onnx(question: Question) -> bytes:
     infos = [helper.make_tensor_value_info(end, TensorProto.FLOAT, [1, size]) for end, size in ends]
     graph = helper.make_graph(nodes, "recourse", infos[:1], infos[1:], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    return model.SerializeToString()
+    written: bytes = model.SerializeToString()
+    return written
 
 
 def _property(instance: Instance, question: Question, cost: float) -> Iterator[str]:

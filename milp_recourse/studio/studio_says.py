@@ -21,7 +21,7 @@ from milp_recourse.studio.limit_controls import STOPS, stop_of
 from milp_recourse.studio.solver_process import Progress
 from milp_recourse.studio.studio_tasks import Answer, Asked, Pinned, Ways
 
-WORDS = {
+WORDS: dict[str, dict[str, str]] = {
     file.stem: json.loads(file.read_text(encoding="utf-8"))
     for file in sorted((Path(__file__).parent / "words").glob("*.json"))
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,8 @@ from milp_recourse.problem.result import Result, Status
 from milp_recourse.tables.columns import TableColumn, shown
 from milp_recourse.tables.people_rows import Rows, counterfactual_rows, read_rows
 from milp_recourse.tables.verdict import OwnWord
+
+_Result = TypeVar("_Result", Result, Result | None)
 
 
 def changed_values(
@@ -57,11 +60,11 @@ def rows_after(rows: Rows, columns: Sequence[TableColumn], results: Sequence[Res
 def compared_with_model(
     rows: Rows,
     columns: Sequence[TableColumn],
-    results: Sequence[Result | None],
+    results: Sequence[_Result],
     population: Population | None,
     word: OwnWord | None,
     doubt: str | None,
-) -> tuple[list[Result | None], list[bool | None]]:
+) -> tuple[list[_Result], list[bool | None]]:
     """Compare results with the model's own predictions; a contradicted result loses its claim.
 
     Parameters
@@ -86,7 +89,7 @@ def compared_with_model(
     for k in _on_the_edge(rows, population, known):  # there sums may depend on how many rows are asked
         [before[k]] = word.accepts_each(rows.frame.iloc[[known[k]]])
     later = word.accepts_each(rows_after(rows, columns, results).iloc[known])
-    compared: list[Result | None] = list(results)
+    compared = list(results)
     confirmed: list[bool | None] = [None] * len(results)
     for i, was, now in zip(known, before, later, strict=True):
         result = results[i]
@@ -102,7 +105,16 @@ def compared_with_model(
     return compared, confirmed
 
 
-def _without_claim(result: Result | None, wrong: str | None) -> Result | None:
+class Compare(Protocol):
+    """:func:`compared_with_model` of one model."""
+
+    def __call__(
+        self, *, rows: Rows, results: Sequence[_Result], population: Population | None, **word: None
+    ) -> tuple[list[_Result], list[bool | None]]:
+        """``word``: None for another rule than that of ``predict``."""
+
+
+def _without_claim(result: _Result, wrong: str | None) -> _Result:
     """The result, of which nothing is proven if there is something ``wrong`` with it."""
     claims = (Status.OPTIMAL, Status.INFEASIBLE, Status.LIMIT)
     if result is None or wrong is None or result.status not in claims:

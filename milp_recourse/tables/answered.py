@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.reports.own_words import OwnWords
 from milp_recourse.reports.result_rows import BAD_INPUT
-from milp_recourse.tables.against_model import Accepts, changed_values, rows_after, said_values
+from milp_recourse.tables.against_model import Accepts, Compare, changed_values, rows_after, said_values
 from milp_recourse.tables.columns import TableColumn, position, shown
 from milp_recourse.tables.people_rows import Rows
 
@@ -71,7 +71,7 @@ class AnsweredPeople:
     confirmed: Sequence[bool | None]
     facts: Mapping[str, str]
     options: Mapping[str, Any]
-    compare: Callable[..., tuple[list[Result | None], list[bool | None]]]
+    compare: Compare
     unit: float = 1.0
     asked: str | None = None
     accepts: Accepts | None = None

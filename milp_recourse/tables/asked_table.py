@@ -93,7 +93,9 @@ def _function(model: Any, X: pd.DataFrame) -> Predict | None:
     return model if own is None and callable(model) else own
 
 
-def _wish(model: Any, desired: Desired, seen: Sequence[object]) -> tuple[tuple, Target | Interval]:
+def _wish(
+    model: Any, desired: Desired, seen: Sequence[object]
+) -> tuple[tuple[object, ...], Target | Interval]:
     """The classes, () for numbers, and what people want; of a function the labels that it gives for X."""
     known = getattr(model, "classes_", None)
     if known is not None:
@@ -108,7 +110,7 @@ def _wish(model: Any, desired: Desired, seen: Sequence[object]) -> tuple[tuple, 
     if isinstance(desired, list | tuple):
         return (), choose_interval(desired, "the model")
     try:
-        classes = tuple(sorted(labels))  # type: ignore[type-var]
+        classes = tuple(sorted(labels))
     except TypeError:
         classes = tuple(sorted(labels, key=str))
     return classes, choose_target(desired, classes)

@@ -157,7 +157,7 @@ def numbers(series: pd.Series) -> NDArray[np.float64]:
         A value of the column is no number.
     """
     try:
-        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        values: NDArray[np.float64] = series.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
         bad = next((v for v in series if isinstance(v, str) or not np.isscalar(v)), series.iloc[0])
         raise BadInput(f"X.{series.name}", shown(bad), "numbers, as the model reads this column") from None

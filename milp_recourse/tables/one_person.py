@@ -58,5 +58,4 @@ class OnePerson:
         [compared], [confirmed] = compared_with_model(
             self.rows, self.columns, [result], self.population, self.word, self.doubt
         )
-        assert compared is not None
         return compared, confirmed

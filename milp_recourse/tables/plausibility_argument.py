@@ -189,7 +189,7 @@ def _density(options: Mapping[str, Any]) -> Plausibility:
 def _near(options: Mapping[str, Any]) -> Plausibility:
     within, rows, count = options.get("within"), options.get("rows"), options.get("prototypes")
     features = options.get("features")
-    if not is_number(within) or within <= 0:  # type: ignore[operator]
+    if not is_number(within) or within <= 0:
         raise BadInput("plausibility.within", shown(within), "a number above 0, in ranges of X")
     if rows is not None and not isinstance(rows, pd.DataFrame):
         raise BadInput("plausibility.rows", type(rows).__name__, "a DataFrame with X's columns")
@@ -198,7 +198,7 @@ def _near(options: Mapping[str, Any]) -> Plausibility:
     if features is not None and (isinstance(features, str) or not isinstance(features, Sequence)):
         raise BadInput("plausibility.features", shown(features), "a list of columns")
     chosen = None if features is None else tuple(features)
-    return Plausibility(NEAR, within=float(within), rows=rows, prototypes=count, features=chosen)  # type: ignore[arg-type]
+    return Plausibility(NEAR, within=float(within), rows=rows, prototypes=count, features=chosen)
 
 
 def _numbers(rows: Rows) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ Reasons that can be acted on, regions, and joint plans, the last compared with t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
@@ -19,7 +19,7 @@ from milp_recourse.problem.population import Population
 from milp_recourse.questions.reasons import Sufficient
 from milp_recourse.questions.regions import Region
 from milp_recourse.questions.share import Point, Shared, chosen_offers
-from milp_recourse.tables.against_model import Accepts, said_values
+from milp_recourse.tables.against_model import Accepts, Compare, said_values
 from milp_recourse.tables.columns import TableColumn
 from milp_recourse.tables.people_rows import Rows, chosen, counterfactual_rows
 
@@ -32,7 +32,7 @@ def reasons_table(
     problem: Instance,
     rows: Rows,
     columns: Sequence[TableColumn],
-    compare: Callable,
+    compare: Compare,
     accepts: Accepts | None,
 ) -> pd.DataFrame:
     """A row per set of levers, in the order given.
@@ -177,7 +177,7 @@ def refused_corner(
 
 
 def compared_plans(
-    found: Shared, people: Population, rows: Rows, columns: Sequence[TableColumn], compare: Callable
+    found: Shared, people: Population, rows: Rows, columns: Sequence[TableColumn], compare: Compare
 ) -> tuple[Shared, Mapping[int, Sequence[bool | None]]]:
     """The plans, those that the model contradicts without their claim, and whether each is confirmed.
 

@@ -31,7 +31,7 @@ from milp_recourse.readers.refusal import OR_ASK
 from milp_recourse.readers.steps_before import check_frame
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.solvers.in_order import endless_levers
-from milp_recourse.tables.against_model import KnownRows, ask_model, compared_with_model
+from milp_recourse.tables.against_model import Compare, KnownRows, ask_model, compared_with_model
 from milp_recourse.tables.answers import Answers, Interrupted
 from milp_recourse.tables.arguments import (
     by_column,
@@ -56,7 +56,7 @@ from milp_recourse.tables.one_person import OnePerson
 from milp_recourse.tables.own_margins import own_margins, without_unbounded
 from milp_recourse.tables.people_rows import Rows, chosen, own_names, people_preferences, read_rows
 from milp_recourse.tables.plausibility_argument import Plausibility, causal_model, cause_columns
-from milp_recourse.tables.run_folder import Compare, kept
+from milp_recourse.tables.run_folder import kept
 from milp_recourse.tables.verdict import (
     Desired,
     OwnWord,

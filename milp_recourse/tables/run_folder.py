@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,10 @@ from milp_recourse.reports.folder_lock import only_writer
 from milp_recourse.reports.own_words import WORDS_FILE, OwnWords
 from milp_recourse.reports.population_folder import PopulationFolder
 from milp_recourse.reports.result_rows import result_in, rows_of
+from milp_recourse.tables.against_model import Compare
 from milp_recourse.tables.arguments import check_path, written_to
 from milp_recourse.tables.columns import TableColumn
 from milp_recourse.tables.people_rows import Rows, chosen, values_in_file
-
-Compare = Callable[..., tuple[list[Result | None], list[bool | None]]]
 
 WAIT = 10
 """Answers wait for being written at most this many times as long as the last writing took: the model is
@@ -146,7 +145,6 @@ class Kept:
             rows=rows, results=[self.waiting[i] for i in some], population=problems
         )
         for i, result, word in zip(some, compared, confirmed, strict=True):
-            assert result is not None
             self.run.add(i, result, word)
         self.waiting.clear()
         now = time.monotonic()

@@ -111,7 +111,7 @@ def _label_text(condition: LabelIn, features: Mapping[str, Feature], negation: s
 def _sum_text(condition: Sum, features: Mapping[str, Feature]) -> str:
     low, high, terms = condition.at_least, condition.at_most, condition.terms
     if condition.of == "change" and len(terms) == 1 and terms[0][1] == 1:
-        verb = {(0.0, None): "fall", (None, 0.0): "rise", (0.0, 0.0): "change"}.get((low, high))  # type: ignore[arg-type]
+        verb = {(0.0, None): "fall", (None, 0.0): "rise", (0.0, 0.0): "change"}.get((low, high))
         if verb is not None:
             return f"{_multiplied(terms[0][0])} does not {verb}"
     only = terms[0][0] if len(terms) == 1 and terms[0][1] == 1 else None

@@ -226,7 +226,7 @@ class TreeSearch(CertainSearch):
         [interval] = intervals
         for side, end in keeping_out(interval, shift):
             yield Sum(((name, 1.0),), "counterfactual", **{side: end})
-        if self.without_causes and shift != (0, 0) and not interval[0] < x <= interval[1]:
+        if self.without_causes and any(shift) and not interval[0] < x <= interval[1]:
             yield Not(Acted(name))
 
     def _shifts(self, outcomes: Outcomes, scenario: Scenario) -> dict[str, tuple[Fraction, Fraction]]:

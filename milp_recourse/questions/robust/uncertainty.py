@@ -80,13 +80,13 @@ def uncertainty_of(
         where = f"noise.{name}"
         if name not in known:
             raise BadInput(where, ends, f"a feature: {names}")
-        pair = [-ends, ends] if is_number(ends) else ends  # type: ignore[operator]
+        pair = [-ends, ends] if is_number(ends) else ends
         good = isinstance(pair, Sequence) and len(pair) == 2 and all(is_number(end) for end in pair)
-        if not good or not pair[0] <= 0 <= pair[1]:  # type: ignore[index, operator]
+        if not good or not pair[0] <= 0 <= pair[1]:  # type: ignore[index]
             raise BadInput(where, ends, "an amount, 0 or more, or [least, most] with 0 between them")
         if known[name].integral:
             raise BadInput(where, f"{known[name].kind} feature", "a continuous one: noise is no whole number")
-        intervals[name] = float(pair[0]), float(pair[1])  # type: ignore[index, arg-type]
+        intervals[name] = float(pair[0]), float(pair[1])  # type: ignore[index]
     return Uncertainty(distances, None if threshold is None else float(threshold), intervals)
 
 

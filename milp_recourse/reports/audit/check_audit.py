@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from random import SystemRandom
@@ -109,7 +109,7 @@ def _merged(own: Texts, new: Texts, chosen: set[str]) -> Texts:
     return sorted(rows, key=lambda row: int(row[0]))  # stable: one person's rows stay in order
 
 
-def _about(stated: dict, made: dict) -> list[str]:
+def _about(stated: Mapping[str, object], made: Mapping[str, object]) -> list[str]:
     """Where about.json says something else than it should; versions may differ where the code does."""
     free = set() if stated.get("code") == made["code"] else {"code", "versions"}
     keys = sorted(key for key in stated.keys() | made.keys() if stated.get(key) != made.get(key))

@@ -283,4 +283,5 @@ def _readme(run: AuditedRun, asked: Asked) -> bytes:
         "why": asked.why,
         "uncertified": uncertified if bare else "Every answer has a certificate.",
     }
-    return Template(text, keep_trailing_newline=True).render(given).encode()
+    page: bytes = Template(text, keep_trailing_newline=True).render(given).encode()
+    return page

@@ -157,7 +157,7 @@ def _atoms(
 ) -> list[Form]:
     """Add every atom's columns and rows; returns every atom as a form over columns."""
     forms: list[Form] = []
-    levels: dict[tuple, dict[int, int]] = {}
+    levels: dict[object, dict[int, int]] = {}
     for k, atom in enumerate(program.atoms):
         low, high = (float(v) for v in bounds.atoms[k])
         if isinstance(atom, Action):
@@ -198,7 +198,7 @@ def _atoms(
 
 
 def _indicators(
-    model: MixedInteger, program: Program, forms: list[Form], levels: dict[tuple, dict[int, int]]
+    model: MixedInteger, program: Program, forms: list[Form], levels: dict[object, dict[int, int]]
 ) -> None:
     """Add the rows that tie the indicators of one whole number together, and columns for its other levels."""
     for k, atom in enumerate(program.atoms):
