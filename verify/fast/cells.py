@@ -75,7 +75,7 @@ class Budget:
     def __init__(self, prices: Prices) -> None:
         configuration = prices.configuration
         most = prices.target - configuration.fixed
-        unit = (abs(most) or Fraction(1)) / 2**FINE
+        unit: Fraction = (abs(most) or Fraction(1)) / 2**FINE
         self.most, self.costs, self.cheapest = floor(most / unit), list[list[int]](), list[int | None]()
         self.configuration, self.unit = configuration, unit
         for i, cells in enumerate(prices.tables.cells):

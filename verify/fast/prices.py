@@ -412,7 +412,7 @@ class Table:
             for j, own in tree.items()
         ):
             raise Rejected("a fault of verify/files: prices not one per class, or no unit above 0")
-        self.grid = given.unit / 2**FINER
+        self.grid: Fraction = given.unit / 2**FINER
         self.shares = multipliers("shares", given.shares, len(view.levers), most=1)
         rates = multipliers("mu times weights", given.rates, len(prices.goals))
         self.paid = [{at[j]: list(map(int, own)) for j, own in tree.items()} for tree in given.prices]
@@ -428,8 +428,9 @@ class Table:
         fresh: list[dict[int, Pair]] = [{} for _ in view.levers]
         self.costs = prices.in_units.setdefault(self.grid, fresh) if not any(self.shares) else fresh
         self.nu, most = given.nu << FINER, prices.configuration.problem.most
-        self.start = floor(sum(map(mul, rates, prices.goals)) / self.grid) - (self.nu and self.nu * int(most))
-        self.rates = [mu / self.grid / 2**prices.digits for mu in rates]
+        demanded = sum(map(mul, rates, prices.goals)) / self.grid
+        self.start: int = floor(demanded) - (self.nu and self.nu * int(most))
+        self.rates: list[Fraction] = [mu / self.grid / 2**prices.digits for mu in rates]
         self.paying = [t for t, paid in enumerate(self.paid) if paid]
 
     def bound(self, left: Left) -> int:

@@ -41,7 +41,7 @@ def canonical(condition: Any, features: dict[str, Variable], where: str, depth: 
     form = next((f for f in SHAPES if isinstance(condition, dict) and f in condition), None)
     if form is None:
         refuse(where, condition, "an object with one of the keys " + ", ".join(SHAPES))
-    given = conform(condition, SHAPES[form], where)
+    given: dict[str, Any] = conform(condition, SHAPES[form], where)
     if form == "at_most_actions":
         if not (given[form].is_integer() and given[form] >= 0):
             refuse(where, given[form], "a whole number, 0 or more")

@@ -47,11 +47,12 @@ def join(every: bool, parts: Sequence[Open]) -> Open:
 
 def settled(demand: Open, acted: Collection[str]) -> Demand:
     """The demand where exactly these features are acted on, so that counts are true or false."""
-    if isinstance(demand, Parts):
-        return join(demand.every, [settled(part, acted) for part in demand.parts])
     if isinstance(demand, Count):
         return TRUE if demand.least <= len(demand.features.intersection(acted)) <= demand.most else FALSE
-    return demand
+    if isinstance(demand, Parts):
+        demand = join(demand.every, [settled(part, acted) for part in demand.parts])
+    made: Demand = demand
+    return made
 
 
 def limited(demand: Open, levers: Collection[str]) -> tuple[float, Open]:

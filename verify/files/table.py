@@ -176,7 +176,7 @@ class Table:
                 raise Rejected(f"results.csv: index {index}: id is not the applicant's")
 
 
-def _is(row: Row, column: str, value: Any) -> bool:
+def _is(row: Row, column: str, value: object) -> bool:
     """Whether a cell is the same as a value of a JSON file; None is the empty cell."""
     if value is None or isinstance(value, str):
         return row[column] == (value or "")

@@ -43,7 +43,7 @@ class Point:
     def impossible(self) -> bool:
         """Whether the density of some feature is zero, or cannot be shown to be positive."""
         energy, box = self.configuration.energy, self.box
-        coins = any(box.interval(u) not in ((0, 0), (1, 1)) for u in energy.chances)
+        coins = any(not low == high in (0, 1) for low, high in map(box.interval, energy.chances))
         return coins or any(box.least(form) <= 0 for form in energy.positive)
 
     def meets(self, demand: Demand) -> bool:

@@ -13,6 +13,7 @@ from verify.kernel.problem import Interval, Problem, products, total
 from verify.kernel.trees import Number, Range, options
 
 ONE = -1
+Paid = Callable[[int, Number, Number], tuple[tuple[Fraction, Fraction], ...]]
 Form = dict[int, Fraction]
 """The constant (key ONE) and the coefficients of actions and units, by their keys; none of them is 0."""
 
@@ -122,7 +123,7 @@ class Configuration:
         self.lattices = [f.lattice for f in self.model.features if f.name in place]
         self.terms = [problem.terms[f] for f in acted]
         self.fixed = sum((problem.fixed[f] for f in acted), ZERO)
-        self.paid = lru_cache(2**16)(lambda k, *ends: self.terms[k].ends(*ends))
+        self.paid: Paid = lru_cache(2**16)(lambda k, *ends: self.terms[k].ends(*ends))
         self.demand, self.missing = problem.demand(acted), problem.missing - place.keys()
         self.widths = [len(layer["bias"]) for layer in (self.model.layers or ())[:-1]]
         self.units, self.neurons, self._known = dict[int, Unit](), range(0), dict[Any, int]()

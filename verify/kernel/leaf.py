@@ -11,8 +11,9 @@ from typing import Any
 
 from verify.kernel.box import Budget, parts
 from verify.kernel.checks import Rejected, multipliers
+from verify.kernel.curves import ZERO
 from verify.kernel.feasible import row_form
-from verify.kernel.forms import ONE, ZERO, Configuration, Form, combined, constant, plus
+from verify.kernel.forms import ONE, Configuration, Form, combined, constant, plus
 from verify.kernel.prices import Exact
 from verify.kernel.problem import Demand, Interval, Row
 from verify.kernel.trees import Range, float64
