@@ -18,7 +18,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 import numba
 import numpy as np
 from numba.core import caching, event, types
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 from milp_recourse.engine import shipped_code
 from milp_recourse.engine.cache_folder import NotOwn

@@ -65,7 +65,8 @@ def load(function: Callable[..., Any], arguments: Any, context: Any) -> CompileR
         with contextlib.suppress(Exception):  # whatever a pickle that was cut off raises
             made_for, reduced = pickle.loads(_file(folder, function).read_bytes())
             if made_for == arguments:
-                return CompileResult._rebuild(context, *reduced)
+                made: CompileResult = CompileResult._rebuild(context, *reduced)
+                return made
     return None
 
 

@@ -79,7 +79,7 @@ def factors(table: LeafTable, axes: Sequence[Axis], masks: NDArray[np.uint32]) -
 
 
 @entry
-def _build(axis_from, masks, full, values, trees, words):  # type: ignore[no-untyped-def]
+def _build(axis_from, masks, full, values, trees, words):
     """The arrays of :class:`Factors` after ``axis_from``."""
     classes, count = _classes(axis_from, masks, full, trees, words)
     slot_from, slot_axis, class_from = _slots(count)
@@ -129,7 +129,7 @@ def _build(axis_from, masks, full, values, trees, words):  # type: ignore[no-unt
 
 
 @compiled
-def _classes(axis_from, masks, full, trees, words):  # type: ignore[no-untyped-def]
+def _classes(axis_from, masks, full, trees, words):
     """The class of every cell to every tree, and how many classes of every axis there are."""
     axes, cells = len(axis_from) - 1, len(masks)
     classes, count = np.zeros((trees, cells), np.int32), np.zeros((trees, axes), np.int32)
@@ -151,7 +151,7 @@ def _classes(axis_from, masks, full, trees, words):  # type: ignore[no-untyped-d
 
 
 @compiled
-def _same(masks, full, one, other, begin, end):  # type: ignore[no-untyped-def]
+def _same(masks, full, one, other, begin, end):
     """Whether two cells can reach the same leaves of the words ``begin`` to ``end`` (exclusive)."""
     w = begin
     while w < end and (masks[one, w] & full[w]) == (masks[other, w] & full[w]):
@@ -160,7 +160,7 @@ def _same(masks, full, one, other, begin, end):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _slots(count):  # type: ignore[no-untyped-def]
+def _slots(count):
     """The axes that tell a tree's leaves apart, tree by tree, and where their classes begin."""
     trees, axes = count.shape
     slots = (count > 1).sum()
@@ -178,7 +178,7 @@ def _slots(count):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _places(full, trees, words):  # type: ignore[no-untyped-def]
+def _places(full, trees, words):
     """Where each tree's leaves begin, and the word and the bit of every leaf."""
     leaf_from = np.zeros(trees + 1, np.int32)
     word, bit = np.zeros(len(full) * BITS, np.int64), np.zeros(len(full) * BITS, np.int64)
@@ -194,7 +194,7 @@ def _places(full, trees, words):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _known_set(member_from, member, begin, end, inside, size):  # type: ignore[no-untyped-def]
+def _known_set(member_from, member, begin, end, inside, size):
     """The first of the sets from begin on that has exactly these members; ``end`` where none has."""
     for z in range(begin, end):
         a, k = member_from[z], 0

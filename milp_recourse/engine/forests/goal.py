@@ -73,7 +73,8 @@ def least_change(axes: Sequence[Axis]) -> float:
     each = with_each_cell([axis.added for axis in axes], [axis.widest for axis in axes])
     others = (np.delete(paid, axis.start) for axis, paid in zip(axes, each, strict=True))
     least = min((paid.min(initial=np.inf) for paid in others), default=np.inf)
-    return rounded_down(np.array([least]), len(axes))[0]
+    proven: float = rounded_down(np.array([least]), len(axes))[0]
+    return proven
 
 
 def window(axis: Axis, first: int, last: int) -> Axis:

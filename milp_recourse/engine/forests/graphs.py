@@ -73,7 +73,7 @@ def restricted(f: Factors, live: Live, price: Array) -> tuple[Factors, Array]:
 
 
 @entry
-def _restricted(f, live, price):  # type: ignore[no-untyped-def]
+def _restricted(f, live, price):
     """The arrays of :func:`restricted`, with cells, classes and sets numbered anew."""
     trees, cells, slots = len(f.slot_from) - 1, live.cell_to[-1], live.slot_to[-1]
     class_now, set_now = np.full(f.class_from[-1], -1, np.int32), np.full(f.set_from[-1], -1, np.int32)

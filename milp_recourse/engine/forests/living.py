@@ -88,7 +88,7 @@ class _Marks(NamedTuple):
 
 
 @entry
-def shrink(f, cost, alive, leaf_alive, live, merge, settle, added, below):  # type: ignore[no-untyped-def]
+def shrink(f, cost, alive, leaf_alive, live, merge, settle, added, below):
     """Take out leaves without cells, cells without leaves, what costs too much, and cells that a cheaper one
     stands for; False if a tree has no leaf or an axis no cell left.
 
@@ -138,7 +138,7 @@ def shrink(f, cost, alive, leaf_alive, live, merge, settle, added, below):  # ty
 
 
 @compiled
-def _pay(f, added, below, alive, settle, marks):  # type: ignore[no-untyped-def]
+def _pay(f, added, below, alive, settle, marks):
     """Take out cells that cost too much; returns what is left of the budget if all axes are in their cheapest
     cell, rounded up."""
     total, axes = 0.0, len(f.axis_from) - 1
@@ -159,7 +159,7 @@ def _pay(f, added, below, alive, settle, marks):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _mark(f, added, priced, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
+def _mark(f, added, priced, alive, live, marks, t, s):
     """Mark the slot's classes with living cells, and the sets that contain one of them; fill in how much more
     than the axis' cheapest cell they cost, if ``priced``."""
     i, first = f.slot_axis[s], f.class_from[s]
@@ -182,7 +182,7 @@ def _mark(f, added, priced, alive, live, marks, t, s):  # type: ignore[no-untype
 
 
 @compiled
-def _keep_leaves(f, leaf_alive, live, marks, t, room):  # type: ignore[no-untyped-def]
+def _keep_leaves(f, leaf_alive, live, marks, t, room):
     """List the tree's leaves that living cells lead to within the room of the budget, and mark the sets they
     need; returns whether any leaf is left."""
     n = live.leaf_to[t]
@@ -205,7 +205,7 @@ def _keep_leaves(f, leaf_alive, live, marks, t, room):  # type: ignore[no-untype
 
 
 @compiled
-def _list_slots(f, alive, live, marks, merge, settle, t):  # type: ignore[no-untyped-def]
+def _list_slots(f, alive, live, marks, merge, settle, t):
     """List the tree's slots that tell living leaves apart; returns whether cells were taken out."""
     n, lost = live.slot_to[t], False
     for s in range(f.slot_from[t], f.slot_from[t + 1]):
@@ -223,7 +223,7 @@ def _list_slots(f, alive, live, marks, merge, settle, t):  # type: ignore[no-unt
 
 
 @compiled
-def _list_sets(f, live, marks, s, n):  # type: ignore[no-untyped-def]
+def _list_sets(f, live, marks, s, n):
     """List the slot's used sets from place n on; returns where they end, and whether one of them lacks a
     living class."""
     count = 0
@@ -248,7 +248,7 @@ def _list_sets(f, live, marks, s, n):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _lose_cells(f, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
+def _lose_cells(f, alive, live, marks, t, s):
     """Take out cells of classes that no used set contains; returns whether there were any."""
     i, first, lost = f.slot_axis[s], f.class_from[s], False
     for k in range(first, f.class_from[s + 1]):
@@ -261,7 +261,7 @@ def _lose_cells(f, alive, live, marks, t, s):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _compare_classes(f, live, marks, s, told):  # type: ignore[no-untyped-def]
+def _compare_classes(f, live, marks, s, told):
     """Note which classes of a slot are in the same used sets. Without ``told`` all count as different."""
     first = f.class_from[s]
     for k in range(first, f.class_from[s + 1]):
@@ -274,7 +274,7 @@ def _compare_classes(f, live, marks, s, told):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _merge(f, cost, alive, live, kind):  # type: ignore[no-untyped-def]
+def _merge(f, cost, alive, live, kind):
     """Of neighbouring cells that no listed slot tells apart, keep the cheapest; returns whether any cell was
     taken out."""
     merged = False
@@ -298,7 +298,7 @@ def _merge(f, cost, alive, live, kind):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _slots_of(f, live, i, slots, trees):  # type: ignore[no-untyped-def]
+def _slots_of(f, live, i, slots, trees):
     """Write down the listed slots of axis i, and their trees; returns how many there are."""
     count = 0
     for t in range(len(f.slot_from) - 1):
@@ -310,7 +310,7 @@ def _slots_of(f, live, i, slots, trees):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _apart(f, kind, slots, trees, a, b):  # type: ignore[no-untyped-def]
+def _apart(f, kind, slots, trees, a, b):
     """Whether one of these slots tells two cells of its axis apart."""
     for n in range(len(slots)):
         first, t = f.class_from[slots[n]], trees[n]
@@ -320,7 +320,7 @@ def _apart(f, kind, slots, trees, a, b):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _list_cells(f, alive, live):  # type: ignore[no-untyped-def]
+def _list_cells(f, alive, live):
     """List the living cells; returns whether every axis has one."""
     n = 0
     for i in range(len(f.axis_from) - 1):

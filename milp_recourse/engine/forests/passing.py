@@ -76,7 +76,7 @@ class LaidOut(NamedTuple):
 
 
 @compiled
-def laid_out(f, live):  # type: ignore[no-untyped-def]
+def laid_out(f, live):
     """The arrays of :class:`LaidOut` for what ``live`` lists."""
     trees = len(f.slot_from) - 1
     slots, leaves = live.slot_to[trees], live.leaf_to[trees]
@@ -109,7 +109,7 @@ def laid_out(f, live):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _runs(f, live, tree_of):  # type: ignore[no-untyped-def]
+def _runs(f, live, tree_of):
     """Where each slot's runs begin in the list of runs, their first cells, and their classes."""
     slots, most = len(tree_of), 0
     for n in range(slots):
@@ -130,7 +130,7 @@ def _runs(f, live, tree_of):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _by_axis(f, live):  # type: ignore[no-untyped-def]
+def _by_axis(f, live):
     """Where each axis begins in the list of slots by axis, and this list."""
     axes, slots = len(live.cell_to) - 1, live.slot_to[-1]
     begins, ordered = np.zeros(axes + 1, np.int32), np.empty(slots, np.int32)
@@ -147,7 +147,7 @@ def _by_axis(f, live):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def left_over(live, laid, paid, price, rest):  # type: ignore[no-untyped-def]
+def left_over(live, laid, paid, price, rest):
     """rest = paid - sum of the trees' prices, for living cells."""
     rest[:] = 0.0
     for n in range(len(laid.tree_of)):
@@ -163,14 +163,14 @@ def left_over(live, laid, paid, price, rest):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _run_on(live, i, steps):  # type: ignore[no-untyped-def]
+def _run_on(live, i, steps):
     """Replace what every cell of axis i has more than the one before by what it has."""
     for m in range(live.cell_to[i] + 1, live.cell_to[i + 1]):
         steps[m] += steps[m - 1]
 
 
 @compiled
-def price_sets(laid, price, begin, end, set_price):  # type: ignore[no-untyped-def]
+def price_sets(laid, price, begin, end, set_price):
     """Prices of the needed sets from ``begin`` to ``end`` (exclusive), each the least of its classes'."""
     for u in range(begin, end):
         least = INF
@@ -180,7 +180,7 @@ def price_sets(laid, price, begin, end, set_price):  # type: ignore[no-untyped-d
 
 
 @compiled
-def add_prices(live, laid, n, set_price, energy):  # type: ignore[no-untyped-def]
+def add_prices(live, laid, n, set_price, energy):
     """Add to the energies of a slot's leaves what their sets cost."""
     t, needs = laid.tree_of[n], laid.needs[laid.needs_from[n] : laid.needs_from[n + 1]]
     own = energy[live.leaf_to[t] : live.leaf_to[t + 1]]
@@ -189,7 +189,7 @@ def add_prices(live, laid, n, set_price, energy):  # type: ignore[no-untyped-def
 
 
 @compiled
-def fill_energies(live, laid, mu, set_price, energy):  # type: ignore[no-untyped-def]
+def fill_energies(live, laid, mu, set_price, energy):
     """The energies of living leaves: what their sets cost, less mu times their values."""
     for j in range(len(laid.value)):
         energy[j] = -mu * laid.value[j]
@@ -198,7 +198,7 @@ def fill_energies(live, laid, mu, set_price, energy):  # type: ignore[no-untyped
 
 
 @compiled
-def least_of(energy, a, b):  # type: ignore[no-untyped-def]
+def least_of(energy, a, b):
     """The place of the least of the entries a to b (exclusive)."""
     least, place = INF, a
     for j in range(a, b):
@@ -208,7 +208,7 @@ def least_of(energy, a, b):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def sweep(f, live, laid, paid, mu, goal, price, target, sweeps, turn, torn):  # type: ignore[no-untyped-def]
+def sweep(f, live, laid, paid, mu, goal, price, target, sweeps, turn, torn):
     """Improve prices in place by at most so many sweeps; returns the best bound (not rounded down), its
     multiplier, and ``turn``.
 
@@ -259,7 +259,7 @@ def sweep(f, live, laid, paid, mu, goal, price, target, sweeps, turn, torn):  # 
 
 
 @compiled
-def _add_up(f, live, laid, i, rest, price, set_price, energy, low, least, theta):  # type: ignore[no-untyped-def]
+def _add_up(f, live, laid, i, rest, price, set_price, energy, low, least, theta):
     """theta = what a cell of axis i costs all trees; ``least`` gets every class' least energy without its
     price, and ``low`` the least energy of every set's leaves."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
@@ -288,7 +288,7 @@ def _add_up(f, live, laid, i, rest, price, set_price, energy, low, least, theta)
 
 
 @compiled
-def _disagree(live, laid, i, theta, least, price, apart):  # type: ignore[no-untyped-def]
+def _disagree(live, laid, i, theta, least, price, apart):
     """Count the trees of axis i that would rather be elsewhere than in the cell with the least theta:
     ``apart`` gets +1 where the thresholds between the two begin, -1 where they end."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
@@ -310,7 +310,7 @@ def _disagree(live, laid, i, theta, least, price, apart):  # type: ignore[no-unt
 
 
 @compiled
-def _note(live, apart, torn):  # type: ignore[no-untyped-def]
+def _note(live, apart, torn):
     """Add a sweep's disagreements to those of the sweeps before, which count less now."""
     for i in range(len(live.cell_to) - 1):
         _run_on(live, i, apart)
@@ -319,7 +319,7 @@ def _note(live, apart, torn):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _share_out(f, live, laid, i, theta, least, rest, price, set_price, low, energy):  # type: ignore[no-untyped-def]
+def _share_out(f, live, laid, i, theta, least, rest, price, set_price, low, energy):
     """Give each tree of axis i an even share of theta; what classes leave over stays with the cells."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
     share = 1.0 / (laid.by_axis_from[i + 1] - laid.by_axis_from[i])
@@ -352,7 +352,7 @@ def _share_out(f, live, laid, i, theta, least, rest, price, set_price, low, ener
 
 
 @compiled
-def _bound(live, laid, mu, goal, rest, energy):  # type: ignore[no-untyped-def]
+def _bound(live, laid, mu, goal, rest, energy):
     """The bound, and by how much the values of the trees' cheapest leaves miss the goal."""
     total, miss = mu * goal, goal
     for i in range(len(live.cell_to) - 1):

@@ -89,4 +89,5 @@ class PieceCells:
 
     def decided(self, masks: Masks, first: Cells, last: Cells) -> NDArray[np.bool_]:
         """Whether no split of cells can change what the trees say."""
-        return self.table.decided(masks) | (first == last).all(axis=1)
+        decided: NDArray[np.bool_] = self.table.decided(masks) | (first == last).all(axis=1)
+        return decided

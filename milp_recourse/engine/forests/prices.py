@@ -68,7 +68,7 @@ STALLED = 12
 
 
 @compiled
-def _left_over(f, cost, live, price, rest):  # type: ignore[no-untyped-def]
+def _left_over(f, cost, live, price, rest):
     """rest = cost - sum of the trees' prices, for living cells."""
     for n in range(live.cell_to[-1]):
         rest[live.cell[n]] = cost[live.cell[n]]
@@ -82,7 +82,7 @@ def _left_over(f, cost, live, price, rest):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-untyped-def]
+def _energies(f, t, live, mu, price, set_price, energy):
     """Fill in the energy of each living leaf of tree t (its prices less mu times its value), and the prices
     of sets, each the least of its classes'; returns the least energy.
 
@@ -109,13 +109,13 @@ def _energies(f, t, live, mu, price, set_price, energy):  # type: ignore[no-unty
 
 
 @compiled
-def _of_living(live, price):  # type: ignore[no-untyped-def]
+def _of_living(live, price):
     """The prices, infinite for classes without living cells."""
     return np.where(live.kept, price, INF)
 
 
 @compiled
-def _onto_simplex(q):  # type: ignore[no-untyped-def]
+def _onto_simplex(q):
     """The nearest shares that are not negative and add up to 1 (Held, Wolfe and Crowder 1974)."""
     ordered, total, level = np.sort(q)[::-1], 0.0, 0.0
     for k in range(len(q)):
@@ -127,9 +127,7 @@ def _onto_simplex(q):  # type: ignore[no-untyped-def]
 
 
 @entry
-def improve(  # type: ignore[no-untyped-def]
-    f, cost, wide, q, moved, most, live, mu, nu, goal, given, target, effort, pace, weight, torn
-):
+def improve(f, cost, wide, q, moved, most, live, mu, nu, goal, given, target, effort, pace, weight, torn):
     """Improve prices, shares and multipliers, by sweeps and then by steps along subgradients; returns the
     best bound (not rounded down), its mu and nu, and the last ``pace``.
 
@@ -172,7 +170,7 @@ def improve(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _ascend(f, own, mu, nu, goal, given, target, steps, shrinking, weight):  # type: ignore[no-untyped-def]  # noqa: PLR0915
+def _ascend(f, own, mu, nu, goal, given, target, steps, shrinking, weight):  # noqa: PLR0915
     """The steps of :func:`improve`: along averages of subgradients, of Polyak's length."""
     cost, wide, q, moved, most, live, laid, paid = own
     axes, size, shared, sets = len(live.cell_to) - 1, len(given), len(q) > 0, live.used_to[live.slot_to[-1]]
@@ -233,7 +231,7 @@ def _ascend(f, own, mu, nu, goal, given, target, steps, shrinking, weight):  # t
 
 
 @compiled
-def _slope_of_count(moved, most, x, nu):  # type: ignore[no-untyped-def]
+def _slope_of_count(moved, most, x, nu):
     """By how much more actions than may be are chosen, in steps of nu; 0 where nu would fall below 0."""
     over = -most
     if len(moved):
@@ -243,7 +241,7 @@ def _slope_of_count(moved, most, x, nu):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _charge(cost, wide, q, moved, nu, axis_from, live, paid):  # type: ignore[no-untyped-def]
+def _charge(cost, wide, q, moved, nu, axis_from, live, paid):
     """paid = cost, the axis' share of the maximum and nu where an action counts, for living cells."""
     for i in range(len(axis_from) - 1):
         for n in range(live.cell_to[i], live.cell_to[i + 1]):
@@ -256,7 +254,7 @@ def _charge(cost, wide, q, moved, nu, axis_from, live, paid):  # type: ignore[no
 
 
 @compiled
-def _cheapest_cell(live, i, rest):  # type: ignore[no-untyped-def]
+def _cheapest_cell(live, i, rest):
     """The least of an axis' living cells, and which that is."""
     low, cell = INF, -1
     for n in range(live.cell_to[i], live.cell_to[i + 1]):
@@ -267,12 +265,12 @@ def _cheapest_cell(live, i, rest):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _add_slope(f, live, laid, t, j, x, price, set_price, slope):  # type: ignore[no-untyped-def]
+def _add_slope(f, live, laid, t, j, x, price, set_price, slope):
     """Add the subgradient with respect to the prices of tree t, whose cheapest leaf has place j: +1 for the
     class that the leaf pays for, -1 for the class of the axis' cheapest cell, where these differ."""
     for n in range(live.slot_to[t], live.slot_to[t + 1]):
         s, u = live.slot[n], laid.needs[laid.needs_from[n] + j - live.leaf_to[t]]
-        cheapest, paid = f.class_from[s] + f.classes[t, x[f.slot_axis[s]]], -1
+        cheapest, paid = f.class_from[s] + f.classes[t, x[f.slot_axis[s]]], np.int64(-1)
         for h in range(laid.has_from[u], laid.has_from[u + 1]):
             k = np.int64(laid.has[h])
             if price[k] <= set_price[u] and (paid < 0 or k == cheapest):
@@ -283,7 +281,7 @@ def _add_slope(f, live, laid, t, j, x, price, set_price, slope):  # type: ignore
 
 
 @compiled
-def _slope_of_shares(wide, x, unit, slope):  # type: ignore[no-untyped-def]
+def _slope_of_shares(wide, x, unit, slope):
     """The subgradient with respect to the shares of the maximum, less its mean, as the shares' sum stays."""
     middle = 0.0
     for i in range(len(x)):
@@ -294,14 +292,14 @@ def _slope_of_shares(wide, x, unit, slope):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _move(v, by, direction):  # type: ignore[no-untyped-def]
+def _move(v, by, direction):
     """Add a multiple of a direction to a vector."""
     for k in range(len(v)):
         v[k] += by * direction[k]
 
 
 @compiled
-def _square(v):  # type: ignore[no-untyped-def]
+def _square(v):
     """The sum of a vector's squares."""
     a, b, c, d, whole = 0.0, 0.0, 0.0, 0.0, len(v) - len(v) % 4
     for k in range(0, whole, 4):
@@ -315,7 +313,7 @@ def _square(v):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _turned(direction, slope, pull):  # type: ignore[no-untyped-def]
+def _turned(direction, slope, pull):
     """Set direction = slope + pull * direction; returns the sum of its squares."""
     for k in range(len(direction)):
         direction[k] = slope[k] + pull * direction[k]
@@ -323,7 +321,7 @@ def _turned(direction, slope, pull):  # type: ignore[no-untyped-def]
 
 
 @entry
-def assess(f, cost, live, mu, goal, given, x, energy, loss):  # type: ignore[no-untyped-def]
+def assess(f, cost, live, mu, goal, given, x, energy, loss):
     """The bound of a node, rounded down, and by how much it was lowered for that.
 
     Parameters
@@ -380,7 +378,7 @@ def assess(f, cost, live, mu, goal, given, x, energy, loss):  # type: ignore[no-
 
 
 @compiled
-def _excesses(f, live, t, best, energy, set_least):  # type: ignore[no-untyped-def]
+def _excesses(f, live, t, best, energy, set_least):
     """Fill in the least energy of each set's leaves, and by how much each leaf's energy exceeds the tree's
     least; returns the largest absolute value of a leaf."""
     a, b, largest = live.slot_to[t], live.slot_to[t + 1], 0.0
@@ -399,7 +397,7 @@ def _excesses(f, live, t, best, energy, set_least):  # type: ignore[no-untyped-d
 
 
 @entry
-def take_out(live, bound, slack, energy, loss, target, alive, leaf_alive):  # type: ignore[no-untyped-def]
+def take_out(live, bound, slack, energy, loss, target, alive, leaf_alive):
     """Take out cells and leaves that hold nothing below the target; returns how many."""
     count = 0
     for n in range(live.cell_to[-1]):
@@ -416,7 +414,7 @@ def take_out(live, bound, slack, energy, loss, target, alive, leaf_alive):  # ty
 
 
 @compiled
-def _spread(live, i, values, best, loss):  # type: ignore[no-untyped-def]
+def _spread(live, i, values, best, loss):
     """Add to ``loss`` how much one term of the bound, ``values`` by cell with least ``best``, rises if axis i
     is left with one cell, with the cells up to it, or with those from it on."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
@@ -433,7 +431,7 @@ def _spread(live, i, values, best, loss):  # type: ignore[no-untyped-def]
 
 
 @entry
-def choose_split(live, missing, loss, torn):  # type: ignore[no-untyped-def]
+def choose_split(live, missing, loss, torn):
     """The axis, and the last cell of the lower half, of the split that trees disagree about most and that
     raises both halves' bounds; the axis is -1 where there is nothing to split.
 

@@ -23,7 +23,7 @@ from milp_recourse.problem.options import NEVER, Clock
 
 
 @entry
-def cost_of(w, x):  # type: ignore[no-untyped-def]
+def cost_of(w, x):
     """What a point costs."""
     total, widest = 0.0, 0.0
     for i in range(len(x)):
@@ -33,7 +33,7 @@ def cost_of(w, x):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def moved(w, x):  # type: ignore[no-untyped-def]
+def moved(w, x):
     """How many axes are in cells that cost anything."""
     count = 0
     for i in range(len(x)):
@@ -42,13 +42,13 @@ def moved(w, x):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _needed(w):  # type: ignore[no-untyped-def]
+def _needed(w):
     """What the sum of the trees' values has to be above, rounding aside."""
     return w.threshold * len(w.root) if w.mean else w.threshold
 
 
 @compiled
-def _climb(w, x, greedy):  # type: ignore[no-untyped-def]
+def _climb(w, x, greedy):
     """Move one axis at a time to where most score is gained (per cost, if greedy), after too many moves have
     been taken back; returns whether the point becomes accepted."""
     axes, values, sums = len(x), np.empty(len(w.root)), np.empty(len(w.added))
@@ -84,7 +84,7 @@ def _climb(w, x, greedy):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _cheapest(w, x, i, values, sums, limit):  # type: ignore[no-untyped-def]
+def _cheapest(w, x, i, values, sums, limit):
     """The cheapest cell of axis i that costs less than ``limit`` and with which the point is accepted, the
     other axes held; -1 for none."""
     sums_along(w, x, i, values, sums)
@@ -107,7 +107,7 @@ def _cheapest(w, x, i, values, sums, limit):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _pull(w, x, order, values, sums):  # type: ignore[no-untyped-def]
+def _pull(w, x, order, values, sums):
     """Move every axis in turn to its cheapest accepted cell, until nothing changes."""
     changed = True
     while changed:
@@ -123,7 +123,7 @@ def _pull(w, x, order, values, sums):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _exchange(w, x, values, sums):  # type: ignore[no-untyped-def]
+def _exchange(w, x, values, sums):
     """Take back all or part of one axis' move and make up for it on another axis; returns whether that made
     the point cheaper."""
     axes = len(x)
@@ -162,7 +162,7 @@ def _exchange(w, x, values, sums):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _polish(w, x, order):  # type: ignore[no-untyped-def]
+def _polish(w, x, order):
     """Pull an accepted point back and exchange moves, until neither makes it cheaper."""
     values, sums = np.empty(len(w.root)), np.empty(len(w.added))
     values_at(w, x, values)
@@ -174,7 +174,7 @@ def _polish(w, x, order):  # type: ignore[no-untyped-def]
 
 
 @entry
-def _search(w, starts, first, end, best, cost, order):  # type: ignore[no-untyped-def]
+def _search(w, starts, first, end, best, cost, order):
     """The cheapest accepted point after the tries of these numbers, and its cost; see :func:`good_point`.
 
     ``best``, ``cost`` and ``order`` are what the tries before have left.
@@ -200,7 +200,7 @@ def _search(w, starts, first, end, best, cost, order):  # type: ignore[no-untype
 
 
 @compiled
-def _begin(w, starts, best, cost, n):  # type: ignore[no-untyped-def]
+def _begin(w, starts, best, cost, n):
     """The point that try n begins with, and whether it is accepted.
 
     The first tries climb from the given points, the next two from the cheapest point, later ones from the

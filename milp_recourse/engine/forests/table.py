@@ -192,9 +192,9 @@ class LeafTable:
         """Largest reachable value per tree, shape (n, trees); -inf where no leaf is left."""
         lowest = masks & (~masks + np.uint32(1))
         slot = np.maximum((lowest.astype(np.float32).view(np.int32) >> 23) - 126, 0)
-        values = self.value.ravel()[slot + self._offset]
+        values: Array = self.value.ravel()[slot + self._offset]
         if self.words > 1:
-            return values.reshape(len(masks), self.trees, self.words).max(axis=2)
+            values = values.reshape(len(masks), self.trees, self.words).max(axis=2)
         return values
 
     def bound(self, masks: Masks) -> Array:
@@ -222,11 +222,11 @@ class LeafTable:
 
     def decided(self, masks: Masks) -> NDArray[np.bool_]:
         """Whether every tree has one leaf left, so that the bound is the score; shape (n,)."""
-        single = (masks & (masks - np.uint32(1))) == 0
+        decided: NDArray[np.bool_] = ((masks & (masks - np.uint32(1))) == 0).all(axis=1)
         if self.words > 1:
             used = (masks != 0).reshape(len(masks), self.trees, self.words).sum(axis=2) <= 1
-            return single.all(axis=1) & used.all(axis=1)
-        return single.all(axis=1)
+            decided &= used.all(axis=1)
+        return decided
 
 
 def best_cuts(
@@ -310,7 +310,8 @@ class _Met:
         """A lower bound of what each leaf's cells cost, inf where there are none, (leaves,): exact, unless
         cells are consecutive and their costs do not fall towards one of them from both sides."""
         if self.allowed is not None:
-            return np.where(self.allowed, cost, np.inf).min(axis=1, initial=np.inf)
+            least: Array = np.where(self.allowed, cost, np.inf).min(axis=1, initial=np.inf)
+            return least
         low, high = np.minimum(self.low, len(cost) - 1), np.maximum(self.high, 0)
         start, steps = int(cost.argmin()), np.diff(cost)
         falls_towards = (steps[:start] <= 0.0).all() and (steps[start:] >= 0.0).all()
@@ -343,4 +344,5 @@ def _accumulate(masks: Masks, clock: Clock) -> None:
 
 def _bits(words: Masks) -> NDArray[np.bool_]:
     """Words (..., n) as Booleans (..., n, 32), lowest bit first."""
-    return (words[..., None] >> np.arange(BITS, dtype=np.uint32)) & np.uint32(1) != 0
+    bits: NDArray[np.bool_] = (words[..., None] >> np.arange(BITS, dtype=np.uint32)) & np.uint32(1) != 0
+    return bits

@@ -214,7 +214,7 @@ PRUNED = (
 
 
 @entry
-def _pruned(nodes, sides):  # type: ignore[no-untyped-def]
+def _pruned(nodes, sides):
     """The trees without nodes that every cell passes on one side; which axes each tree still tests."""
     trees, size = len(nodes.root), len(nodes.left)
     new_root = np.zeros(trees, np.int32)
@@ -266,7 +266,7 @@ def _pruned(nodes, sides):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _first_split(nodes, sides, at):  # type: ignore[no-untyped-def]
+def _first_split(nodes, sides, at):
     """The first node down from ``at`` that cells pass on both sides, or the leaf reached; and the last cell
     that goes left there (-1 at a leaf, and where the axis is not ordered)."""
     while nodes.left[at] >= 0:
@@ -284,7 +284,7 @@ def _first_split(nodes, sides, at):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _counts(nodes, sides, at, c, i):  # type: ignore[no-untyped-def]
+def _counts(nodes, sides, at, c, i):
     """How many cells of axis i go left, and right, at a node that tests column c; the last that goes left (-1
     where the axis is not ordered)."""
     first, end = sides.first[i], sides.axis_from[i + 1]
@@ -308,14 +308,14 @@ def _counts(nodes, sides, at, c, i):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _goes_left(nodes, sides, at, c, cell):  # type: ignore[no-untyped-def]
+def _goes_left(nodes, sides, at, c, cell):
     """Whether a cell goes left at a node that tests column c."""
     n = sides.number[sides.shift[c] + cell]
     return nodes.missing_left[at] if n == MISSING else n <= nodes.cut[at]
 
 
 @compiled
-def _bits_left(nodes, sides, at):  # type: ignore[no-untyped-def]
+def _bits_left(nodes, sides, at):
     """The cells that go left at a node, as bits, where its axis is not ordered and has few."""
     c = nodes.column[at]
     i = sides.of_column[c]
@@ -328,7 +328,7 @@ def _bits_left(nodes, sides, at):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def value_at(w, t, x):  # type: ignore[no-untyped-def]
+def value_at(w, t, x):
     """The value of tree t at a point."""
     node = w.root[t]
     while w.left[node] >= 0:
@@ -337,7 +337,7 @@ def value_at(w, t, x):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _child(w, node, x):  # type: ignore[no-untyped-def]
+def _child(w, node, x):
     """The child that a point goes to at a node that is no leaf."""
     cell = w.number[w.shift[node] + x[w.axis[node]]]
     to_left = w.missing_left[node] if cell == MISSING else cell <= w.cut[node]
@@ -345,21 +345,21 @@ def _child(w, node, x):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def values_at(w, x, values):  # type: ignore[no-untyped-def]
+def values_at(w, x, values):
     """Fill in every tree's value at a point."""
     for t in range(len(w.root)):
         values[t] = value_at(w, t, x)
 
 
 @compiled
-def update_values(w, x, i, values):  # type: ignore[no-untyped-def]
+def update_values(w, x, i, values):
     """Fill in the values of the trees that test an axis, after the point has moved on it."""
     for n in range(w.tree_from[i], w.tree_from[i + 1]):
         values[w.tree[n]] = value_at(w, w.tree[n], x)
 
 
 @compiled
-def deployed(w, values):  # type: ignore[no-untyped-def]
+def deployed(w, values):
     """The deployed score of the trees' values: added in order, part by part."""
     score, first = 0.0, 0
     for k in range(len(w.ends)):
@@ -370,7 +370,7 @@ def deployed(w, values):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _deployed_part(w, values, first, end):  # type: ignore[no-untyped-def]
+def _deployed_part(w, values, first, end):
     """The deployed sum, or mean, of the values of trees ``first`` to ``end`` (exclusive)."""
     trees = end - first
     if w.single:
@@ -385,13 +385,13 @@ def _deployed_part(w, values, first, end):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def combined(w, one, other):  # type: ignore[no-untyped-def]
+def combined(w, one, other):
     """The score of two parts' sums."""
     return max(one, other) if w.largest else min(one, other)
 
 
 @compiled
-def summed(w, values):  # type: ignore[no-untyped-def]
+def summed(w, values):
     """The trees' values added up, without the division of a mean; for comparison with what
     :func:`sums_along` gives, to within ``error``."""
     score, first = 0.0, 0
@@ -405,7 +405,7 @@ def summed(w, values):  # type: ignore[no-untyped-def]
 
 
 @entry
-def score_at(w, x):  # type: ignore[no-untyped-def]
+def score_at(w, x):
     """The deployed score of a point."""
     values = np.empty(len(w.root))
     values_at(w, x, values)
@@ -413,7 +413,7 @@ def score_at(w, x):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def sums_along(w, x, i, values, sums):  # type: ignore[no-untyped-def]
+def sums_along(w, x, i, values, sums):
     """Fill in the sums of the trees' values in every cell of an axis, to within ``error``.
 
     Parameters
@@ -443,7 +443,7 @@ def sums_along(w, x, i, values, sums):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _along(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
+def _along(w, x, i, begin, end, held, sums):
     """Fill in, for every cell of the axis, ``held`` plus the values of some trees, given by their places in
     the axis' list."""
     a, b = w.axis_from[i], w.axis_from[i + 1]
@@ -456,7 +456,7 @@ def _along(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _one_by_one(w, x, i, first, last, begin, end, held, sums):  # type: ignore[no-untyped-def]
+def _one_by_one(w, x, i, first, last, begin, end, held, sums):
     """The same for cells ``first`` to ``last`` (exclusive), by moving the point to each of them."""
     before = x[i]
     for c in range(first, last):
@@ -467,7 +467,7 @@ def _one_by_one(w, x, i, first, last, begin, end, held, sums):  # type: ignore[n
 
 
 @compiled
-def _along_cells(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
+def _along_cells(w, x, i, begin, end, held, sums):
     """The same on an ordered axis: each leaf's value is added at its first cell and taken off behind its
     last, and the sums are accumulated."""
     a, b, first = w.axis_from[i], w.axis_from[i + 1], w.first[i]
@@ -504,7 +504,7 @@ def _along_cells(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-de
 
 
 @compiled
-def _along_labels(w, x, i, begin, end, held, sums):  # type: ignore[no-untyped-def]
+def _along_labels(w, x, i, begin, end, held, sums):
     """The same on an axis of labels, where the bits of a number are a set of labels."""
     a, b = w.axis_from[i], w.axis_from[i + 1]
     for c in range(a, b):

@@ -82,4 +82,5 @@ class WeightedSums:
             total[self.table.forest.part_of[t]] += self.values[own[int(np.argmin(energy[own]))]]
         missing = self.goals - total
         made = weights * np.exp(STEP * missing / (float(np.abs(missing).max()) or 1.0))
-        return np.maximum(made / made.sum(), 1e-9)
+        shares: Array = np.maximum(made / made.sum(), 1e-9)
+        return shares

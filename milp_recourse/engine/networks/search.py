@@ -516,8 +516,8 @@ def _split(p, w, t, kind, index, value, bound):
             return
         elif not l < cut < h:  # a child would be the node again
             cut = above = 0.5 * (l + h)
-        likely = 1.0 if w.points.relaxed[index] > cut else -1.0
-        for side in (-likely, likely):
+        last = 1.0 if w.points.relaxed[index] > cut else -1.0
+        for side in (-last, last):
             box[index].lo, box[index].hi = (above if side > 0.0 else l), (h if side > 0.0 else cut)
             if box[index].lo <= box[index].hi:
                 _store(t, w, bound)
