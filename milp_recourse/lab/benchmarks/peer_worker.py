@@ -18,12 +18,20 @@ import sys
 import time
 import types
 import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TARGET = 0.5 + 1e-9
 """The probability that treecf is asked for: at 0.5 a forest's ``predict`` refuses."""
 
+Kinds = Sequence[str | int]
+Answering = Callable[[Mapping[str, Any]], dict[str, Any]]
 
-def frame_of(rows, kinds):
+
+def frame_of(rows: Sequence[Sequence[float]], kinds: Kinds) -> pd.DataFrame:
     """Rows as OceanPy reads tables: labels as numbered text, so that their order stays the same."""
     import pandas as pd
 
@@ -35,7 +43,7 @@ def frame_of(rows, kinds):
     return pd.DataFrame(columns)
 
 
-def of_ocean(content, way):
+def of_ocean(content: Mapping[str, Any], way: str) -> Answering:
     """OceanPy's answers to questions about the fitted model, as a function of them."""
     import ocean
     from ocean.feature import parse_features
@@ -58,7 +66,7 @@ def of_ocean(content, way):
     return lambda question: ocean_answer(explainer, question, kinds, way)
 
 
-def columns_of(row, kinds):
+def columns_of(row: Sequence[float], kinds: Kinds) -> list[float]:
     """The model's columns for a row: labels one-hot encoded."""
     found = []
     for value, kind in zip(row, kinds, strict=True):
@@ -66,7 +74,7 @@ def columns_of(row, kinds):
     return found
 
 
-def row_of(columns, kinds):
+def row_of(columns: Sequence[float], kinds: Kinds) -> list[float]:
     """The row for the model's columns: the inverse of :func:`columns_of`."""
     row, at = [], 0
     for kind in kinds:
@@ -81,7 +89,7 @@ def row_of(columns, kinds):
     return row
 
 
-def ocean_answer(explainer, question, kinds, way):
+def ocean_answer(explainer: Any, question: Mapping[str, Any], kinds: Kinds, way: str) -> dict[str, Any]:
     """OceanPy's answer to a question; ``events`` are [seconds, best cost or None, bound]."""
     import numpy as np
 
@@ -120,7 +128,7 @@ def ocean_answer(explainer, question, kinds, way):
     return answer
 
 
-def of_treecf(content, _):
+def of_treecf(content: Mapping[str, Any], _: str) -> Answering:
     """treecf's answers to questions about the fitted model, as a function of them."""
     import numpy as np
     from treecf import Explainer
@@ -130,7 +138,7 @@ def of_treecf(content, _):
     return lambda question: treecf_answer(own, question)
 
 
-def treecf_answer(model, question):
+def treecf_answer(model: Any, question: Mapping[str, Any]) -> dict[str, Any]:
     """treecf's answer to a question about a model in its own form."""
     import numpy as np
     import treecf
@@ -148,7 +156,7 @@ def treecf_answer(model, question):
     kind = treecf.Target.probability if model.link.name == "SIGMOID" else treecf.Target.raw
     target = kind(op=">=", value=TARGET)
     budget = {"time_budget_s": question["limit"], "node_budget": 10**15, "seed": 42}
-    found = explainer.explain(row, target, backend="exact", **budget)
+    found: Any = explainer.explain(row, target, backend="exact", **budget)
     answer = {
         "processor_seconds": time.process_time() - start,
         "seconds": time.perf_counter() - wall,
@@ -170,7 +178,7 @@ def treecf_answer(model, question):
 PEERS = {"cp": of_ocean, "mip": of_ocean, "treecf": of_treecf}
 
 
-def main():
+def main() -> None:
     """Read the model, say whether the peer takes it, then answer questions until the input ends."""
     import joblib
 
@@ -187,6 +195,7 @@ def main():
     answers.flush()
     for line in sys.stdin:
         try:
+            assert answered is not None, refused
             answer = answered(json.loads(line))
         except Exception as problem:
             answer = {"status": "error", "message": f"{type(problem).__name__}: {problem}"}

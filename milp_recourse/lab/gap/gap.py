@@ -69,7 +69,7 @@ def row_of(one: Compared, levers_factual: NDArray[np.float64], scale: NDArray[np
 
 def _applicants(one: Compared) -> Iterator[dict[str, Any]]:
     """One row per applicant."""
-    columns: Mapping[str, NDArray] = {
+    columns: Mapping[str, NDArray[Any]] = {
         "actionable": one.wishes.actionable.sum(axis=1),
         "status": one.optimum.status,
         "optimal_cost": one.optimum.cost,

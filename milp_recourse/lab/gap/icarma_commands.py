@@ -246,8 +246,8 @@ def decompose(
     proven that there is none.
     """
     _needs_torch()
-    from milp_recourse.lab.gap.compared import compare
-    from milp_recourse.lab.gap.decompose import EXACT, LEVELS, MISSED, PLAN, write
+    from milp_recourse.lab.gap.compared import MISSED, compare
+    from milp_recourse.lab.gap.decompose import EXACT, LEVELS, PLAN, write
     from milp_recourse.lab.icarma.task import check_loan
 
     people = _population(population)

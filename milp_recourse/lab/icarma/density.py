@@ -12,7 +12,7 @@ from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.icarma.shipped import FOLDER
 
 
-def log_density(rows: NDArray) -> NDArray[np.float64]:
+def log_density(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """log p of Loan rows under the shipped flow, shape (n, 7) -> (n,)."""
     return _flow().log_densities(rows)
 

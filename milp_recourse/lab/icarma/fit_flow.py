@@ -42,8 +42,8 @@ def loan_flow_rows(seed: int, sizes: tuple[int, int, int] = FLOW_SIZES) -> list[
 
 def fit_flow(
     flow: CausalFlow,
-    train: NDArray,
-    validation: NDArray,
+    train: NDArray[np.float64],
+    validation: NDArray[np.float64],
     seed: int,
     settings: FlowTraining,
     on_epoch: Callable[[], None] = lambda: None,

@@ -59,7 +59,7 @@ class Demands:
         accept = task.template.accept
         return Demands(task.network, accept.threshold + accept.margin, task.scale)
 
-    def content(self) -> tuple[dict[str, NDArray], dict[str, Any]]:
+    def content(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """As arrays ``demands.*`` and a JSON value."""
         arrays = {"demands.scale": self.scale}
         for k, (weight, bias) in enumerate(zip(self.network.weights, self.network.biases, strict=True)):
@@ -67,7 +67,7 @@ class Demands:
         return arrays, {"least": self.least, "dtype": self.network.dtype, "layers": len(self.network.weights)}
 
     @staticmethod
-    def of_content(arrays: Mapping[str, NDArray], about: Mapping[str, Any]) -> Demands:
+    def of_content(arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> Demands:
         """The inverse of :meth:`content`."""
         layers = [
             (arrays[f"demands.weight.{k}"], arrays[f"demands.bias.{k}"]) for k in range(about["layers"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class Wishes:
         height = (self.weights - REFERENCE.w_min) / (REFERENCE.w_max - REFERENCE.w_min)
         return np.where(self.actionable, np.clip(height, 0.0, 1.0), 0.0)
 
-    def __getitem__(self, rows: slice | NDArray) -> Wishes:
+    def __getitem__(self, rows: slice | NDArray[Any]) -> Wishes:
         sides = None if self.sides is None else self.sides[rows]
         return Wishes(self.actionable[rows], self.weights[rows], self.least[rows], sides)
 

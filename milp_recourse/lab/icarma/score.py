@@ -65,7 +65,7 @@ class Scored:
         shares |= {"cost": mean(cost), "cost_sd": sd(cost), "hap": float(self.hard.mean())}
         return shares | {"actions": float(self.actions.mean())}
 
-    def columns(self) -> dict[str, NDArray]:
+    def columns(self) -> dict[str, FloatArray]:
         """Every attribute by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 

@@ -69,14 +69,14 @@ class Wanted:
     share: Tensor | None = None
 
     @staticmethod
-    def of(wishes: Wishes, settings: Settings, device: torch.device, *learned: NDArray) -> Wanted:
+    def of(wishes: Wishes, settings: Settings, device: torch.device, *learned: NDArray[Any]) -> Wanted:
         """From arrays; ``learned`` are ``optimal`` and ``share``."""
         arrays = [wishes.actionable, wishes.weights, wishes.height, settings.priors(wishes)]
         return Wanted(*(torch.as_tensor(a, device=device) for a in (*arrays, *learned)))
 
     def __getitem__(self, index: Tensor) -> Wanted:
         columns = (getattr(self, field.name) for field in fields(self))
-        return Wanted(*(None if c is None else c[index] for c in columns))  # type: ignore[arg-type]
+        return Wanted(*(None if c is None else c[index] for c in columns))
 
 
 class Trainer:
@@ -134,7 +134,7 @@ class Trainer:
         """Train one epoch, with newly drawn or with certified preferences, and return :meth:`validate`."""
         seed, epoch = self.settings.seed, self.epoch
         rng = np.random.default_rng([seed, PREFERENCES, epoch])
-        learned: tuple[NDArray, ...] = ()
+        learned: tuple[NDArray[Any], ...] = ()
         if self.optima is None:
             wishes = self._wishes(len(self.train.rows), rng)
         else:
@@ -286,7 +286,7 @@ class Trainer:
         return replace(self.settings.sampler, levers=levers).draw(size, rng)
 
     @torch.no_grad()
-    def applicants(self, rows: NDArray) -> Applicants:
+    def applicants(self, rows: NDArray[Any]) -> Applicants:
         """Rows with what does not change in training."""
         x = torch.as_tensor(rows, device=self.device)
         return Applicants(x, self.model.flow.abduct(x), self.model.flow.log_density(x))

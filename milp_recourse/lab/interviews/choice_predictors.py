@@ -10,7 +10,7 @@ scaled changes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,7 +152,7 @@ def _agrees(measure: FloatArray, outcomes: Sequence[Outcome]) -> FloatArray:
 def pilot(people: Sequence[Chooser], changes: FloatArray, seed: int) -> dict[str, FloatArray]:
     """20 pairs each: per person the share of choices that agree with each measure."""
     worth = np.array([BANK[1] / 2, BANK[0], BANK[1] / 2, BANK[2], BANK[3]])
-    measures = {
+    measures: dict[str, Callable[[FloatArray], FloatArray]] = {
         "proximity": lambda c: c.sum(axis=1),
         "sparsity": lambda c: (c > 0).sum(axis=1).astype(float),
         "global weights": lambda c: c @ worth,

@@ -23,9 +23,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from milp_recourse.lab.recipe.training import deployed_logits
+from milp_recourse.lab.recipe.training import Array, deployed_logits
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.network import ReluNetwork
 
@@ -71,7 +70,7 @@ class MarginChoice:
         }
 
 
-def forward_error_bound(network: ReluNetwork, low: NDArray, high: NDArray) -> NDArray[np.float64]:
+def forward_error_bound(network: ReluNetwork, low: Array, high: Array) -> Array:
     """Bound |float32 logit - exact logit| over boxes of raw inputs.
 
     Parameters
@@ -81,7 +80,7 @@ def forward_error_bound(network: ReluNetwork, low: NDArray, high: NDArray) -> ND
 
     Returns
     -------
-    NDArray
+    Array
         Logit units, shape (...); see the module's formula.
     """
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
@@ -104,7 +103,7 @@ def forward_error_bound(network: ReluNetwork, low: NDArray, high: NDArray) -> ND
 
 
 def subdivided_error_bound(
-    network: ReluNetwork, low: NDArray, high: NDArray, target: float, boxes: int = 400_000
+    network: ReluNetwork, low: Array, high: Array, target: float, boxes: int = 400_000
 ) -> float:
     """The bound over one box, improved by halving the box until the bound of every part is below ``target``.
 
@@ -143,7 +142,7 @@ def subdivided_error_bound(
 
 
 def observed_error(
-    network: ReluNetwork, low: NDArray, high: NDArray, points: int, rng: np.random.Generator
+    network: ReluNetwork, low: Array, high: Array, points: int, rng: np.random.Generator
 ) -> float:
     """Largest |float32 logit - exact logit| at uniform random points of the box.
 
@@ -160,7 +159,7 @@ def observed_error(
 
 def margin_over(
     network: ReluNetwork,
-    box: tuple[NDArray, NDArray],
+    box: tuple[Array, Array],
     points: int,
     rng: np.random.Generator,
     boxes: int = 400_000,

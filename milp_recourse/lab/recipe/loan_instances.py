@@ -18,7 +18,7 @@ from milp_recourse.formats.strict_json import write_json
 from milp_recourse.lab.recipe.files import sha256, write_instance
 from milp_recourse.lab.recipe.float32_margin import MarginChoice, margin_over
 from milp_recourse.lab.recipe.loan_rows import RELEASED_SIZES, LoanData, sample_loan
-from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
+from milp_recourse.lab.recipe.training import Array, Training, deployed_logits, train_network
 from milp_recourse.lab.run_table import write_table
 from milp_recourse.problem.loan import FEATURES
 from milp_recourse.problem.network import ReluNetwork
@@ -145,7 +145,7 @@ def describe(data: LoanData, network: ReluNetwork, points: int, rng: np.random.G
 
 
 def lever_ranges(
-    train: NDArray, network: ReluNetwork
+    train: Array, network: ReluNetwork
 ) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
     """Bounds and scales of the actionable features, as :class:`LoanModel` has them."""
     negative = train[deployed_logits(network, train) < 0]
@@ -156,9 +156,7 @@ def lever_ranges(
     return low, high, scale
 
 
-def reachable_box(
-    rows: NDArray, low: dict[str, float], high: dict[str, float]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def reachable_box(rows: Array, low: dict[str, float], high: dict[str, float]) -> tuple[Array, Array]:
     """A box that contains every counterfactual of the rows under actions within bounds.
 
     Features that are acted on lie in their bounds. Others keep their value or follow: duration moves with
@@ -195,7 +193,7 @@ def applicant_design(index: int) -> tuple[int, bool, bool]:
     return count, ranked, plausible
 
 
-def _applicant(index: int, row: int, data: LoanData, model: LoanModel, ranks: NDArray) -> dict[str, Any]:
+def _applicant(index: int, row: int, data: LoanData, model: LoanModel, ranks: Array) -> dict[str, Any]:
     """The content of one instance file; the ranking chooses the actionable features and, where
     :func:`applicant_design` says ranked, their weights."""
     count, ranked, plausible = applicant_design(index)
@@ -266,7 +264,7 @@ def _row(data: LoanData, row: int) -> list[float]:
     return [int(values[0]), *values[1:]]
 
 
-def _hull(values: NDArray, low: float, high: float) -> NDArray[np.float64]:
+def _hull(values: Array, low: float, high: float) -> Array:
     return np.array([min(values.min(), low), max(values.max(), high)])
 
 

@@ -30,7 +30,7 @@ class LoanData:
     test: Split
 
 
-def loan_label(rows: NDArray) -> NDArray[np.int64]:
+def loan_label(rows: NDArray[np.float64]) -> NDArray[np.int64]:
     r"""The label of Loan rows, deterministic in the features.
 
     .. math:: Y = 1\{-L - D + I + S + s I S \ge 0\},\quad

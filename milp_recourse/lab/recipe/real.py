@@ -69,7 +69,8 @@ class DataSet:
 
 def _from_zip(path: Path, member: str, **how: Any) -> pd.DataFrame:
     with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
-        return pd.read_csv(stream, **how)
+        table: pd.DataFrame = pd.read_csv(stream, **how)
+        return table
 
 
 ADULT = (

@@ -15,6 +15,8 @@ from milp_recourse.lab.recipe.loan_rows import Split
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.readers.standardisation import standardised
 
+Array = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Training:
@@ -74,12 +76,12 @@ def train_network(
     return standardised(ReluNetwork.from_layers(layers), mean, sd, dtype="float32")
 
 
-Layers = list[tuple[NDArray, NDArray]]
+Layers = list[tuple[Array, Array]]
 """Weight (out, in) and bias of each layer."""
 
 
 def _by_sklearn(
-    rows: NDArray, labels: NDArray, seed: int, settings: Training, on_epoch: Callable[[], None]
+    rows: Array, labels: NDArray[np.int64], seed: int, settings: Training, on_epoch: Callable[[], None]
 ) -> Layers:
     try:
         from sklearn.neural_network import MLPClassifier
@@ -103,7 +105,7 @@ def _by_sklearn(
 
 
 def _by_torch(
-    rows: NDArray, labels: NDArray, seed: int, settings: Training, on_epoch: Callable[[], None]
+    rows: Array, labels: NDArray[np.int64], seed: int, settings: Training, on_epoch: Callable[[], None]
 ) -> Layers:
     try:
         import torch
@@ -130,6 +132,6 @@ def _by_torch(
     return [(part.weight.detach().numpy(), part.bias.detach().numpy()) for part in layers]
 
 
-def deployed_logits(network: ReluNetwork, rows: NDArray) -> NDArray[np.float64]:
+def deployed_logits(network: ReluNetwork, rows: Array) -> Array:
     """The deployed network's logits of raw rows, shape (n, inputs) -> (n,), computed row by row."""
     return np.array([network.deployed_logit(row) for row in rows])

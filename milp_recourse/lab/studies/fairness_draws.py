@@ -123,7 +123,7 @@ def differences(member: Array, offered: Array) -> Array:
     served = offered[0]
     size, count = member.sum(axis=-1), member @ served
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.stack([count / size, member @ offered[1] / count, member @ offered[2] / count])
+        means: Array = np.stack([count / size, member @ offered[1] / count, member @ offered[2] / count])
     return means[:, 0] - means[:, 1]
 
 

@@ -177,7 +177,7 @@ class Draws:
     def privileged(self, scenario: str) -> NDArray[np.bool_]:
         """Who has the privileged preference profile in one of the scenarios (paper, figure 4)."""
         if scenario == "income-dependent":
-            income = np.array([one["income"] for one in self.population.factuals])
+            income: NDArray[np.float64] = np.array([one["income"] for one in self.population.factuals])
             return income >= np.quantile(income, 0.75)
         chance = self.generator(scenario).random(self.size)
         if scenario == "random-assigned":

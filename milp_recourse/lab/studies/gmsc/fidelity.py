@@ -165,7 +165,8 @@ def _ranks(values: FloatArray) -> FloatArray:
     """Mid-ranks between 0 and 1."""
     from scipy.stats import rankdata
 
-    return (rankdata(values) - 0.5) / len(values)
+    ranks: FloatArray = (rankdata(values) - 0.5) / len(values)
+    return ranks
 
 
 def _rank_of(values: FloatArray, value: float) -> float:

@@ -57,8 +57,9 @@ def gmsc(
             bar.say(f"{time.monotonic() - start:6.0f} s  {text}")
 
         say(f"everything goes to {out}; what is there already is not made again")
+        from milp_recourse.lab.recipe.gmsc import CHOSEN
         from milp_recourse.lab.run_table import print_rows
-        from milp_recourse.lab.studies.gmsc.run import CHOSEN, Asked, run
+        from milp_recourse.lab.studies.gmsc.run import Asked, run
         from milp_recourse.lab.studies.gmsc.seeds import write_spread
 
         asked = Asked(seed, people, others, time_limit, certificates, counts)
