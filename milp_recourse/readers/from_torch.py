@@ -165,5 +165,5 @@ def _is(layer: Any, kind: Any) -> bool:
     return isinstance(layer, kind) and type(layer).forward is kind.forward
 
 
-def _array(parameter: Any) -> NDArray[Any]:
+def _array(parameter: Any) -> NDArray[np.floating[Any]]:
     return np.array(parameter.detach().cpu().numpy())

@@ -97,7 +97,7 @@ class Call:
             raise refuse(self.where, f"{self.node.op_type} right after {what}", f"nothing after {what}")
         return net.copy()
 
-    def constant(self, position: int) -> NDArray[Any]:
+    def constant(self, position: int) -> NDArray[np.floating[Any]]:
         """An input that is the same for everybody, in the precision of all others."""
         value = self.inputs[position]
         if not isinstance(value, np.ndarray):
@@ -114,7 +114,7 @@ class Call:
         """The unit roundoff of the constants' precision."""
         return UNIT["float64" if self.nodes.dtypes == {"float64"} else "float32"]
 
-    def shift(self, position: int, net: Net) -> NDArray[Any]:
+    def shift(self, position: int, net: Net) -> NDArray[np.floating[Any]]:
         """A constant, broadcast to one number per output; it must be the same for every applicant."""
         constant, outputs = self.constant(position), net.width
         full = [(outputs,), (1, outputs)] if net.rows else [(outputs, 1)]

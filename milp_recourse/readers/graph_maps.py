@@ -62,7 +62,7 @@ def _oriented(call: Call, position: int, rows_out: bool, rows_in: bool) -> Net:
     return replace(net, rows=rows_out)
 
 
-def _outputs_first(matrix: NDArray[Any], data_first: bool, where: str) -> NDArray[Any]:
+def _outputs_first(matrix: NDArray[np.floating[Any]], data_first: bool, where: str) -> NDArray[Any]:
     """The matrix as (outputs, inputs): transposed if rows are multiplied by it from the right."""
     if matrix.ndim != 2:
         raise refuse(where, f"a factor of shape {matrix.shape}", "a matrix")
@@ -230,7 +230,7 @@ def _linear_regressor(call: Call) -> Value:
     return Sums((NetworkScore(net.layers, 0, net.columns),))
 
 
-def _weighted(call: Call, coefficients: NDArray[Any], bias: NDArray[Any]) -> Net:
+def _weighted(call: Call, coefficients: NDArray[np.floating[Any]], bias: NDArray[Any]) -> Net:
     """The map of a linear model, which rounds its inputs to float32."""
     value, net = call.data(), call.net()
     if isinstance(value, Columns) and value.kind != "float32":

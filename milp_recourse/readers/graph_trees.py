@@ -78,7 +78,7 @@ def _numbers(attributes: Attributes, name: str) -> Any:
     return attributes.get(f"{name}_as_tensor", ()) if held is None else held
 
 
-def _all_scored(attributes: Attributes, count: int, weights: NDArray[Any], where: str) -> None:
+def _all_scored(attributes: Attributes, count: int, weights: NDArray[np.floating[Any]], where: str) -> None:
     """Refuse an ensemble in which a row may reach no weight of a class, which then cannot win, though its sum
     of 0 is the largest."""
     if (weights >= 0).all() or len(_numbers(attributes, "base_values")) == count:

@@ -158,7 +158,7 @@ def _codes(series: pd.Series, column: TableColumn, faults: dict[int, BadInput]) 
     return codes
 
 
-def _as_before(cells: NDArray[Any], before: pd.Series, column: TableColumn) -> pd.Series:
+def _as_before(cells: NDArray[np.object_], before: pd.Series, column: TableColumn) -> pd.Series:
     """The cells in the column's dtype in X, or in a wider one if they do not fit into it."""
     dtype = before.dtype if isinstance(before.dtype, pd.CategoricalDtype) else column.dtype
     column_after = pd.Series(cells, index=before.index, name=before.name, dtype=object)  # None stays None
@@ -180,7 +180,7 @@ def _as_before(cells: NDArray[Any], before: pd.Series, column: TableColumn) -> p
     return column_after
 
 
-def _equal(column: pd.Series, cells: NDArray[Any]) -> bool:
+def _equal(column: pd.Series, cells: NDArray[np.object_]) -> bool:
     """Whether no number was rounded."""
     return all(is_missing(a) or a == b for a, b in zip(column.tolist(), cells.tolist(), strict=True))
 
