@@ -21,8 +21,8 @@ from verify.fast.cells import Unsuited
 from verify.fast.prices import Prices
 from verify.kernel import box
 from verify.kernel.box import FREE, Budget, Signs
-from verify.kernel.checks import Clock, Empty, Rejected
-from verify.kernel.curves import GRID, ZERO, lines
+from verify.kernel.checks import ZERO, Clock, Empty, Rejected
+from verify.kernel.curves import GRID, lines
 from verify.kernel.forms import ONE, Configuration, Form
 from verify.kernel.prices import Exact
 from verify.kernel.prices import Prices as KernelPrices

@@ -5,8 +5,8 @@ from fractions import Fraction
 from math import floor
 from typing import NamedTuple
 
-from verify.kernel.checks import Empty, Rejected
-from verify.kernel.curves import ZERO, Line, lines
+from verify.kernel.checks import ZERO, Empty, Rejected
+from verify.kernel.curves import Line, lines
 from verify.kernel.forms import ONE, Configuration, Form, add, constant, plus
 from verify.kernel.problem import Interval, Term
 

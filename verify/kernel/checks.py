@@ -1,4 +1,4 @@
-"""What every file of the kernel uses: its two exceptions, the clock, and checks of numbers."""
+"""What every file of the kernel uses: its two exceptions, the clock, checks of numbers, and 0."""
 
 import math
 import time
@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 LONGEST = 2**17
+ZERO = Fraction(0)
 
 
 class Rejected(Exception):

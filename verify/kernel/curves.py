@@ -7,13 +7,12 @@ from functools import lru_cache
 from math import ceil, floor, inf, log, sqrt
 from typing import NamedTuple
 
-from verify.kernel.checks import Empty, bounded
+from verify.kernel.checks import ZERO, Empty, bounded
 from verify.kernel.problem import Interval
 
 Line = tuple[Fraction, Fraction]
 """Slope and intercept."""
 
-ZERO = Fraction(0)
 BITS = 96  # binary digits after the point, in the ends of enclosures
 DIGITS = Context(36)  # decimals of 36 digits, whose exp and ln are rounded to the nearest
 FAR = 64  # beyond it the sigmoid is within exp(-64) of 0 or 1

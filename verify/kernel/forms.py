@@ -7,8 +7,7 @@ from itertools import repeat
 from math import inf, nextafter
 from typing import Any, NamedTuple
 
-from verify.kernel.checks import Clock, Empty, Rejected, bounded
-from verify.kernel.curves import ZERO
+from verify.kernel.checks import ZERO, Clock, Empty, Rejected, bounded
 from verify.kernel.problem import Interval, Problem, products, total
 from verify.kernel.trees import Number, Range, options
 

@@ -10,8 +10,7 @@ from math import inf
 from typing import Any
 
 from verify.kernel.box import Budget, parts
-from verify.kernel.checks import Rejected, multipliers
-from verify.kernel.curves import ZERO
+from verify.kernel.checks import ZERO, Rejected, multipliers
 from verify.kernel.feasible import row_form
 from verify.kernel.forms import ONE, Configuration, Form, combined, constant, plus
 from verify.kernel.prices import Exact

@@ -8,8 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from verify.kernel.box import Box
-from verify.kernel.checks import Clock, Rejected, multipliers
-from verify.kernel.curves import ZERO
+from verify.kernel.checks import ZERO, Clock, Rejected, multipliers
 from verify.kernel.forms import ONE, Configuration
 from verify.kernel.problem import Interval
 from verify.kernel.trees import Ensemble, Inside, options
