@@ -24,7 +24,7 @@ from milp_recourse.engine.forests.axes import Axis
 from milp_recourse.engine.forests.factors import Array, Factors, cell_masks, factors
 from milp_recourse.engine.forests.goal import first_multiplier, with_each_cell
 from milp_recourse.engine.forests.living import lists, shrink
-from milp_recourse.engine.forests.prices import PACE, PLAIN, SHARED, assess, choose_split, improve, take_out
+from milp_recourse.engine.forests.prices import PACE, PLAIN, SHARED, assess, improve, splits, take_out
 from milp_recourse.engine.forests.table import BITS, LeafTable
 from milp_recourse.engine.forests.weighted import WeightedSums
 
@@ -59,6 +59,10 @@ out."""
 REPEATS = 2
 """How often one table is applied, as long as it takes out more than :data:`FEW`; where the prices close the
 node, ten times as often, as long as it takes out anything."""
+
+TRIED, SLIGHT = 4, 0.3
+"""How many splits are tried before one is chosen: the product of both halves' gains is compared, each plus
+SLIGHT times what the bound misses."""
 
 AIM, CLEAR = 0.1, 1e-7
 """Where the cost is a maximum alone: the share of the target that the steps' length aims at, and the share of
@@ -125,6 +129,17 @@ class _State:
     def copy(self) -> _State:
         """The same, in arrays of its own."""
         return _State(self.low.copy(), self.high.copy(), self.alive.copy(), self.leaves.copy())
+
+    def halves(self, axis: int, cell: int) -> list[_State]:
+        """The two parts of the box up to a cell of an axis, and behind it."""
+        found = []
+        for a, b in ((self.low[axis], cell), (cell + 1, self.high[axis])):
+            half = self.copy()
+            half.alive[self.low[axis] : a] = False
+            half.alive[b + 1 : self.high[axis] + 1] = False
+            half.low[axis], half.high[axis] = a, b
+            found.append(half)
+        return found
 
     def size(self) -> int:
         """How many cells and leaves are left."""
@@ -275,17 +290,24 @@ class PriceProof:
         bound, _ = self._judged(state, prices, FINE)
         if bound >= self.goal(FINE):
             return [*before, self._closing(self._rounded(prices, FINE))]
-        i, c = choose_split(self.room, self.goal(FINE) - bound, self.loss, self.torn)
-        if i < 0:  # one point, whose score is accepted
+        missing = self.goal(FINE) - bound
+        tried = list(zip(*splits(self.room, missing, self.loss, self.torn), strict=True))[:TRIED]
+        if not tried:  # one point, whose score is accepted
             return None
-        halves = []
-        for a, b in ((state.low[i], c), (c + 1, state.high[i])):
-            half = state.copy()
-            half.alive[state.low[i] : a] = False
-            half.alive[b + 1 : state.high[i] + 1] = False
-            half.low[i], half.high[i] = a, b
-            halves.append(_Open(half, prices))
-        return [*before, Step(SPLIT, int(i), int(c)), *halves]
+        pairs = [state.halves(i, c) for i, c in tried]
+        best = 0
+        if len(tried) > 1:
+            gains = [[self._bound_soon(half, prices) - bound for half in pair] for pair in pairs]
+            merits = [math.prod(max(gain, 0.0) + SLIGHT * missing for gain in both) for both in gains]
+            best = merits.index(max(merits))
+        (i, c), halves = tried[best], pairs[best]
+        return [*before, Step(SPLIT, int(i), int(c)), *(_Open(half, prices) for half in halves)]
+
+    def _bound_soon(self, half: _State, prices: _Prices) -> float:
+        """What one round makes of the bound of a half; the goal where it reaches that."""
+        self.table.clock.check()
+        found = self._round(half.copy(), prices, PACE, np.zeros_like(self.torn))
+        return self.goal(FINE) if found is None else min(found[0], self.goal(FINE))
 
     def _improved(self, state: _State, node: _Open) -> tuple[list[Step], Step | None, _Prices]:
         """Improve prices, and take out of the state what tables of them do.
@@ -295,30 +317,22 @@ class PriceProof:
         (steps, leaf, prices)
             The steps that take it out; the leaf, if a table closes the state; the last prices.
         """
-        live, now, start, goal = self.room, state.copy(), node.start, self.goal(FINE)
-        price, shares = start.price.copy(), start.shares.copy()
-        mu, nu, weights, pace, best = start.mu, start.nu, start.weights, PACE, -math.inf
-        effort = SHARED if len(shares) or len(self.moved) else PLAIN
+        now, goal, best, closed = state.copy(), self.goal(FINE), -math.inf, False
+        prices, pace, rounds = node.start, PACE, list[_Prices]()
         self.torn[:] = 0.0
-        rounds: list[_Prices] = []
-        closed = False
         for round_ in range(node.rounds):
             self.table.clock.check()
             if round_:
-                weights = self.sums.reweighted(weights, live, self.energy)
-            f, needed = self._under(weights)
-            merge = self.rank is not None
-            if not shrink(f, self.cell_cost, now.alive, now.leaves, live, merge, True, *self.budget):
+                weights = self.sums.reweighted(prices.weights, self.room, self.energy)
+                prices = replace(prices, weights=weights)
+            found = self._round(now, prices, pace, self.torn)
+            if found is None:
                 closed = True
                 break
-            aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (goal, WEIGHT)
-            costs = self.cost, self.wide, shares, self.moved, self.limit
-            _, mu, nu, pace = improve(
-                f, *costs, live, mu, nu, needed, price, aim, effort, pace, weight, self.torn
-            )
-            self._calm_idle(price)
-            rounds.append(_Prices(price.copy(), float(mu), weights, shares.copy(), float(nu)))
-            bound, slack = self._assessed(rounds[-1], FINE)
+            _, prices, pace = found
+            self._calm_idle(prices.price)
+            rounds.append(prices)
+            bound, slack = self._assessed(prices, FINE)
             if bound >= goal:
                 closed = True
                 break
@@ -328,9 +342,29 @@ class PriceProof:
             best = max(best, bound)
             if gained < GAIN and now.size() == before:
                 break
-        rounds = rounds or [start]
+        rounds = rounds or [node.start]
         steps, leaf = self._followed(state, now, rounds, closed)
         return steps, leaf, rounds[-1]
+
+    def _round(
+        self, now: _State, prices: _Prices, pace: tuple[float, float], torn: Array
+    ) -> tuple[float, _Prices, tuple[float, float]] | None:
+        """Improve prices for a state, which loses what cannot be used; None where nothing of it is left.
+
+        Returns the bound (not rounded down), the prices, and ``pace``; ``torn`` is updated
+        (:func:`~milp_recourse.engine.forests.prices.improve`).
+        """
+        f, needed = self._under(prices.weights)
+        merge = self.rank is not None
+        if not shrink(f, self.cell_cost, now.alive, now.leaves, self.room, merge, True, *self.budget):
+            return None
+        price, shares = prices.price.copy(), prices.shares.copy()
+        effort = SHARED if len(shares) or len(self.moved) else PLAIN
+        aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (self.goal(FINE), WEIGHT)
+        costs = self.cost, self.wide, shares, self.moved, self.limit
+        own = self.room, prices.mu, prices.nu, needed, price
+        bound, mu, nu, pace = improve(f, *costs, *own, aim, effort, pace, weight, torn)
+        return float(bound), _Prices(price, float(mu), prices.weights, shares, float(nu)), pace
 
     def _followed(
         self, state: _State, now: _State, rounds: list[_Prices], closed: bool

@@ -42,7 +42,7 @@ from milp_recourse.engine.forests.factors import Array, Factors, Ints, cell_mask
 from milp_recourse.engine.forests.goal import affordable, first_multiplier, least_change
 from milp_recourse.engine.forests.graphs import Graph
 from milp_recourse.engine.forests.living import shrink
-from milp_recourse.engine.forests.prices import PACE, PLAIN, SHARED, assess, choose_split, improve, take_out
+from milp_recourse.engine.forests.prices import PACE, PLAIN, SHARED, assess, improve, splits, take_out
 from milp_recourse.engine.forests.starts import cost_of, good_point, polished
 from milp_recourse.engine.forests.table import Budget, LeafTable, TooLarge, may_be_missing
 from milp_recourse.engine.forests.tree_arrays import score_at, tree_arrays
@@ -390,9 +390,14 @@ class PricedSearch(BestFirst[_Node]):
             if not self._shrunk(self.factors, alive, leaves):
                 return None
             bound, _ = self._assess(mu, nu, price, shares)
-        i, c = choose_split(live, (LEAST if self.only_maximum else self.target) - bound, g.loss, g.torn)
-        choice = int(i), int(c)
+        choice = self._best_split((LEAST if self.only_maximum else self.target) - bound)
         return _Node(g, best, alive, leaves, _kept(price), shares, mu, nu, weights, choice)
+
+    def _best_split(self, missing: float) -> tuple[int, int]:
+        """The ``choice`` of a node (:class:`_Node`) whose bound misses the target by so much; (-1, -1) where
+        no axis has more than one cell left."""
+        axes, cells = splits(self.room, missing, self.graph.loss, self.graph.torn)
+        return (int(axes[0]), int(cells[0])) if len(axes) else (-1, -1)
 
     def _box(self, alive: NDArray[np.bool_]) -> float:
         """What the dearest axis costs at least, rounded down, after cells that cost the target or more have
@@ -467,4 +472,4 @@ def ready() -> None:
         # So small a problem needs none of these.
         cost_of(search.points, search.graph.cell[search.factors.axis_from[:-1]])
         search.graph.of_living(np.zeros(int(search.factors.class_from[-1])))
-        choose_split(search.graph.room, 1.0, search.graph.loss, search.graph.torn)
+        search._best_split(1.0)

@@ -431,9 +431,9 @@ def _spread(live, i, values, best, loss):
 
 
 @entry
-def choose_split(live, missing, loss, torn):
-    """The axis, and the last cell of the lower half, of the split that trees disagree about most and that
-    raises both halves' bounds; the axis is -1 where there is nothing to split.
+def splits(live, missing, loss, torn):
+    """For every axis that has more than one cell left, its best split: the axes, and the last cells of the
+    lower halves, the best split first.
 
     At good prices neither half's bound rises where the trees' cheapest leaves lie on both sides; what they
     disagree about still tells there. The smaller half should not be a single cell where only its own bound
@@ -447,15 +447,16 @@ def choose_split(live, missing, loss, torn):
         How many trees disagree about the threshold after each living cell
         (:func:`~milp_recourse.engine.forests.passing.sweep`).
     """
-    top = max(missing, 1e-300)
-    merit, axis, cell = 0.0, -1, -1
-    for i in range(len(live.cell_to) - 1):
+    top, axes = max(missing, 1e-300), len(live.cell_to) - 1
+    merit, cell = np.full(axes, -1.0), np.zeros(axes, np.int32)
+    for i in range(axes):
         a, b = live.cell_to[i], live.cell_to[i + 1]
         for n in range(a, b - 1):
             c = live.cell[n]
             below = min(loss[1, c] / top, 1.0) + FLAT
             above = min(loss[2, live.cell[n + 1]] / top, 1.0) + FLAT
             value = (torn[c] + SLIGHT) * below * above * (EVEN + min(n + 1 - a, b - 1 - n) / (b - a))
-            if axis < 0 or value > merit:
-                merit, axis, cell = value, i, c
-    return axis, cell
+            if value > merit[i]:
+                merit[i], cell[i] = value, c
+    best_first = np.argsort(-merit, kind="mergesort")[: np.count_nonzero(merit >= 0.0)]
+    return best_first, cell[best_first]
