@@ -48,7 +48,7 @@ def robust(
     from milp_recourse.problem.result import Status
     from milp_recourse.questions.robust import robust as ask
     from milp_recourse.reports.certificate_files import checked, with_certificate
-    from milp_recourse.reports.result_words import in_one_line
+    from milp_recourse.reports.robust_words import robust_lines
 
     problem = read_one(instance, index)
     away, wide = amounts("--missed", missed or []), intervals("--noise", noise or [])
@@ -59,17 +59,5 @@ def robust(
     found = with_certificate(found, certificate)
     if json is not None:
         write_json(found.to_dict(), json)
-    result = found.result
-    if result.action is not None:
-        typer.echo(in_one_line(problem, result))
-    elif result.status is Status.INFEASIBLE:
-        typer.echo(f"infeasible: {result.message}")
-    else:
-        typer.echo(f"{result.status.value}: {result.message}; lower_bound={result.lower_bound!r}")
-    if found.worst is not None:
-        output, scenario = found.worst
-        parts = [f"{name} missed by {by:+.6g}" for name, by in scenario.missed.items()]
-        parts += [f"noise of {name} {by:+.6g}" for name, by in scenario.noise.items()]
-        words = ", ".join(parts) or "as planned"
-        typer.echo(f"lowest output found: {output:.6g} ({words})")
-    raise typer.Exit(LIMIT if result.status is Status.LIMIT else DONE)
+    typer.echo("\n".join(robust_lines(found)))
+    raise typer.Exit(LIMIT if found.result.status is Status.LIMIT else DONE)

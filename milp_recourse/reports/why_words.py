@@ -1,4 +1,4 @@
-"""The answers of ``why`` in words: tables for terminals, and sentences for restrictions."""
+"""The answers of ``why`` in words: rows of tables, tables for terminals, and sentences for restrictions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rich.table import Table
 
 from milp_recourse.problem.conditions import condition_text
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.result import Status
+from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.why import PopulationWhy, Why
 from milp_recourse.reports.result_words import short
 
@@ -29,28 +29,35 @@ def restriction_in_words(instance: Instance, id: str) -> str:
     return "the outcome is as plausible as today"
 
 
-def why_table(found: Why) -> Table:
-    """A table of the sets of restrictions that make recourse possible if lifted, or of each one's price."""
-    instance, table = found.instance, Table(box=None, pad_edge=False)
-    table.add_column("without")
-    table.add_column("that is", overflow="fold")
-    table.add_column("cost")
-    table.add_column("lower bound")
+def why_rows(found: Why) -> list[dict[str, str | float | None]]:
+    """The sets of restrictions that make recourse possible if lifted, or what each one costs, a row each."""
+    instance, rows = found.instance, list[dict[str, str | float | None]]()
+
+    def add(without: str, words: str, result: Result) -> None:
+        costs = {"cost": result.cost, "lower bound": result.lower_bound}
+        rows.append({"without": without, "that is": words, **costs})
+
     if found.result.status is Status.OPTIMAL:
-        table.add_column("saved")
         for id, one in found.prices.items():
-            saved = max(0.0, (found.result.cost or 0.0) - (one.cost or 0.0))
-            bound = short(one.lower_bound)
-            table.add_row(id, restriction_in_words(instance, id), short(one.cost), bound, short(saved, 3))
-        return table
+            add(id, restriction_in_words(instance, id), one)
+            rows[-1]["saved"] = max(0.0, (found.result.cost or 0.0) - (one.cost or 0.0))
+        return rows
     for lifted in found.minimal:
         words = "; ".join(restriction_in_words(instance, id) for id in lifted.lift)
-        cost, bound = short(lifted.result.cost), short(lifted.result.lower_bound)
-        table.add_row(" + ".join(lifted.lift), words, cost, bound)
+        add(" + ".join(lifted.lift), words, lifted.result)
     for end in found.smallest:
         moved = f"{end.end} end moved from {short(end.start)} to {short(end.to, 9)}"
-        cost, bound = short(end.result.cost), short(end.result.lower_bound)
-        table.add_row(f"{end.id}, partly", moved, cost, bound)
+        add(f"{end.id}, partly", moved, end.result)
+    return rows
+
+
+def why_table(found: Why) -> Table:
+    """:func:`why_rows` for terminals."""
+    rows, table = why_rows(found), Table(box=None, pad_edge=False)
+    for name in rows[0] if rows else ():
+        table.add_column(name, overflow="fold" if name == "that is" else "ellipsis")
+    for row in rows:
+        table.add_row(*(short(value, 3 if name == "saved" else 6) for name, value in row.items()))
     return table
 
 

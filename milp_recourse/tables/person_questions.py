@@ -23,6 +23,8 @@ from milp_recourse.questions.robust import robust
 from milp_recourse.questions.share import share
 from milp_recourse.questions.why import why as ask_why
 from milp_recourse.reports.certificate_files import checked, checked_region, with_certificate
+from milp_recourse.reports.robust_words import robust_lines, robust_rows
+from milp_recourse.reports.why_words import headline, why_rows
 from milp_recourse.tables.answered import AnsweredPeople
 from milp_recourse.tables.arguments import by_column, check_path
 from milp_recourse.tables.columns import shown
@@ -34,6 +36,7 @@ from milp_recourse.tables.question_tables import (
     refused_corner,
     region_table,
 )
+from milp_recourse.tables.shown_document import ShownDocument
 
 T = TypeVar("T")
 
@@ -75,8 +78,10 @@ class PersonQuestions(AnsweredPeople):
         frame = pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "acted", "confirmed"])
         return frame.astype({"confirmed": "boolean"})
 
-    def why(self, person: Hashable, time_limit: float | None = None) -> dict[str, Any]:
+    def why(self, person: Hashable, time_limit: float | None = None) -> ShownDocument:
         """Which restrictions make recourse impossible, or what each one costs, as a ``why-1`` document.
+
+        It shows itself as a table, which is its ``table``; ``to_json`` gives the text of its file.
 
         Parameters
         ----------
@@ -90,7 +95,8 @@ class PersonQuestions(AnsweredPeople):
         BadInput
             No person, or more than one, has this label, or the person could not be read.
         """
-        return ask_why(self._problem_of(person), self.asked, time_limit).to_dict()
+        found = ask_why(self._problem_of(person), self.asked, time_limit)
+        return ShownDocument(found.to_dict(), [headline(found)], why_rows(found))
 
     def reasons(self, person: Hashable, most: int = 2, time_limit: float | None = None) -> pd.DataFrame:
         """What suffices by itself: for each lever, and each set of at most ``most`` levers, the least change
@@ -180,8 +186,8 @@ class PersonQuestions(AnsweredPeople):
         pandas.DataFrame
             A row per choice, from 1: status, cost, lower_bound, the action as column -> value, and confirmed
             as in :meth:`front`. In ``attrs``: ``exhausted``, ``lower_bound``, ``message`` and ``total`` (its
-            cost and its lower bound, or None) as in a ``choices-1`` document; if ``predict`` refuses a
-            choice, nothing of this is claimed.
+            cost and its lower bound, or None) as in the ``choices-1`` document, which is ``document``; if
+            ``predict`` refuses a choice, nothing of this is claimed.
 
         Raises
         ------
@@ -195,6 +201,12 @@ class PersonQuestions(AnsweredPeople):
         found = choices(problem, count, differ, apart, scales, self.asked, time_limit, together)
         results = [choice.result for choice in found.choices]
         compared = self._compared(person, results, [found.problem(k) for k in range(len(results))])
+        wrong = [one.message for (one, _), own in zip(compared, results, strict=True) if one is not own]
+        if wrong:
+            total = found.total and (found.total[0], 0.0)
+            found = replace(found, exhausted=False, lower_bound=0.0, message=wrong[0], total=total)
+        own = zip(found.choices, compared, strict=True)
+        found = replace(found, choices=tuple(replace(choice, result=one) for choice, (one, _) in own))
         rows = [
             (one.status.value, one.cost, one.lower_bound, self._in_own_values(one.action or {}), word)
             for one, word in compared
@@ -202,11 +214,7 @@ class PersonQuestions(AnsweredPeople):
         index = pd.RangeIndex(1, 1 + len(rows), name="choice")
         frame = pd.DataFrame(rows, index, columns=["status", "cost", "lower_bound", "action", "confirmed"])
         told = ("exhausted", "lower_bound", "message", "total")
-        frame.attrs |= {name: getattr(found, name) for name in told}
-        wrong = [one.message for (one, _), own in zip(compared, results, strict=True) if one is not own]
-        if wrong:
-            total = found.total and (found.total[0], 0.0)
-            frame.attrs |= {"exhausted": False, "lower_bound": 0.0, "message": wrong[0], "total": total}
+        frame.attrs |= {name: getattr(found, name) for name in told} | {"document": found.to_dict()}
         return frame.astype({"confirmed": "boolean"})
 
     def _compared(
@@ -281,7 +289,7 @@ class PersonQuestions(AnsweredPeople):
         noise: Mapping[Hashable, float | Sequence[float]] | None = None,
         time_limit: float | None = None,
         certificate: str | Path | None = None,
-    ) -> dict[str, Any]:
+    ) -> ShownDocument:
         """One person's cheapest action that is accepted even if not everything turns out as planned.
 
         Its ``proof`` is ``rigorous`` only if the checker ``verify/`` has accepted its certificate.
@@ -300,9 +308,11 @@ class PersonQuestions(AnsweredPeople):
 
         Returns
         -------
-        dict
-            A ``robust-1`` document. If the model's own ``predict`` refuses the counterfactual, or the worst
-            outcome found, its status is ``limit``, and the message says so.
+        ShownDocument
+            A ``robust-1`` document that shows itself as a table, which is its ``table``: each feature that
+            changes, with its value before, after, and in the worst outcome found. If the model's own
+            ``predict`` refuses the counterfactual, or the worst outcome found, its status is ``limit``, and
+            the message says so.
 
         Raises
         ------
@@ -323,7 +333,8 @@ class PersonQuestions(AnsweredPeople):
             if contradicted is not None and contradicted is not outcome:
                 own = replace(contradicted, proof="solver", counterfactual=result.counterfactual)
                 found = replace(found, result=own)
-        return with_certificate(found, certificate).to_dict()
+        found = with_certificate(found, certificate)
+        return ShownDocument(found.to_dict(), robust_lines(found), robust_rows(found))
 
     def regions(
         self, person: Hashable, time_limit: float | None = None, certificate: str | Path | None = None

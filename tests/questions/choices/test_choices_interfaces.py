@@ -148,8 +148,24 @@ def test_the_door_speaks_of_columns():
     assert certain["status"] == "optimal" and certain["cost"] > planned
     row = {"income": 3.0, "debt": 6.0, name: value - (0.5 if name == "income" else -0.5)}
     assert model.predict(pd.DataFrame([row]))[0]
+    assert json.loads(certain.to_json()) == certain == json.loads(json.dumps(certain))
+    assert list(certain.table["feature"]) == [name] and f"{value:.3f}"[:4] in certain._repr_html_()
+    assert repr(certain).startswith(f"optimal cost={certain['cost']!r}") and "lowest output" in repr(certain)
     with pytest.raises(BadInput, match="missed"):
         answers.robust("ann", missed={"nobody": 1.0})
+    paid = answers.why("ann")
+    assert json.loads(paid.to_json()) == paid and paid["cost"] == pytest.approx(planned) and paid.table.empty
+    assert repr(paid) == f"optimal at cost {planned:.6g}. What each restriction costs:"
+    narrow = pd.DataFrame({"income": [3.0], "debt": [6.0]}, index=["ann"])
+    bound = Recourse(model, X, ranges={"income": (0, 4)}, immutable=["debt"]).certify(narrow)
+    stuck = bound.why("ann")
+    [widened] = stuck["smallest"]
+    assert list(stuck.table["without"]) == ["range:income", "range:income, partly"]
+    assert stuck.table["cost"].iloc[1] == widened["cost"] and "<table" in stuck._repr_html_()
+    assert "income is set within 0 to 4 (own range)" in repr(stuck)
+    document = ways.attrs["document"]
+    assert document["format"] == "milp-recourse/choices-1" and json.loads(json.dumps(document)) == document
+    assert [one["cost"] for one in document["choices"]] == list(ways["cost"])
     with pytest.raises(BadInput, match="why"):
         answers.page(why=True)
     assert "<h2>Why</h2>" in answers.page("ann", why=True)
