@@ -12,7 +12,8 @@ missing value, so these are settled first. One that nobody acts on stays missing
 feature, the way is the one for missing values. A lever whose value is missing may be acted on, at the same
 cost whatever it is set to. So there is a problem without missing values for each set S of these levers, in
 which those of S must be acted on, at no cost, and the others may not; the cheapest of their optima, each with
-the cost of S, is the optimum.
+the cost of S, is the optimum. Each such lever doubles the number of sets, but only those are solved that cost
+less by themselves than the best action in hand.
 
 *Ensembles whose score is the largest of several sums*: one problem per sum, and the cheapest action.
 """
@@ -25,19 +26,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations, islice, product
+from itertools import islice, product
 
 import numpy as np
 
 from milp_recourse.engine.forests.parts import each_part
 from milp_recourse.judge import without_search
-from milp_recourse.judge.best_first import BestFirst, Incumbent
+from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
-from milp_recourse.problem.result import Proof
 from milp_recourse.program.presolve import folds_away
 from milp_recourse.solvers.protocol import Options, Proposal
 
@@ -151,9 +151,6 @@ def _rounded(
             yield dict(zip(action, values, strict=True))
 
 
-MOST_GAPS = 6
-"""Levers whose value is missing; each doubles the number of problems."""
-
 _FAR = float(np.finfo(np.float64).max)
 
 
@@ -165,10 +162,7 @@ def has_gaps(instance: Instance) -> bool:
 
 def why_not_gaps(instance: Instance) -> str | None:
     """Why such an instance is not solved, or None."""
-    levers = _levers(instance)
-    if len(levers) > MOST_GAPS:
-        return f"{len(levers)} levers without a value beside conditions on sums or on holding a feature"
-    prices = [instance.lever_costs[name].prices for name in levers]
+    prices = [instance.lever_costs[name].prices for name in _levers(instance)]
     if any(one.largest and any(one[:3]) for one in prices):
         return "a missing value, conditions on sums or on holding a feature, and a maximum within the cost"
     return None
@@ -177,47 +171,40 @@ def why_not_gaps(instance: Instance) -> str | None:
 def solve_gaps(
     instance: Instance, options: Options, solve: Callable[[Instance, Options], Proposal]
 ) -> Proposal:
-    """The cheapest of the optima with each set of missing levers acted on.
+    """The cheapest of the optima with each set of missing levers acted on, those sets first that cost least
+    by themselves: sets that cost more than the best action are not looked at.
 
     Parameters
     ----------
     solve
         Solves an instance without missing values.
     """
-    start, clock, best = time.perf_counter(), Clock.start(options.time_limit), Incumbent(instance)
-    least, nodes = math.inf, 0
-    message: str | None = None
-    proof: Proof | None = "rigorous"
-    for acted in _sets(instance):
-        paid, entry = _cost_of(instance, acted)
-        if paid + entry >= best.target:
-            least = min(least, round_down(paid + entry))
-            continue
-        settled = _settled(instance, acted)
-        own = replace(options, time_limit=clock.left(), starts=None, watch=None)
+    start, levers = time.perf_counter(), _levers(instance)
+    search = BestFirst[tuple[int, ...]](instance, Clock.start(options.time_limit), watch=options.watch)
+    search.push(0.0, ())
+    while taken := search.next():
+        [(_, set_)] = taken
+        acted = [levers[k] for k in set_]
+        (paid, entry), settled = _cost_of(instance, acted), _settled(instance, acted)
+        own = replace(options, time_limit=search.clock.left(), starts=None, watch=None)
         found = without_search([settled])[0] or solve(settled, own)
+        search.nodes += found.nodes or 0
+        search.proof = search.proof if found.proof in (None, "rigorous") else found.proof
+        search.message = search.message or found.message
+        least = found.lower_bound or 0.0
+        search.close(least if math.isinf(least) else round_down(max(entry, paid + Fraction(least))))
         if found.action is not None:
-            best.take(found.action)
-        own_bound = found.lower_bound or 0.0
-        if own_bound < math.inf:
-            least = min(least, round_down(max(entry, paid + Fraction(own_bound))))
-        nodes, message = nodes + (found.nodes or 1), found.message or message
-        proof = found.proof if found.proof != "rigorous" else proof
-    bound = min(least, best.proven)
-    stopped, seconds = message if bound < best.target else None, time.perf_counter() - start
-    return Proposal(best.action, bound, proof, nodes, stopped, seconds, best.judgement)
+            search.offer(found.action)
+        for k in range(max(set_, default=-1) + 1, len(levers)):
+            costs = [instance.lever_costs[name].paid(0.0) for name in (*acted, levers[k])]
+            more = sum(paid for paid, _ in costs) + max(entry for _, entry in costs)
+            search.push(round_down(more), (*set_, k))
+    return search.outcome(time.perf_counter() - start)
 
 
 def _levers(instance: Instance) -> list[str]:
     """The levers whose value is missing."""
     return [name for name in instance.levers if name in instance.missing]
-
-
-def _sets(instance: Instance) -> Iterator[tuple[str, ...]]:
-    """Sets of these levers, small ones first."""
-    names = _levers(instance)
-    for size in range(len(names) + 1):
-        yield from combinations(names, size)
 
 
 def _cost_of(instance: Instance, acted: Collection[str]) -> tuple[Fraction, Fraction]:

@@ -13,8 +13,10 @@ from milp_recourse.errors import Unsupported
 from milp_recourse.formats import instance_from_dict
 from milp_recourse.judge import judge
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.options import LATE
 from milp_recourse.problem.result import Status
 from milp_recourse.questions.solve import solve
+from milp_recourse.solvers import simpler_problems
 from milp_recourse.solvers.simpler_problems import has_gaps
 
 
@@ -139,6 +141,61 @@ def test_the_optimum_is_that_of_brute_force() -> None:
         action = {} if result.action is None else result.action
         seen[result.status.value, not action.keys().isdisjoint(instance.missing)] += has_gaps(instance)
     assert min(seen["optimal", True], seen["optimal", False], seen["infeasible", False]) >= 1
+
+
+def _with_many_gaps(seed: int, missing: int) -> Instance:
+    """Two known features of which one has to be set, many without a value, and a tree for each."""
+    rng = np.random.default_rng(seed)
+    names = ["a", "b", *(f"m{k}" for k in range(missing))]
+    leaf = {
+        "threshold": [0.5, 0.0, 0.0],
+        "left": [1, -1, -1],
+        "right": [2, -1, -1],
+        "missing_left": [True] * 3,
+    }
+    scores = [sorted(rng.random(2).round(2).tolist()) for _ in names]
+    trees = [{"feature": [k, -2, -2], **leaf, "value": [0.5, *two]} for k, two in enumerate(scores)]
+    low, high = np.array(scores).mean(axis=0)
+    kind = ("l1", "l0", "linf", "l2-squared")[seed % 4]
+    return instance_from_dict(
+        {
+            "format": "milp-recourse/instance-1",
+            "features": [{"name": n, "kind": "binary", "actionable": True, "bounds": [0, 1]} for n in names],
+            "scm": {"name": "independent"},
+            "classifier": {"kind": "tree-ensemble", "dtype": "float32", "trees": trees},
+            "accept": {"above": float(low + rng.uniform(0.3, 0.7) * (high - low))},
+            "factual": dict.fromkeys(names) | {"a": 0, "b": 0},
+            "preferences": {
+                "actionable": names,
+                "weights": {name: float(rng.integers(2, 9)) / 2 for name in names},
+            },
+            "cost": {"kind": kind} | ({} if kind == "l0" else {"scale": dict.fromkeys(names, 1.0)}),
+            "conditions": [{"sum": {"a": 1, "b": 1}, "of": "counterfactual", "at_least": 1}],
+        }
+    )
+
+
+def test_more_than_six_missing_levers_are_settled_cheapest_set_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven of them: the optimum is that of brute force, with few of the 128 sets solved."""
+    solved = Counter[int]()
+    settled = simpler_problems._settled
+    for seed in (0, 1, 6):
+        monkeypatch.setattr(
+            simpler_problems,
+            "_settled",
+            lambda *given, seed=seed: (solved.update([seed]), settled(*given))[1],
+        )
+        instance = _with_many_gaps(seed, 7)
+        known, result = _brute_force(instance), solve(instance)
+        assert result.status is Status.OPTIMAL and result.cost == pytest.approx(known, abs=1e-6), seed
+    assert 1 <= solved.total() <= 64 and len(solved) > 1, solved
+
+
+def test_thirty_missing_levers_end_at_the_limit_with_a_bound() -> None:
+    """The cheapest of 2^30 sets are closed; nothing costs less than the next one."""
+    late = solve(_with_many_gaps(0, 30), time_limit=0.5)
+    assert (late.status, late.proof, late.message) == (Status.LIMIT, "rigorous", LATE)
+    assert late.lower_bound is not None and late.lower_bound > 5
 
 
 def test_a_maximum_within_the_cost_is_refused_in_one_line() -> None:
