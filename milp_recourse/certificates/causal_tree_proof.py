@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -65,18 +66,19 @@ def causal_configurations(
     for _, group in lowered([own]):
         if impossible(own, group.moved):
             return [{"acted": list(acted), "tree": [["e"]]} for acted in sets]
-        trees, found = Trees(own, group, 0, factor), []
-        for acted in sets:
-            piece, engine = without_signs(instance, program.fix(frozenset(acted))), engines.of(acted)
-            nodes: Nodes | None = None if engine is None else [["e"]]
-            if engine is not None and piece is not None:
-                try:
-                    nodes = _CellTree(instance, acted, piece, engine, trees, target, clock).nodes()
-                except OutOfTime:
+        found = []
+        with closing(Trees(own, group, 0, factor)) as trees:
+            for acted in sets:
+                piece, engine = without_signs(instance, program.fix(frozenset(acted))), engines.of(acted)
+                nodes: Nodes | None = None if engine is None else [["e"]]
+                if engine is not None and piece is not None:
+                    try:
+                        nodes = _CellTree(instance, acted, piece, engine, trees, target, clock).nodes()
+                    except OutOfTime:
+                        return None
+                if nodes is None:
                     return None
-            if nodes is None:
-                return None
-            found.append({"acted": list(acted), "tree": nodes})
+                found.append({"acted": list(acted), "tree": nodes})
         return found
     return None
 
@@ -100,11 +102,13 @@ def _under_conditions(instance: Instance, target: float, clock: Clock) -> list[d
                 nodes.append(["e"])
                 continue
             units = [row.unit for row in scaled.rows if row.name.startswith("condition_")]
-            trees = Trees(alone, Lowered([alone], Effects([alone], scaled)), 0, factor, units, effort)
-            try:
-                own_nodes = _CellTree(instance, acted, piece, engine, trees, target, clock).nodes()
-            except OutOfTime:
-                return None
+            with closing(
+                Trees(alone, Lowered([alone], Effects([alone], scaled)), 0, factor, units, effort)
+            ) as trees:
+                try:
+                    own_nodes = _CellTree(instance, acted, piece, engine, trees, target, clock).nodes()
+                except OutOfTime:
+                    return None
             if own_nodes is None:
                 return None
             nodes += own_nodes

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -25,13 +25,13 @@ from milp_recourse.engine.networks.problem_arrays import (
     MOST_LINES,
     Ends,
     Lowered,
-    Problem,
+    Problems,
     binding_rows,
     impossible,
     lowered,
     set_domains,
 )
-from milp_recourse.engine.networks.search import clear
+from milp_recourse.engine.networks.search import Spare, clear
 from milp_recourse.engine.networks.work import Work, workspace
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.judge import judge
@@ -64,9 +64,6 @@ RECORDS, LEAVES, OPEN = 4096, 128, 256
 _ALL: Ends = {}
 """Of levers or domains: those of the instance."""
 
-_SHAPES = threading.local()
-"""Memory of earlier proofs by shape."""
-
 
 def proofs(
     claims: Sequence[Claim], limits: Sequence[float | None]
@@ -98,8 +95,8 @@ def no_action(instance: Instance, acted: Sequence[str], time_limit: float | None
     ready()
     own, factor = cost_units(instance)
     for _, group in lowered([own]):
-        trees, late = Trees(own, group, 0, factor), _deadline(time_limit)
-        found = trees.configuration(acted, math.inf, math.inf, late)
+        with closing(Trees(own, group, 0, factor)) as trees:
+            found = trees.configuration(acted, math.inf, math.inf, _deadline(time_limit))
         return None if found is None else found["tree"]
     return None
 
@@ -126,9 +123,9 @@ def _together(
             if impossible(instance, group.moved):
                 yield person, [{"acted": list(names), "tree": [["e"]]} for names in sets], share
                 continue
-            trees = Trees(own, group, k, factor)
             claimed = math.inf if bound is None else bound * factor
-            configurations = trees.configurations(sets, target * factor, claimed, late)
+            with closing(Trees(own, group, k, factor)) as trees:
+                configurations = trees.configurations(sets, target * factor, claimed, late)
             yield person, configurations, time.perf_counter() - start
         begun = time.perf_counter()
 
@@ -149,8 +146,8 @@ def _under_conditions(claim: Claim, late: float) -> Configurations | None:
                 continue
             units = [row.unit for row in program.rows if row.name.startswith("condition_")]
             group = Lowered([restricted], Effects([restricted], program))
-            trees = Trees(restricted, group, 0, factor, units, effort)
-            found = trees.configuration(acted, target * factor, claimed, late)
+            with closing(Trees(restricted, group, 0, factor, units, effort)) as trees:
+                found = trees.configuration(acted, target * factor, claimed, late)
             if found is None:
                 return None
             nodes += found["tree"]
@@ -158,18 +155,14 @@ def _under_conditions(claim: Claim, late: float) -> Configurations | None:
     return configurations
 
 
-def _memory(p: Problem) -> tuple[Work, proof_search.Open, proof_search.Record]:
-    """Memory for the proofs of a problem; problems of the same shape share it."""
-    sizes = len(p.lever), p.allowed.shape[-1], p.weights.shape, p.row.shape[-2], len(p.noise)
-    shape = *sizes, p.kind.tobytes(), p.widths.tobytes()
-    known: dict[Any, tuple[Work, proof_search.Open, proof_search.Record]]
-    known = _SHAPES.__dict__.setdefault("known", {})
-    if shape not in known:
-        if len(known) > 8:
-            known.clear()
-        d = len(p.lever)
-        known[shape] = workspace(p), *proof_search.memory(p, OPEN + 2 * d, RECORDS + 4 * d, LEAVES)
-    return known[shape]
+def _memory(p: Problems) -> tuple[Work, proof_search.Open, proof_search.Record]:
+    """New memory for the proofs of a problem."""
+    d = len(p.lever)
+    return workspace(p), *proof_search.memory(p, OPEN + 2 * d, RECORDS + 4 * d, LEAVES)
+
+
+_SPARE = Spare(_memory)
+"""Of all proofs of this process."""
 
 
 @dataclass
@@ -245,11 +238,16 @@ class Trees:
         plain = problem.lever.copy()
         plain["grid"] = 0.0
         self.problem, self.relaxed = problem, problem._replace(lever=plain)
-        self.work, self.open, self.record = _memory(problem)
+        self.work, self.open, self.record = self._memory = _SPARE.take(problem)
         self.work.learned[:] = 0.0  # pseudo-costs serve all configurations of the applicant
         self.work.gained[:], self.work.promised[:] = 0.0, 0.0
         self.widths = [int(k) for k in problem.widths[1:]]
         self._fixed = cache(lambda names: lower(instance).fix(names))
+
+    def close(self) -> None:
+        """Give the memory to later proofs, after which nothing more can be proven here."""
+        _SPARE.give(self.problem, self._memory)
+        del self.work, self.open, self.record, self._memory
 
     def configurations(
         self, sets: Iterable[Sequence[str]], target: float, claimed: float, late: float
@@ -532,4 +530,5 @@ def ready() -> None:
     instance = smallest()
     with announced("the search for proofs"):
         group = next(group for _, group in lowered([instance]))
-        Trees(instance, group, 0, 1.0).configuration(["x"], 0.01, 0.01, math.inf)
+        with closing(Trees(instance, group, 0, 1.0)) as trees:
+            trees.configuration(["x"], 0.01, 0.01, math.inf)

@@ -30,6 +30,7 @@ from milp_recourse.engine.networks.problem_arrays import (
     binding_rows,
     set_domains,
 )
+from milp_recourse.engine.networks.work import Work
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.enclosure import round_down
@@ -130,7 +131,6 @@ class EngineBox:
             By atom, whether the argument of a ReLU in an equation is at least 0, or else at most 0.
         """
         p, places = self._problem, self._places
-        x, unit, grid, label = (p.lever[name][places] for name in ("factual", "unit", "grid", "label"))
         ends = np.empty((2, len(places)))
         ends[:, places] = low, high
         p = between(p, *ends)
@@ -141,8 +141,13 @@ class EngineBox:
         if domains:
             p = p._replace(row_const=p.row_const.copy())
             set_domains(p.row_const[0], self._rows, domains)
-        work, _ = search.memory(p, role="aside")
-        known = self._known(hidden, signs or {})
+        with search.SPARE.lent(p) as (work, _):
+            return self._found(work, p, target, self._known(hidden, signs or {}))
+
+    def _found(self, work: Work, p: Problems, target: float, known: Array) -> Found | None:
+        """The same for a box's own problem, with memory; nothing of what is returned is in that memory."""
+        places, numbers = self._places, ("factual", "unit", "grid", "label")
+        x, unit, grid, label = (self._problem.lever[name][places] for name in numbers)
         least = search.bound_box(alone(p), work, known, min(target / self._unit, p.ceiling), TURNS)
         if least == math.inf:
             return None

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from milp_recourse.engine.networks.nearby import inside_the_edge
 from milp_recourse.engine.networks.problem_arrays import Array, People, Problems, decode, one_of
 from milp_recourse.engine.networks.propose import STUCK, Run, reason, search_on
 from milp_recourse.engine.networks.search import SLICE
+from milp_recourse.engine.networks.work import Pool, Work
 from milp_recourse.judge import Judgement, judge
 from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance
@@ -85,25 +87,32 @@ def searched(
     found, numbers = np.zeros((count, people.lever.shape[1])), np.zeros(count, search.FOUND)
     # of plain ones nothing is done or asked between the slices of a search before the first one ends
     plain = all((o.time_limit or SLICE) >= SLICE and o.watch is None and o.starts is None for o in options)
+    memory = search.SPARE.take(one_of(people, 0)) if plain else None
     while k < count:
         begun, first, why, spent = time.perf_counter(), k, None, 0.0
-        if plain:
-            k, why = first_slices(people, first, found, numbers, options[k].time_limit or math.inf)
+        if memory is not None:
+            k, why = first_slices(people, first, memory, found, numbers, options[k].time_limit or math.inf)
             ticks = numbers["ticks"][first : k + 1]
             seconds = ((time.perf_counter() - begun) / max(1.0, ticks.sum()) * ticks).tolist()
             spent, each = seconds[-1], zip(range(first, k), seconds, strict=False)
             closed = [_closed(instances[n], people, n, found[n], numbers[n], s) for n, s in each]
             if closed:
-                with search.kept(one_of(people, first)):  # its taker may search in memory of this shape
-                    yield [*closed]
+                yield [*closed]
         if why != search.DONE:
             begun = time.perf_counter() - spent
-            yield [_alone(instances[k], one_of(people, k), options[k], why, begun)]
+            yield [_alone(instances[k], one_of(people, k), options[k], memory, why, begun)]
             k += 1
+    if memory is not None:
+        search.SPARE.give(one_of(people, 0), memory)
 
 
 def first_slices(
-    people: People, first: int, found: Array, numbers: NDArray[Any], limit: float
+    people: People,
+    first: int,
+    memory: tuple[Work, Pool],
+    found: Array,
+    numbers: NDArray[Any],
+    limit: float,
 ) -> tuple[int, int]:
     """The first slices of several applicants' searches, from number ``first`` on, until one does not finish
     or :data:`SLICE` has passed.
@@ -118,7 +127,7 @@ def first_slices(
     p, few = one_of(people, first), people.lever.shape[1] <= search.FEW
     share, around = search.first_slice(p, few)
     settings = search.slice_and(limit), share, few, around, np.zeros((0, found.shape[1]))
-    k, why = search.run(people, first, True, *search.memory(p), found, numbers, *settings)
+    k, why = search.run(people, first, True, *memory, found, numbers, *settings)
     return int(k), int(why)
 
 
@@ -134,14 +143,20 @@ def _closed(
 
 
 def _alone(
-    instance: Instance, problem: Problems, options: Options, why: int | None, begun: float
+    instance: Instance,
+    problem: Problems,
+    options: Options,
+    memory: tuple[Work, Pool] | None,
+    why: int | None,
+    begun: float,
 ) -> Proposal:
-    """One search, or the rest of it after its first slice, which has returned because of ``why``."""
+    """One search, or the rest of it after its first slice in ``memory``, which has returned because of
+    ``why``."""
     late = begun + (options.time_limit or math.inf)
-    state = Run(instance, problem, options.starts, begun=why is not None)
     watch = options.watch or (lambda cost, bound: None)
-    made = search_on(state, late, watch, partial(inside_the_edge, late=late), why)
-    return _proposal(state, *made, int(state.tree.now.examined), begun, late)
+    with closing(Run(instance, problem, options.starts, memory)) as state:
+        made = search_on(state, late, watch, partial(inside_the_edge, late=late), why)
+        return _proposal(state, *made, int(state.tree.now.examined), begun, late)
 
 
 def judged(found: Closed, verdict: Judgement | None, factor: float, options: Options) -> Proposal:
@@ -159,10 +174,10 @@ def judged(found: Closed, verdict: Judgement | None, factor: float, options: Opt
     if found.action is not None and verdict is not None:
         bound = min(bound, found.instance.target_below(float(verdict.cost) * factor))
         if not verdict.feasible:
-            state = Run(found.instance, one_of(found.people, found.number))
-            state.offer(found.action)
             late = begun + (options.time_limit or math.inf)
-            return _proposal(state, bound, None, found.nodes, begun, late)
+            with closing(Run(found.instance, one_of(found.people, found.number))) as state:
+                state.offer(found.action)
+                return _proposal(state, bound, None, found.nodes, begun, late)
     made = found.nodes, None, time.perf_counter() - begun, verdict
     return Proposal(found.action, max(0.0, bound), "rigorous", *made)
 
@@ -187,10 +202,10 @@ def _proposal(
 def _finer(state: Run, late: float) -> float:
     """The bound of another search, which leaves only a part of the gap below the action that the deployed
     model refuses: the one that it accepts may cost more by up to the rest."""
-    again = Run(state.instance, state.problem)
-    again.offer(state.refused or {})
-    again.work.now.allowance -= (1.0 - FINER) * state.instance.gap_tolerance(state.least)
-    bound, _ = search_on(again, late)
+    with closing(Run(state.instance, state.problem)) as again:
+        again.offer(state.refused or {})
+        again.work.now.allowance -= (1.0 - FINER) * state.instance.gap_tolerance(state.least)
+        bound, _ = search_on(again, late)
     if again.best.action is not None:
         state.offer(again.best.action)
     return bound

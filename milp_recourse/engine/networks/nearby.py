@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -46,7 +47,8 @@ def first_action(instance: Instance, late: float = math.inf) -> Action | None:
     """A good feasible action of a network's problem, or None if a short search finds none until ``late``."""
     for _, group in lowered([instance]):
         if not impossible(instance, group.moved):
-            return _found(Run(instance, group.problems(0)), late)
+            with closing(Run(instance, group.problems(0))) as state:
+                return _found(state, late)
     # with too many sets of acted features, one on all levers
     ends = {n: min(max(instance.factual[n], low), high) for n, (low, high) in instance.levers.items()}
     return near(instance, ends, late, (math.inf,)) if why_not(instance) else None
@@ -80,10 +82,10 @@ def near(
         return None
     problem = made.problems(0)
     for reach in far:
-        state = Run(restricted, _around(restricted, problem, action, reach), role="aside")
-        state.few = True
-        if (found := _found(state, late)) is not None:
-            return found
+        with closing(Run(restricted, _around(restricted, problem, action, reach), aside=True)) as state:
+            state.few = True
+            if (found := _found(state, late)) is not None:
+                return found
     return None if state.refused is None else _inward(state, PARTS, late)
 
 
@@ -140,7 +142,8 @@ def _inward(state: Run, parts: Sequence[float], late: float) -> Action | None:
         room = part * nearly[1]
         raised = problem._replace(need_low=problem.need_low + room, need_high=problem.need_high + room)
         accept = replace(instance.accept, margin=instance.accept.margin + room)
-        found = _found(Run(replace(instance, accept=accept), raised, role="aside"), late)
+        with closing(Run(replace(instance, accept=accept), raised, aside=True)) as higher:
+            found = _found(higher, late)
         if found is not None or time.perf_counter() > late:
             return found
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import cache
 
 import numpy as np
@@ -20,8 +21,8 @@ from milp_recourse.engine.networks.problem_arrays import (
     decode,
     lower,
 )
-from milp_recourse.engine.networks.search import FEW, SLICE, Role, first_slice, memory, slice_and
-from milp_recourse.engine.networks.work import larger
+from milp_recourse.engine.networks.search import FEW, SLICE, SPARE, first_slice, slice_and
+from milp_recourse.engine.networks.work import Pool, Work, larger
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.judge import Action
 from milp_recourse.judge.best_first import Incumbent
@@ -72,13 +73,20 @@ def ready() -> None:
     """Compile the engine, or load it from disk, once per process. Compiling is announced."""
     with announced("the search"):
         instance = smallest()
-        state = Run(instance, lower(instance))
-        state.examine(1, 0)
+        with closing(Run(instance, lower(instance))) as state:
+            state.examine(1, 0)
 
 
 class Run:
     """One applicant's search. It is for the cheapest action that is accepted exactly; whether the deployed
     model, which rounds, accepts it too is asked of what is found.
+
+    Parameters
+    ----------
+    begun
+        The memory of this search if it has begun.
+    aside
+        Whether it is a short search in the middle of another.
 
     Attributes
     ----------
@@ -91,8 +99,6 @@ class Run:
         without one.
     refused
         That action if the deployed model refuses it, else None.
-    role
-        What the search is for.
     late
         When to end, a value of :func:`time.perf_counter`.
     confirmed
@@ -104,11 +110,12 @@ class Run:
         instance: Instance,
         problem: Problems | None = None,
         starts: NDArray[np.float64] | None = None,
-        begun: bool = False,
-        role: Role = "whole",
+        begun: tuple[Work, Pool] | None = None,
+        aside: bool = False,
     ) -> None:
         self.instance, self.problem = instance, lower(instance) if problem is None else problem
-        self.role, (self.work, self.tree) = role, memory(self.problem, role)
+        self.aside, self._taken = aside, begun is None
+        self.work, self.tree = self._memory = begun or SPARE.take(self.problem)
         given = np.zeros((0, len(instance.features))) if starts is None else np.asarray(starts, dtype=float)
         # another layout would be compiled anew
         self.starts = np.ascontiguousarray(coordinates(instance, self.problem, given))
@@ -117,8 +124,14 @@ class Run:
         self.best = Incumbent(instance)
         self.refused: Action | None = None
         self.least = self.confirmed = self.late = math.inf
-        if not begun:
+        if begun is None:
             search.begin(self.problem, self.work, self.tree)
+
+    def close(self) -> None:
+        """Give its memory to later searches, after which nothing can be asked of this one."""
+        if self._taken:
+            SPARE.give(self.problem, self._memory)
+        del self.work, self.tree, self._memory
 
     @property
     def bound(self) -> float:
@@ -277,6 +290,7 @@ class _Stages:
                 else:
                     self._plan(self.low - before, max(int(now.tree.now.examined), 1))
                     least = 0 if alone < self.wait else least
+                now.close()
 
     def _plan(self, step: float, took: int) -> None:
         """The next stage's step, from what the last took, and how long the search goes on alone."""
@@ -290,7 +304,7 @@ class _Stages:
         state, low = self.state, self.low
         least, most = (share * (state.target - low) for share in STAGE_STEPS)
         self.budget = budget = max(low + min(max(self.step, least), most, low), FIRST_STAGE * state.target)
-        stage = Run(state.instance, state.problem, role="stage")
+        stage = Run(state.instance, state.problem)
         stage.work.now.allowance = state.work.now.allowance
         stage.work.now.best_cost = stage.least = stage.confirmed = budget
         stage.late = state.late
@@ -327,7 +341,7 @@ def search_on(
     """
     tree, looked, message, state.late = state.tree, False, None, late
     look, around = first_slice(state.problem, state.few)
-    stages, pause = _Stages(state), STAGES_FROM * look if state.role == "whole" else math.inf
+    stages, pause = _Stages(state), STAGES_FROM * look if not state.aside else math.inf
     while why is not None or (message := "it was a short search" if enough() else reason(late)) is None:
         if why is None:
             why = state.examine(max(int(min(look, pause)) - int(tree.now.examined), 1), around)
@@ -354,7 +368,7 @@ def search_on(
         why = None
     stuck = float(tree.stuck[0])
     # an action should not be missed, however short the time
-    if state.role == "whole" and (message is not None or stuck < state.target):
+    if not state.aside and (message is not None or stuck < state.target):
         state.late = time.perf_counter() + min(max(late - time.perf_counter(), SLICE), 1.0)
         state.seek(range(len(state.problem.box)), LAST_TURNS * len(state.problem.box))
     if max(stuck, stages.low) < state.target and message is None:

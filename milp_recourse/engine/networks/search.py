@@ -1,16 +1,15 @@
 """The tree: best bound first, every node's box and bounds in one pool, resumable after any number of nodes.
 
 A search returns after a slice: a number of nodes, or :data:`SLICE`. Searches of one shape, one after another,
-use the same memory.
+use the same memory (:class:`Spare`).
 """
 
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,39 +92,56 @@ FIRST_LEAST, FIRST_WORK = 16, 2**22
 """In wide networks the first slice ends once nodes times the square of the widest layer's units are about
 ``FIRST_WORK``, but not before so many nodes: a node takes 50 ms where three layers have 512 units."""
 
-Role = Literal["whole", "aside", "stage"]
-"""What a search is for: the whole answer, a short search in the middle of another, or a stage of one
-(:mod:`~milp_recourse.engine.networks.propose`). Searches of one shape in different roles have memory of
-their own."""
+Memory = TypeVar("Memory")
 
-_SHAPES = threading.local()
-"""Memory of earlier searches by shape: making it takes longer than many searches do."""
+MOST_SHAPES = 8
+"""Of how many shapes spare memory is kept."""
 
 
-def memory(p: Problems, role: Role = "whole") -> tuple[Work, Pool]:
-    """Memory for a problem, which problems of the same shape share, one for each role; :func:`run` clears
-    it."""
-    shape = _shape(p, role)
-    known: dict[tuple[object, ...], tuple[Work, Pool]] = _SHAPES.__dict__.setdefault("known", {})
-    if shape not in known:
-        if len(known) > 8:
-            known.clear()
-        known[shape] = workspace(p), pool(p, 256)
-    return known[shape]
+class Spare(Generic[Memory]):
+    """Memory of searches that have ended, for later ones of the same shape.
+
+    Making it takes a millisecond, longer than many searches do. What is taken is its taker's alone, so that
+    searches in the middle of others, and in other threads, do not meet. It is given back when nothing of it
+    is read any more; instead of what never is, other memory is made.
+
+    Parameters
+    ----------
+    make
+        Makes memory for a problem, and so for all of its shape. Whoever takes memory clears what it reads.
+    """
+
+    def __init__(self, make: Callable[[Problems], Memory]) -> None:
+        self._make, self._free = make, dict[tuple[object, ...], list[Memory]]()
+
+    def take(self, p: Problems) -> Memory:
+        """Memory for a problem."""
+        try:
+            return self._free[_shape(p)].pop()
+        except (KeyError, IndexError):
+            return self._make(p)
+
+    def give(self, p: Problems, memory: Memory) -> None:
+        """Take back what was taken for a problem of this shape."""
+        if len(self._free) > MOST_SHAPES:
+            self._free.clear()
+        self._free.setdefault(_shape(p), []).append(memory)
+
+    @contextmanager
+    def lent(self, p: Problems) -> Iterator[Memory]:
+        """Memory for what is done inside."""
+        memory = self.take(p)
+        yield memory
+        self.give(p, memory)
 
 
-def _shape(p: Problems, role: Role) -> tuple[object, ...]:
+def _shape(p: Problems) -> tuple[object, ...]:
     arrays = p.lever, p.allowed, p.weights, p.row, p.residual
-    return *(one.shape for one in arrays), p.kind.tobytes(), p.widths.tobytes(), role
+    return *(one.shape for one in arrays), p.kind.tobytes(), p.widths.tobytes()
 
 
-@contextmanager
-def kept(p: Problems) -> Iterator[None]:
-    """Inside, the memory of a search that has begun stays as it is: others of its shape get other memory."""
-    shape = _shape(p, "whole")
-    own = _SHAPES.known.pop(shape)
-    yield  # from here on maybe in another thread
-    _SHAPES.__dict__.setdefault("known", {})[shape] = own
+SPARE = Spare[tuple[Work, Pool]](lambda p: (workspace(p), pool(p, 256)))
+"""Of all searches of this process."""
 
 
 def slice_and(left: float) -> tuple[int, int]:
