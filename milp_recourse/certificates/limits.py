@@ -8,9 +8,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache
 from itertools import combinations
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from milp_recourse.engine.forests.axes import separable
 from milp_recourse.problem.asked_model import AskedModel
@@ -27,7 +27,7 @@ from milp_recourse.problem.expression import (
     Variable,
 )
 from milp_recourse.problem.forest import TreeEnsemble
-from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.instance import Classifier, Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.noise import Bernoulli, Gamma
 from milp_recourse.problem.scm import StructuralCausalModel
@@ -149,65 +149,67 @@ def beyond_limits(instance: Instance) -> str | None:
     return None
 
 
-_last: tuple[tuple[object, ...], str | None] = ((), None)
-"""The model that :func:`too_large` was last called for, and its answer."""
+_reasons = WeakKeyDictionary[StructuralCausalModel | Classifier, str | None]()
+"""What :func:`too_large` says of causal models and classifiers, which applicants share."""
 
 
 def too_large(instance: Instance) -> str | None:
-    """Which limit of the document an instance exceeds, or None. Applicants of one model share the answer."""
-    global _last  # noqa: PLW0603
-    shared = (instance.scm, instance.classifier, instance.features)
-    known, answer = _last
-    if len(known) != len(shared) or any(a is not b for a, b in zip(known, shared, strict=True)):
-        answer = _too_large(instance)
-        _last = shared, answer
-    return answer
+    """Which limit of the document an instance exceeds, or None."""
+    scm, classifier = instance.scm, instance.classifier
+    if scm not in _reasons:
+        _reasons[scm] = _too_deep(scm)
+    if classifier not in _reasons:
+        _reasons[classifier] = _too_wide(classifier)
+    labels = {f.name: len(f.categories or ()) for f in instance.features}
+    tables = [f for f in instance.features if f.categories and f.encoding != "code"]
+    cells = sum(labels[f.name] * len(f.columns) for f in tables)
+    own = _too_many("features", len(labels), MOST_FEATURES)
+    return (
+        _reasons[scm]
+        or _reasons[classifier]
+        or own
+        or _too_many("numbers in the tables of labels", cells, MOST_CELLS)
+    )
 
 
-def _too_large(instance: Instance) -> str | None:
-    """What :func:`too_large` returns, worked out."""
-    equations = [m.equation for m in instance.scm.mechanisms.values()]
+def _too_deep(scm: StructuralCausalModel) -> str | None:
+    """Which limit a causal model exceeds by itself, or None."""
+    equations = [m.equation for m in scm.mechanisms.values()]
     if max((equation.depth for equation in equations), default=0) > DEEPEST:
         return f"an equation is nested more than {DEEPEST} deep, which the certificate excludes"
-    parts = [
-        part.network for equation in equations for part in equation.walk() if isinstance(part, NetworkOutput)
-    ]
-    networks = [*parts, *([instance.classifier] if isinstance(instance.classifier, ReluNetwork) else [])]
-    if any(len(network.weights) > MOST_LAYERS for network in networks):
-        return f"a network has more than {MOST_LAYERS} layers, which the certificate excludes"
-    size = _too_many(instance)
-    if size is not None:
-        return size
+    parts = (part for equation in equations for part in equation.walk())
+    if any(_layered(part.network) for part in parts if isinstance(part, NetworkOutput)):
+        return LAYERED
     known: dict[str, Digits] = {}
-    for name in instance.scm.order:
-        found = _digits(instance.scm.mechanisms[name].equation, known)
+    for name in scm.order:
+        found = _digits(scm.mechanisms[name].equation, known)
         known[name] = max(found[0], _DOUBLE), max(found[1], _DOUBLE)
         if sum(found) + found[1] > LONGEST:
             return f"exact values of {name!r} take too many digits for the certificate"
     return None
 
 
-def _too_many(instance: Instance) -> str | None:
-    """Which limit on numbers of things an instance exceeds, or None."""
-    classifier, features = instance.classifier, instance.features
+LAYERED = f"a network has more than {MOST_LAYERS} layers, which the certificate excludes"
+
+
+def _layered(network: ReluNetwork) -> bool:
+    return len(network.weights) > MOST_LAYERS
+
+
+def _too_wide(classifier: Classifier) -> str | None:
+    """Which limit a classifier exceeds by itself, or None."""
     if isinstance(classifier, ReluNetwork):
-        weights, room = sum(weight.size for weight in classifier.weights), 0
-    else:
-        assert isinstance(classifier, TreeEnsemble)
-        # a node has five numbers in a file, six with a rule for missing values; a tree is lists and an object
-        trees = [(len(tree.value), tree.missing_left is not None) for tree in classifier.trees]
-        weights, room = 0, sum((5 + ruled) * nodes + 16 + 2 * ruled for nodes, ruled in trees)
-    labels = {f.name: len(f.categories or ()) for f in features}
-    cells = sum(labels[f.name] * len(f.columns) for f in features if f.categories and f.encoding != "code")
-    for what, count, most in (
-        ("features", len(features), MOST_FEATURES),
-        ("numbers in the tables of labels", cells, MOST_CELLS),
-        ("weights of a network", weights, MOST_WEIGHTS),
-        ("numbers in trees", room, INSTANCE * MOST_ROOM),
-    ):
-        if count > most:
-            return f"{count} {what} are more than the {most} that a checker has to read"
-    return None
+        weights = sum(weight.size for weight in classifier.weights)
+        return LAYERED if _layered(classifier) else _too_many("weights of a network", weights, MOST_WEIGHTS)
+    assert isinstance(classifier, TreeEnsemble)
+    # a node has five numbers in a file, six with a rule for missing values; a tree is lists and an object
+    trees = [(len(tree.value), tree.missing_left is not None) for tree in classifier.trees]
+    room = sum((5 + ruled) * nodes + 16 + 2 * ruled for nodes, ruled in trees)
+    return _too_many("numbers in trees", room, INSTANCE * MOST_ROOM)
+
+
+def _too_many(what: str, count: int, most: int) -> str | None:
+    return f"{count} {what} are more than the {most} that a checker has to read" if count > most else None
 
 
 def beyond_a_support(instance: Instance) -> str | None:
@@ -263,7 +265,10 @@ def check_seconds(
     price, and using one takes 0.2 ms and 0.45 us for each of these leaves.
     """
     kinds = Counter(node[0] for node in nodes)
-    classifier, lines, prices = instance.classifier, 0.7e-3 * _curves(instance.scm, instance.plausible), 0.0
+    if instance.scm not in _curves:
+        _curves[instance.scm] = _curves_of(instance.scm)
+    plain, more = _curves[instance.scm]
+    classifier, lines, prices = instance.classifier, 0.7e-3 * (plain + more * instance.plausible), 0.0
     empty, dual = 0.25e-3 + lines, 0.7e-3 + 0.11e-3 * n + lines
     if isinstance(classifier, TreeEnsemble):
         empty, dual = (one + 0.2e-3 + 10e-6 * len(classifier.trees) for one in (empty, dual))
@@ -288,15 +293,18 @@ def _numbers(table: dict[str, Any]) -> int:
     return sum(len(own) for tree in trees for own in tree if isinstance(own, list))
 
 
-@lru_cache(maxsize=16)
-def _curves(scm: StructuralCausalModel, plausible: bool) -> int:
-    """How many sigmoids and logarithms equations, links and noise have."""
-    found = 0
+_curves = WeakKeyDictionary[StructuralCausalModel, tuple[int, int]]()
+"""By causal model, how many sigmoids and logarithms there are in equations and links, and how many more where
+plausibility is asked for: those of links and of noise."""
+
+
+def _curves_of(scm: StructuralCausalModel) -> tuple[int, int]:
+    found = more = 0
     for mechanism in scm.mechanisms.values():
         linked, gamma = mechanism.link.kind == "sigmoid", isinstance(mechanism.noise, Gamma)
         found += sum(isinstance(part, Sigmoid) for part in mechanism.equation.walk()) + linked
-        found += (2 * linked + gamma) * plausible
-    return found
+        more += 2 * linked + gamma
+    return found, more
 
 
 def _digits(expression: Expression, known: dict[str, Digits]) -> Digits:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -44,7 +45,8 @@ CERTIFICATE_FORMAT = "milp-recourse/certificate-1"
 _DEFAULTED = ("bounds", "categories", "domain", "monotone")
 """What files leave out of a feature where there is none."""
 
-_texts: dict[int, tuple[Classifier, str]] = {}
+_texts = WeakKeyDictionary[Classifier, str]()
+"""Classifiers' canonical texts, which are long, and which a population shares."""
 
 _SPARE = 0.05
 """Share of the allowed gap by which every leaf must reach more than is claimed."""
@@ -356,12 +358,10 @@ def _scm(instance: Instance) -> dict[str, Any]:
 
 
 def classifier_text(classifier: Classifier) -> str:
-    """The classifier's canonical text. The last classifier's is kept, because a population shares it."""
-    known = _texts.get(id(classifier))
-    if known is None or known[0] is not classifier:
-        _texts.clear()
-        _texts[id(classifier)] = known = (classifier, _text(classifier.written))
-    return known[1]
+    """The classifier's canonical text, which is kept as long as the classifier."""
+    if classifier not in _texts:
+        _texts[classifier] = _text(classifier.written)
+    return _texts[classifier]
 
 
 def _text(content: Any) -> str:

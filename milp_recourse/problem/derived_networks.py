@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Any, Literal, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,7 +166,12 @@ def along_the_diagonal(blocks: Sequence[Array]) -> Array:
     return whole
 
 
-@lru_cache(maxsize=32)
+MOST_COPIES = 32
+"""So many networks that :func:`smallest_logit` makes of one are kept with it."""
+
+_side_by_side = WeakKeyDictionary[ReluNetwork, dict[int, ReluNetwork]]()
+
+
 def smallest_logit(network: ReluNetwork, copies: int) -> ReluNetwork:
     """The network that takes several input rows side by side and returns the smallest of their logits.
 
@@ -181,13 +187,19 @@ def smallest_logit(network: ReluNetwork, copies: int) -> ReluNetwork:
     ReluNetwork
         A float64 network of ``copies * network.inputs`` columns, row after row.
     """
+    made = _side_by_side.setdefault(network, {})
+    if (known := made.get(copies)) is not None:
+        return known
     weights = [np.asarray(np.kron(np.eye(copies), w), dtype=np.float64) for w in network.weights]
     biases = [np.tile(b, copies) for b in network.biases]
     for before, after in pairwise_extreme(copies, largest=False):
         weights[-1], biases[-1] = before @ weights[-1], before @ biases[-1]
         weights.append(after)
         biases.append(np.zeros(len(after)))
-    return ReluNetwork.from_layers(list(zip(weights, biases, strict=True)), "float64")
+    if len(made) >= MOST_COPIES:
+        made.clear()
+    made[copies] = whole = ReluNetwork.from_layers(list(zip(weights, biases, strict=True)), "float64")
+    return whole
 
 
 KNOTS = 800

@@ -25,8 +25,8 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 from itertools import islice, product
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -264,10 +264,21 @@ def _outside(feature: Feature, low: float, high: float) -> tuple[Feature, float]
     return replace(kept, categories=labels), float(len(feature.categories))
 
 
-@lru_cache(maxsize=64)
+MOST_SETTLED = 64
+"""So many ensembles that are made of one are kept with it: applicants often miss the same values."""
+
+_settled_trees = WeakKeyDictionary[TreeEnsemble, dict[frozenset[int], TreeEnsemble]]()
+
+
 def _without_columns(forest: TreeEnsemble, columns: frozenset[int]) -> TreeEnsemble:
     """The ensemble in which every split on these columns goes the way of a missing value."""
-    return replace(forest, trees=tuple(_on_the_way(tree, list(columns)) for tree in forest.trees))
+    made = _settled_trees.setdefault(forest, {})
+    if (known := made.get(columns)) is not None:
+        return known
+    if len(made) >= MOST_SETTLED:
+        made.clear()
+    made[columns] = own = replace(forest, trees=tuple(_on_the_way(t, list(columns)) for t in forest.trees))
+    return own
 
 
 def _on_the_way(tree: Tree, columns: list[int]) -> Tree:

@@ -6,8 +6,8 @@ tree that looks at the axis, on both sides wherever it is tested, gives the scor
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,8 +139,11 @@ class _Nodes(NamedTuple):
     missing_left: Flags
 
 
-@lru_cache(maxsize=2)
-def _nodes(forest: TreeEnsemble) -> _Nodes:
+_nodes = WeakKeyDictionary[TreeEnsemble, _Nodes]()
+"""Of ensembles, which applicants share."""
+
+
+def _nodes_of(forest: TreeEnsemble) -> _Nodes:
     """The nodes of all trees, numbered consecutively."""
     nodes, start = forest.nodes
     root, left, right, column, cut = (
@@ -166,7 +169,9 @@ def tree_arrays(
     most
         How many axes may be in cells that cost anything; None: all.
     """
-    nodes = _nodes(forest)
+    if forest not in _nodes:
+        _nodes[forest] = _nodes_of(forest)
+    nodes = _nodes[forest]
     axis_from = np.concatenate([[0], np.cumsum([len(a) for a in axes])]).astype(np.int32)
     of_column = np.full(forest.inputs, -1, dtype=np.int32)
     shift, size = np.zeros(forest.inputs, dtype=np.int32), 0
