@@ -180,10 +180,8 @@ class _CellTree(PieceCells):
 
     def _proven(self, low: Array, high: Array, domains: Ends) -> list[Box] | None:
         """Write the engine's proof that nothing in a box costs less than the target, whatever trees say."""
-        target, end = self.target * self.trees.factor, self.clock.end
-        late = math.inf if end is None else end
-        box = self._intervals(low, high)
-        found = self.trees.configuration(self.acted, target, target, late, box, domains)
+        target, box = self.target * self.trees.factor, self._intervals(low, high)
+        found = self.trees.configuration(self.acted, target, target, self.clock, box, domains)
         if found is None:
             return None
         self.written += [_without_logit(node) for node in found["tree"]]

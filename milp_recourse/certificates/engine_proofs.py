@@ -39,6 +39,7 @@ from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.options import NEVER, Clock
 from milp_recourse.program.largest import largest_logit
 from milp_recourse.program.lower import lower
 from milp_recourse.program.magnitude import Made, cost_units
@@ -85,25 +86,20 @@ def proofs(
         found[free[k]] = configurations, seconds
     for k in (k for k, (one, _, _) in enumerate(claims) if one.demand != TRUE and one.levers):
         start = time.perf_counter()
-        configurations = _under_conditions(claims[k], _deadline(limits[k]))
+        configurations = _under_conditions(claims[k], Clock.start(limits[k]))
         found[k] = configurations, time.perf_counter() - start
     return found
 
 
-def no_action(instance: Instance, acted: Sequence[str], time_limit: float | None) -> Nodes | None:
+def no_action(instance: Instance, acted: Sequence[str], clock: Clock) -> Nodes | None:
     """The tree that proves that no action on exactly these levers is feasible; None without a proof."""
     ready()
     own, factor = cost_units(instance)
     for _, group in lowered([own]):
         with closing(Trees(own, group, 0, factor)) as trees:
-            found = trees.configuration(acted, math.inf, math.inf, _deadline(time_limit))
+            found = trees.configuration(acted, math.inf, math.inf, clock)
         return None if found is None else found["tree"]
     return None
-
-
-def _deadline(time_limit: float | None) -> float:
-    """When a time limit from now ends; inf without one."""
-    return math.inf if time_limit is None else time.perf_counter() + time_limit
 
 
 def _together(
@@ -118,19 +114,19 @@ def _together(
         for k, person in enumerate(people):
             (instance, bound, target), (own, factor) = claims[person], scaled[person]
             start = time.perf_counter() - share
-            late = _deadline(limits[person]) - share
+            clock = Clock.start(limits[person]).later(-share)
             sets = acted_sets(instance)
             if impossible(instance, group.moved):
                 yield person, [{"acted": list(names), "tree": [["e"]]} for names in sets], share
                 continue
             claimed = math.inf if bound is None else bound * factor
             with closing(Trees(own, group, k, factor)) as trees:
-                configurations = trees.configurations(sets, target * factor, claimed, late)
+                configurations = trees.configurations(sets, target * factor, claimed, clock)
             yield person, configurations, time.perf_counter() - start
         begun = time.perf_counter()
 
 
-def _under_conditions(claim: Claim, late: float) -> Configurations | None:
+def _under_conditions(claim: Claim, clock: Clock) -> Configurations | None:
     """The configurations of an instance with conditions: in each, the trees of its cases."""
     instance, bound, target = claim
     own, factor = cost_units(instance)
@@ -147,7 +143,7 @@ def _under_conditions(claim: Claim, late: float) -> Configurations | None:
             units = [row.unit for row in program.rows if row.name.startswith("condition_")]
             group = Lowered([restricted], Effects([restricted], program))
             with closing(Trees(restricted, group, 0, factor, units, effort)) as trees:
-                found = trees.configuration(acted, target * factor, claimed, late)
+                found = trees.configuration(acted, target * factor, claimed, clock)
             if found is None:
                 return None
             nodes += found["tree"]
@@ -250,12 +246,12 @@ class Trees:
         del self.work, self.open, self.record, self._memory
 
     def configurations(
-        self, sets: Iterable[Sequence[str]], target: float, claimed: float, late: float
+        self, sets: Iterable[Sequence[str]], target: float, claimed: float, clock: Clock
     ) -> Configurations | None:
         """All configurations; None where one has no proof."""
         found = []
         for acted in sets:
-            configuration = self.configuration(acted, target, claimed, late)
+            configuration = self.configuration(acted, target, claimed, clock)
             if configuration is None:
                 return None
             found.append(configuration)
@@ -266,7 +262,7 @@ class Trees:
         acted: Sequence[str],
         target: float,
         claimed: float,
-        late: float,
+        clock: Clock,
         box: Ends = _ALL,
         domains: Ends = _ALL,
     ) -> dict[str, Any] | None:
@@ -284,7 +280,7 @@ class Trees:
         intervals = {name: box.get(name, self.instance.levers[name]) for name in acted}
 
         def within(part: Intervals) -> Nodes | None:
-            return self._in_box(acted, target, claimed, late, part, domains)
+            return self._in_box(acted, target, claimed, clock, part, domains)
 
         found = self._in_parts(acted, intervals, target, within)
         return None if found is None else {"acted": list(acted), "tree": found}
@@ -318,7 +314,7 @@ class Trees:
         acted: Sequence[str],
         target: float,
         claimed: float,
-        late: float,
+        clock: Clock,
         box: Intervals,
         domains: Ends,
     ) -> Nodes | None:
@@ -347,7 +343,7 @@ class Trees:
         nodes: Nodes = []
         effort, before = self.effort, self.effort.nodes
         share = max(1, min(2000, SHARE // p.weights.shape[1]))
-        while time.perf_counter() <= late:
+        while not clock.over:
             why = proof_search.prove(p, self.relaxed, self.work, o, t, c, target, claimed, share, STEPS)
             if why == proof_search.EDGE:
                 self._close_on_edge(acted, target)
@@ -531,4 +527,4 @@ def ready() -> None:
     with announced("the search for proofs"):
         group = next(group for _, group in lowered([instance]))
         with closing(Trees(instance, group, 0, 1.0)) as trees:
-            trees.configuration(["x"], 0.01, 0.01, math.inf)
+            trees.configuration(["x"], 0.01, 0.01, NEVER)

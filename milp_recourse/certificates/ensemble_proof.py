@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -47,7 +46,7 @@ MOST_PRICES = 2_500_000
 def ensemble_configurations(
     instance: Instance,
     bound: float | None,
-    time_limit: float | None,
+    clock: Clock,
     proofs: Callable[..., PriceProofs] | None = None,
     priced: bool = True,
 ) -> list[dict[str, Any]] | None:
@@ -58,8 +57,6 @@ def ensemble_configurations(
 
     Parameters
     ----------
-    time_limit
-        Seconds; None for no limit.
     proofs
         What makes the proofs of a configuration, if not :class:`PriceProofs`.
     priced
@@ -70,9 +67,8 @@ def ensemble_configurations(
     assert isinstance(forest, TreeEnsemble)
     demand, plain = unlabelled(instance.demand), without_conditions(instance)
     limit, rest = counted(instance) if priced else (None, demand)
-    deadline = None if time_limit is None else time.perf_counter() + time_limit
     if len(forest.trees) == 1 and demand == TRUE and proofs is None:
-        found = single_tree_configurations(instance, bound, deadline)
+        found = single_tree_configurations(instance, bound, clock)
         if found is not None:
             return found
     configurations, left, seconds = [], MOST_NODES, 0.0
@@ -85,7 +81,7 @@ def ensemble_configurations(
             continue
         cases = []
         for part in each_part(plain):
-            own = part, acted, bound, deadline
+            own = part, acted, bound, clock
             prover = proofs(*own) if proofs else PriceProofs(*own, most)
             proof = prover.of(Case().joined(remaining), left)
             seconds += prover.seconds
@@ -119,9 +115,8 @@ class PriceProofs:
         (:func:`~milp_recourse.engine.forests.parts.each_part`).
     acted
         The levers that are acted on.
-    bound, deadline
-        The lower bound to prove (None: that there is no action), and the ``time.perf_counter()`` value to
-        stop at, or None.
+    bound
+        The lower bound to prove (None: that there is no action).
     most
         How many of the levers may change their values, or None.
 
@@ -134,7 +129,7 @@ class PriceProofs:
     instance: Instance
     acted: tuple[str, ...]
     bound: float | None
-    deadline: float | None
+    clock: Clock
     most: int | None = None
     seconds: float = field(default=0.0, init=False)
 
@@ -232,12 +227,14 @@ class PriceProofs:
             for each in (costs, widest)
         )
         axes = [window(axis, *ends) for axis, ends in zip(axes, kept, strict=True)]
-        above, room, clock = instance.accept.above, most_nodes - len(self.nodes), Clock(self.deadline)
+        above, room = instance.accept.above, most_nodes - len(self.nodes)
         rank = None if demanded else np.concatenate([_ranks(instance, axis) for axis in axes])
         try:
             split = np.cumsum([len(axis) for axis in axes])[:-1]
             budget = Budget(np.split(cost, split), np.split(0.0 * wide, split), target)
-            table = LeafTable(forest, factual_cells(instance, forest), axes, LARGEST_TABLE, clock, budget)
+            table = LeafTable(
+                forest, factual_cells(instance, forest), axes, LARGEST_TABLE, self.clock, budget
+            )
             proof = PriceProof(table, axes, cost, wide, above, target, room, rank, self.most)
             if not proof.run():
                 return False

@@ -169,7 +169,7 @@ def certificates_for(
         if k in trees:
             continue
         if by_prices(instances[k]):
-            trees[k] = ensemble(instances[k], _bound(results[k]), limits[k])
+            trees[k] = ensemble(instances[k], _bound(results[k]), Clock.start(limits[k]))
         else:
             trees |= _in_two_tries(_of_causal_trees, instances, results, [k], limits)
     certificates: list[dict[str, Any] | None] = [None] * len(instances)

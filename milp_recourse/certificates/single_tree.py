@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,28 +12,23 @@ from numpy.typing import NDArray
 from milp_recourse.certificates.limits import MOST_NODES, acted_sets
 from milp_recourse.problem.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.options import Clock
 
 
 def single_tree_configurations(
-    instance: Instance, bound: float | None, deadline: float | None
+    instance: Instance, bound: float | None, clock: Clock
 ) -> list[dict[str, Any]] | None:
     """A single tree's configurations, which prove that no action costs less than ``bound`` (None: that there
     is no action).
 
     None if the claim is false, if nodes are too many, or if time runs out.
-
-    Parameters
-    ----------
-    deadline
-        ``time.perf_counter()`` value to stop at, or None.
     """
     configurations = []
     left = MOST_NODES
     for acted in acted_sets(instance):
         tree: list[list[Any]] = []
         for node in _Walk(instance, acted).nodes(bound):
-            late = deadline is not None and time.perf_counter() > deadline
-            if node is None or len(tree) == left or late:
+            if node is None or len(tree) == left or clock.over:
                 return None
             tree.append(node)
         left -= len(tree)

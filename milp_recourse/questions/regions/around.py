@@ -143,7 +143,7 @@ def region(
         The model can only be asked, not read; or the back end cannot solve the problem.
     """
     check_options(time_limit)
-    instance, start, late = as_instance(problem), time.perf_counter(), Clock.start(time_limit)
+    instance, start, clock = as_instance(problem), time.perf_counter(), Clock.start(time_limit)
     if isinstance(instance.classifier, AskedModel):
         raise Unsupported("regions: the model can only be asked; it has to be read to prove what it accepts")
     if action is None:
@@ -159,7 +159,7 @@ def region(
     half = None if time_limit is None else time_limit / 2
     growing = Growing(instance, action, backend, Clock.start(half))
     growth = growing.run()
-    found = _proof(growing, late)
+    found = _proof(growing, clock)
     certificate = {
         "format": CERTIFICATE_FORMAT,
         "instance_sha256": instance_digest(instance),
@@ -186,7 +186,7 @@ def _rounds(instance: Instance) -> bool:
     return isinstance(instance.classifier, ReluNetwork) and not instance.accept.margin
 
 
-def _proof(growing: Growing, late: Clock) -> dict[str, Any] | None:
+def _proof(growing: Growing, clock: Clock) -> dict[str, Any] | None:
     """The proof that nothing in the box is refused, perhaps with its sides drawn in a little; or None.
 
     Without a margin a network's corners have to be accepted as deployed, too."""
@@ -197,7 +197,7 @@ def _proof(growing: Growing, late: Clock) -> dict[str, Any] | None:
             continue
         refusing = to_refuse(instance, growing.action, smaller.levers(instance), {})
         refusing = replace(refusing, classifier=growing.problem.classifier)  # what is known of it is kept
-        found = none_refused(refusing, False, late.end)
+        found = none_refused(refusing, False, clock)
         if found is not None:
             growing.growth.box = smaller
             growing.hold()

@@ -181,7 +181,7 @@ def _certified(
         if result.status is Status.OPTIMAL:  # what solve() says of an ordinary problem is about certificates
             found = replace(found, result=replace(result, message=None))
         return found.without_certificate(reason)
-    made = certain_certificate(found.instance, instance, found.uncertainty, result, evidence, clock.left())
+    made = certain_certificate(found.instance, instance, found.uncertainty, result, evidence, clock)
     if made is None:
         return found.without_certificate(TOO_MUCH)
     made |= {} if index is None else {"index": index}

@@ -10,7 +10,6 @@ leaf; what is left of a case that was not split is proven by prices.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -58,7 +57,7 @@ def certain_certificate(
     uncertainty: Uncertainty,
     result: Result,
     evidence: Evidence,
-    time_limit: float | None,
+    clock: Clock,
 ) -> dict[str, Any] | None:
     """The certificate of a robust answer as JSON values; None where no proof was found.
 
@@ -69,17 +68,16 @@ def certain_certificate(
     evidence
         What the lower bound rests on: the root of the search over refused boxes, or the scenarios.
     """
-    deadline = None if time_limit is None else time.perf_counter() + time_limit
     result = replace(result, rests_on=None)  # beside ``withstands``, all conditions count
     scenarios = [] if isinstance(evidence, Case) or not evidence else [Scenario(), *evidence]
     if isinstance(evidence, Case):
         own = partial(_BoxProofs, evidence, uncertainty, instance)
         boxes = partial(ensemble_configurations, proofs=own)
-        [found] = certificates_for([instance], [result], _left(deadline), ensemble=boxes)
+        [found] = certificates_for([instance], [result], clock.left(), ensemble=boxes)
     else:
         several = replace(instance, scenarios=tuple(evidence))
         sets = partial(ensemble_configurations, priced=False)
-        [found] = certificates_for([several], [result], _left(deadline), ensemble=sets)
+        [found] = certificates_for([several], [result], clock.left(), ensemble=sets)
     if found is None:
         return None
     for one in found["configurations"] if scenarios else ():
@@ -87,7 +85,7 @@ def certain_certificate(
     proof: dict[str, Any] | None = None
     outcomes = outcomes_of(instance, instance.numbers(result.action or {}), uncertainty)
     if outcomes.refusal is not None:
-        proof = none_refused(outcomes.refusal, outcomes.every() is not None, deadline)
+        proof = none_refused(outcomes.refusal, outcomes.every() is not None, clock)
         if proof is None:
             return None
     withstands = {
@@ -98,11 +96,7 @@ def certain_certificate(
     return {**found, "instance_sha256": instance_digest(given), "withstands": withstands}
 
 
-def _left(deadline: float | None) -> float | None:
-    return None if deadline is None else max(deadline - time.perf_counter(), 1e-3)
-
-
-def none_refused(refusing: Instance, listed: bool, deadline: float | None) -> dict[str, Any] | None:
+def none_refused(refusing: Instance, listed: bool, clock: Clock) -> dict[str, Any] | None:
     """The proof that nothing is feasible in a problem of
     :func:`~milp_recourse.questions.robust.outcomes.to_refuse` where every lever is acted on; or None.
 
@@ -110,24 +104,22 @@ def none_refused(refusing: Instance, listed: bool, deadline: float | None) -> di
     ----------
     listed
         Whether a network may be proven value by value, where all levers take few whole numbers.
-    deadline
-        The ``time.perf_counter()`` value to stop at, or None.
     """
     acted, found = tuple(refusing.levers), dict[str, Any]()
     if isinstance(refusing.classifier, TreeEnsemble):
         free = replace(refusing, demands=(), cost=Cost.pure("l0", {}))  # an outcome costs nothing
         if separable(free):
-            proofs = (PriceProofs(part, acted, None, deadline) for part in each_part(free))
+            proofs = (PriceProofs(part, acted, None, clock) for part in each_part(free))
             cases = [proof.of(Conditional(), MOST_NODES) for proof in proofs]
         else:
-            configured = causal_configurations(free, math.inf, Clock(deadline), [acted])
+            configured = causal_configurations(free, math.inf, clock, [acted])
             cases = [None if configured is None else {"tree": configured[0]["tree"]}]
         if None in cases:
             return None
         found = {"cases": cases} if len(cases) > 1 else cases[0] or {}
     else:
         assert isinstance(refusing.classifier, ReluNetwork)
-        tree = no_action(replace(refusing, demands=()), acted, _left(deadline))
+        tree = no_action(replace(refusing, demands=()), acted, clock)
         if tree is None and listed:
             leaf = ["d", "0" * refusing.classifier.head.hidden, [{"g": 1.0}]]
             tree = list(_one_by_one(list(refusing.levers.values()), leaf))
@@ -168,9 +160,9 @@ class _BoxProofs(PriceProofs):
         instance: Instance,
         acted: tuple[str, ...],
         bound: float | None,
-        deadline: float | None,
+        clock: Clock,
     ) -> None:
-        super().__init__(instance, acted, bound, deadline)
+        super().__init__(instance, acted, bound, clock)
         assert isinstance(whole.classifier, TreeEnsemble)
         self.root, self.missed, self.forest = root, uncertainty.missed, whole.classifier
         self.idle = set(acted) - set(not_idle(whole))
@@ -194,7 +186,7 @@ class _BoxProofs(PriceProofs):
                 self.nodes.append(["x", self._reached(case, ranges)])
             else:
                 waiting += reversed(list(self._cut_by(case, k, ranges)))
-            if len(self.nodes) > most_nodes or (self.deadline and time.perf_counter() > self.deadline):
+            if len(self.nodes) > most_nodes or self.clock.over:
                 return False
         return True
 
